@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+
+namespace linkmatrix {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A point in time that every wait looks at. Monotonic.
+class Deadline {
+ public:
+  static Deadline in(double seconds) {
+    return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
+  }
+
+  bool passed() const { return Clock::now() >= at_; }
+  double seconds_left() const { return std::chrono::duration<double>(at_ - Clock::now()).count(); }
+  Clock::time_point at() const { return at_; }
+  friend Deadline earlier(Deadline a, Deadline b) { return a.at_ < b.at_ ? a : b; }
+
+ private:
+  explicit Deadline(Clock::time_point at) : at_{at} {}
+  Clock::time_point at_;
+};
+
+}  // namespace linkmatrix

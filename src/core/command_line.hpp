@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linkmatrix {
+
+/// One row of a program's option table.
+struct Option {
+  std::string_view name;   ///< "--size"
+  std::string_view value;  ///< what follows it in --help, "BYTES"; empty: a switch
+  std::string help;
+  std::function<void(std::string_view)> apply;  ///< throws BadInput
+};
+
+/// Applies each argument's row: "--size 4MiB" or "--size=4MiB". Throws BadInput for an unknown option (naming the
+/// nearest known one), a missing value, a value given to a switch, or an argument that is no option.
+void parse_command_line(std::span<char* const> arguments, const std::vector<Option>& options);
+
+/// The rows as text for --help.
+std::string options_text(const std::vector<Option>& options);
+
+/// The candidate that differs from `text` by the fewest letters.
+std::string nearest(std::string_view text, const std::vector<std::string>& candidates);
+
+}  // namespace linkmatrix

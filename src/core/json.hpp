@@ -1,0 +1,77 @@
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/matrix.hpp"
+
+namespace linkmatrix {
+
+/// Writes JSON, in order, to a string. Only writing: a program that must build on any cluster without a download
+/// cannot ask for a JSON library, and writing needs no more than this. Numbers that are not finite become null.
+class JsonWriter {
+ public:
+  /// {"key": …} and […]: open, fill, close.
+  JsonWriter& begin_object() { return open('{'); }
+  JsonWriter& end_object() { return close('}'); }
+  JsonWriter& begin_array() { return open('['); }
+  JsonWriter& end_array() { return close(']'); }
+  JsonWriter& key(std::string_view name);
+
+  JsonWriter& value(std::string_view text);
+  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+  JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
+  JsonWriter& value(double number);
+  JsonWriter& value(std::same_as<bool> auto truth) { return raw(truth ? "true" : "false"); }
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) JsonWriter& value(I number) { return raw(std::to_string(number)); }
+  JsonWriter& null() { return raw("null"); }
+
+  template <class T>
+  JsonWriter& value(const std::optional<T>& maybe) {
+    return maybe ? value(*maybe) : null();
+  }
+  template <class T>
+  JsonWriter& value(const std::vector<T>& items) {
+    begin_array();
+    for (const auto& item : items) value(item);
+    return end_array();
+  }
+  /// Rows of cells; `write_cell(writer, cell)` writes one.
+  template <class T, class WriteCell>
+  JsonWriter& matrix(const Matrix<T>& m, WriteCell write_cell) {
+    begin_array();
+    for (std::size_t r = 0; r < m.rows(); ++r) {
+      begin_array();
+      for (std::size_t c = 0; c < m.columns(); ++c) write_cell(*this, m(r, c));
+      end_array();
+    }
+    return end_array();
+  }
+  template <class T>
+  JsonWriter& value(const Matrix<T>& m) {
+    return matrix(m, [](JsonWriter& w, const T& cell) { w.value(cell); });
+  }
+  template <class T>
+  JsonWriter& member(std::string_view name, const T& item) {
+    return key(name).value(item);
+  }
+
+  std::string text() const { return out_.str(); }
+
+ private:
+  JsonWriter& open(char bracket);
+  JsonWriter& close(char bracket);
+  JsonWriter& raw(std::string_view text);
+  void separate();
+
+  std::ostringstream out_;
+  bool first_ = true;  ///< nothing written yet inside the innermost bracket
+  bool after_key_ = false;
+};
+
+}  // namespace linkmatrix

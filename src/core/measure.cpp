@@ -1,0 +1,366 @@
+#include "core/measure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/schedule.hpp"
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+using Round = std::vector<std::size_t>;  // indices of cells
+
+constexpr double sample_seconds = 0.004;  // a sample lasts at least this, so that clocks and gates do not show
+constexpr int max_repeats = 100;          // a gate must not hold more than 128 copies
+constexpr int calibration_samples = 5;
+constexpr std::size_t calibration_cells = 4;
+constexpr double interference_limit = 0.005;  // the larger of this and three sigma
+constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
+constexpr double latency_outlier = 0.1;       // healthy loads vary by 4 % with the place of the memory on the chip
+constexpr double latency_target_factor = 4;   // latencies are short for the clocks that time them: 1 % by default
+constexpr std::size_t most_remeasured = 16;   // more are not outliers: the whole class is noisy
+constexpr int fit_samples = 3;
+constexpr std::uint64_t fit_divisor = 8;
+constexpr std::uint64_t smallest_fit = 8 * MiB;          // below, caches and not the link decide
+constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
+
+/// Samples of one cell: its value, and for each copy the seconds and the enqueue seconds of one transfer.
+struct Samples {
+  std::vector<double> values;
+  std::vector<std::vector<double>> seconds;
+  std::vector<double> enqueue_seconds;
+};
+
+class Measurement {
+ public:
+  Measurement(Backend& backend, const std::vector<Cell>& cells, const MeasureOptions& options, Deadline deadline,
+              MatrixResult& result)
+      : backend_{backend},
+        cells_{cells},
+        options_{options},
+        deadline_{deadline},
+        result_{result},
+        soft_deadline_{Deadline::in(options.max_seconds)},
+        samples_(cells.size()),
+        stop_{options.stop} {
+    if (is_latency()) stop_.target *= latency_target_factor;
+  }
+
+  void run() {
+    const auto start = Clock::now();
+    for (const Cell& cell : cells_) mark(cell, CellStatus::not_run);
+    try {
+      measure_all();
+    } catch (const TimedOut&) {
+      mark_in_flight(CellStatus::timeout);
+      result_.seconds = seconds_since(start);
+      throw;
+    } catch (const DeviceError&) {
+      mark_in_flight(CellStatus::error);
+      result_.seconds = seconds_since(start);
+      throw;
+    }
+    result_.seconds = seconds_since(start);
+  }
+
+ private:
+  bool is_latency() const { return result_.metric == Metric::latency; }
+
+  void measure_all() {
+    prepare();
+    std::vector<Round> rounds = pack_rounds(cells_.size(), [this](std::size_t i) { return resources(cells_[i]); });
+    rounds = split_rounds(rounds, pairs_at_once(rounds));
+    result_.schedule.rounds = rounds.size();
+    result_.schedule.pairs_at_once = widest(rounds);
+    result_.schedule.at_once = result_.schedule.pairs_at_once > 1;
+    for (const Round& round : rounds) {
+      sample_round(round, stop_);
+      fit_round(round);
+      for (const std::size_t i : round) store(i);
+    }
+    remeasure_outliers();
+    if (options_.verify)
+      for (const Round& round : rounds) verify_round(round);
+    in_flight_.clear();
+    note_unconverged();
+  }
+
+  void prepare() {
+    std::vector<Copy> all;
+    std::uint64_t bytes = 0;
+    for (const Cell& cell : cells_)
+      for (const Copy& copy : cell.copies) {
+        all.push_back(copy);
+        bytes = std::max(bytes, copy.bytes);
+      }
+    backend_.prepare(all, bytes, deadline_);
+  }
+
+  std::vector<int> resources(const Cell& cell) const {
+    std::set<int> out;  // the two directions of one cell may share
+    for (const Copy& copy : cell.copies)
+      for (const int resource : backend_.resources(copy)) out.insert(resource);
+    return {out.begin(), out.end()};
+  }
+
+  /// How many cells of a round may go together: all of them if that does not change the answer.
+  std::size_t pairs_at_once(const std::vector<Round>& rounds) {
+    std::size_t width = widest(rounds);
+    if (options_.concurrency == Concurrency::serial || width <= 1) return 1;
+    if (options_.concurrency == Concurrency::rounds) return width;
+    const Round& full = *std::find_if(rounds.begin(), rounds.end(), [&](const Round& r) { return r.size() == width; });
+    while (width > 1) {
+      const Round together(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(width));
+      const auto [interference, limit] = calibrate(together);
+      result_.schedule.interference = interference;
+      if (interference <= limit) return width;
+      width /= 2;
+    }
+    return 1;
+  }
+
+  struct Calibration {
+    double interference, limit;
+  };
+
+  /// A few cells alone, the round together, the same cells alone again.
+  Calibration calibrate(const Round& together) {
+    const StopRule brief{.min_samples = calibration_samples, .max_samples = calibration_samples};
+    const std::size_t n = std::min(calibration_cells, together.size());
+    std::vector<std::vector<double>> alone(n);
+    const auto measure_alone = [&] {
+      for (std::size_t k = 0; k < n; ++k) {
+        const auto values = sample({together[k]}, brief).front().values;
+        alone[k].insert(alone[k].end(), values.begin(), values.end());
+      }
+    };
+    measure_alone();
+    const std::vector<Samples> at_once = sample(together, brief);
+    measure_alone();
+    Calibration worst{0, interference_limit};
+    for (std::size_t k = 0; k < n; ++k) {
+      const double reference = median(alone[k]);
+      const double moved = std::abs(median(at_once[k].values) / reference - 1);
+      const double limit = std::max(interference_limit, 3 * robust_sigma(alone[k]) / reference);
+      if (moved / limit > worst.interference / worst.limit) worst = {moved, limit};
+    }
+    return worst;
+  }
+
+  std::vector<Copy> copies_of(const Round& round, std::uint64_t divide_bytes_by = 1) const {
+    std::vector<Copy> copies;
+    for (const std::size_t i : round)
+      for (Copy copy : cells_[i].copies) {
+        copy.bytes /= divide_bytes_by;
+        copies.push_back(copy);
+      }
+    return copies;
+  }
+
+  /// Repeats that make a sample long enough, from the time of one transfer.
+  static int repeats_for(double seconds) {
+    return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, double{max_repeats}));
+  }
+
+  /// Warm-up, then samples of all cells of the round together until every one may stop.
+  std::vector<Samples> sample(const Round& round, const StopRule& stop, std::uint64_t divide_bytes_by = 1) {
+    in_flight_ = round;
+    const std::vector<Copy> copies = copies_of(round, divide_bytes_by);
+    double slowest = 0;
+    for (const CopyTime& time : backend_.run(copies, std::max(1, options_.warmup), deadline_))
+      slowest = std::max(slowest, time.seconds);
+    const int repeats = repeats_for(slowest);
+    std::vector<Samples> out(round.size());
+    do {
+      const std::vector<CopyTime> times = backend_.run(copies, repeats, deadline_);
+      auto time = times.begin();
+      for (std::size_t k = 0; k < round.size(); ++k) {
+        const std::size_t n = cells_[round[k]].copies.size();
+        append(out[k], copies_of({round[k]}, divide_bytes_by), {time, time + static_cast<std::ptrdiff_t>(n)});
+        time += static_cast<std::ptrdiff_t>(n);
+      }
+    } while (!std::all_of(out.begin(), out.end(), [&](const Samples& s) { return stop.done(s.values); }) &&
+             !backend_.any(soft_deadline_.passed()));
+    return out;
+  }
+
+  void append(Samples& samples, const std::vector<Copy>& copies, const std::vector<CopyTime>& times) const {
+    samples.seconds.resize(copies.size());
+    std::uint64_t bytes = 0;
+    double longest = 0;
+    for (std::size_t c = 0; c < copies.size(); ++c) {
+      if (!(times[c].seconds > 0) || !std::isfinite(times[c].seconds))
+        throw DeviceError("a copy was timed at " + std::to_string(times[c].seconds) + " s: the clock cannot be right");
+      samples.seconds[c].push_back(times[c].seconds);
+      bytes += copies[c].bytes;
+      longest = std::max(longest, times[c].seconds);
+    }
+    samples.enqueue_seconds.push_back(times.front().enqueue_seconds);
+    // Both directions' bytes over the longer time: a sum that cannot count time twice.
+    samples.values.push_back(is_latency() ? longest * 1e6 : gigabytes_per_second(bytes, longest));
+  }
+
+  void sample_round(const Round& round, const StopRule& stop) {
+    std::vector<Samples> sampled = sample(round, stop);
+    for (std::size_t k = 0; k < round.size(); ++k) samples_[round[k]] = std::move(sampled[k]);
+  }
+
+  /// t = t0 + B / BW through this size and an eighth of it.
+  void fit_round(const Round& round) {
+    const std::uint64_t large = cells_[round.front()].copies.front().bytes, small = large / fit_divisor;
+    if (result_.metric != Metric::bandwidth || small < smallest_fit) return;
+    const std::vector<Samples> sampled =
+        sample(round, {.min_samples = fit_samples, .max_samples = fit_samples}, fit_divisor);
+    for (std::size_t k = 0; k < round.size(); ++k) {
+      const auto fit = fit_transfer(static_cast<double>(small), median(sampled[k].seconds.front()),
+                                    static_cast<double>(large), median(samples_[round[k]].seconds.front()));
+      if (!fit) continue;
+      const Cell& cell = cells_[round[k]];
+      part("fit_bandwidth", "fitted bandwidth", "GB/s")(cell.row, cell.column) = fit->bytes_per_second * 1e-9;
+      part("fit_overhead", "fitted overhead", "us")(cell.row, cell.column) = fit->overhead_seconds * 1e6;
+    }
+  }
+
+  Values& part(const std::string& name, const std::string& title, const std::string& unit) {
+    const auto [at, inserted] = result_.parts.try_emplace(name);
+    if (inserted) at->second = {title, unit, Values(result_.rows.size(), result_.columns.size())};
+    return at->second.values;
+  }
+
+  /// Where a cell's value goes: a bidirectional pair stands at both its places.
+  std::vector<std::pair<std::size_t, std::size_t>> places(const Cell& cell) const {
+    if (result_.metric != Metric::bidirectional || result_.rows != result_.columns) return {{cell.row, cell.column}};
+    return {{cell.row, cell.column}, {cell.column, cell.row}};
+  }
+
+  void mark(const Cell& cell, CellStatus status) {
+    for (const auto& [r, c] : places(cell)) result_.status(r, c) = status;
+  }
+
+  void mark_in_flight(CellStatus status) {
+    for (const std::size_t i : in_flight_) {
+      mark(cells_[i], status);
+      for (const auto& [r, c] : places(cells_[i])) {
+        result_.values(r, c) = result_.low(r, c) = result_.high(r, c) = std::nullopt;
+        result_.samples(r, c) = std::nullopt;
+        result_.converged(r, c) = std::nullopt;
+      }
+    }
+  }
+
+  void store(std::size_t i) {
+    const Samples& samples = samples_[i];
+    const Interval interval = median_interval(samples.values);
+    for (const auto& [r, c] : places(cells_[i])) {
+      result_.values(r, c) = median(samples.values);
+      result_.low(r, c) = interval.low;
+      result_.high(r, c) = interval.high;
+      result_.samples(r, c) = static_cast<int>(samples.values.size());
+      result_.converged(r, c) = stop_.converged(samples.values);
+      result_.status(r, c) = CellStatus::ok;
+    }
+    store_parts(i);
+  }
+
+  void store_parts(std::size_t i) {
+    const Cell& cell = cells_[i];
+    const Samples& samples = samples_[i];
+    if (result_.metric == Metric::bidirectional) {
+      Values& one_direction = part("one_direction", "one direction", "GB/s");
+      const auto at = places(cell);
+      for (std::size_t d = 0; d < cell.copies.size() && d < at.size(); ++d)
+        one_direction(at[d].first, at[d].second) =
+            gigabytes_per_second(cell.copies[d].bytes, median(samples.seconds[d]));
+    }
+    if (is_latency() && median(samples.enqueue_seconds) > 0)
+      part("enqueue", "enqueue latency", "us")(cell.row, cell.column) = median(samples.enqueue_seconds) * 1e6;
+  }
+
+  /// A cell that is worse than the median of its link class is measured again, alone, before anyone is alarmed.
+  void remeasure_outliers() {
+    std::vector<std::pair<double, std::size_t>> outliers;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const double worse = worse_than_class(i);
+      const Interval interval = median_interval(samples_[i].values);
+      const double noise = 1.5 * (interval.high - interval.low) / median(samples_[i].values);
+      if (worse > std::max(is_latency() ? latency_outlier : bandwidth_outlier, noise)) outliers.emplace_back(worse, i);
+    }
+    std::sort(outliers.rbegin(), outliers.rend());
+    if (outliers.size() > most_remeasured) outliers.resize(most_remeasured);
+    for (const auto& [worse, i] : outliers) {
+      if (backend_.any(soft_deadline_.passed())) return;
+      const double before = median(samples_[i].values);
+      samples_[i] = sample_alone(i);
+      store(i);
+      result_.remeasured.push_back({cells_[i].row, cells_[i].column, before, median(samples_[i].values)});
+    }
+  }
+
+  /// The median of three measurements, each of its own warm-up and samples.
+  Samples sample_alone(std::size_t i) {
+    std::vector<Samples> tries;
+    for (int attempt = 0; attempt < 3; ++attempt) tries.push_back(sample({i}, stop_).front());
+    std::sort(tries.begin(), tries.end(),
+              [](const Samples& a, const Samples& b) { return median(a.values) < median(b.values); });
+    return tries[1];
+  }
+
+  /// By which fraction a cell is worse than the median of the cells of its link class; below 0: better.
+  double worse_than_class(std::size_t i) const {
+    const std::string& wanted = result_.link_class(cells_[i].row, cells_[i].column);
+    std::vector<double> peers;
+    for (std::size_t k = 0; k < cells_.size(); ++k)
+      if (result_.link_class(cells_[k].row, cells_[k].column) == wanted) peers.push_back(median(samples_[k].values));
+    const double ratio = median(samples_[i].values) / median(std::move(peers));
+    return is_latency() ? ratio - 1 : 1 - ratio;
+  }
+
+  void verify_round(const Round& round) {
+    in_flight_ = round;
+    const std::vector<PatternCheck> checks =
+        backend_.verify(copies_of(round), seed_base + round.front() * 1000003, deadline_);
+    auto check = checks.begin();
+    for (const std::size_t i : round) {
+      std::uint64_t wrong = 0;
+      for (std::size_t c = 0; c < cells_[i].copies.size(); ++c, ++check) {
+        if (check->wrong_bytes > 0 && wrong == 0)
+          result_.notes.push_back(result_.rows[cells_[i].row] + "->" + result_.columns[cells_[i].column] + ": " +
+                                  std::to_string(check->wrong_bytes) + " wrong bytes arrived, the first at offset " +
+                                  std::to_string(check->first_wrong));
+        wrong += check->wrong_bytes;
+      }
+      if (wrong > 0)
+        mark(cells_[i], CellStatus::corrupt);
+      else
+        result_.cells_verified += places(cells_[i]).size();
+    }
+  }
+
+  void note_unconverged() {
+    const auto loose = std::count(result_.converged.begin(), result_.converged.end(), std::optional(false));
+    if (loose > 0)
+      result_.notes.push_back(std::to_string(loose) + " of " + std::to_string(result_.cells_expected()) +
+                              " cells are noisier than the wanted interval (--target-ci)");
+  }
+
+  Backend& backend_;
+  const std::vector<Cell>& cells_;
+  const MeasureOptions& options_;
+  Deadline deadline_;
+  MatrixResult& result_;
+  Deadline soft_deadline_;
+  std::vector<Samples> samples_;
+  StopRule stop_;
+  Round in_flight_;
+};
+
+}  // namespace
+
+void measure(Backend& backend, const std::vector<Cell>& cells, const MeasureOptions& options, Deadline deadline,
+             MatrixResult& result) {
+  Measurement(backend, cells, options, deadline, result).run();
+}
+
+}  // namespace linkmatrix

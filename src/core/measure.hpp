@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/result.hpp"
+#include "core/statistics.hpp"
+#include "device/backend.hpp"
+
+namespace linkmatrix {
+
+/// One cell of a matrix and the copies that measure it: one, or for a bidirectional cell the two directions, the first
+/// from row to column.
+struct Cell {
+  std::size_t row = 0, column = 0;
+  std::vector<Copy> copies;
+};
+
+struct MeasureOptions {
+  StopRule stop{};
+  double max_seconds = 60;  ///< of one matrix; afterwards every cell left gets one sample and is not converged
+  int warmup = 1;           ///< transfers of each cell before its first sample
+  bool verify = true;
+  Concurrency concurrency = Concurrency::automatic;
+};
+
+/// Measures all cells into `result`, which has been shaped and described by the caller.
+///
+/// Cells that share no resource go together in rounds where a calibration shows that this does not change the answer
+/// (a few cells alone, the round together, the same cells alone again); every cell is sampled until the interval of
+/// its median is inside the target, noise has settled, or time is up; outliers are measured again alone; then every
+/// cell's data is verified. Source of the method: design of linkmatrix, "How a matrix is measured".
+///
+/// Throws DeviceError and TimedOut; what was measured until then stays in `result`, the cells in flight are marked.
+void measure(Backend& backend, const std::vector<Cell>& cells, const MeasureOptions& options, Deadline deadline,
+             MatrixResult& result);
+
+}  // namespace linkmatrix

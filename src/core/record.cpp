@@ -1,0 +1,170 @@
+#include "core/record.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+
+#include "core/json.hpp"
+
+namespace linkmatrix {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> text_or_null(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+void write_host(JsonWriter& w, const HostBlock& host) {
+  w.key("host").begin_object();
+  w.member("name", host.name).member("cpu", host.cpu).member("cores", host.cores).member("numa", host.numa_nodes);
+  w.end_object();
+}
+
+void write_devices(JsonWriter& w, const std::vector<Endpoint>& devices) {
+  w.key("devices").begin_array();
+  for (const auto& device : devices) {
+    w.begin_object();
+    w.member("index", device.index).member("label", device.label).member("name", device.name);
+    w.member("uuid", text_or_null(device.uuid)).member("pci", text_or_null(device.pci)).member("node", device.node);
+    w.member("numa", device.numa < 0 ? std::nullopt : std::optional(device.numa));
+    w.member("nics", device.nics);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void write_topology(JsonWriter& w, const Record& record) {
+  std::vector<std::string> labels;
+  for (const auto& device : record.devices) labels.push_back(device.label);
+  w.key("topology").begin_object();
+  w.member("labels", labels).member("link_class", record.topology.link_class).member("links", record.topology.links);
+  w.member("peer_access", record.topology.peer_access).member("min_path", record.topology.min_path);
+  w.end_object();
+}
+
+void write_parts(JsonWriter& w, const std::map<std::string, Part>& parts) {
+  w.key("parts").begin_object();
+  for (const auto& [name, part] : parts) {
+    w.key(name).begin_object();
+    w.member("title", part.title).member("unit", part.unit).member("values", part.values);
+    w.end_object();
+  }
+  w.end_object();
+}
+
+void write_schedule(JsonWriter& w, const Schedule& schedule) {
+  w.key("schedule").begin_object();
+  w.member("mode", schedule.at_once ? "rounds" : "serial").member("rounds", schedule.rounds);
+  w.member("pairs_at_once", schedule.pairs_at_once).member("interference", schedule.interference);
+  w.end_object();
+}
+
+void write_remeasured(JsonWriter& w, const MatrixResult& result) {
+  w.key("remeasured").begin_array();
+  for (const auto& cell : result.remeasured) {
+    w.begin_object();
+    w.member("row", result.rows[cell.row]).member("column", result.columns[cell.column]);
+    w.member("before", cell.before).member("after", cell.after);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
+  if (!on) return std::nullopt;
+  return *on ? "on" : "off";
+}
+
+void write_result(JsonWriter& w, const MatrixResult& result) {
+  w.begin_object();
+  w.member("testcase", result.testcase).member("metric", word(result.metric)).member("quantity", result.quantity);
+  w.member("direction", word(result.direction)).member("engine", word(result.engine));
+  w.member("kernel", result.kernel ? std::optional(word(*result.kernel)) : std::nullopt);
+  w.member("memory", word(result.memory)).member("transport", result.transport);
+  w.member("peer_access", peer_access_word(result.peer_access));
+  w.member("unit", result.unit).member("size_bytes", result.size_bytes);
+  w.member("rows", result.rows).member("columns", result.columns).member("values", result.values);
+  w.key("status").matrix(result.status, [](JsonWriter& out, CellStatus status) { out.value(word(status)); });
+  w.member("low", result.low).member("high", result.high).member("samples", result.samples);
+  w.member("converged", result.converged).member("link_class", result.link_class).member("limit", result.limit);
+  write_parts(w, result.parts);
+  w.member("verified", result.verified());
+  write_schedule(w, result.schedule);
+  write_remeasured(w, result);
+  w.member("seconds", result.seconds).member("complete", result.complete()).member("notes", result.notes);
+  w.end_object();
+}
+
+fs::path beside(const fs::path& file) {
+  fs::path partial = file;
+  partial += "." + std::to_string(::getpid()) + ".partial";
+  return partial;
+}
+
+BadInput unwritable(const fs::path& file) {
+  return BadInput("--record '" + file.string() +
+                  "' cannot be written: name a file in a folder that exists and is yours");
+}
+
+}  // namespace
+
+std::string to_json(const Record& record) {
+  JsonWriter w;
+  w.begin_object();
+  w.member("schema", "linkmatrix.record/1").member("program", record.program).member("version", LINKMATRIX_VERSION);
+  w.member("started", record.started).member("seconds", record.seconds);
+  w.key("phases").begin_array();
+  for (const auto& phase : record.phases)
+    w.begin_object().member("name", phase.name).member("seconds", phase.seconds).end_object();
+  w.end_array();
+  w.member("command", record.command).member("backend", record.backend);
+  write_host(w, record.host);
+  write_devices(w, record.devices);
+  write_topology(w, record);
+  w.key("software").begin_object();
+  for (const auto& [name, version] : record.software) w.member(name, version);
+  w.end_object();
+  w.key("results").begin_array();
+  for (const auto& result : record.results) write_result(w, result);
+  w.end_array();
+  w.member("result", record.result).member("error", record.error).member("notes", record.notes);
+  w.end_object();
+  return w.text() + "\n";
+}
+
+void write_record(const Record& record, const fs::path& file) {
+  const fs::path partial = beside(file);
+  std::ofstream out(partial, std::ios::binary);
+  out << to_json(record);
+  out.close();
+  std::error_code failure;
+  if (out) fs::rename(partial, file, failure);
+  if (!out || failure) {
+    fs::remove(partial, failure);
+    throw unwritable(file);
+  }
+}
+
+void check_writable(const fs::path& file) {
+  const fs::path partial = beside(file);
+  const bool opened = std::ofstream(partial).is_open();
+  std::error_code ignored;
+  fs::remove(partial, ignored);
+  if (!opened || fs::is_directory(file, ignored)) throw unwritable(file);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::ostringstream out;
+  out << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ");
+  return out.str();
+}
+
+}  // namespace linkmatrix

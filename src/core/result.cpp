@@ -1,0 +1,31 @@
+#include "core/result.hpp"
+
+#include <algorithm>
+
+namespace linkmatrix {
+
+void MatrixResult::shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels) {
+  rows = std::move(row_labels);
+  columns = std::move(column_labels);
+  const std::size_t r = rows.size(), c = columns.size();
+  values = low = high = limit = Values(r, c);
+  status = Matrix<CellStatus>(r, c, CellStatus::not_applicable);
+  samples = Matrix<std::optional<int>>(r, c);
+  converged = Matrix<std::optional<bool>>(r, c);
+  link_class = Matrix<std::string>(r, c);
+}
+
+std::size_t MatrixResult::cells(CellStatus wanted) const {
+  return static_cast<std::size_t>(std::count(status.begin(), status.end(), wanted));
+}
+
+std::size_t MatrixResult::cells_expected() const {
+  return rows.size() * columns.size() - cells(CellStatus::not_applicable) - cells(CellStatus::no_peer_access);
+}
+
+std::optional<bool> MatrixResult::verified() const {
+  if (!verify) return std::nullopt;
+  return cells(CellStatus::corrupt) == 0 && cells_verified == cells(CellStatus::ok) && cells_verified > 0;
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/matrix.hpp"
+#include "core/topology.hpp"
+#include "core/words.hpp"
+
+namespace linkmatrix {
+
+enum class CellStatus { ok, not_applicable, no_peer_access, timeout, error, corrupt, not_run };
+
+template <>
+struct Words<CellStatus> {
+  static constexpr std::string_view what = "status";
+  static constexpr std::array table{std::pair{CellStatus::ok, "ok"},
+                                    std::pair{CellStatus::not_applicable, "not-applicable"},
+                                    std::pair{CellStatus::no_peer_access, "no-peer-access"},
+                                    std::pair{CellStatus::timeout, "timeout"},
+                                    std::pair{CellStatus::error, "error"},
+                                    std::pair{CellStatus::corrupt, "corrupt"},
+                                    std::pair{CellStatus::not_run, "not-run"}};
+};
+
+using Values = Matrix<std::optional<double>>;
+
+/// A further matrix of the same rows and columns, e.g. each direction of a bidirectional one.
+struct Part {
+  std::string title;
+  std::string unit;
+  Values values;
+};
+
+/// How the cells were put together in time.
+struct Schedule {
+  bool at_once = false;  ///< rounds of several pairs, else one pair after the other
+  std::size_t rounds = 0;
+  std::size_t pairs_at_once = 0;
+  std::optional<double> interference;  ///< largest |together / alone − 1| of the calibration; nothing: not calibrated
+};
+
+struct Remeasured {
+  std::size_t row, column;
+  double before, after;
+};
+
+/// One measured matrix: facts only. Rows are sources, columns destinations.
+struct MatrixResult {
+  std::string testcase;
+  Metric metric = Metric::bandwidth;
+  std::string quantity;  ///< what a value is: "bandwidth", "sum of both directions", "load latency" …
+  Direction direction = Direction::write;
+  Engine engine = Engine::ce;
+  std::optional<Kernel> kernel;
+  Memory memory = Memory::device;
+  std::string transport;
+  std::optional<bool> peer_access;
+  std::string unit;  ///< "GB/s" or "us"
+  std::uint64_t size_bytes = 0;
+  std::vector<std::string> rows, columns;
+
+  Values values, low, high;
+  Matrix<CellStatus> status;
+  Matrix<std::optional<int>> samples;
+  Matrix<std::optional<bool>> converged;
+  Matrix<std::string> link_class;
+  Values limit;
+  std::map<std::string, Part> parts;
+
+  bool verify = true;  ///< whether the data was to be compared
+  std::size_t cells_verified = 0;
+  Schedule schedule;
+  std::vector<Remeasured> remeasured;
+  double seconds = 0;
+  std::vector<std::string> notes;
+
+  /// All matrices of the size of rows × columns, every cell not applicable.
+  void shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels);
+
+  std::size_t cells(CellStatus wanted) const;
+  /// Cells that can be measured: neither the diagonal nor pairs without the wanted peer access.
+  std::size_t cells_expected() const;
+  bool complete() const { return cells(CellStatus::ok) == cells_expected(); }
+  /// Nothing where verification was not asked for.
+  std::optional<bool> verified() const;
+};
+
+struct Phase {
+  std::string name;
+  double seconds;
+};
+
+struct HostBlock {
+  std::string name, cpu;
+  int cores = 1, numa_nodes = 1;
+};
+
+/// Everything one program run found out: printed as tables, written as JSON (schema linkmatrix.record/1).
+struct Record {
+  std::string program;
+  std::string started;  ///< UTC, "2026-11-21T08:00:00Z"
+  double seconds = 0;
+  std::vector<Phase> phases;
+  std::vector<std::string> command;
+  std::string backend;
+  HostBlock host;
+  std::vector<Endpoint> devices;  ///< without host memory
+  Topology topology;
+  Software software;
+  std::vector<MatrixResult> results;
+  std::string result = "PASS";  ///< PASS, FAIL, ERROR or TIMEOUT
+  std::optional<std::string> error;
+  std::vector<std::string> notes;
+};
+
+}  // namespace linkmatrix

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace linkmatrix {
+
+using Pair = std::pair<int, int>;
+
+/// A round-robin tournament of n players by the circle method: every unordered pair once, each round's pairs disjoint.
+/// n − 1 rounds for an even n; n rounds, each with a bye, for an odd n.
+std::vector<std::vector<Pair>> tournament(int n);
+
+/// Orders items into rounds in which no two share a resource: each item joins the first round that is free of its
+/// resources, so the order of the items decides the rounds (a tournament's order gives its rounds back).
+std::vector<std::vector<std::size_t>> pack_rounds(std::size_t items,
+                                                  const std::function<std::vector<int>(std::size_t)>& resources);
+
+/// Cuts every round into pieces of at most `width` items.
+std::vector<std::vector<std::size_t>> split_rounds(const std::vector<std::vector<std::size_t>>& rounds,
+                                                   std::size_t width);
+
+/// The longest round.
+std::size_t widest(const std::vector<std::vector<std::size_t>>& rounds);
+
+}  // namespace linkmatrix

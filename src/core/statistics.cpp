@@ -1,0 +1,72 @@
+#include "core/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace linkmatrix {
+namespace {
+
+/// How many order statistics may be dropped at each end so that the rest still covers the median with 95 %:
+/// the largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, as an index.
+std::size_t droppable(std::size_t n) {
+  double probability = std::pow(0.5, static_cast<double>(n));  // of exactly `k` values below the median
+  double below = probability;
+  std::size_t k = 0;
+  while (below <= 0.025 && 2 * (k + 1) < n) {
+    ++k;
+    probability *= static_cast<double>(n - k + 1) / static_cast<double>(k);
+    below += probability;
+  }
+  return k == 0 ? 0 : k - 1;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+Interval median_interval(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t k = droppable(values.size());
+  return {values[k], values[values.size() - 1 - k]};
+}
+
+double relative_half_width(const std::vector<double>& values) {
+  const auto [low, high] = median_interval(values);
+  return (high - low) / 2 / median(values);
+}
+
+double robust_sigma(const std::vector<double>& values) {
+  const double center = median(values);
+  std::vector<double> deviations(values.size());
+  std::transform(values.begin(), values.end(), deviations.begin(), [&](double v) { return std::abs(v - center); });
+  return 1.4826 * median(std::move(deviations));
+}
+
+std::optional<TransferFit> fit_transfer(double small_bytes, double small_seconds, double large_bytes,
+                                        double large_seconds) {
+  const double per_byte = (large_seconds - small_seconds) / (large_bytes - small_bytes);
+  const double overhead = large_seconds - per_byte * large_bytes;
+  if (!(per_byte > 0) || !(overhead >= 0)) return std::nullopt;
+  return TransferFit{overhead, 1 / per_byte};
+}
+
+bool StopRule::converged(const std::vector<double>& values) const {
+  return values.size() >= static_cast<std::size_t>(min_samples) && relative_half_width(values) <= target;
+}
+
+bool StopRule::done(const std::vector<double>& values) const {
+  const std::size_t n = values.size();
+  if (n < static_cast<std::size_t>(min_samples)) return false;
+  if (n >= static_cast<std::size_t>(max_samples) || converged(values)) return true;
+  if (n < 2 * window) return false;
+  const std::vector<double> earlier(values.begin(), values.end() - static_cast<std::ptrdiff_t>(window));
+  const double before = robust_sigma(earlier), now = robust_sigma(values);
+  return before > 0 && std::abs(now / before - 1) < settled;
+}
+
+}  // namespace linkmatrix

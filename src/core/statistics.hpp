@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace linkmatrix {
+
+/// The middle value; the mean of the two middle ones for an even count. `values` must not be empty.
+double median(std::vector<double> values);
+
+struct Interval {
+  double low;
+  double high;
+};
+
+/// A distribution-free interval of the median: the innermost pair of order statistics that covers it with at least
+/// 95 % (binomial, p = 1/2; Hoefler & Belli, SC15). Fewer than six values cannot: then it is minimum to maximum.
+Interval median_interval(std::vector<double> values);
+
+/// Half of the median's interval over the median, as a fraction.
+double relative_half_width(const std::vector<double>& values);
+
+/// 1.4826 × median absolute deviation: the standard deviation of normal noise, robust against outliers.
+double robust_sigma(const std::vector<double>& values);
+
+/// seconds = overhead + bytes / bandwidth.
+struct TransferFit {
+  double overhead_seconds;
+  double bytes_per_second;
+};
+
+/// The line through two sizes; nothing where noise makes it meaningless (a rate or an overhead below zero).
+std::optional<TransferFit> fit_transfer(double small_bytes, double small_seconds, double large_bytes,
+                                        double large_seconds);
+
+/// When one cell has been sampled enough.
+struct StopRule {
+  int min_samples = 7;     ///< minimum to maximum of 6 covers the median with 96.9 %
+  int max_samples = 28;    ///< a noisy cell's end
+  double target = 0.0025;  ///< wanted relative half width of the median's interval
+  double settled = 0.05;   ///< noise that changes by less than this over `window` samples will not get better
+  std::size_t window = 7;
+
+  bool converged(const std::vector<double>& values) const;
+  /// True if sampling may stop: converged, settled above the target, or at the maximum.
+  bool done(const std::vector<double>& values) const;
+};
+
+}  // namespace linkmatrix

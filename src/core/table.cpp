@@ -1,0 +1,178 @@
+#include "core/table.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <numeric>
+#include <sstream>
+
+#include "core/statistics.hpp"
+
+namespace linkmatrix {
+namespace {
+
+using CellText = std::function<std::string(std::size_t, std::size_t)>;
+
+constexpr std::string_view axes = "row = source, column = destination";
+
+std::string number(double value, int decimals) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(decimals) << value;
+  return out.str();
+}
+
+int decimals(const std::string& unit) { return unit == "us" ? 3 : 2; }
+
+/// A matrix of texts under its labels, right-aligned, cut to the first `max_display` rows and columns.
+void print_grid(std::ostream& out, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
+                std::size_t max_display, const CellText& cell) {
+  const std::size_t shown_rows = std::min(rows.size(), max_display);
+  const std::size_t shown_columns = std::min(columns.size(), max_display);
+  std::size_t head = 4, width = 8;
+  for (std::size_t r = 0; r < shown_rows; ++r) head = std::max(head, rows[r].size());
+  for (std::size_t c = 0; c < shown_columns; ++c) {
+    width = std::max(width, columns[c].size());
+    for (std::size_t r = 0; r < shown_rows; ++r) width = std::max(width, cell(r, c).size());
+  }
+  out << std::string(head, ' ');
+  for (std::size_t c = 0; c < shown_columns; ++c) out << "  " << std::setw(static_cast<int>(width)) << columns[c];
+  out << '\n';
+  for (std::size_t r = 0; r < shown_rows; ++r) {
+    out << std::left << std::setw(static_cast<int>(head)) << rows[r] << std::right;
+    for (std::size_t c = 0; c < shown_columns; ++c) out << "  " << std::setw(static_cast<int>(width)) << cell(r, c);
+    out << '\n';
+  }
+  if (shown_rows < rows.size() || shown_columns < columns.size())
+    out << "(first " << max_display << " of " << std::max(rows.size(), columns.size())
+        << " rows and columns shown; the record has all)\n";
+}
+
+void print_table_head(std::ostream& out, const MatrixResult& result, const std::string& title,
+                      const std::string& unit) {
+  out << result.testcase << ": " << title << " (" << unit << "), " << result.size_bytes << " bytes, " << axes << '\n';
+}
+
+std::string cell_text(const MatrixResult& result, const Values& values, const std::string& unit, std::size_t r,
+                      std::size_t c) {
+  const CellStatus status = result.status(r, c);
+  if (status == CellStatus::not_applicable) return "-";
+  if (status != CellStatus::ok) return std::string(word(status));
+  return values(r, c) ? number(*values(r, c), decimals(unit)) : "-";
+}
+
+std::vector<double> measured(const MatrixResult& result, const Values& values) {
+  std::vector<double> out;
+  for (std::size_t r = 0; r < values.rows(); ++r)
+    for (std::size_t c = 0; c < values.columns(); ++c)
+      if (result.status(r, c) == CellStatus::ok && values(r, c)) out.push_back(*values(r, c));
+  return out;
+}
+
+void print_summary(std::ostream& out, const MatrixResult& result) {
+  const auto all = measured(result, result.values);
+  if (all.empty()) return;
+  const int digits = decimals(result.unit);
+  out << "min " << number(*std::min_element(all.begin(), all.end()), digits) << "  median "
+      << number(median(all), digits) << "  max " << number(*std::max_element(all.begin(), all.end()), digits)
+      << "  sum " << number(std::accumulate(all.begin(), all.end(), 0.0), digits) << '\n';
+}
+
+std::string counted(std::size_t n, const std::string& thing) {
+  return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
+}
+
+void print_schedule(std::ostream& out, const MatrixResult& result) {
+  int fewest = 0, most = 0;
+  for (const auto& n : result.samples)
+    if (n) {
+      fewest = fewest == 0 ? *n : std::min(fewest, *n);
+      most = std::max(most, *n);
+    }
+  const Schedule& s = result.schedule;
+  out << counted(s.rounds, "round") << ", " << counted(s.pairs_at_once, "pair") << " at once; interference "
+      << (s.interference ? number(100 * *s.interference, 2) + " %" : "not calibrated") << "; " << fewest << " to "
+      << most << " samples a cell; " << number(result.seconds, 3) << " s\n";
+}
+
+void print_fit(std::ostream& out, const MatrixResult& result) {
+  if (!result.parts.contains("fit_bandwidth")) return;
+  const auto rate = measured(result, result.parts.at("fit_bandwidth").values);
+  const auto overhead = measured(result, result.parts.at("fit_overhead").values);
+  if (rate.empty() || overhead.empty()) return;
+  out << "fit: t = " << number(median(overhead), 2) << " us + bytes / " << number(median(rate), 2)
+      << " GB/s (medians)\n";
+}
+
+void print_verified(std::ostream& out, const MatrixResult& result) {
+  if (!result.verify) {
+    out << "verified: not asked for\n";
+    return;
+  }
+  out << "verified: " << result.cells_verified << " of " << result.cells_expected() << " cells\n";
+}
+
+template <class T>
+CellText optional_cell(const Matrix<std::optional<T>>& m) {
+  return [&m](std::size_t r, std::size_t c) {
+    return m(r, c) ? std::to_string(static_cast<int>(*m(r, c))) : std::string("?");
+  };
+}
+
+}  // namespace
+
+void print_head(std::ostream& out, const Record& record, std::size_t max_display) {
+  out << "linkmatrix " << record.program << ' ' << LINKMATRIX_VERSION << ", back end " << record.backend << '\n';
+  out << record.host.name << ": " << counted(record.devices.size(), "device");
+  for (const auto& [name, version] : record.software) out << ", " << name << ' ' << version;
+  out << '\n';
+  std::vector<std::string> labels;
+  for (const auto& device : record.devices) {
+    labels.push_back(device.label);
+    out << device.label << "  " << device.name;
+    for (const auto& detail : {device.uuid, device.pci})
+      if (!detail.empty()) out << "  " << detail;
+    if (device.numa >= 0) out << "  numa " << device.numa;
+    out << '\n';
+  }
+  const Topology& t = record.topology;
+  const auto print = [&](const std::string& title, const CellText& cell) {
+    out << '\n' << title << '\n';
+    print_grid(out, labels, labels, max_display, cell);
+  };
+  print("Link class (" + std::string(axes) + ")", [&](std::size_t r, std::size_t c) {
+    return t.link_class(r, c).empty() ? std::string("?") : t.link_class(r, c);
+  });
+  const auto print_if_known = [&](const std::string& title, const auto& m) {
+    if (std::any_of(m.begin(), m.end(), [](const auto& cell) { return cell.has_value(); }))
+      print(title + std::string(axes) + ")", optional_cell(m));
+  };
+  print_if_known("Peer access (1 = yes; ", t.peer_access);
+  print_if_known("Min path in hops (0 = no path; ", t.min_path);
+  print_if_known("Links (bonded NVLinks; ", t.links);
+  for (const auto& note : record.notes) out << "note: " << note << '\n';
+}
+
+void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
+  const auto print = [&](const std::string& title, const std::string& unit, const Values& values) {
+    print_table_head(out, result, title, unit);
+    print_grid(out, result.rows, result.columns, max_display,
+               [&](std::size_t r, std::size_t c) { return cell_text(result, values, unit, r, c); });
+  };
+  out << '\n';
+  print(result.quantity, result.unit, result.values);
+  print_summary(out, result);
+  print_fit(out, result);
+  print_schedule(out, result);
+  print_verified(out, result);
+  if (!result.complete())
+    out << "incomplete: " << result.cells(CellStatus::ok) << " of " << result.cells_expected() << " cells measured\n";
+  for (const auto& note : result.notes) out << "note: " << note << '\n';
+  for (const auto& [name, part] : result.parts) {
+    if (name.starts_with("fit_")) continue;
+    out << '\n';
+    print(part.title, part.unit, part.values);
+  }
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "core/result.hpp"
+
+namespace linkmatrix {
+
+/// Program, host, devices and the topology matrices.
+void print_head(std::ostream& out, const Record& record, std::size_t max_display);
+
+/// One result: its values, its parts, what was verified and how it was scheduled.
+void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display);
+
+}  // namespace linkmatrix

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace linkmatrix {
+
+/// The field's words, each enumeration with its one spelling on the command line, in tables and in the record.
+
+enum class Operation { copy, chase };
+enum class Engine { ce, sm, mpi };
+enum class Kernel { cached, noncached, bulk };
+enum class Direction { write, read };
+enum class Metric { bandwidth, bidirectional, latency };
+enum class Memory { device, host };
+enum class Concurrency { automatic, serial, rounds };
+
+template <class E>
+struct Words;
+
+template <>
+struct Words<Engine> {
+  static constexpr std::string_view what = "engine";
+  static constexpr std::array table{std::pair{Engine::ce, "ce"}, std::pair{Engine::sm, "sm"},
+                                    std::pair{Engine::mpi, "mpi"}};
+};
+template <>
+struct Words<Kernel> {
+  static constexpr std::string_view what = "kernel";
+  static constexpr std::array table{std::pair{Kernel::cached, "cached"}, std::pair{Kernel::noncached, "noncached"},
+                                    std::pair{Kernel::bulk, "bulk"}};
+};
+template <>
+struct Words<Direction> {
+  static constexpr std::string_view what = "direction";
+  static constexpr std::array table{std::pair{Direction::write, "write"}, std::pair{Direction::read, "read"}};
+};
+template <>
+struct Words<Metric> {
+  static constexpr std::string_view what = "metric";
+  static constexpr std::array table{std::pair{Metric::bandwidth, "bandwidth"},
+                                    std::pair{Metric::bidirectional, "bidirectional"},
+                                    std::pair{Metric::latency, "latency"}};
+};
+template <>
+struct Words<Memory> {
+  static constexpr std::string_view what = "memory";
+  static constexpr std::array table{std::pair{Memory::device, "device"}, std::pair{Memory::host, "host"}};
+};
+template <>
+struct Words<Concurrency> {
+  static constexpr std::string_view what = "concurrency";
+  static constexpr std::array table{std::pair{Concurrency::automatic, "auto"}, std::pair{Concurrency::serial, "serial"},
+                                    std::pair{Concurrency::rounds, "rounds"}};
+};
+
+template <class E>
+constexpr std::string_view word(E value) {
+  for (const auto& [e, text] : Words<E>::table)
+    if (e == value) return text;
+  return "?";
+}
+
+/// All spellings, "a, b or c": for messages and --help.
+template <class E>
+std::string all_words() {
+  std::string out;
+  for (std::size_t i = 0; i < Words<E>::table.size(); ++i) {
+    if (i > 0) out += i + 1 == Words<E>::table.size() ? " or " : ", ";
+    out += Words<E>::table[i].second;
+  }
+  return out;
+}
+
+/// Throws BadInput for a word that is none of the table's.
+template <class E>
+E parse_word(std::string_view text) {
+  for (const auto& [e, known] : Words<E>::table)
+    if (text == known) return e;
+  throw BadInput("unknown " + std::string(Words<E>::what) + " '" + std::string(text) + "': use " + all_words<E>());
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/pattern.hpp"
+#include "core/topology.hpp"
+#include "core/units.hpp"
+#include "core/words.hpp"
+
+namespace linkmatrix {
+
+/// One transfer between two endpoints, the unit of all work: a test case is a list of these.
+struct Copy {
+  int source = 0;       ///< index into Backend::endpoints()
+  int destination = 0;  ///< index into Backend::endpoints()
+  std::uint64_t bytes = 0;
+  Operation operation = Operation::copy;
+  Engine engine = Engine::ce;
+  Kernel kernel = Kernel::cached;
+  Direction direction = Direction::write;
+  bool peer_access = true;  ///< false: staged through host memory
+
+  /// The endpoint whose engine moves the data: write pushes, read pulls.
+  int initiator() const { return direction == Direction::write ? source : destination; }
+};
+
+/// Dependent loads that a chase makes for each repeat.
+constexpr int chase_loads_per_repeat = 64;
+
+/// What one copy of a `run` took.
+struct CopyTime {
+  double seconds = 0;          ///< of one transfer, the mean over the repeats; for a chase, of one load
+  double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0 where there is no queue
+};
+
+/// Where memory lies and who copies it: CUDA devices, pinned threads, MPI ranks.
+///
+/// A back end brings everything up once (buffers, streams, events, peer access) and then runs
+/// lists of copies. It knows nothing of matrices, test cases or statistics. Under MPI every rank
+/// makes the same calls in the same order and gets the same answers.
+///
+/// Every call throws DeviceError where the device fails and TimedOut where the deadline passes.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// "cuda", "host" or "mpi".
+  virtual std::string name() const = 0;
+
+  /// Devices (or what stands for them: pinned threads, ranks) first, then host memory.
+  virtual const std::vector<Endpoint>& endpoints() const = 0;
+
+  /// Class, links, peer access and shortest path between all endpoints that are not host memory.
+  virtual const Topology& topology() const = 0;
+
+  virtual const Software& software() const = 0;
+
+  /// Why this copy cannot run here, one sentence; nothing if it can.
+  virtual std::optional<std::string> refusal(const Copy& copy) const = 0;
+
+  /// Numbers of what the copy occupies (engine, egress, ingress, uplink, memory controller …):
+  /// two copies that share one may not run at once where a link is measured alone.
+  virtual std::vector<int> resources(const Copy& copy) const = 0;
+
+  /// Bytes that a pointer chase walks through: more than any cache that could answer in the memory's place, and on a
+  /// device one large page, so that no load waits for a page table (as nvbandwidth).
+  virtual std::uint64_t chase_bytes() const { return 2 * MiB; }
+
+  /// Makes buffers of at least `bytes` at the copies' endpoints, and peer access and kernels ready.
+  virtual void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline deadline) = 0;
+
+  /// Runs all copies at once, `repeats` times each, released together by one gate.
+  /// Returns one time for each copy, in order.
+  virtual std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) = 0;
+
+  /// Fills each source with a position-dependent pattern of `seed`, spoils the destination, copies
+  /// once and compares every byte where it arrived; one answer for each copy. No endpoint is the source, or the
+  /// destination, of two of the copies.
+  virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
+
+  /// True if any process says true; decisions that depend on a clock go through this.
+  virtual bool any(bool here) { return here; }
+
+  /// Whether this process writes the output.
+  virtual bool is_root() const { return true; }
+};
+
+}  // namespace linkmatrix

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "device/backend.hpp"
+
+namespace linkmatrix {
+
+/// CUDA devices and the pinned memory of the host's NUMA nodes. `devices` are CUDA ordinals; empty: all visible.
+/// Brings all contexts up in parallel. Throws DeviceError without a driver, BadInput for an unknown device.
+std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices);
+
+/// Why the cuda back end cannot work here, "no NVIDIA driver"; empty: it can.
+std::string why_no_cuda();
+
+}  // namespace linkmatrix

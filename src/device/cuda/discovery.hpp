@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/topology.hpp"
+#include "device/cuda/nvml.hpp"
+
+namespace linkmatrix::cuda {
+
+/// Number of visible devices; `reason` says why there is none.
+int visible_devices(std::string& reason);
+
+/// The devices as endpoints, in the order of `ordinals`.
+std::vector<Endpoint> describe_devices(std::span<const int> ordinals);
+
+/// Link classes, links, peer access, shortest paths and limits between the devices.
+Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& devices);
+
+/// Versions of the driver and of CUDA.
+Software describe_software(const Nvml& nvml);
+
+}  // namespace linkmatrix::cuda

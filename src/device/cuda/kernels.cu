@@ -1,0 +1,253 @@
+#include <array>
+#include <stdexcept>
+
+#include "core/pattern.hpp"
+#include "device/cuda/handles.hpp"
+#include "device/cuda/kernels.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+constexpr int unroll = 8;  // independent 16-byte loads in flight for each thread
+
+struct Shape {
+  int blocks, threads;
+};
+
+// Best of 100 shapes on an H200 over NVLink 4, 512 MiB: write 371 GB/s with 32 × 1024, read 375 GB/s with 264 × 512;
+// bulk 372 with 264 blocks and 375 with 32. More blocks gain nothing: the packets of 128 bytes are the limit.
+constexpr Shape shape_of(Kernel kernel, Direction direction) {
+  if (kernel == Kernel::bulk) return direction == Direction::write ? Shape{264, 32} : Shape{32, 32};
+  return direction == Direction::write ? Shape{32, 1024} : Shape{264, 512};
+}
+
+__device__ std::uint64_t nanoseconds() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+__global__ void gate_kernel(const volatile unsigned* flag, unsigned generation, unsigned* timed_out,
+                            std::uint64_t timeout_ns) {
+  const std::uint64_t start = nanoseconds();
+  while (*flag < generation) {
+    if (nanoseconds() - start > timeout_ns) {
+      *timed_out = 1;
+      return;
+    }
+  }
+}
+
+struct Cached {
+  static __device__ uint4 load(const uint4* from) { return *from; }
+  static __device__ void store(uint4* to, uint4 value) { *to = value; }
+};
+struct NonCached {
+  static __device__ uint4 load(const uint4* from) { return __ldcg(from); }
+  static __device__ void store(uint4* to, uint4 value) { __stcg(to, value); }
+};
+
+/// The bytes after the last whole 16.
+__device__ void copy_tail(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+  const std::uint64_t at = bytes / sizeof(uint4) * sizeof(uint4) + threadIdx.x;
+  if (blockIdx.x == 0 && at < bytes) destination[at] = source[at];
+}
+
+/// A block takes tiles of blockDim × unroll vectors; each thread has `unroll` loads in flight before the first store.
+template <class Access>
+__global__ void copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+  auto* const to = reinterpret_cast<uint4*>(destination);
+  const auto* const from = reinterpret_cast<const uint4*>(source);
+  const std::uint64_t vectors = bytes / sizeof(uint4), tile = std::uint64_t{blockDim.x} * unroll;
+  for (std::uint64_t start = blockIdx.x * tile; start < vectors; start += gridDim.x * tile) {
+    const std::uint64_t first = start + threadIdx.x;
+    uint4 values[unroll];
+    if (start + tile <= vectors) {
+#pragma unroll
+      for (int k = 0; k < unroll; ++k) values[k] = Access::load(from + first + std::uint64_t{blockDim.x} * k);
+#pragma unroll
+      for (int k = 0; k < unroll; ++k) Access::store(to + first + std::uint64_t{blockDim.x} * k, values[k]);
+    } else {
+      for (std::uint64_t at = first; at < vectors; at += blockDim.x) Access::store(to + at, Access::load(from + at));
+    }
+  }
+  copy_tail(destination, source, bytes);
+}
+
+constexpr int bulk_stages = 8, bulk_ahead = 4;   // stages in shared memory; loads issued ahead of the stores
+constexpr std::uint32_t bulk_chunk = 16 * 1024;  // bytes of one bulk copy
+constexpr std::size_t bulk_shared = bulk_stages * bulk_chunk + bulk_stages * sizeof(std::uint64_t);
+
+__device__ std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+/// One thread of each block moves chunks global → shared → global by bulk asynchronous copies (cp.async.bulk).
+__global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+#if __CUDA_ARCH__ >= 900
+  extern __shared__ __align__(128) std::byte stages[];
+  auto* const arrived = reinterpret_cast<std::uint64_t*>(stages + bulk_stages * bulk_chunk);
+  const std::uint64_t body = bytes / 16 * 16, chunks = (body + bulk_chunk - 1) / bulk_chunk;
+  const std::uint64_t mine = chunks > blockIdx.x ? (chunks - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
+  const auto offset = [&](std::uint64_t i) { return (blockIdx.x + i * gridDim.x) * bulk_chunk; };
+  const auto size = [&](std::uint64_t i) {
+    return static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(bulk_chunk), body - offset(i)));
+  };
+  const auto load = [&](std::uint64_t i) {
+    const std::uint32_t barrier = shared_address(arrived + i % bulk_stages);
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(size(i)) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(stages + i % bulk_stages * bulk_chunk)),
+                 "l"(__cvta_generic_to_global(source + offset(i))), "r"(size(i)), "r"(barrier)
+                 : "memory");
+  };
+  const auto wait = [&](std::uint64_t i) {
+    const std::uint32_t barrier = shared_address(arrived + i % bulk_stages);
+    const auto parity = static_cast<std::uint32_t>(i / bulk_stages % 2);
+    std::uint32_t done = 0;
+    while (!done)
+      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                   : "=r"(done)
+                   : "r"(barrier), "r"(parity)
+                   : "memory");
+  };
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < bulk_stages; ++s)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrived + s)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async;" ::: "memory");
+    for (std::uint64_t i = 0; i < min(mine, static_cast<std::uint64_t>(bulk_ahead)); ++i) load(i);
+    for (std::uint64_t i = 0; i < mine; ++i) {
+      wait(i);
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
+                       __cvta_generic_to_global(destination + offset(i))),
+                   "r"(shared_address(stages + i % bulk_stages * bulk_chunk)), "r"(size(i))
+                   : "memory");
+      asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+      if (i + bulk_ahead < mine) {
+        // The stage of chunk i + ahead held chunk i + ahead − stages: its store must have been read out.
+        asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(bulk_stages - bulk_ahead) : "memory");
+        load(i + bulk_ahead);
+      }
+    }
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+  copy_tail(destination, source, bytes);
+#endif
+}
+
+__global__ void fill_kernel(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(memory);
+  const std::uint64_t count = bytes / sizeof(std::uint64_t), step = std::uint64_t{gridDim.x} * blockDim.x;
+  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (std::uint64_t i = me; i < count; i += step) words[i] = pattern_word(seed, i);
+  for (std::uint64_t i = count * sizeof(std::uint64_t) + me; i < bytes; i += step) memory[i] = pattern_byte(seed, i);
+}
+
+__global__ void check_kernel(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed,
+                             CheckCounters* counters) {
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(memory);
+  const std::uint64_t count = bytes / sizeof(std::uint64_t), step = std::uint64_t{gridDim.x} * blockDim.x;
+  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const auto compare_bytes = [&](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i < last; ++i) {
+      if (memory[i] == pattern_byte(seed, i)) continue;
+      atomicAdd(&counters->wrong_bytes, 1ULL);
+      atomicMin(&counters->first_wrong, static_cast<unsigned long long>(i));
+    }
+  };
+  for (std::uint64_t i = me; i < count; i += step)
+    if (words[i] != pattern_word(seed, i)) compare_bytes(i * sizeof(std::uint64_t), (i + 1) * sizeof(std::uint64_t));
+  if (me == 0) compare_bytes(count * sizeof(std::uint64_t), bytes);
+}
+
+constexpr std::uint64_t ring_stride = 512;  // bytes: every load in a line of its own, 4096 of them in 2 MiB
+
+/// Node i points to node (a i + c) mod n: with n a power of two, a ≡ 1 mod 4 and c odd, one cycle through all
+/// (Hull & Dobell, 1962).
+__global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
+  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (me >= nodes) return;
+  const std::uint64_t next = (me * 1229 + 351) & (nodes - 1);
+  *reinterpret_cast<std::byte**>(memory + me * ring_stride) = memory + next * ring_stride;
+}
+
+__global__ void chase_kernel(const std::byte* ring, std::uint64_t loads, unsigned long long* sink) {
+  auto at = reinterpret_cast<unsigned long long>(ring);
+  // volatile: past L1, as a load of memory that another device may write must go
+  for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile unsigned long long*>(at);
+  *sink = at;
+}
+
+void check_launch(const char* kernel) { check(cudaGetLastError(), kernel, "launch"); }
+
+int compute_capability_major() {
+  int device = 0, major = 0;
+  check(cudaGetDevice(&device), "copy kernel", "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "copy kernel",
+        "cudaDeviceGetAttribute");
+  return major;
+}
+
+}  // namespace
+
+void launch_gate(const volatile unsigned* flag, unsigned generation, unsigned* timed_out, std::uint64_t timeout_ns,
+                 cudaStream_t stream) {
+  gate_kernel<<<1, 1, 0, stream>>>(flag, generation, timed_out, timeout_ns);
+  check_launch("gate kernel");
+}
+
+void launch_copy(Kernel kernel, Direction direction, std::byte* destination, const std::byte* source,
+                 std::uint64_t bytes, cudaStream_t stream) {
+  if (kernel == Kernel::bulk && compute_capability_major() < 9) kernel = Kernel::noncached;
+  const auto [blocks, threads] = shape_of(kernel, direction);
+  if (kernel == Kernel::bulk)
+    bulk_copy_kernel<<<blocks, threads, bulk_shared, stream>>>(destination, source, bytes);
+  else if (kernel == Kernel::cached)
+    copy_kernel<Cached><<<blocks, threads, 0, stream>>>(destination, source, bytes);
+  else
+    copy_kernel<NonCached><<<blocks, threads, 0, stream>>>(destination, source, bytes);
+  check_launch("copy kernel");
+}
+
+void launch_fill(std::byte* memory, std::uint64_t bytes, std::uint64_t seed, cudaStream_t stream) {
+  fill_kernel<<<1024, 256, 0, stream>>>(memory, bytes, seed);
+  check_launch("fill kernel");
+}
+
+void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, CheckCounters* counters,
+                  cudaStream_t stream) {
+  check_kernel<<<1024, 256, 0, stream>>>(memory, bytes, seed, counters);
+  check_launch("check kernel");
+}
+
+void launch_ring(std::byte* memory, std::uint64_t bytes, cudaStream_t stream) {
+  std::uint64_t nodes = 1;
+  while (2 * nodes * ring_stride <= bytes) nodes *= 2;
+  ring_kernel<<<static_cast<unsigned>((nodes + 255) / 256), 256, 0, stream>>>(memory, nodes);
+  check_launch("ring kernel");
+}
+
+void launch_chase(const std::byte* ring, std::uint64_t loads, unsigned long long* sink, cudaStream_t stream) {
+  chase_kernel<<<1, 1, 0, stream>>>(ring, loads, sink);
+  check_launch("chase kernel");
+}
+
+void load_kernels() {
+  cudaFuncAttributes attributes;
+  const std::array kernels{reinterpret_cast<const void*>(gate_kernel),
+                           reinterpret_cast<const void*>(copy_kernel<Cached>),
+                           reinterpret_cast<const void*>(copy_kernel<NonCached>),
+                           reinterpret_cast<const void*>(bulk_copy_kernel),
+                           reinterpret_cast<const void*>(fill_kernel),
+                           reinterpret_cast<const void*>(check_kernel),
+                           reinterpret_cast<const void*>(ring_kernel),
+                           reinterpret_cast<const void*>(chase_kernel)};
+  for (const void* kernel : kernels)
+    check(cudaFuncGetAttributes(&attributes, kernel), "kernels", "cudaFuncGetAttributes");
+  if (compute_capability_major() >= 9)
+    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(bulk_copy_kernel),
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bulk_shared)),
+          "bulk copy kernel", "cudaFuncSetAttribute");
+}
+
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,91 @@
+#include "device/cuda/stations.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "core/units.hpp"
+#include "device/host/numa.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+constexpr std::uint64_t host_chunk = 64 * MiB;  // of one thread that fills or compares; a multiple of a word
+
+void check_free_memory(const Endpoint& endpoint, std::uint64_t bytes) {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), endpoint.label, "cudaMemGetInfo");
+  if (bytes > free)
+    throw BadInput("--size needs a buffer of " + format_size(bytes) + " on " + endpoint.label + ", where " +
+                   std::to_string(free / MiB) + " MiB are free: use a smaller --size");
+}
+
+/// `work(offset, bytes)` over pieces, each on a thread.
+template <class Work>
+void in_pieces(std::uint64_t bytes, const Work& work) {
+  std::vector<std::jthread> threads;
+  for (std::uint64_t at = 0; at < bytes; at += host_chunk)
+    threads.emplace_back([&work, at, piece = std::min(host_chunk, bytes - at)] { work(at, piece); });
+}
+
+}  // namespace
+
+void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes) {
+  if (capacity_ >= bytes) return;
+  device_ = DeviceMemory();
+  pinned_ = PinnedMemory();
+  capacity_ = 0;
+  if (endpoint.kind == EndpointKind::device) {
+    check_free_memory(endpoint, bytes);
+    device_ = make_device_memory(bytes, endpoint.label);
+  } else {
+    const NumaPin pin(endpoint.numa);  // pages come from the node of the thread that asks for them
+    pinned_ = make_pinned_memory(bytes, endpoint.label);
+  }
+  capacity_ = bytes;
+}
+
+Lane& Station::lane(std::size_t index) {
+  while (lanes.size() <= index) lanes.push_back({make_stream(where()), make_event(where()), make_event(where())});
+  return lanes[index];
+}
+
+unsigned long long* Station::sink() const {
+  return reinterpret_cast<unsigned long long*>(counters.get() + sizeof(CheckCounters));
+}
+
+void for_each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work) {
+  std::vector<std::exception_ptr> failures(stations.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < stations.size(); ++i)
+      threads.emplace_back([&, i] {
+        try {
+          work(stations[i]);
+        } catch (...) {
+          failures[i] = std::current_exception();
+        }
+      });
+  }
+  for (const auto& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
+
+void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
+  in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { fill_pattern(memory, at, piece, seed); });
+}
+
+PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
+  std::vector<PatternCheck> found((bytes + host_chunk - 1) / host_chunk);
+  in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) {
+    found[at / host_chunk] = check_pattern(memory, at, piece, seed);
+  });
+  PatternCheck total;
+  for (const PatternCheck& piece : found) {
+    if (total.wrong_bytes == 0) total.first_wrong = piece.first_wrong;
+    total.wrong_bytes += piece.wrong_bytes;
+  }
+  return total;
+}
+
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/pattern.hpp"
+#include "core/topology.hpp"
+#include "device/cuda/handles.hpp"
+#include "device/cuda/kernels.hpp"
+
+namespace linkmatrix::cuda {
+
+/// Memory of one endpoint for one role, grown when more is asked for; on the device, or pinned on the host.
+class Buffer {
+ public:
+  /// Throws BadInput where the endpoint has not that much free.
+  void reserve(const Endpoint& endpoint, std::uint64_t bytes);
+  std::byte* data() const { return device_ ? device_.get() : pinned_.get(); }
+
+ private:
+  DeviceMemory device_;
+  PinnedMemory pinned_;
+  std::uint64_t capacity_ = 0;
+};
+
+/// A stream with the events that time what runs in it.
+struct Lane {
+  Stream stream;
+  Event start, stop;
+};
+
+/// What one endpoint keeps for the whole run. Host memory has buffers only.
+struct Station {
+  explicit Station(Endpoint e) : endpoint{std::move(e)} {}
+
+  Endpoint endpoint;
+  Buffer source, destination;
+  std::vector<Lane> lanes;  ///< one for each copy that the device executes at once
+  DeviceMemory counters;    ///< a CheckCounters for verification, and a word for the end of a chase
+
+  const std::string& where() const { return endpoint.label; }
+  bool is_device() const { return endpoint.kind == EndpointKind::device; }
+  void use() const { cuda::use(endpoint.index, endpoint.label); }
+  Lane& lane(std::size_t index);
+  CheckCounters* check_counters() const { return reinterpret_cast<CheckCounters*>(counters.get()); }
+  unsigned long long* sink() const;
+};
+
+/// Calls `work` for every station at once, each on a thread of its own, and throws the first exception of any.
+void for_each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work);
+
+/// Writes, or compares, the verification pattern in host memory by several threads.
+void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
+PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
+
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,60 @@
+#include "device/host/host_facts.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+
+#include "device/host/numa.hpp"
+
+namespace linkmatrix {
+namespace {
+
+/// Host names go into file names and pages: nothing but what the record's schema allows.
+std::string safe_host_name() {
+  std::array<char, 256> text{};
+  ::gethostname(text.data(), text.size() - 1);
+  std::string name(text.data());
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-' && c != '_'; },
+      '_');
+  const bool starts_well = !name.empty() && std::isalnum(static_cast<unsigned char>(name.front()));
+  return starts_well ? name : "host" + name;
+}
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  utsname system{};
+  return ::uname(&system) == 0 ? system.machine : "unknown";
+}
+
+}  // namespace
+
+HostFacts host_facts() {
+  const auto nodes = numa_nodes();
+  std::size_t cores = 0;
+  for (const NumaNode& node : nodes) cores += node.cores.size();
+  return {safe_host_name(), cpu_model(), static_cast<int>(cores), static_cast<int>(nodes.size())};
+}
+
+std::string kernel_release() {
+  utsname system{};
+  return ::uname(&system) == 0 ? system.release : "unknown";
+}
+
+std::string compiler_version() {
+#ifdef __clang__
+  return __VERSION__;
+#else
+  return "g++ " __VERSION__;
+#endif
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,61 @@
+#include "device/host/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <memory>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr std::uint64_t huge_page = 2 * MiB;
+
+/// Bytes that can be had without swapping; no limit where the kernel does not say.
+std::uint64_t available_memory() {
+  std::ifstream in("/proc/meminfo");
+  std::string name, unit;
+  for (std::uint64_t kilobytes = 0; in >> name >> kilobytes; std::getline(in, unit))
+    if (name == "MemAvailable:") return kilobytes * KiB;
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+BadInput too_large(std::uint64_t bytes) {
+  return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, where " +
+                  std::to_string(available_memory() / MiB) + " MiB are available: use a smaller --size");
+}
+
+}  // namespace
+
+HostMemory::HostMemory(std::uint64_t bytes) {
+  if (bytes > available_memory()) throw too_large(bytes);
+  mapped_bytes_ = bytes + huge_page;
+  mapped_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped_ == MAP_FAILED) {
+    mapped_ = nullptr;
+    throw too_large(bytes);
+  }
+  ::madvise(mapped_, mapped_bytes_, MADV_HUGEPAGE);
+  // On a boundary of huge pages: two buffers that differ in it differ by half in their rate.
+  void* at = mapped_;
+  std::size_t space = mapped_bytes_;
+  data_ = static_cast<std::byte*>(std::align(huge_page, bytes, at, space));
+  bytes_ = bytes;
+}
+
+HostMemory::~HostMemory() {
+  if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
+}
+
+void reserve_here(HostMemory& memory, std::uint64_t bytes) {
+  if (memory.bytes() >= bytes) return;
+  memory = HostMemory();
+  memory = HostMemory(bytes);
+  std::memset(memory.data(), 0, bytes);
+}
+
+}  // namespace linkmatrix

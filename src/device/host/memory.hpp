@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace linkmatrix {
+
+/// Pages from the kernel, on 2 MiB boundaries where it has them; they lie on the NUMA node of the thread that first
+/// touches them.
+class HostMemory {
+ public:
+  HostMemory() = default;
+  /// Throws BadInput where the machine has not that much memory available.
+  explicit HostMemory(std::uint64_t bytes);
+  HostMemory(HostMemory&& other) noexcept { *this = std::move(other); }
+  HostMemory& operator=(HostMemory&& other) noexcept {
+    std::swap(mapped_, other.mapped_);
+    std::swap(mapped_bytes_, other.mapped_bytes_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~HostMemory();
+
+  std::byte* data() const { return data_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void* mapped_ = nullptr;  ///< what the kernel gave: `data_` is its first boundary of a huge page
+  std::uint64_t mapped_bytes_ = 0;
+  std::byte* data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Makes `memory` at least `bytes` large and touches it from the calling thread; does nothing if it is large enough.
+void reserve_here(HostMemory& memory, std::uint64_t bytes);
+
+}  // namespace linkmatrix

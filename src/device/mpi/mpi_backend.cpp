@@ -1,0 +1,260 @@
+#include "device/mpi/mpi_backend.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "device/host/host_facts.hpp"
+#include "device/host/memory.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr std::uint64_t message_bytes = 1 * MiB;  // of one message: large enough for every protocol's plateau
+constexpr std::size_t window = 64;                // messages in flight, as the OSU bandwidth test
+constexpr int most_name = 256;
+constexpr int data_tag = 1, end_tag = 2, ping_tag = 3;
+
+/// Environment of the launchers: Open MPI, PMIx (srun --mpi=pmix, prterun), PMI (MPICH, Intel MPI, srun --mpi=pmi2).
+constexpr std::array launcher_variables{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE"};
+
+void check(int status, int rank, const char* call) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  throw DeviceError("rank" + std::to_string(rank) + ": " + call + " failed: " + text.data());
+}
+
+/// MPI_Init … MPI_Finalize.
+class Session {
+ public:
+  Session() {
+    int provided = 0;
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+      throw DeviceError("MPI_Init_thread failed: start the ranks with the mpirun of the MPI this was built with");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+  ~Session() { MPI_Finalize(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+ private:
+  int rank_ = 0, size_ = 1;
+};
+
+class MpiBackend final : public Backend {
+ public:
+  MpiBackend() {
+    const std::vector<std::string> nodes = gather_nodes();
+    const std::size_t n = nodes.size();
+    topology_ = {Matrix<std::string>(n, n, "X"), Matrix<std::optional<int>>(n, n), Matrix<std::optional<bool>>(n, n),
+                 Matrix<std::optional<int>>(n, n, 1), Matrix<std::optional<double>>(n, n)};
+    for (std::size_t r = 0; r < n; ++r) {
+      Endpoint endpoint;
+      endpoint.index = static_cast<int>(r);
+      endpoint.label = "rank" + std::to_string(r);
+      endpoint.name = "rank " + std::to_string(r) + " on " + nodes[r];
+      endpoint.node = nodes[r];
+      endpoints_.push_back(std::move(endpoint));
+      topology_.min_path(r, r) = 0;
+      for (std::size_t c = 0; c < n; ++c)
+        if (r != c) topology_.link_class(r, c) = nodes[r] == nodes[c] ? "NODE" : "NET";
+    }
+    software_ = {{"MPI", library()}, {"compiler", compiler_version()}, {"kernel", kernel_release()}};
+  }
+
+  std::string name() const override { return "mpi"; }
+  const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
+  const Topology& topology() const override { return topology_; }
+  const Software& software() const override { return software_; }
+  bool is_root() const override { return me() == 0; }
+
+  std::optional<std::string> refusal(const Copy& copy) const override {
+    if (copy.engine != Engine::mpi) return "ranks exchange messages: the test cases named rank_to_rank_* do";
+    return std::nullopt;
+  }
+
+  std::vector<int> resources(const Copy& copy) const override { return {copy.source, copy.destination}; }
+
+  void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline deadline) override {
+    for (const Copy& copy : copies) {
+      if (copy.source == me() || copy.operation == Operation::chase) reserve_here(source_, bytes);
+      if (copy.destination == me() || copy.operation == Operation::chase) reserve_here(destination_, bytes);
+    }
+    barrier(deadline);
+  }
+
+  std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
+    std::vector<double> seconds(copies.size(), 0);
+    barrier(deadline);
+    const auto start = Clock::now();
+    if (std::any_of(copies.begin(), copies.end(), [](const Copy& c) { return c.operation == Operation::chase; }))
+      ping_pong(copies, repeats, seconds, deadline);
+    else
+      stream(copies, repeats, start, seconds, deadline);
+    // The longer of both ends: the sender's, which waits for the receiver's word that all is there.
+    return share(seconds, repeats);
+  }
+
+  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      if (copies[k].source == me()) fill_pattern(source_.data(), 0, copies[k].bytes, seed + k);
+      if (copies[k].destination == me()) std::memset(destination_.data(), spoiled_byte, copies[k].bytes);
+    }
+    barrier(deadline);
+    std::vector<double> ignored(copies.size(), 0);
+    stream(copies, 1, Clock::now(), ignored, deadline);
+    std::vector<unsigned long long> found(2 * copies.size(), 0);
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      if (copies[k].destination == me()) {
+        const PatternCheck check = check_pattern(destination_.data(), 0, copies[k].bytes, seed + k);
+        found[2 * k] = check.wrong_bytes;
+        found[2 * k + 1] = check.first_wrong;
+      }
+    check(MPI_Allreduce(MPI_IN_PLACE, found.data(), static_cast<int>(found.size()), MPI_UNSIGNED_LONG_LONG, MPI_SUM,
+                        MPI_COMM_WORLD),
+          me(), "MPI_Allreduce");
+    std::vector<PatternCheck> checks;
+    for (std::size_t k = 0; k < copies.size(); ++k) checks.push_back({found[2 * k], found[2 * k + 1]});
+    return checks;
+  }
+
+  bool any(bool here) override {
+    int all = here ? 1 : 0;
+    check(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD), me(), "MPI_Allreduce");
+    return all != 0;
+  }
+
+ private:
+  int me() const { return session_.rank(); }
+
+  std::vector<std::string> gather_nodes() const {
+    std::array<char, most_name> mine{};
+    std::strncpy(mine.data(), host_facts().name.c_str(), most_name - 1);
+    std::vector<char> all(static_cast<std::size_t>(session_.size()) * most_name);
+    check(MPI_Allgather(mine.data(), most_name, MPI_CHAR, all.data(), most_name, MPI_CHAR, MPI_COMM_WORLD), me(),
+          "MPI_Allgather");
+    std::vector<std::string> nodes;
+    for (std::size_t r = 0; r < all.size(); r += most_name) nodes.emplace_back(all.data() + r);
+    return nodes;
+  }
+
+  static std::string library() {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    MPI_Get_library_version(text.data(), &length);
+    const std::string all(text.data());
+    return all.substr(0, all.find_first_of(",\n"));
+  }
+
+  /// Waits for all requests; a rank that is stuck ends in TimedOut and not in silence.
+  void wait(std::vector<MPI_Request>& requests, const char* what, Deadline deadline) const {
+    for (int done = 0; done == 0;) {
+      check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), me(), what);
+      if (done != 0) break;
+      if (deadline.passed())
+        throw TimedOut("rank" + std::to_string(me()) + ": " + what + " did not finish within --timeout");
+    }
+    requests.clear();
+  }
+
+  void barrier(Deadline deadline) const {
+    std::vector<MPI_Request> request(1);
+    check(MPI_Ibarrier(MPI_COMM_WORLD, request.data()), me(), "MPI_Ibarrier");
+    wait(request, "barrier", deadline);
+  }
+
+  /// Every copy's messages, in windows; at the end the destination tells the source that all has arrived.
+  void stream(std::span<const Copy> copies, int repeats, Clock::time_point start, std::vector<double>& seconds,
+              Deadline deadline) {
+    std::vector<MPI_Request> requests;
+    const auto post = [&](const Copy& copy, std::uint64_t at) {
+      const int bytes = static_cast<int>(std::min(message_bytes, copy.bytes - at));
+      if (copy.source == me())
+        check(MPI_Isend(source_.data() + at, bytes, MPI_BYTE, copy.destination, data_tag, MPI_COMM_WORLD,
+                        &requests.emplace_back()),
+              me(), "MPI_Isend");
+      if (copy.destination == me())
+        check(MPI_Irecv(destination_.data() + at, bytes, MPI_BYTE, copy.source, data_tag, MPI_COMM_WORLD,
+                        &requests.emplace_back()),
+              me(), "MPI_Irecv");
+    };
+    const std::uint64_t bytes = copies.front().bytes;
+    for (int i = 0; i < repeats; ++i)
+      for (std::uint64_t at = 0; at < bytes; at += message_bytes) {
+        for (const Copy& copy : copies) post(copy, at);
+        if (requests.size() >= window) wait(requests, "transfer", deadline);
+      }
+    wait(requests, "transfer", deadline);
+    char word = 0;
+    for (const Copy& copy : copies) {
+      if (copy.destination == me())
+        check(MPI_Isend(&word, 1, MPI_CHAR, copy.source, end_tag, MPI_COMM_WORLD, &requests.emplace_back()), me(),
+              "MPI_Isend");
+      if (copy.source == me())
+        check(MPI_Irecv(&word, 1, MPI_CHAR, copy.destination, end_tag, MPI_COMM_WORLD, &requests.emplace_back()), me(),
+              "MPI_Irecv");
+    }
+    wait(requests, "end of transfer", deadline);
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      if (copies[k].source == me() || copies[k].destination == me()) seconds[k] = seconds_since(start);
+  }
+
+  /// Each copy's source sends and waits for the answer; the source's half of the round trip counts.
+  void ping_pong(std::span<const Copy> copies, int repeats, std::vector<double>& seconds, Deadline deadline) {
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      const Copy& copy = copies[k];
+      if (copy.source != me() && copy.destination != me()) continue;
+      const bool first = copy.source == me();
+      const int other = first ? copy.destination : copy.source;
+      const int bytes = static_cast<int>(copy.bytes);
+      const auto start = Clock::now();
+      for (int i = 0; i < 2 * repeats; ++i) {
+        std::vector<MPI_Request> request(1);
+        const bool send = (i % 2 == 0) == first;
+        check(send ? MPI_Isend(source_.data(), bytes, MPI_BYTE, other, ping_tag, MPI_COMM_WORLD, request.data())
+                   : MPI_Irecv(destination_.data(), bytes, MPI_BYTE, other, ping_tag, MPI_COMM_WORLD, request.data()),
+              me(), "ping-pong");
+        wait(request, "ping-pong", deadline);
+      }
+      if (first) seconds[k] = seconds_since(start) / 2;
+    }
+  }
+
+  /// The largest of all ranks' times of each copy, a transfer each; the same on every rank.
+  std::vector<CopyTime> share(std::vector<double>& seconds, int repeats) const {
+    check(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
+                        MPI_COMM_WORLD),
+          me(), "MPI_Allreduce");
+    std::vector<CopyTime> times;
+    for (const double s : seconds) times.push_back({s / repeats, 0});
+    return times;
+  }
+
+  Session session_;
+  std::vector<Endpoint> endpoints_;
+  Topology topology_;
+  Software software_;
+  HostMemory source_, destination_;
+};
+
+}  // namespace
+
+bool started_by_mpirun() {
+  return std::any_of(launcher_variables.begin(), launcher_variables.end(),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+std::unique_ptr<Backend> make_mpi_backend() { return std::make_unique<MpiBackend>(); }
+
+}  // namespace linkmatrix

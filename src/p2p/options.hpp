@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/measure.hpp"
+#include "device/simulated_fault.hpp"
+#include "p2p/testcases.hpp"
+
+namespace linkmatrix {
+
+/// What the command line asked for.
+struct P2pOptions {
+  enum class Action { measure, topology, list, limits, help, version };
+
+  Action action = Action::measure;
+  std::vector<TestCase> named;       ///< --testcase
+  std::optional<std::string> suite;  ///< --suite
+  Axes axes;
+  Kernel kernel = Kernel::noncached;
+  std::vector<int> devices;            ///< empty: all
+  std::optional<std::uint64_t> bytes;  ///< nothing: the back end's default
+  MeasureOptions measure;
+  double timeout = 600;  ///< seconds of the whole run
+  std::size_t max_display = 16;
+  std::optional<std::filesystem::path> record;
+  std::optional<std::string> backend;  ///< nothing: chosen from what is here
+  std::optional<SimulatedFault> fault;
+  std::vector<std::string> command;
+};
+
+/// Throws BadInput.
+P2pOptions parse_p2p_options(std::span<char* const> arguments);
+
+std::string p2p_help();
+
+}  // namespace linkmatrix

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/words.hpp"
+
+namespace linkmatrix {
+
+/// Which endpoints meet in a matrix.
+enum class Pattern {
+  pairs,           ///< every device with every other
+  host_to_device,  ///< rows host memory, columns devices
+  device_to_host,  ///< rows devices, columns host memory
+  local,           ///< each device with itself
+};
+
+/// A named row: what is copied, by whom, and what is reported.
+struct TestCase {
+  std::string_view name;
+  std::string_view description;
+  Pattern pattern;
+  Metric metric;
+  Operation operation;
+  Engine engine;
+  Direction direction;
+  bool peer_access = true;
+};
+
+/// All test cases. Where nvbandwidth has the same one, it has the same name.
+std::span<const TestCase> all_testcases();
+
+/// The rows of a suite by its name, in the table's order; throws BadInput for an unknown one.
+std::vector<TestCase> suite(std::string_view name);
+
+/// "quick, full …" for --help.
+std::string suite_names();
+
+/// The rows named in "a,b,c"; throws BadInput, naming the nearest known name.
+std::vector<TestCase> named_testcases(std::string_view names);
+
+/// Axes given instead of a name; an axis left out matches everything.
+struct Axes {
+  std::optional<Metric> metric;
+  std::optional<Engine> engine;
+  std::optional<Direction> direction;
+  std::optional<Memory> memory;
+  std::optional<bool> peer_access;
+
+  bool any() const { return metric || engine || direction || memory || peer_access; }
+  bool match(const TestCase& testcase) const;
+};
+
+/// The rows that fit the axes; without --peer-access, those with peer access. Throws BadInput where none fits.
+std::vector<TestCase> matching_testcases(const Axes& axes);
+
+/// Whether host memory takes part.
+Memory memory_of(const TestCase& testcase);
+
+}  // namespace linkmatrix

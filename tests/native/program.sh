@@ -1,0 +1,76 @@
+#!/bin/sh
+# The program as a user calls it, on the host back end: exit codes, one-sentence complaints, records that are whole.
+# usage: program.sh P2P_MATRIX
+set -u
+program=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  failures=$((failures + 1))
+  echo "FAILED: $1"
+  sed 's/^/  out: /' "$work/out" | tail -n 5
+  sed 's/^/  err: /' "$work/err"
+}
+
+# expect CODE 'what it protects' OPTION…
+expect() {
+  wanted=$1
+  what=$2
+  shift 2
+  timeout 60 "$program" "$@" >"$work/out" 2>"$work/err"
+  code=$?
+  [ "$code" -eq "$wanted" ] || fail "$what: exit code $code, not $wanted"
+}
+
+says() { grep -q -- "$1" "$work/err" || fail "standard error must say '$1'"; }
+prints() { grep -q -- "$1" "$work/out" || fail "standard output must say '$1'"; }
+one_line() { [ "$(wc -l <"$work/err")" -eq 1 ] || fail "a complaint is one line"; }
+
+small="--backend host --size 4MiB --samples 3"
+
+expect 0 "help" --help && prints '--simulate-fault'
+expect 0 "list" --list && prints '^device_to_device_memcpy_write_ce '
+expect 0 "limits" --limits && prints 'NVLink 4'
+expect 0 "version" --version && prints '^linkmatrix p2p_matrix [0-9]'
+
+for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--devices 99" "--devices x" \
+  "--nonsense" "--record /no/such/folder/r.json" "--simulate-fault slow" "--simulate-fault slow:gpu77" \
+  "--testcase rank_to_rank_latency_mpi" "--backend nonsense" "--size 1024GiB"; do
+  # shellcheck disable=SC2086
+  expect 2 "bad input: $bad" $small $bad
+  one_line
+  says '^p2p_matrix: '
+done
+
+expect 0 "a measured and verified matrix" $small --testcase device_to_device_memcpy_write_ce --record "$work/r.json"
+prints '^device_to_device_memcpy_write_ce: bandwidth (GB/s), 4194304 bytes, row = source, column = destination$'
+prints '^Result: PASS$'
+grep -q '"result":"PASS"' "$work/r.json" || fail "the record must say PASS"
+
+expect 1 "wrong data" $small --testcase device_to_device_memcpy_write_ce --simulate-fault corrupt:cpu1 --record "$work/r.json"
+prints '^Result: FAIL$'
+prints 'wrong bytes arrived'
+grep -q '"corrupt"' "$work/r.json" || fail "the record must mark the corrupt cell"
+
+expect 3 "a device that fails in the middle" $small --testcase device_to_device_memcpy_write_ce \
+  --simulate-fault error:cpu1 --record "$work/r.json"
+one_line
+says 'cpu1'
+prints '^Result: ERROR$'
+grep -q '"complete":false' "$work/r.json" || fail "the record must be kept and marked incomplete"
+
+expect 4 "a device that hangs" $small --testcase device_to_device_memcpy_write_ce --simulate-fault hang:cpu1 --timeout 1 \
+  --record "$work/r.json"
+one_line
+prints '^Result: TIMEOUT$'
+grep -q '"timeout"' "$work/r.json" || fail "the record must mark the cell that timed out"
+
+expect 4 "a run longer than its time" --backend host --size 64MiB --suite full --timeout 0.3 --record "$work/r.json"
+prints '^Result: TIMEOUT$'
+
+[ -z "$(find "$work" -name '*.partial')" ] || fail "no half-written record may be left"
+
+echo "program.sh: $failures failed"
+[ "$failures" -eq 0 ]

@@ -1,0 +1,158 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "device/host/copy_kernels.hpp"
+#include "device/host/host_backend.hpp"
+#include "device/host/host_facts.hpp"
+#include "device/host/numa.hpp"
+#include "device/simulated_fault.hpp"
+
+namespace linkmatrix {
+namespace {
+
+struct Way {
+  Engine engine;
+  Kernel kernel;
+  Direction direction;
+  bool peer_access;
+};
+
+std::vector<Way> all_ways() {
+  std::vector<Way> ways;
+  for (const Engine engine : {Engine::ce, Engine::sm})
+    for (const Kernel kernel : {Kernel::cached, Kernel::noncached, Kernel::bulk})
+      for (const Direction direction : {Direction::write, Direction::read})
+        for (const bool peer_access : {true, false}) ways.push_back({engine, kernel, direction, peer_access});
+  return ways;
+}
+
+class HostCopies : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(AllWays, HostCopies, testing::ValuesIn(all_ways()));
+
+TEST_P(HostCopies, MoveEveryByteOfAnOddSize) {
+  const auto backend = make_host_backend({});
+  const auto [engine, kernel, direction, peer_access] = GetParam();
+  const Copy copy{.source = 0,
+                  .destination = 1,
+                  .bytes = 3 * MiB + 5,
+                  .engine = engine,
+                  .kernel = kernel,
+                  .direction = direction,
+                  .peer_access = peer_access};
+  const std::vector copies{copy};
+  backend->prepare(copies, copy.bytes, Deadline::in(30));
+  EXPECT_EQ(backend->verify(copies, 11, Deadline::in(30)).front().wrong_bytes, 0u);
+  EXPECT_GT(backend->run(copies, 2, Deadline::in(30)).front().seconds, 0);
+}
+
+TEST(HostCopyKernels, LeaveTheBytesAroundAlone) {
+  for (const Kernel kernel : {Kernel::cached, Kernel::noncached, Kernel::bulk}) {
+    alignas(64) std::array<std::byte, 512> from{}, to{};
+    from.fill(std::byte{1});
+    host_copy(Engine::sm, kernel)(to.data(), from.data(), 133);
+    EXPECT_EQ(std::count(to.begin(), to.end(), std::byte{1}), 133) << word(kernel);
+    EXPECT_EQ(to[132], std::byte{1});
+  }
+}
+
+TEST(HostBackend, MeasuresBothDirectionsAtOnceAndLocalAndHostMemory) {
+  const auto backend = make_host_backend({});
+  int memory = -1;
+  for (std::size_t i = 0; i < backend->endpoints().size(); ++i)
+    if (backend->endpoints()[i].kind == EndpointKind::host) memory = static_cast<int>(i);
+  ASSERT_GE(memory, 2);
+  for (const std::vector<Copy>& copies :
+       {std::vector<Copy>{{.source = 0, .destination = 1, .bytes = MiB}, {.source = 1, .destination = 0, .bytes = MiB}},
+        std::vector<Copy>{{.source = 0, .destination = 0, .bytes = MiB}},
+        std::vector<Copy>{{.source = memory, .destination = 1, .bytes = MiB}},
+        std::vector<Copy>{{.source = 0, .destination = memory, .bytes = MiB}}}) {
+    backend->prepare(copies, MiB, Deadline::in(30));
+    for (const CopyTime& time : backend->run(copies, 3, Deadline::in(30))) EXPECT_GT(time.seconds, 0);
+    for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
+  }
+}
+
+TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
+  const auto backend = make_host_backend({});
+  const std::vector<Copy> copies{
+      {.source = 0, .destination = 1, .bytes = 4 * MiB, .operation = Operation::chase, .engine = Engine::sm}};
+  backend->prepare(copies, 4 * MiB, Deadline::in(30));
+  const double seconds = backend->run(copies, 10, Deadline::in(30)).front().seconds;
+  EXPECT_GT(seconds, 0.1e-9) << "a chase whose loads were left out takes no time";
+}
+
+TEST(HostBackend, TellsThatADeadlinePassedAndEnds) {
+  const auto backend = make_host_backend({});
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 64 * MiB}};
+  backend->prepare(copies, 64 * MiB, Deadline::in(30));
+  EXPECT_THROW(backend->run(copies, 1000000, Deadline::in(0.05)), TimedOut);
+}
+
+TEST(HostBackend, RefusesUnknownDevicesAndMoreMemoryThanThereIs) {
+  const std::vector unknown{0, 9999};
+  EXPECT_THROW(make_host_backend(unknown), BadInput);
+  const auto backend = make_host_backend({});
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 1024 * GiB}};
+  EXPECT_THROW(backend->prepare(copies, 1024 * GiB, Deadline::in(30)), BadInput);
+}
+
+TEST(HostBackend, HasTwoEndpointsEvenOnASingleCore) {
+  std::size_t devices = 0;
+  std::string name;
+  std::thread([&] {
+    pin_thread({numa_nodes().front().cores.front()});
+    const auto backend = make_host_backend({});
+    name = backend->endpoints().front().name;
+    for (const Endpoint& endpoint : backend->endpoints()) devices += endpoint.kind == EndpointKind::device;
+  }).join();
+  EXPECT_EQ(devices, 2u);
+  EXPECT_NE(name.find("shared"), std::string::npos);
+}
+
+TEST(CpuList, ReadsAndWritesTheKernelsForm) {
+  EXPECT_EQ(parse_cpu_list("0-2,8,10-11"), (std::vector{0, 1, 2, 8, 10, 11}));
+  EXPECT_EQ(cpu_list_text({0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
+  for (const char* bad : {"", "a", "1-", "1-2-3", "-1"})
+    EXPECT_THROW(parse_cpu_list(bad), std::invalid_argument) << bad;
+}
+
+TEST(HostFacts, HaveANameThatIsSafeInFilesAndPages) {
+  const HostFacts facts = host_facts();
+  EXPECT_EQ(facts.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"),
+            std::string::npos);
+  EXPECT_GE(facts.cores, 1);
+  EXPECT_GE(facts.numa_nodes, 1);
+}
+
+TEST(SimulatedFault, UnderstandsItsKindsAndRefusesTheRest) {
+  EXPECT_EQ(parse_simulated_fault("slow:cpu1").text(), "slow:cpu1");
+  for (const char* bad : {"", "slow", "slow:", ":cpu1", "slower:cpu1"})
+    EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
+  EXPECT_THROW(with_simulated_fault(make_host_backend({}), parse_simulated_fault("slow:cpu999")), BadInput);
+}
+
+TEST(SimulatedFault, TouchesOnlyItsEndpoint) {
+  const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("corrupt:cpu1"));
+  const std::vector<Copy> there{{.source = 0, .destination = 1, .bytes = MiB}};
+  const std::vector<Copy> back{{.source = 1, .destination = 0, .bytes = MiB}};
+  for (const auto& copies : {there, back}) backend->prepare(copies, MiB, Deadline::in(30));
+  EXPECT_EQ(backend->verify(there, 1, Deadline::in(30)).front().wrong_bytes, 1u);
+  EXPECT_EQ(backend->verify(back, 1, Deadline::in(30)).front().wrong_bytes, 0u);
+}
+
+TEST(SimulatedFault, HappensInTheMiddle) {
+  const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("error:cpu1"));
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB}};
+  backend->prepare(copies, MiB, Deadline::in(30));
+  backend->run(copies, 1, Deadline::in(30));
+  backend->run(copies, 1, Deadline::in(30));
+  EXPECT_THROW(backend->run(copies, 1, Deadline::in(30)), DeviceError);
+}
+
+}  // namespace
+}  // namespace linkmatrix

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/statistics.hpp"
+
+namespace linkmatrix {
+namespace {
+
+TEST(Median, IsTheMiddleOrTheMeanOfTheTwoMiddleValues) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_DOUBLE_EQ(median({7}), 7);
+}
+
+TEST(MedianInterval, IsMinimumToMaximumUpToEightValues) {
+  const Interval few = median_interval({5, 1, 3});
+  EXPECT_DOUBLE_EQ(few.low, 1);
+  EXPECT_DOUBLE_EQ(few.high, 5);
+  const Interval eight = median_interval({1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_DOUBLE_EQ(eight.low, 1);
+  EXPECT_DOUBLE_EQ(eight.high, 8);
+}
+
+TEST(MedianInterval, DropsOneValueAtEachEndFromNineOn) {
+  // P(Binomial(9, 1/2) < 2) = 10/512 = 1.95 %: the second and eighth order statistics cover with 96.1 %.
+  const Interval nine = median_interval({1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_DOUBLE_EQ(nine.low, 2);
+  EXPECT_DOUBLE_EQ(nine.high, 8);
+}
+
+TEST(MedianInterval, CoversTheTrueMedianAtLeastAsOftenAsPromised) {
+  std::mt19937 random(1);
+  std::lognormal_distribution<double> skewed(0, 1);  // median 1
+  for (const int n : {6, 9, 20}) {
+    int covered = 0;
+    constexpr int trials = 4000;
+    for (int t = 0; t < trials; ++t) {
+      std::vector<double> values(static_cast<std::size_t>(n));
+      for (double& v : values) v = skewed(random);
+      const Interval i = median_interval(values);
+      covered += i.low <= 1 && 1 <= i.high;
+    }
+    EXPECT_GE(covered, 0.94 * trials) << n << " values";
+  }
+}
+
+TEST(RobustSigma, FindsTheSpreadOfNormalNoiseInSpiteOfOutliers) {
+  std::mt19937 random(2);
+  std::normal_distribution<double> noise(100, 3);
+  std::vector<double> values(2000);
+  for (double& v : values) v = noise(random);
+  for (std::size_t i = 0; i < 100; ++i) values[i] = 1e6;
+  EXPECT_NEAR(robust_sigma(values), 3, 0.4);
+}
+
+TEST(FitTransfer, RecoversOverheadAndRateOfAnH200Write) {
+  const auto seconds = [](double bytes) { return 3.84e-6 + bytes / 396.9e9; };
+  const double small = 64 << 20, large = 512 << 20;
+  const auto fit = fit_transfer(small, seconds(small), large, seconds(large));
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(fit->overhead_seconds, 3.84e-6, 1e-9);
+  EXPECT_NEAR(fit->bytes_per_second, 396.9e9, 1e5);
+}
+
+TEST(FitTransfer, RefusesALineThatCannotBeATransfer) {
+  EXPECT_FALSE(fit_transfer(1, 2, 2, 1));        // more bytes in less time
+  EXPECT_FALSE(fit_transfer(1, 1e-9, 2, 1e-3));  // less than nothing before the first byte
+}
+
+TEST(StopRule, StopsAtTheMinimumWhereSamplesAgree) {
+  const StopRule rule;
+  EXPECT_FALSE(rule.done(std::vector<double>(6, 100.0)));
+  EXPECT_TRUE(rule.done(std::vector<double>(7, 100.0)));
+  EXPECT_TRUE(rule.converged(std::vector<double>(7, 100.0)));
+}
+
+TEST(StopRule, GoesOnWhileSamplesDisagreeAndEndsUnconvergedAtTheMaximum) {
+  const StopRule rule{.max_samples = 12};
+  std::vector<double> values;
+  for (int i = 0; i < 11; ++i) values.push_back(i % 2 ? 100 : 90);
+  EXPECT_FALSE(rule.done({values.begin(), values.begin() + 7}));
+  values.push_back(100);
+  EXPECT_TRUE(rule.done(values));
+  EXPECT_FALSE(rule.converged(values));
+}
+
+TEST(StopRule, EndsEarlyWhereNoiseHasSettledAboveTheTarget) {
+  const StopRule rule{.max_samples = 1000};
+  std::mt19937 random(3);
+  std::normal_distribution<double> noise(100, 5);
+  std::vector<double> values;
+  while (!rule.done(values)) values.push_back(noise(random));
+  EXPECT_LT(values.size(), 500u);
+  EXPECT_FALSE(rule.converged(values));
+}
+
+}  // namespace
+}  // namespace linkmatrix
