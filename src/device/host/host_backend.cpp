@@ -122,6 +122,7 @@ class HostBackend final : public Backend {
 
   ~HostBackend() override {
     if (last_run_) last_run_->stop = true;
+    for (Station& station : stations_) station.worker.reset();  // all end before any memory goes
   }
 
   std::string name() const override { return "host"; }
