@@ -22,7 +22,8 @@ struct Outcome {
 };
 
 constexpr Outcome passed{"PASS", ExitCode::measured}, failed{"FAIL", ExitCode::failed},
-    broken{"ERROR", ExitCode::device_error}, late{"TIMEOUT", ExitCode::timed_out};
+    broken{"ERROR", ExitCode::device_error}, refused{"ERROR", ExitCode::bad_input},
+    late{"TIMEOUT", ExitCode::timed_out};
 
 /// One run: its record grows matrix by matrix and is written whatever happens.
 class P2pRun {
@@ -42,6 +43,9 @@ class P2pRun {
     try {
       start_up();
       if (options_.action != P2pOptions::Action::topology) measure_all();
+    } catch (const BadInput& e) {
+      if (record_.results.empty()) throw;
+      end_broken(refused, e.what());
     } catch (const DeviceError& e) {
       end_broken(broken, e.what());
     } catch (const TimedOut& e) {

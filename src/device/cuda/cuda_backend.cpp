@@ -178,13 +178,16 @@ class CudaBackend final : public Backend {
   }
 
   static void switch_peer_access(Station& from, const Station& to, bool on) {
-    const cudaError_t status =
-        on ? cudaDeviceEnablePeerAccess(to.endpoint.index, 0) : cudaDeviceDisablePeerAccess(to.endpoint.index);
-    if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorPeerAccessNotEnabled) {
-      cudaGetLastError();  // it is as wanted: forget the complaint
-      return;
+    const int peer = to.endpoint.index;
+    if (from.reaches.contains(peer) == on) return;
+    const std::string pair = from.where() + "->" + to.where();
+    if (on) {
+      check(cudaDeviceEnablePeerAccess(peer, 0), pair, "cudaDeviceEnablePeerAccess");
+      from.reaches.insert(peer);
+    } else {
+      check(cudaDeviceDisablePeerAccess(peer), pair, "cudaDeviceDisablePeerAccess");
+      from.reaches.erase(peer);
     }
-    check(status, from.where() + "->" + to.where(), on ? "cudaDeviceEnablePeerAccess" : "cudaDeviceDisablePeerAccess");
   }
 
   /// The ring lies in the source's memory and is written by its owner; in host memory, by the device that chases.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -40,6 +41,7 @@ struct Station {
   Endpoint endpoint;
   Buffer source, destination;
   std::vector<Lane> lanes;  ///< one for each copy that the device executes at once
+  std::set<int> reaches;    ///< ordinals of the devices whose memory it has peer access to
   DeviceMemory counters;    ///< a CheckCounters for verification, and a word for the end of a chase
 
   const std::string& where() const { return endpoint.label; }
