@@ -1,0 +1,1 @@
+"""The ReFrame checks, one file for each question asked of the machine."""

@@ -1,0 +1,138 @@
+"""What a partition promises and a test case must print, held against what a run found.
+
+Plain Python on the record (linkmatrix.record/1) and the printed tables: nothing here runs anything. Every function
+returns the faults as sentences, and an empty list means that all was found as expected. Whatever is missing or cannot
+be told is a fault, so a promise is never kept by silence.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import permutations
+from typing import NamedTuple
+
+MAX_FAULTS = 8  # more sentences than this do not help
+
+
+class Table(NamedTuple):
+    """A table that a test case prints: title and unit of its head line."""
+
+    title: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a partition says that it has; None where it says nothing.
+
+    devices: number of GPUs; model: part of each GPU's name; and of every pair of GPUs: link_class ("NV18"),
+    peer_access, hops (1: direct).
+    """
+
+    devices: int | None = None
+    model: str | None = None
+    link_class: str | None = None
+    peer_access: bool | None = None
+    hops: int | None = None
+
+    @classmethod
+    def of(cls, partition):
+        """The promise in a ReFrame partition's GPU devices and extras."""
+        gpus = partition.select_devices("gpu")
+        extras = {name: partition.extras.get(name) for name in ("link_class", "peer_access", "hops")}
+        count = sum(gpu.num_devices or 0 for gpu in gpus)
+        return cls(devices=count or None, model=gpus[0].model if len(gpus) == 1 else None, **extras)
+
+
+def listed(faults):
+    """The faults as one text, the first ones if there are many."""
+    more = len(faults) - MAX_FAULTS
+    return "; ".join(faults[:MAX_FAULTS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def device_faults(record, promise):
+    """Is every promised device there, and of the promised model?"""
+    devices = record["devices"]
+    if promise.devices is None:
+        return [
+            "the partition does not say how many GPUs it has: write them into config/topology/<system>-<partition>/"
+            "devices.json"
+        ]
+    faults = []
+    if len(devices) != promise.devices:
+        present = ", ".join(device["label"] for device in devices) or "none"
+        faults.append(f"the partition promises {promise.devices} GPUs, {record['host']['name']} has {present}")
+    if promise.model is not None:
+        faults += [
+            f"{device['label']} is '{device['name']}', the partition promises '{promise.model}'"
+            for device in devices
+            if promise.model not in device["name"]
+        ]
+    return faults
+
+
+def path_faults(record, promise):
+    """Is every pair of devices connected as promised? Names the pair that is not."""
+    topology = record["topology"]
+    promised = {
+        "link class": (topology["link_class"], promise.link_class),
+        "peer access": (topology["peer_access"], promise.peer_access),
+        "the shortest path in hops": (topology["min_path"], promise.hops),
+    }
+    labels = topology["labels"]
+    return [
+        f"{labels[row]}->{labels[column]}: {what} is {spoken(found[row][column])}, promised is {spoken(wanted)}"
+        for what, (found, wanted) in promised.items()
+        if wanted is not None
+        for row, column in permutations(range(len(labels)), 2)
+        if found[row][column] != wanted
+    ]
+
+
+def spoken(value):
+    """A value of the topology in words."""
+    if value is None or value == "":
+        return "unknown"
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def without_path(record, promise):
+    """The ordered pairs that need no value: no peer access, in one way or the other, and none promised."""
+    topology = record["topology"]
+    if promise.peer_access:
+        return set()
+    labels, access = topology["labels"], topology["peer_access"]
+    return {
+        (labels[row], labels[column])
+        for row, column in permutations(range(len(labels)), 2)
+        if access[row][column] is False or access[column][row] is False
+    }
+
+
+def table_faults(tables, wanted, testcase):
+    """Are the wanted tables there, once each, in the wanted units?"""
+    found = [(table.title, table.unit) for table in tables if table.testcase == testcase]
+    faults = [f"{testcase} printed no table '{title} ({unit})'" for title, unit in wanted if (title, unit) not in found]
+    faults += [
+        f"{testcase} printed '{title}' {found.count((title, unit))} times"
+        for title, unit in set(found)
+        if found.count((title, unit)) > 1
+    ]
+    return faults
+
+
+def cell_faults(table, cells, excused=frozenset()):
+    """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
+
+    table.cells: {(source, destination): number, or the status word that stands in its place}
+    """
+    faults = [
+        f"{table.testcase}: {row}->{column} is missing" for row, column in cells if (row, column) not in table.cells
+    ]
+    for pair in cells:
+        value = table.cells.get(pair, 0.0)
+        if isinstance(value, str):
+            if not (value == "no-peer-access" and pair in excused):
+                faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is '{value}'")
+        elif pair in table.cells and not (math.isfinite(value) and value > 0):
+            faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is {value} {table.unit}")
+    return faults

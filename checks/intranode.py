@@ -1,0 +1,168 @@
+"""How fast are the copies inside one node: between GPUs, between host memory and GPUs, between ranks?"""
+
+from itertools import permutations
+from typing import NamedTuple
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+
+from .expect import Table, device_faults, path_faults, without_path
+from .p2p import p2p_matrix_case
+
+BANDWIDTH = (Table("bandwidth", "GB/s"),)
+BIDIRECTIONAL = (Table("sum of both directions", "GB/s"), Table("one direction", "GB/s"))
+COPY_LATENCY = (Table("copy latency", "us"),)
+ENQUEUED = (Table("enqueue latency", "us"),)  # only GPUs have a queue
+LOAD_LATENCY = (Table("load latency", "us"),)
+
+
+class Case(NamedTuple):
+    """A test case of p2p_matrix: its tables, the axes of its matrix, where it runs and whether a smoke run has it."""
+
+    tables: tuple
+    queued: bool = False  # on GPUs, the time to enqueue a copy is printed too
+    rows: str = "device"
+    columns: str = "device"
+    host: bool = False  # runs on the back end host too
+    smoke: bool = False
+
+
+# fmt: off
+CASES = {
+    "host_to_device_memcpy_ce": Case(BANDWIDTH, rows="host", smoke=True),
+    "host_to_device_memcpy_sm": Case(BANDWIDTH, rows="host"),
+    "device_to_host_memcpy_ce": Case(BANDWIDTH, columns="host", smoke=True),
+    "device_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
+    "device_to_device_memcpy_write_ce": Case(BANDWIDTH, host=True, smoke=True),
+    "device_to_device_memcpy_write_sm": Case(BANDWIDTH, host=True),
+    "device_to_device_memcpy_read_ce": Case(BANDWIDTH, host=True),
+    "device_to_device_memcpy_read_sm": Case(BANDWIDTH),
+    "device_to_device_bidirectional_memcpy_write_ce": Case(BIDIRECTIONAL, host=True, smoke=True),
+    "device_to_device_bidirectional_memcpy_write_sm": Case(BIDIRECTIONAL),
+    "device_to_device_bidirectional_memcpy_read_ce": Case(BIDIRECTIONAL),
+    "device_to_device_bidirectional_memcpy_read_sm": Case(BIDIRECTIONAL),
+    "device_local_copy": Case(BANDWIDTH, rows="local"),
+    "device_to_device_latency_sm": Case(LOAD_LATENCY, host=True, smoke=True),
+    "host_device_latency_sm": Case(LOAD_LATENCY, rows="host"),
+    "device_to_device_copy_latency_write_ce": Case(COPY_LATENCY, queued=True, host=True),
+    "device_to_device_copy_latency_write_sm": Case(COPY_LATENCY, queued=True),
+    "device_to_device_copy_latency_read_ce": Case(COPY_LATENCY, queued=True),
+    "device_to_device_copy_latency_read_sm": Case(COPY_LATENCY, queued=True),
+    "device_to_device_memcpy_write_ce_peer_off": Case(BANDWIDTH),
+    "device_to_device_bidirectional_memcpy_write_ce_peer_off": Case(BIDIRECTIONAL),
+    "device_to_device_copy_latency_write_ce_peer_off": Case(COPY_LATENCY, queued=True),
+}
+# fmt: on
+
+
+@rfm.simple_test
+class intranode_p2p(p2p_matrix_case):
+    """Measures one matrix between the GPUs of a node, or between them and host memory.
+
+    On a partition without GPUs the same test cases run between pinned threads of the processor, as far as those have
+    them; the endpoints are then called cpu0, cpu1, …, and no number of them is promised.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter(CASES, loggable=True)
+
+    descr = "copies inside one node"
+    num_tasks = 1
+
+    @run_after("init")
+    def choose_systems(self):
+        case = CASES[self.testcase]
+        self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
+        self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
+        self.tags = {"acceptance", "intranode", *(["smoke"] if case.smoke else [])}
+
+    @run_after("setup")
+    def need_cuda_for_gpus(self):
+        self.on_gpus = "gpu" in self.current_partition.features
+        self.skip_if(
+            self.on_gpus and "cuda" not in self.current_environ.features,
+            f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
+        )
+        if self.on_gpus:
+            self.num_gpus_per_node = self.promise.devices
+
+    @run_before("run")
+    def run_one_process(self):
+        self.start_without_mpi()
+
+    def backend(self):
+        return "cuda" if self.on_gpus else "host"
+
+    def wanted_tables(self):
+        case = CASES[self.testcase]
+        return case.tables + (ENQUEUED if case.queued and self.on_gpus else ())
+
+    def machine_faults(self):
+        if not self.on_gpus:
+            return []
+        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+
+    def wanted_cells(self):
+        """All cells of the test case. Host memory is what the program found: at least one."""
+        case, values = CASES[self.testcase], self.tables[0]
+        devices = [device["label"] for device in self.record["devices"]]
+        if case.rows == case.columns == "device":
+            return list(permutations(devices, 2))
+        labels = {"device": devices, "local": ["local"]}
+        rows, columns = labels.get(case.rows, values.rows), labels.get(case.columns, values.columns)
+        return [(row, column) for row in rows for column in columns]
+
+    def excused_cells(self):
+        peer_access_needed = self.on_gpus and "peer_off" not in self.testcase
+        return without_path(self.record, self.promise) if peer_access_needed else set()
+
+
+@rfm.simple_test
+class rank_p2p(p2p_matrix_case):
+    """Measures one matrix between the MPI ranks of a node: host memory, through the partition's launcher."""
+
+    #: The test case of p2p_matrix.
+    testcase = parameter(
+        ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
+    )
+
+    #: Ranks on the node.
+    #:
+    #: :type: :class:`int`
+    #: :default: 0: as many as the node has GPUs, or 2 where it has none
+    ranks = variable(int, value=0)
+
+    descr = "copies between the ranks of one node"
+    valid_systems = ["+mpi"]
+    valid_prog_environs = ["+mpi"]
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"acceptance", "intranode", *(["smoke"] if self.testcase == "rank_to_rank_bandwidth_mpi" else [])}
+
+    @run_after("setup")
+    def place_ranks(self):
+        self.num_tasks = self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
+
+    def backend(self):
+        return "mpi"
+
+    def wanted_tables(self):
+        tables = {"bandwidth": BANDWIDTH, "bidirectional": BIDIRECTIONAL, "latency": COPY_LATENCY}
+        return tables[self.testcase.split("_")[3]]
+
+    def machine_faults(self):
+        """All ranks that were started took part, on one node."""
+        nodes = [device["node"] for device in self.record["devices"]]
+        faults = []
+        if len(nodes) != self.num_tasks:
+            faults.append(f"{self.num_tasks} ranks were started, {len(nodes)} took part")
+        if len(set(nodes)) != 1:
+            faults.append(f"the ranks should share one node, they ran on {', '.join(sorted(set(nodes))) or 'none'}")
+        return faults
+
+    def wanted_cells(self):
+        return list(permutations([f"rank{rank}" for rank in range(self.num_tasks)], 2))
+
+    def excused_cells(self):
+        return set()

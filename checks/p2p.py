@@ -1,0 +1,155 @@
+"""What every check of p2p_matrix has in common: one run of the program, read once, judged without gaps."""
+
+import re
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
+
+import linkmatrix.parse
+import linkmatrix.record
+
+from .build import build_linkmatrix
+from .expect import Promise, cell_faults, listed, table_faults
+from .variables import matrix_variables
+
+
+class p2p_matrix_run(rfm.RunOnlyRegressionTest):
+    """Runs p2p_matrix once; the base of the checks, which say what to measure and what must come out.
+
+    Standard output is what is judged; the record of the same run, `record.json`, is kept in the output directory.
+    """
+
+    #: Further options of the program, e.g. ``-S extra_opts=--samples,15``.
+    #:
+    #: :type: :class:`List[str]`
+    #: :default: ``[]``
+    extra_opts = variable(typ.List[str], value=[])
+
+    #: The table of references that this run is held against, a first-level key in `config/references/*.yaml`.
+    #:
+    #: :type: :class:`str`
+    #: :default: the partition's ``extras['reference']``, else empty: no references, and no verdict
+    reference_name = variable(str, value="", loggable=True)
+
+    executable = "p2p_matrix"
+    sourcesdir = None
+    keep_files = ["record.json"]
+    time_limit = "30m"
+    max_pending_time = "8h"
+    exclusive_access = True
+    build = fixture(build_linkmatrix, scope="environment")
+
+    @run_after("setup")
+    def read_promise(self):
+        self.promise = Promise.of(self.current_partition)
+        self.reference_name = self.reference_name or self.current_partition.extras.get("reference", "")
+
+    @run_before("run")
+    def set_program(self):
+        self.executable = str(Path(self.build.stagedir) / "prefix" / "bin" / "p2p_matrix")
+        self.executable_opts = [*self.program_opts(), "--record", "record.json", "--max-display", "1024"]
+        self.executable_opts += self.extra_opts
+
+    def program_opts(self):
+        """The options that make the program measure what the check asks for."""
+        raise NotImplementedError
+
+    def start_without_mpi(self):
+        """For one process that is no rank: mpirun would bind it, and all of its threads, to one core."""
+        if self.job.launcher.registered_name.startswith(("mpirun", "mpiexec")):
+            self.job.launcher = getlauncher("local")()
+
+    @sanity_function
+    def everything_is_as_expected(self):
+        faults = self.result_faults()
+        try:
+            self.record = linkmatrix.record.load("record.json")
+            faults += self.faults()
+        except (OSError, ValueError) as error:
+            faults.append(str(error))
+        if faults:
+            raise SanityError(listed(faults))
+        return True
+
+    def result_faults(self):
+        """The program's own verdict is its last line; what it says instead stands on standard error."""
+        self.text, errors = (Path(sn.evaluate(name)).read_text(errors="replace") for name in (self.stdout, self.stderr))
+        last = self.text.rstrip().rpartition("\n")[2]
+        if last == "Result: PASS":
+            return []
+        said = errors.strip().rpartition("\n")[2]
+        return [f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+
+    def faults(self):
+        """What is missing or not as promised, in sentences."""
+        raise NotImplementedError
+
+
+class p2p_matrix_case(p2p_matrix_run):
+    """Runs one test case and publishes its matrix: the base of the checks that measure.
+
+    The performance variables are those of `variables.matrix_variables`: pairs such as ``gpu0->gpu3``, and summaries
+    of each link class such as ``min[NV18]``.
+    """
+
+    #: Bytes of each copy of a bandwidth test case, with the suffixes KiB, MiB and GiB.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: the program's own, which references are for
+    size = variable(str, value="", loggable=True)
+
+    reference = {"$ref": "p2p.yaml"}
+
+    @run_after("setup")
+    def keep_references_to_their_size(self):
+        if self.size and self.reference_name:
+            self.reference_name += f"@{self.size}"
+
+    def program_opts(self):
+        return ["--testcase", self.testcase, "--backend", self.backend(), *(["--size", self.size] if self.size else [])]
+
+    def backend(self):
+        """The program's back end."""
+        raise NotImplementedError
+
+    def faults(self):
+        self.tables = linkmatrix.parse.p2p_matrix(self.text)
+        faults = table_faults(self.tables, self.wanted_tables(), self.testcase)
+        if faults:
+            return faults
+        return self.machine_faults() + self.matrix_faults()
+
+    def matrix_faults(self):
+        """The wanted cells are all there, in every table, and their data was compared."""
+        cells, excused = self.wanted_cells(), self.excused_cells()
+        faults = [fault for table in self.tables for fault in cell_faults(table, cells, excused)]
+        needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
+        verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
+        if verified != [(str(needed), str(needed))]:
+            said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
+            faults.append(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
+        return faults
+
+    @run_before("performance")
+    def publish_matrix(self):
+        if self.is_dry_run():
+            return
+        values = self.tables[0]
+        self.perf_variables = {
+            name: sn.make_performance_function(sn.defer(value), values.unit)
+            for name, value in matrix_variables(values, self.link_classes()).items()
+        }
+
+    def link_classes(self):
+        """{(source, destination): link class} of the test case's cells, from the record."""
+        result = next(result for result in self.record["results"] if result["testcase"] == self.testcase)
+        return {
+            (row, column): result["link_class"][r][c]
+            for r, row in enumerate(result["rows"])
+            for c, column in enumerate(result["columns"])
+        }

@@ -1,0 +1,43 @@
+"""What is connected to what, and is it what the partition should have?"""
+
+import reframe as rfm
+from reframe.core.builtins import run_after, run_before
+
+from .expect import device_faults, path_faults
+from .p2p import p2p_matrix_run
+
+
+@rfm.simple_test
+class gpu_topology(p2p_matrix_run):
+    """Reads the topology of a node's GPUs and holds it against the partition's promises.
+
+    Measures nothing, so it is the first to run on a node in doubt. Promised are the number and the model of the GPUs
+    (`config/topology/<system>-<partition>/devices.json`) and, in the partition's extras, what every pair must have:
+
+    ===============  ================================================
+    ``link_class``   the link class, in nvidia-smi's words, e.g. NV18
+    ``peer_access``  whether each GPU reaches the other's memory
+    ``hops``         the shortest path; 1 is direct
+    ===============  ================================================
+    """
+
+    descr = "the links of a node's GPUs"
+    valid_systems = ["+gpu +cuda"]
+    valid_prog_environs = ["+cuda"]
+    tags = {"smoke", "acceptance", "intranode", "topology"}
+    time_limit = "5m"
+    num_tasks = 1
+
+    @run_after("setup")
+    def ask_for_gpus(self):
+        self.num_gpus_per_node = self.promise.devices
+
+    @run_before("run")
+    def run_one_process(self):
+        self.start_without_mpi()
+
+    def program_opts(self):
+        return ["--topology", "--backend", "cuda"]
+
+    def faults(self):
+        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)

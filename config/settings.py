@@ -1,0 +1,89 @@
+"""The file to give to `reframe -C`. It gathers systems/*.py and holds what is true of every system.
+
+To add a system, put a file into systems/ that defines `system` (one entry of ReFrame's `systems`) and, if it has any
+of its own, `environments`. Nothing here needs to be changed. Results go to the folder .linkmatrix of this repository,
+or to $LINKMATRIX_PREFIX.
+"""
+
+import importlib.util
+import os
+from pathlib import Path
+
+from reframe.core.exceptions import ConfigError
+
+CONFIG = Path(__file__).resolve().parent
+PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or CONFIG.parent / ".linkmatrix").absolute()
+PREFIX.mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
+
+# Without it ReFrame would skip every check with a warning, run none and say PASSED.
+if importlib.util.find_spec("linkmatrix") is None:
+    raise ConfigError(
+        f"the Python package linkmatrix is not installed: make setup, or PYTHONPATH={CONFIG.parent}/reports"
+    )
+
+# Two options that ReFrame 4.10 takes from its command line or environment only: its schema refuses the first in a file,
+# and the second is merely a format there. With a folder for each session no run disturbs or overwrites another.
+os.environ.setdefault("RFM_REFERENCE_PREFIX", str(CONFIG / "references"))
+os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
+
+
+def load(file):
+    """The system and environments of one file of systems/; an environment is its own system's unless it says more."""
+    spec = importlib.util.spec_from_file_location(f"linkmatrix_system_{file.stem}", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    system = {"prefix": str(PREFIX), **module.system}
+    environments = getattr(module, "environments", [])
+    return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
+
+
+# ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
+files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
+loaded = [load(file) for file in files]
+
+site_configuration = {
+    "systems": [system for system, _ in loaded],
+    "environments": [environment for _, environments in loaded for environment in environments],
+    "general": [
+        {
+            "topology_prefix": str(CONFIG / "topology"),
+            "report_file": str(PREFIX / "reports" / "run-report-{sessionid}.json"),
+            # a line for each pair would bury the rest: `linkmatrix show` prints the matrices
+            "perf_info_level": "verbose",
+        }
+    ],
+    "storage": [{"enable": True, "sqlite_db_file": str(PREFIX / "results.db")}],
+    "modes": [
+        {"name": "smoke", "options": ["--tag=smoke"]},
+        # nothing may be missing: no reference, a reference that cannot be read or a skipped value is a failure
+        {"name": "acceptance", "options": ["--tag=acceptance", "-S require_reference=yes", "--warn-as-error"]},
+    ],
+    "logging": [
+        {
+            "handlers": [
+                {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
+                {
+                    "type": "file",
+                    "name": str(PREFIX / "reframe.log"),
+                    "level": "debug",
+                    "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
+                    "append": False,
+                },
+            ],
+            "handlers_perflog": [
+                {
+                    "type": "filelog",
+                    "prefix": "%(check_system)s/%(check_partition)s",
+                    "basedir": str(PREFIX / "perflogs"),
+                    "level": "info",
+                    "format": "%(check_result)s,%(check_job_completion_time)s,%(check_#ALL)s,%(check_perfvalues)s",
+                    "format_perfvars": (
+                        "%(check_perf_value)s,%(check_perf_ref)s,%(check_perf_lower_thres)s,"
+                        "%(check_perf_upper_thres)s,%(check_perf_unit)s,"
+                    ),
+                    "append": True,
+                }
+            ],
+        }
+    ],
+}

@@ -1,0 +1,83 @@
+"""Any machine that has no file of its own: what it can do is found out when the file is read.
+
+It promises nothing about its links and names no references, so what is measured here gets NO VERDICT until references
+are adopted and a system file names them.
+"""
+
+import os
+import shutil
+import subprocess
+
+
+def gpus():
+    """(model, compute capability) of each visible GPU, by nvidia-smi; [] where that is missing or does not answer."""
+    if not shutil.which("nvidia-smi"):
+        return []
+    query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    if answer.returncode != 0:
+        return []
+    found = [
+        tuple(field.strip() for field in line.rsplit(",", 1)) for line in answer.stdout.splitlines() if "," in line
+    ]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return found if visible is None else found[: len([device for device in visible.split(",") if device.strip()])]
+
+
+def devices(found):
+    """`found` as ReFrame's list of devices: one entry for each model."""
+    return [
+        {"type": "gpu", "arch": "sm_" + capability.replace(".", ""), "model": model, "num_devices": found.count(kind)}
+        for kind in dict.fromkeys(found)
+        for model, capability in [kind]
+    ]
+
+
+def mpi_variables():
+    """Open MPI, of 4 and 5: more ranks than cores are all right here, and so is root, where ReFrame runs as root."""
+    variables = [
+        ["OMPI_MCA_rmaps_base_oversubscribe", "1"],
+        ["PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"],
+    ]
+    if os.geteuid() == 0:
+        variables += [["OMPI_ALLOW_RUN_AS_ROOT", "1"], ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"]]
+    return variables
+
+
+found = gpus()
+mpi = bool(shutil.which("mpirun") and shutil.which("mpicxx"))
+nvcc = shutil.which("nvcc")
+
+system = {
+    "name": "this-machine",  # "generic" is ReFrame's own
+    "descr": "this machine, as it was found",
+    "hostnames": [r".*"],
+    "partitions": [
+        {
+            "name": "default",
+            "scheduler": "local",
+            "launcher": "mpirun" if mpi else "local",
+            # two programs at once would measure each other
+            "max_jobs": 1,
+            "environs": ["default"],
+            "features": [*(["gpu", "cuda"] if found else []), *(["mpi"] if mpi else [])],
+            "env_vars": mpi_variables() if mpi else [],
+            # both given, so that ReFrame leaves nothing about this machine in ../topology
+            "processor": {"num_cpus": len(os.sched_getaffinity(0))},
+            "devices": devices(found),
+        }
+    ],
+}
+
+environments = [
+    {
+        "name": "default",
+        "cc": os.environ.get("CC", "gcc"),
+        "cxx": os.environ.get("CXX", "g++"),
+        "nvcc": nvcc or "nvcc",
+        "features": [*(["cuda"] if nvcc else []), *(["mpi"] if mpi else [])],
+    }
+]

@@ -1,0 +1,166 @@
+"""Judges a record against references. An evaluation can be made again at any time; the record never changes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from .matrix import Matrix, Pair, from_result
+from .references import Reference, References
+
+IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
+STRAGGLES = {"GB/s": 0.02, "us": 0.10}  # worse than the median of its link class by more than this is worth a look
+
+
+class Verdict(IntEnum):
+    """From good to bad: the worst of several is their maximum."""
+
+    PASS = 0
+    WARN = 1
+    NO_VERDICT = 2
+    FAIL = 3
+
+
+EXIT_CODES = {Verdict.PASS: 0, Verdict.WARN: 0, Verdict.NO_VERDICT: 3, Verdict.FAIL: 1}
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """A cell with its verdict and the reason, one sentence; "" for PASS.
+
+    value: in the matrix's unit, None where nothing was measured. deviation: value / reference - 1, None without one.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    value: float | None = None
+    reference: Reference | None = None
+    deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class MatrixVerdict:
+    """A matrix with a verdict for each cell that applies, and for each that has a reference and is not there."""
+
+    matrix: Matrix
+    cells: Mapping[Pair, CellVerdict]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the cells; NO VERDICT without any."""
+        return worst(cell.verdict for cell in self.cells.values())
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdicts on one record, its `results` in their order; reasons: what lies not in a single cell."""
+
+    matrices: tuple[MatrixVerdict, ...]
+    reasons: tuple[str, ...] = ()
+    floor: Verdict = Verdict.PASS
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the matrices and of what the record itself says."""
+        return max(self.floor, worst(matrix.verdict for matrix in self.matrices))
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 3 no verdict."""
+        return EXIT_CODES[self.verdict]
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """FAIL > NO VERDICT > WARN > PASS; of none at all, NO VERDICT."""
+    return max(verdicts, default=Verdict.NO_VERDICT)
+
+
+def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
+    """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
+    matrices = tuple(judge_matrix(result, references, reference_name) for result in record["results"])
+    ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
+    reasons = [note for note in record["notes"] if note.startswith("simulated fault")]
+    return Evaluation(matrices, tuple(reasons), ended)
+
+
+def judge_matrix(result: Mapping[str, Any], references: References, reference_name: str | None) -> MatrixVerdict:
+    """A verdict for every cell of an entry of `results`."""
+    matrix = from_result(result)
+    expected = references.cells(reference_name, matrix.testcase) if reference_name else {}
+    cells = {
+        (row, column): judge_cell(result, matrix, (row, column), (r, c), expected.get((row, column)), reference_name)
+        for r, row in enumerate(matrix.rows)
+        for c, column in enumerate(matrix.columns)
+        if result["status"][r][c] != "not-applicable"
+    }
+    for pair, reference in expected.items():
+        if pair not in cells:
+            reason = f"{name(pair)} has a reference in '{reference_name}' and was not measured"
+            cells[pair] = CellVerdict(Verdict.NO_VERDICT, reason, None, reference)
+    return MatrixVerdict(matrix, cells)
+
+
+def judge_cell(
+    result: Mapping[str, Any],
+    matrix: Matrix,
+    pair: Pair,
+    at: tuple[int, int],
+    reference: Reference | None,
+    reference_name: str | None,
+) -> CellVerdict:
+    """The verdict on one cell; the first rule that applies decides."""
+    row, column = at
+    status, value = result["status"][row][column], result["values"][row][column]
+    if status == "corrupt":
+        return CellVerdict(Verdict.FAIL, f"{name(pair)}: what arrived is not what was sent", value, reference)
+    if status != "ok":
+        return CellVerdict(Verdict.NO_VERDICT, f"{name(pair)} was not measured: {status}", None, reference)
+    limit = result["limit"][row][column]
+    if limit is not None and matrix.unit == "GB/s" and value > limit * IMPLAUSIBLE:
+        reason = f"{name(pair)} {quantity(value, matrix.unit)} is more than its path can carry ({limit:.0f} GB/s)"
+        return CellVerdict(Verdict.FAIL, reason, value, reference)
+    if reference is None:
+        where = f"in the table '{reference_name}'" if reference_name else "for this machine"
+        return CellVerdict(Verdict.NO_VERDICT, f"{name(pair)} has no reference {where}", value)
+    if reference.unit != matrix.unit:
+        reason = f"{name(pair)} is measured in {matrix.unit}, and its reference is in {reference.unit}"
+        return CellVerdict(Verdict.NO_VERDICT, reason, value, reference)
+    deviation = value / reference.value - 1
+    if not reference.low_limit <= value <= reference.high_limit:
+        return CellVerdict(Verdict.FAIL, off_reference(pair, value, reference), value, reference, deviation)
+    warning = worth_a_look(result, matrix, pair, at)
+    return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)
+
+
+def off_reference(pair: Pair, value: float, reference: Reference) -> str:
+    """ "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)"."""
+    under = value < reference.value
+    allowed = reference.lower if under else reference.upper
+    side = "under" if under else "over"
+    return (
+        f"{name(pair)} {quantity(value, reference.unit)} is {100 * abs(value / reference.value - 1):.1f} % {side} its"
+        f" reference {quantity(reference.value, reference.unit)} (allowed: {100 * abs(allowed or 0):.1f} % {side})"
+    )
+
+
+def worth_a_look(result: Mapping[str, Any], matrix: Matrix, pair: Pair, at: tuple[int, int]) -> str:
+    """What is strange about a cell that passes; "" if nothing is."""
+    row, column = at
+    value, low, high = (result[key][row][column] for key in ("values", "low", "high"))
+    if result["converged"][row][column] is False:
+        return f"{name(pair)} is noisy: its median lies between {quantity(low, matrix.unit)} and {high:.2f}"
+    deviation = matrix.deviation(pair) or 0.0
+    worse = deviation if matrix.unit == "us" else -deviation
+    if worse > max(STRAGGLES[matrix.unit], (high - low) / value):
+        return f"{name(pair)} {quantity(value, matrix.unit)} is {100 * worse:.1f} % worse than the median of its link class"
+    return ""
+
+
+def name(pair: Pair) -> str:
+    """ "gpu2->gpu5", as performance variables are called."""
+    return f"{pair[0]}->{pair[1]}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit."""
+    return f"{value:.3f} µs" if unit == "us" else f"{value:.2f} {unit}"

@@ -1,0 +1,258 @@
+"""The words that the terminal and the page share: what was measured, how, what came of it and what to do next."""
+
+import re
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import BadInput
+from .evaluate import CellVerdict, Evaluation, MatrixVerdict, Verdict, evaluate
+from .references import References
+from .runs import Run, Test
+
+ORDER = [Verdict.PASS, Verdict.WARN, Verdict.NO_VERDICT, Verdict.FAIL]  # from good to bad
+WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
+GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
+ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
+DECIMALS = {"GB/s": 2, "us": 3}
+UNITS = {"GB/s": "GB/s", "us": "µs"}
+SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
+
+Result = dict[str, Any]  # one entry of a record's `results`
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One test of a run with its verdict: `reasons` says why it is not PASS, in sentences, where a cell does not."""
+
+    test: Test
+    verdict: Verdict
+    evaluation: Evaluation | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def matrices(self) -> list[tuple[Result, MatrixVerdict]]:
+        """Each measured test case of the record with its verdicts."""
+        if self.evaluation is None or self.test.record is None:
+            return []
+        return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """FAIL > NO VERDICT > WARN > PASS; nothing at all is NO VERDICT."""
+    return max(verdicts, key=ORDER.index, default=Verdict.NO_VERDICT)
+
+
+def overall(judged: list[Judged]) -> Verdict:
+    """The verdict of a run: that of its worst test."""
+    return worst(one.verdict for one in judged)
+
+
+def clean(text: str) -> str:
+    """`text` on one line, without what could steer a terminal or turn the direction of writing."""
+    return UNPRINTABLE.sub(" ", text)
+
+
+def heading(one: Judged) -> str:
+    """What was measured, where, with what and when; "" without a record."""
+    return provenance(one.test.record) if one.test.record is not None else ""
+
+
+def provenance(record: dict[str, Any]) -> str:
+    """What was measured, where, with what and when, on one line."""
+    software = [f"{name} {version}" for name, version in sorted(record["software"].items()) if name in SOFTWARE]
+    when = record["started"].replace("T", " ").replace("Z", " UTC")
+    return ", ".join([f"{measured(record)}, on {record['host']['name']}", *software, when])
+
+
+def judge(test: Test, references: References, reference_name: str | None) -> Judged:
+    """Holds a test's record against the references; the name given is stronger than the one of its partition.
+
+    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is NO VERDICT.
+    """
+    found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.NO_VERDICT])
+    reasons = [test.reason] if test.reason else []
+    if found and not test.reason:
+        reasons.append(f"ReFrame ended it with '{test.result}'")
+    if test.record is None:
+        return Judged(test, worst([*found, Verdict.NO_VERDICT]), None, tuple(reasons))
+    if not test.record["results"] and test.result == "pass" and "--topology" in test.record["command"]:
+        return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
+    evaluation = evaluate(test.record, references, reference_name or test.reference or None)
+    found.append(evaluation.verdict)
+    reasons.extend(evaluation.reasons)
+    if not test.record["results"]:
+        found.append(Verdict.NO_VERDICT)
+        reasons.append("the record holds no matrix: nothing was measured")
+    if test.record["result"] != "PASS":
+        found.append(Verdict.FAIL if test.record["result"] == "FAIL" else Verdict.NO_VERDICT)
+        said = f": {test.record['error']}" if test.record["error"] else ""
+        reasons.append(f"the program ended with {test.record['result']}{said}")
+    if test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
+        found.append(Verdict.NO_VERDICT)
+        reasons.append(f"the record holds no {test.testcase}")
+    return Judged(test, worst(found), evaluation, tuple(reasons))
+
+
+def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:
+    """Every test of the run, in its order. Raises BadInput where `reference_name` is given and no table has it."""
+    if reference_name and reference_name not in references.names():
+        known = ", ".join(references.names()) or "none"
+        raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
+    return [judge(test, references, reference_name) for test in run.tests]
+
+
+def measured(record: dict[str, Any]) -> str:
+    """What was measured, in plain words: "8 × NVIDIA H200", "host memory of this machine, no GPU"."""
+    devices = record["devices"]
+    if record["backend"] == "mpi":
+        nodes = len({device["node"] for device in devices})
+        ranks = counted(len(devices), "MPI rank")
+        return f"host memory of {ranks} on {'one node' if nodes == 1 else counted(nodes, 'node')}"
+    if record["backend"] == "host":
+        return "host memory of this machine, no GPU"
+    names = [device["name"] for device in devices]
+    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or "no device"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 pair", "2 pairs"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Bytes in the largest binary unit that is exact: "512 MiB", "16 bytes"."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count % (1 << power) == 0:
+            return f"{count >> power} {unit}"
+    return counted(count, "byte")
+
+
+def title(result: Result) -> str:
+    """What a matrix shows, on one line."""
+    unit, count = UNITS[result["unit"]], size(result["size_bytes"])
+    return f"{result['quantity']} ({unit}), {count}, row = source, column = destination"
+
+
+def how(result: Result) -> str:
+    """Schedule, interference, samples and verification, on one line."""
+    schedule = result["schedule"]
+    interference = schedule["interference"]
+    samples = [count for row in result["samples"] for count in row if count is not None]
+    low, high = min(samples, default=0), max(samples, default=0)
+    verified = {True: "data verified", False: "VERIFICATION FAILED", None: "data not verified (not asked for)"}
+    return "; ".join(
+        [
+            f"{counted(schedule['rounds'], 'round')}, {counted(schedule['pairs_at_once'], 'pair')} at once",
+            "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
+            f"{low if low == high else f'{low} to {high}'} samples a cell",
+            verified[result["verified"]],
+            f"{result['seconds']:.1f} s",
+        ]
+    )
+
+
+def classes(result: Result) -> list[tuple[str, list[float]]]:
+    """(link class, its measured values) of a matrix, in the order in which the classes appear."""
+    found: dict[str, list[float]] = {}
+    for names, values, statuses in zip(result["link_class"], result["values"], result["status"], strict=True):
+        for name, value, status in zip(names, values, statuses, strict=True):
+            if status == "ok" and value is not None:
+                found.setdefault(name or "unknown", []).append(value)
+    return list(found.items())
+
+
+def class_line(name: str, values: list[float], unit: str) -> str:
+    """Minimum, median and maximum of a link class."""
+    low, middle, high = (
+        f"{number:.{DECIMALS[unit]}f}" for number in (min(values), statistics.median(values), max(values))
+    )
+    return f"{name}: min {low}  median {middle}  max {high} {UNITS[unit]}  ({counted(len(values), 'cell')})"
+
+
+def worse(result: Result, row: int, column: int, cell: CellVerdict | None) -> float | None:
+    """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
+
+    Expected is its reference, or the median of its link class where it has none. None where it has no value.
+    """
+    value = result["values"][row][column]
+    if value is None or result["status"][row][column] != "ok":
+        return None
+    deviation = cell.deviation if cell is not None else None
+    if deviation is None:
+        peers = dict(classes(result))[result["link_class"][row][column] or "unknown"]
+        middle = statistics.median(peers)
+        deviation = value / middle - 1 if middle else 0.0
+    return deviation if result["unit"] == "us" else -deviation
+
+
+def applicable(result: Result) -> list[tuple[int, int]]:
+    """The (row, column) indices of the cells that must have a value."""
+    return [
+        (r, c) for r, row in enumerate(result["status"]) for c, status in enumerate(row) if status != "not-applicable"
+    ]
+
+
+def worst_cells(result: Result, matrix: MatrixVerdict, most: int = 5) -> list[str]:
+    """One line for each cell that is not PASS, the worst first; without references, none if all is complete."""
+    lines = []
+    for row, column in applicable(result):
+        pair = result["rows"][row], result["columns"][column]
+        cell = matrix.cells.get(pair)
+        if cell is None or cell.verdict is Verdict.PASS or (cell.verdict is Verdict.NO_VERDICT and unjudged(cell)):
+            continue
+        off = worse(result, row, column, cell)
+        rank = (-ORDER.index(cell.verdict), -(off if off is not None else float("inf")))
+        lines.append((rank, f"{WORDS[cell.verdict]}  {pair[0]}->{pair[1]}: {cell.reason}"))
+    lines.sort(key=lambda line: line[0])
+    more = len(lines) - most
+    return [line for _, line in lines[:most]] + ([f"and {more} more"] if more > 0 else [])
+
+
+def unjudged(cell: CellVerdict) -> bool:
+    """Was it measured, and only the reference is missing?"""
+    return cell.value is not None and cell.reference is None
+
+
+def counts(judged: Iterable[Judged]) -> dict[Verdict, int]:
+    """How many tests have each verdict."""
+    found = [one.verdict for one in judged]
+    return {verdict: found.count(verdict) for verdict in reversed(ORDER) if verdict in found}
+
+
+def only_references_missing(judged: list[Judged]) -> bool:
+    """Was everything measured, complete and verified, so that references are all that a verdict lacks?"""
+    return bool(judged) and all(
+        not one.reasons
+        and all(
+            result["complete"] and result["verified"] and all(cell_is_fine(cell) for cell in matrix.cells.values())
+            for result, matrix in one.matrices
+        )
+        for one in judged
+    )
+
+
+def cell_is_fine(cell: CellVerdict) -> bool:
+    """Passed, or would have, had it a reference."""
+    return cell.verdict in (Verdict.PASS, Verdict.WARN) or (cell.verdict is Verdict.NO_VERDICT and unjudged(cell))
+
+
+def next_step(verdict: Verdict, judged: list[Judged]) -> str:
+    """What a verdict means here and what to do about it, in a sentence or two."""
+    if not judged:
+        return "Nothing was measured, so there is nothing to judge."
+    if verdict is Verdict.PASS:
+        return "Everything was measured and verified, and is as the references say."
+    if verdict is Verdict.WARN:
+        return "All within the limits, but look at the cells that are marked."
+    if verdict is Verdict.FAIL:
+        return "What failed and why is said with each test case above; measure it again before a part is replaced."
+    if only_references_missing(judged):
+        return (
+            "Everything was measured and verified; there are no references to hold it against. To get them, measure "
+            "several times, put the medians into a table of config/references/p2p.yaml, and name that table in "
+            "the partition's extras in config/systems: 'reference': NAME."
+        )
+    return "Something is missing, as said with each test case above: without it there is no verdict."

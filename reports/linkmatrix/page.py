@@ -1,0 +1,218 @@
+"""The report as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere.
+
+Whatever comes from a machine is escaped by the template engine, and the page forbids the browser to load or run
+anything (a Content-Security-Policy that allows its own style sheet, by hash, and pictures inside the page).
+"""
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from . import explain
+from .evaluate import MatrixVerdict, Verdict
+from .explain import Judged, Result
+from .runs import Run
+
+TEMPLATES = Path(__file__).with_name("templates")
+MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
+MOST_LINES = 20  # cells that are listed for one matrix
+CLASSES = {
+    Verdict.PASS: "pass",
+    Verdict.WARN: "warn",
+    Verdict.NO_VERDICT: "no-verdict",
+    Verdict.FAIL: "fail",
+}
+BACKENDS = {
+    "cuda": "cuda: copies of GPUs",
+    "host": "host: copies of pinned threads of the processor",
+    "mpi": "mpi: messages between MPI ranks",
+}
+
+
+def render(run: Run, judged: list[Judged], picture: Callable[[dict[str, Any], Result, MatrixVerdict], bytes]) -> str:
+    """The page of a run.
+
+    picture: makes the PNG of a matrix, out of its record, its result and its verdicts
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else explain.clean(str(value)),
+    )
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    verdict = explain.overall(judged)
+    matrices = [
+        shown_matrix(f"m{number}", one.test.record, result, matrix, picture)
+        for number, (one, result, matrix) in enumerate(all_matrices(judged))
+    ]
+    return environment.get_template("page.html").render(
+        style=Markup(style),
+        style_hash=Markup(f"sha256-{digest}"),
+        title=heading(judged),
+        **marks(verdict),
+        next_step=explain.next_step(verdict, judged),
+        overview=overview(judged),
+        problems=problems(judged, run),
+        machines=machines(judged),
+        matrices=matrices,
+        most_endpoints=MOST_ENDPOINTS,
+        commands=commands(run, judged),
+        legend=", ".join(f"{explain.GLYPHS[one]} is {explain.WORDS[one]}" for one in explain.ORDER),
+        origin=f"Made by linkmatrix from {run.path.name}.",
+    )
+
+
+def marks(verdict: Verdict) -> dict[str, str]:
+    """How a verdict looks: its word, its glyph and its style class."""
+    return {"word": explain.WORDS[verdict], "glyph": explain.GLYPHS[verdict], "class": CLASSES[verdict]}
+
+
+def all_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
+    """Every measured matrix of the run, in its order."""
+    return [(one, result, matrix) for one in judged for result, matrix in one.matrices]
+
+
+def records(judged: list[Judged]) -> list[dict[str, Any]]:
+    """The records of the run."""
+    return [one.test.record for one in judged if one.test.record is not None]
+
+
+def heading(judged: list[Judged]) -> str:
+    """What the page is about: what was measured, and on which hosts."""
+    found = records(judged)
+    if not found:
+        return "no record"
+    what = " and ".join(dict.fromkeys(explain.measured(record) for record in found))
+    return f"{what}, on {', '.join(dict.fromkeys(record['host']['name'] for record in found))}"
+
+
+def overview(judged: list[Judged]) -> list[dict[str, Any]]:
+    """One row for each link class of each matrix, and one for each test without a matrix."""
+    rows: list[dict[str, Any]] = []
+    number = 0
+    for one in judged:
+        for result, matrix in one.matrices:
+            rows += overview_rows(f"m{number}", result, matrix)
+            number += 1
+        if not one.matrices:
+            said = "; ".join(one.reasons) or "as promised"
+            rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
+    return rows
+
+
+def overview_rows(anchor: str, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
+    """The rows of one matrix; one that was not measured has a row too."""
+    verified = {True: "verified", False: "WRONG DATA", None: "not verified"}[result["verified"]]
+    common = {**marks(matrix.verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
+    common |= {"unit": explain.UNITS[result["unit"]], "verified": verified}
+    groups = explain.classes(result) or [("–", [])]
+    return [{**common, "link_class": name, **explain.extremes(values, result["unit"])} for name, values in groups]
+
+
+def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
+    """What failed or is missing, with its reasons, the worst first; cells that lack a reference alone are not listed."""
+    found = []
+    for one in judged:
+        lines = list(one.reasons)
+        for result, matrix in one.matrices:
+            lines += [f"{result['testcase']}: {line}" for line in explain.worst_cells(result, matrix, MOST_LINES)]
+        if lines:
+            found.append((one.verdict, {**marks(one.verdict), "name": one.test.name, "reasons": lines}))
+    found.sort(key=lambda problem: -explain.ORDER.index(problem[0]))
+    notes = [{**marks(Verdict.NO_VERDICT), "name": run.path.name, "reasons": run.notes}] if run.notes else []
+    return [problem for _, problem in found] + notes
+
+
+def machines(judged: list[Judged]) -> list[dict[str, Any]]:
+    """The facts of each machine and back end of the run, once."""
+    found: dict[tuple, dict[str, Any]] = {}
+    for one in judged:
+        record = one.test.record
+        if record is not None:
+            devices = tuple(device["label"] for device in record["devices"])
+            found.setdefault((record["backend"], record["host"]["name"], devices), machine(one, record))
+    return list(found.values())
+
+
+def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
+    """The facts of one record, as (name, value)."""
+    host = record["host"]
+    cores, numa = explain.counted(host["cores"], "core"), explain.counted(host["numa"], "NUMA node")
+    started = record["started"].replace("T", " ").replace("Z", " UTC")
+    facts = [
+        ("measured", explain.measured(record)),
+        ("back end", BACKENDS[record["backend"]]),
+        ("host", f"{host['name']}: {host['cpu']}, {cores}, {numa}"),
+        ("partition", one.test.partition),
+        ("program", f"{record['program']} {record['version']}"),
+        *sorted(record["software"].items()),
+        ("started", started),
+        ("references", one.test.reference or "none named by the partition"),
+        ("notes", "; ".join(record["notes"])),
+    ]
+    return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
+
+
+def shown_matrix(
+    anchor: str, record: dict[str, Any], result: Result, matrix: MatrixVerdict, picture: Callable[..., bytes]
+) -> dict[str, Any]:
+    """All that the page shows of one matrix."""
+    unit = result["unit"]
+    summary = "; ".join(explain.class_line(name, values, unit) for name, values in explain.classes(result))
+    fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS
+    parts = [(part["title"], part["unit"], explain.numbers(part["values"])) for part in result["parts"].values()]
+    lines = explain.worst_cells(result, matrix, MOST_LINES)
+    lines += [explain.class_line(title, values, part_unit) for title, part_unit, values in parts if values]
+    return {
+        **marks(matrix.verdict),
+        "anchor": anchor,
+        "name": result["testcase"],
+        "title": explain.title(result),
+        "how": explain.how(result),
+        "picture": base64.b64encode(picture(record, result, matrix)).decode(),
+        "summary": summary or "nothing was measured",
+        "columns": result["columns"],
+        "rows": [
+            (label, [shown_cell(result, matrix, row, column) for column in range(len(result["columns"]))])
+            for row, label in enumerate(result["rows"])
+        ]
+        if fits
+        else [],
+        "lines": lines + [f"note: {note}" for note in result["notes"]],
+    }
+
+
+def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> dict[str, str]:
+    """A cell of the table: its text, and all that is known about it as its title."""
+    status, value = result["status"][row][column], result["values"][row][column]
+    if status == "not-applicable":
+        return {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
+    decimals, unit = explain.DECIMALS[result["unit"]], explain.UNITS[result["unit"]]
+    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
+    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
+    said = [f"{result['rows'][row]}->{result['columns'][column]}: {explain.WORDS[verdict]}"]
+    said += [cell.reason] if cell is not None and cell.reason else []
+    low, high, samples = (result[name][row][column] for name in ("low", "high", "samples"))
+    if low is not None and high is not None:
+        said.append(f"median between {low:.{decimals}f} and {high:.{decimals}f} {unit}")
+    if samples:
+        said.append(explain.counted(samples, "sample"))
+    shown = status if status != "ok" or value is None else f"{value:.{decimals}f}"
+    return {"text": shown, "title": "; ".join(said), **marks(verdict)}
+
+
+def commands(run: Run, judged: list[Judged]) -> list[str]:
+    """The command lines that measure it again: ReFrame's, or those of the records."""
+    if run.rerun:
+        return [run.rerun]
+    return list(dict.fromkeys(shlex.join(record["command"]) for record in records(judged)))

@@ -1,0 +1,129 @@
+"""Records: the JSON that a program wrote about one run, schema linkmatrix.record/1. Facts only, never changed."""
+
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from .errors import BadInput
+
+SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
+MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
+REMEDY = "measure again, the file is damaged or not a record"
+CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
+WITH_VALUE = ("ok", "corrupt")  # a corrupt cell was measured, but what arrived is wrong
+
+Record = dict[str, Any]
+
+
+def load(path: str | Path) -> Record:
+    """The checked record at `path`.
+
+    Raises BadInput, one sentence that names the file and the place, for what is not a whole and consistent record.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadInput(f"{path} is larger than {MOST_BYTES} bytes: it is no record")
+        content = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8 text: {REMEDY}") from None
+    try:
+        record = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not valid JSON, {error}: {REMEDY}") from None
+    try:
+        check(record)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}: {REMEDY}") from None
+    return record
+
+
+def refuse_constant(name: str) -> None:
+    """JSON has no NaN and no Infinity, Python's reader has."""
+    raise ValueError(f"it holds {name}")
+
+
+def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that comes twice would silently hide the first."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names):
+        raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
+    return dict(pairs)
+
+
+@cache
+def validator() -> jsonschema.protocols.Validator:
+    """Of the schema; both ends of the pipeline keep to it."""
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+
+def check(record: Any) -> None:
+    """Raises BadInput for what the schema refuses, and for what a schema cannot see: shapes, and contradictions."""
+    error = jsonschema.exceptions.best_match(validator().iter_errors(record))
+    if error is not None:
+        place = ".".join(str(step) for step in error.absolute_path) or "the record"
+        raise BadInput(f"{place}: {error.message[:200]}")
+    check_topology(record)
+    for result in record["results"]:
+        check_result(result)
+
+
+def check_topology(record: Record) -> None:
+    """All matrices of the topology are square and in the order of the devices."""
+    labels = [device["label"] for device in record["devices"]]
+    if len(set(labels)) != len(labels):
+        raise BadInput(f"a device comes twice: {', '.join(labels)}")
+    if record["topology"]["labels"] != labels:
+        raise BadInput("topology.labels are not the devices")
+    for name in ("link_class", "links", "peer_access", "min_path"):
+        check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
+
+
+def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> None:
+    """Raises BadInput for another shape than rows × columns, a ragged one too."""
+    if len(matrix) != rows or any(len(row) != columns for row in matrix):
+        lengths = sorted({len(row) for row in matrix})
+        raise BadInput(f"{name} has {len(matrix)} rows of {lengths} cells, not {rows} of {columns}")
+
+
+def check_result(result: dict[str, Any]) -> None:
+    """The maps of a result agree in shape and with each other."""
+    name, rows, columns = result["testcase"], result["rows"], result["columns"]
+    for labels in (rows, columns):
+        if len(set(labels)) != len(labels):
+            raise BadInput(f"{name}: a label comes twice: {', '.join(labels)}")
+    for map_name in CELL_MAPS:
+        check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
+    for part_name, part in result["parts"].items():
+        check_shape(f"{name}.parts.{part_name}", part["values"], len(rows), len(columns))
+    for r, row in enumerate(rows):
+        for c, column in enumerate(columns):
+            check_cell(result, r, c, f"{name}: {row}->{column}")
+    statuses = [status for row in result["status"] for status in row]
+    missing = [status for status in statuses if status not in ("ok", "not-applicable", "no-peer-access")]
+    if result["complete"] != (not missing):
+        raise BadInput(f"{name}: 'complete' is {result['complete']}, and {len(missing)} cells are missing or corrupt")
+    if result["verified"] and "corrupt" in statuses:
+        raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")
+
+
+def check_cell(result: dict[str, Any], r: int, c: int, where: str) -> None:
+    """A cell has a number exactly where its status says so, and the number lies in its interval."""
+    status, value = result["status"][r][c], result["values"][r][c]
+    if (value is not None) != (status in WITH_VALUE):
+        raise BadInput(f"{where} is '{status}' and its value is {value}")
+    if value is None:
+        return
+    low, high = result["low"][r][c], result["high"][r][c]
+    if not all(math.isfinite(number) for number in (value, low or 0, high or 0)) or value <= 0:
+        raise BadInput(f"{where} is {value}, which nothing can measure")
+    if low is None or high is None or not low <= value <= high:
+        raise BadInput(f"{where} is {value}, outside of its interval {low} to {high}")
+    if not result["samples"][r][c]:
+        raise BadInput(f"{where} has a value and no samples")

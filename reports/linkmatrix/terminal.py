@@ -1,0 +1,191 @@
+"""A run in the terminal: each matrix with a glyph and a colour for every cell, and what to do next.
+
+Nothing is said by colour alone. Colours go from orange (worse than expected) to blue (better), which people who cannot
+tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
+"""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from . import explain
+from .evaluate import MatrixVerdict, Verdict
+from .explain import Judged, Result
+from .runs import Run
+
+MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
+MOST_LABEL = 12
+SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
+ASCII = str.maketrans({"×": "x", "µ": "u", "…": "~", "–": "-", "✓": "+", "✗": "x"})
+
+#: Colour of a cell that is worse than expected by at least this fraction, the worst first; negative is better. The
+#: steps are those of tolerances in use: 2 % for a class, 5 % for a cell, 10 % beyond any noise.
+SHADES = [
+    (0.10, "white on #a84300"),
+    (0.05, "black on #f28e2b"),
+    (0.02, "black on #ffd8a8"),
+    (-0.02, ""),
+    (-0.05, "black on #d6eaf8"),
+    (-0.10, "black on #8cc4e8"),
+    (float("-inf"), "white on #1f5fa8"),
+]
+VERDICT_STYLES = {
+    Verdict.PASS: "bold #3b8fd4",
+    Verdict.WARN: "bold black on #ffd8a8",
+    Verdict.NO_VERDICT: "bold reverse",
+    Verdict.FAIL: "bold white on #a84300",
+}
+
+
+class Screen:
+    """Prints to a text stream, in its width and its encoding."""
+
+    def __init__(self, file: TextIO | None = None, width: int | None = None):
+        self.console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+        self.ascii = not self.console.encoding.lower().startswith("utf")
+        self.glyphs = explain.ASCII_GLYPHS if self.ascii else explain.GLYPHS
+
+    def text(self, text: str, style: str = "") -> Text:
+        """`text` without control characters, and in ASCII where the terminal knows no more."""
+        text = explain.clean(text)
+        if self.ascii:
+            text = text.translate(ASCII).encode("ascii", "replace").decode()
+        return Text(text, style)
+
+    def print(self, text: str | Text = "", style: str = "", indent: int = 0) -> None:
+        """Prints a paragraph, wrapped to the width."""
+        line = text if isinstance(text, Text) else self.text(text, style)
+        self.console.print(Padding(line, (0, 0, 0, indent), expand=False) if indent else line)
+
+    def badge(self, verdict: Verdict) -> Text:
+        """The verdict in its colour: glyph and word."""
+        return self.text(f" {self.glyphs[verdict]} {explain.WORDS[verdict]} ", VERDICT_STYLES[verdict])
+
+
+def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int | None = None) -> Verdict:
+    """Prints the run to `file` (standard output) and returns its verdict."""
+    screen = Screen(file, width)
+    verdict = explain.overall(judged)
+    last = None
+    for one in judged:
+        heading = explain.heading(one)
+        if heading and heading != last:
+            screen.print(heading, "bold")
+            screen.print()
+            last = heading
+        show_test(screen, one)
+    if any(one.matrices for one in judged):
+        show_legend(screen)
+    for note in run.notes:
+        screen.print(f"note: {note}")
+    counts = ", ".join(f"{count} {explain.WORDS[one]}" for one, count in explain.counts(judged).items())
+    ending = f"  {explain.counted(len(judged), 'test case')}" + (f": {counts}" if counts else "")
+    screen.print(screen.badge(verdict) + screen.text(ending))
+    screen.print(explain.next_step(verdict, judged))
+    return verdict
+
+
+def show_test(screen: Screen, one: Judged) -> None:
+    """One test of the run: its matrices, then why it is not PASS where a cell does not say it."""
+    for result, matrix in one.matrices:
+        show_matrix(screen, result, matrix)
+    if not one.matrices:
+        screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}"))
+    for reason in one.reasons:
+        screen.print(f"{explain.WORDS[one.verdict]}: {reason}", indent=2)
+    if one.reasons or not one.matrices:
+        screen.print()
+
+
+def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
+    """One measured test case."""
+    screen.print(screen.badge(matrix.verdict) + screen.text(f"  {result['testcase']}", "bold"))
+    screen.print(explain.title(result))
+    for line in table(screen, result, matrix):
+        screen.console.print(line, soft_wrap=True)
+    for name, values in explain.classes(result):
+        screen.print(explain.class_line(name, values, result["unit"]))
+    for name, part in result["parts"].items():
+        line = part_line(name, part)
+        if line:
+            screen.print(line)
+    screen.print(explain.how(result), "dim")
+    for line in explain.worst_cells(result, matrix):
+        screen.print(line, indent=2)
+    for note in result["notes"]:
+        screen.print(f"note: {note}", "dim")
+    screen.print()
+
+
+def part_line(name: str, part: dict) -> str:
+    """Minimum, median and maximum of a further matrix of a test case; "" where it has no value."""
+    values = [value for row in part["values"] for value in row if value is not None]
+    return explain.class_line(part["title"], values, part["unit"]) if values else ""
+
+
+def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Text]:
+    """The lines of a matrix, in blocks of columns where the width does not hold all of them."""
+    rows, columns = result["rows"][:MOST_ENDPOINTS], result["columns"][:MOST_ENDPOINTS]
+    margin = max(len(short_label(label)) for label in rows)
+    decimals, width = layout(screen, result, margin, len(columns))
+    fit = max(1, (screen.console.width - margin) // (width + 1))
+    for start in range(0, len(columns), fit):
+        block = range(start, min(start + fit, len(columns)))
+        # the glyph stands right of the number, so the head does too
+        yield screen.text(" " * margin + "".join(f" {short_label(columns[c]):>{width - 1}} " for c in block), "bold")
+        for r, label in enumerate(rows):
+            line = screen.text(f"{short_label(label):<{margin}}", "bold")
+            for c in block:
+                line += screen.text(" ") + cell_text(screen, result, matrix, r, c, decimals, width)
+            yield line
+    if len(result["rows"]) > len(rows) or len(result["columns"]) > len(columns):
+        most = max(len(result["rows"]), len(result["columns"]))
+        yield screen.text(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
+
+
+def short_label(label: str) -> str:
+    """A label that leaves room for the numbers."""
+    return label if len(label) <= MOST_LABEL else "…" + label[-(MOST_LABEL - 1) :]
+
+
+def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[int, int]:
+    """(decimals, width of a cell with its glyph): as many decimals as still let all columns fit, at least one."""
+    statuses = {status for row in result["status"] for status in row} - {"ok"}
+    words = [*(SHORT.get(status, status) for status in statuses), *map(short_label, result["columns"][:MOST_ENDPOINTS])]
+    largest = max((value for row in result["values"] for value in row if value is not None), default=0.0)
+    decimals = explain.DECIMALS[result["unit"]]
+    while True:
+        width = 1 + max(len(f"{largest:.{decimals}f}"), *map(len, words))
+        if decimals == 1 or margin + columns * (width + 1) <= screen.console.width:
+            return decimals, width
+        decimals -= 1
+
+
+def cell_text(
+    screen: Screen, result: Result, matrix: MatrixVerdict, row: int, column: int, decimals: int, width: int
+) -> Text:
+    """A cell: its value, or the status word in its place, and the glyph of its verdict."""
+    status, value = result["status"][row][column], result["values"][row][column]
+    if status == "not-applicable":
+        return screen.text(f"{'-':>{width - 1}} ", "dim")
+    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
+    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
+    shown = SHORT.get(status, status) if status != "ok" or value is None else f"{value:.{decimals}f}"
+    off = explain.worse(result, row, column, cell)
+    style = next(style for least, style in SHADES if off >= least) if off is not None else ""
+    if verdict is Verdict.FAIL:
+        style = VERDICT_STYLES[Verdict.FAIL]
+    return screen.text(f"{shown:>{width - 1}}{screen.glyphs[verdict]}", style)
+
+
+def show_legend(screen: Screen) -> None:
+    """What glyphs and colours mean."""
+    glyphs = "  ".join(f"{screen.glyphs[verdict]} {explain.WORDS[verdict]}" for verdict in explain.ORDER)
+    screen.print(glyphs, "dim")
+    if screen.console.color_system is not None and not screen.console.no_color:
+        screen.print(
+            "orange: worse than the reference (without one: than the median of its link class); blue: better", "dim"
+        )

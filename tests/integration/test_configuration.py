@@ -1,0 +1,104 @@
+"""What the configuration makes of a system: which checks it gets, and the job scripts, to the letter."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).parent / "golden"
+UPDATE = "LINKMATRIX_UPDATE_GOLDEN"
+
+
+def generic(monkeypatch, folder, nvidia_smi=None, visible=None):
+    """config/systems/generic.py as a machine with this nvidia-smi (a shell script's text) would read it."""
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if nvidia_smi is not None:
+        (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{nvidia_smi}\n")
+        (folder / "nvidia-smi").chmod(0o755)
+    spec = importlib.util.spec_from_file_location("generic", REPOSITORY / "config" / "systems" / "generic.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.system["partitions"][0]
+
+
+def test_a_machine_without_a_driver_has_no_gpus(monkeypatch, tmp_path):
+    partition = generic(monkeypatch, tmp_path)
+    assert (partition["devices"], partition["features"]) == ([], [])
+
+
+def test_gpus_are_counted_by_model(monkeypatch, tmp_path):
+    partition = generic(
+        monkeypatch, tmp_path, "echo 'NVIDIA H200, 9.0'; echo 'NVIDIA H200, 9.0'; echo 'NVIDIA L4, 8.9'"
+    )
+    assert partition["features"] == ["gpu", "cuda"]
+    assert partition["devices"] == [
+        {"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 2},
+        {"type": "gpu", "arch": "sm_89", "model": "NVIDIA L4", "num_devices": 1},
+    ]
+
+
+def test_hidden_gpus_are_not_expected(monkeypatch, tmp_path):
+    partition = generic(monkeypatch, tmp_path, "for i in 1 2 3 4; do echo 'NVIDIA H200, 9.0'; done", visible="0,2")
+    assert partition["devices"][0]["num_devices"] == 2
+
+
+def test_a_driver_that_does_not_answer_is_no_gpu(monkeypatch, tmp_path):
+    assert generic(monkeypatch, tmp_path, "echo 'NVIDIA-SMI has failed'; exit 9")["devices"] == []
+
+
+def scripts(run):
+    """{check: its job script} of a dry run, with what differs from run to run taken out."""
+    found = {}
+    for script in (run.prefix / "stage").rglob("rfm_job.sh"):
+        text = re.sub(r"\S*/build_linkmatrix_\w+/prefix", "BUILD", script.read_text())
+        name = re.search(r"--testcase (\w+)", text)
+        found[name[1] if name else "gpu_topology"] = text
+    return found
+
+
+def test_job_scripts_of_an_hgx_h200_are_these(reframe):
+    run = reframe("--system=hgx-h200", "--dry-run", "--keep-stage-files")
+    assert run.code == 0, run.output
+    found = scripts(run)
+    for name in ("gpu_topology", "device_to_device_memcpy_write_ce", "rank_to_rank_latency_mpi"):
+        golden = GOLDEN / f"hgx-h200-{name}.sh"
+        if os.environ.get(UPDATE):
+            golden.write_text(found[name])
+        assert found[name] == golden.read_text(), f"not {golden.name}; if this is meant: {UPDATE}=1 pytest"
+
+
+def test_checks_run_every_test_case_of_the_program(reframe):
+    """A test case that is added to the program and to no check would never be measured."""
+    run = reframe("-r", "-n", "device_to_device_memcpy_write_ce", "--keep-stage-files")
+    (program,) = (run.prefix / "stage").rglob("prefix/bin/p2p_matrix")
+    listed = subprocess.run([program, "--list"], capture_output=True, text=True, timeout=60, check=True).stdout
+    described = reframe("--system=hgx-h200", "--describe").output
+    checks = json.loads(described[described.index("[\n") :])
+    assert {line.split()[0] for line in listed.splitlines()} == {
+        check["testcase"] for check in checks if "testcase" in check
+    }
+
+
+def test_without_linkmatrix_nothing_passes(tmp_path):
+    """ReFrame alone would skip all checks, run none and say PASSED."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "sys.path[:] = [folder for folder in sys.path if not folder.endswith('reports')]\n"
+        "sys.meta_path[:] = [finder for finder in sys.meta_path if 'editable' not in repr(finder)]\n"
+    )
+    command = [Path(sys.executable).parent / "reframe", "-C", REPOSITORY / "config" / "settings.py", "-l"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LINKMATRIX_PREFIX": str(tmp_path)}
+    run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode != 0
+    assert "linkmatrix is not installed" in run.stdout + run.stderr

@@ -1,0 +1,140 @@
+"""ReFrame, the checks and the programs, together, on this machine: nothing is replaced by a fake."""
+
+import re
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+ONE = ("-r", "-n", TESTCASE)
+QUICK = "--samples,3,--size,1MiB"
+
+
+def values(case):
+    """{performance variable: value} of a test case of the report."""
+    return {name.split(":")[-1]: entry[0] for name, entry in case["perfvalues"].items()}
+
+
+def record_of(case):
+    return linkmatrix.record.load(Path(case["outputdir"]) / "record.json")
+
+
+def references(numbers, tolerance):
+    """p2p.yaml with the given values as references of the table 'bench'."""
+    lines = [f"      '{name}': [{value}, -{tolerance}, null, GB/s]" for name, value in numbers.items()]
+    return "\n".join(["intranode_p2p:", "  $index: [reference_name, testcase]", "  bench:", f"    {TESTCASE}:", *lines])
+
+
+@pytest.fixture
+def fault(reframe):
+    """A function that runs the test case with further options of the program, and of ReFrame."""
+
+    def run(*options, of_reframe=(), **keywords):
+        extra = ",".join([QUICK, *options])
+        return reframe(*ONE, "-S", f"intranode_p2p.extra_opts={extra}", *of_reframe, **keywords)
+
+    return run
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def test_every_pair_is_measured_and_the_record_is_kept(fault):
+    run = fault()
+    assert run.code == 0, run.output
+    check = only(run)
+    devices = [device["label"] for device in record_of(check)["devices"]]
+    assert len(devices) >= 2
+    pairs = {f"{source}->{destination}" for source, destination in permutations(devices, 2)}
+    published = values(check)
+    assert pairs <= set(published)
+    assert {name.split("[")[0] for name in set(published) - pairs} == {"min", "median", "max"}
+    assert all(value > 0 for value in published.values())
+
+
+def test_without_references_a_run_has_none_and_acceptance_refuses_it(fault):
+    assert all(entry[1:4] == [0, None, None] for entry in only(fault())["perfvalues"].values())
+    run = fault(of_reframe=["--mode=acceptance"])
+    assert run.code != 0
+    assert "no reference value found" in only(run)["fail_reason"]
+
+
+def test_a_slow_endpoint_is_red_and_its_pairs_are_named(fault):
+    first, second = (values(only(fault())) for _ in range(2))
+    # the better of two, because another program may disturb one; the fault takes 20 %
+    found = references({name: max(first[name], second[name]) for name in first}, tolerance=0.05)
+    judged = ("-S", "intranode_p2p.reference_name=bench")
+    run = fault("--simulate-fault", "slow:cpu1", of_reframe=judged, references=found)
+    assert run.code != 0
+    assert re.search(r"\b(cpu1->cpu0|cpu0->cpu1)=\d", only(run)["fail_reason"])
+
+
+@pytest.mark.parametrize("kind, word", [("corrupt", "corrupt"), ("error", "error")])
+def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind, word):
+    run = fault("--simulate-fault", f"{kind}:cpu1")
+    assert run.code != 0
+    check = only(run)
+    assert check["fail_phase"] == "sanity"
+    assert re.search(rf"cpu\d->cpu\d is '{word}'", check["fail_reason"])
+
+
+def test_a_table_that_was_not_printed_whole_is_no_pass(fault):
+    run = fault("--max-display", "1")
+    assert run.code != 0
+    assert "not all rows and columns were printed" in only(run)["fail_reason"]
+
+
+def test_unverified_data_is_no_pass(fault):
+    run = fault("--no-verify")
+    assert run.code != 0
+    assert "must be verified" in only(run)["fail_reason"]
+
+
+def test_bad_input_is_quoted_from_the_program(fault):
+    run = fault("--devices", "99")
+    assert run.code != 0
+    assert "p2p_matrix: " in only(run)["fail_reason"]
+
+
+def test_a_second_session_compiles_nothing(fault):
+    logs = [Path(fault().build()["outputdir"]) / "rfm_build.out" for _ in range(2)]
+    assert "Building CXX" not in logs[1].read_text()
+
+
+def test_ranks_are_measured_through_the_launcher(reframe):
+    run = reframe("-r", "-n", "rank_to_rank_latency_mpi")
+    if not run.checks():
+        pytest.skip("no MPI here, so ReFrame has no rank check to run")
+    assert run.code == 0, run.output
+    assert {"rank0->rank1", "rank1->rank0"} <= set(values(only(run)))
+
+
+def test_checks_need_no_more_than_reframe(fault, tmp_path):
+    """On a cluster, linkmatrix may be a folder on PYTHONPATH beside ReFrame, without the libraries of its reports."""
+    blocker = tmp_path / "blocker"
+    blocker.mkdir()
+    (blocker / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Blocker:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in {'pandas', 'numpy', 'matplotlib', 'rich'}:\n"
+        "            raise ModuleNotFoundError(f'blocked: {name}', name=name)\n"
+        "sys.meta_path.insert(0, Blocker())\n"
+    )
+    run = fault(python_path=[blocker])
+    assert run.code == 0, run.output
+    assert only(run)["result"] == "pass"
+
+
+def test_another_way_to_build_is_refused_in_a_sentence(reframe):
+    run = reframe(*ONE, "-S", "build_linkmatrix.method=spack")
+    assert run.code != 0
+    assert "building with Spack is not available in this version" in run.build()["fail_reason"]
