@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import BadInput
-from .evaluate import CellVerdict, Evaluation, MatrixVerdict, Verdict, evaluate
+from .evaluate import CellVerdict, Evaluation, MatrixVerdict, Verdict, evaluate, worst
+from .matrix import ClassSummary, Pair, from_result
 from .references import References
 from .runs import Run, Test
 
-ORDER = [Verdict.PASS, Verdict.WARN, Verdict.NO_VERDICT, Verdict.FAIL]  # from good to bad
+ORDER = sorted(Verdict)  # from good to bad
 WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
 GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
 ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
 DECIMALS = {"GB/s": 2, "us": 3}
 UNITS = {"GB/s": "GB/s", "us": "µs"}
+MOST_LABEL = 12
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 
@@ -38,11 +40,6 @@ class Judged:
         if self.evaluation is None or self.test.record is None:
             return []
         return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """FAIL > NO VERDICT > WARN > PASS; nothing at all is NO VERDICT."""
-    return max(verdicts, key=ORDER.index, default=Verdict.NO_VERDICT)
 
 
 def overall(judged: list[Judged]) -> Verdict:
@@ -82,15 +79,13 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
     evaluation = evaluate(test.record, references, reference_name or test.reference or None)
     found.append(evaluation.verdict)
-    reasons.extend(evaluation.reasons)
+    reasons += evaluation.reasons
     if not test.record["results"]:
-        found.append(Verdict.NO_VERDICT)
         reasons.append("the record holds no matrix: nothing was measured")
     if test.record["result"] != "PASS":
-        found.append(Verdict.FAIL if test.record["result"] == "FAIL" else Verdict.NO_VERDICT)
         said = f": {test.record['error']}" if test.record["error"] else ""
         reasons.append(f"the program ended with {test.record['result']}{said}")
-    if test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
+    elif test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
         found.append(Verdict.NO_VERDICT)
         reasons.append(f"the record holds no {test.testcase}")
     return Judged(test, worst(found), evaluation, tuple(reasons))
@@ -115,6 +110,11 @@ def measured(record: dict[str, Any]) -> str:
         return "host memory of this machine, no GPU"
     names = [device["name"] for device in devices]
     return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or "no device"
+
+
+def short_label(label: str) -> str:
+    """A label that leaves room for numbers: its end, which is what differs between endpoints."""
+    return label if len(label) <= MOST_LABEL else "…" + label[1 - MOST_LABEL :]
 
 
 def counted(number: int, noun: str) -> str:
@@ -143,9 +143,9 @@ def how(result: Result) -> str:
     samples = [count for row in result["samples"] for count in row if count is not None]
     low, high = min(samples, default=0), max(samples, default=0)
     verified = {True: "data verified", False: "VERIFICATION FAILED", None: "data not verified (not asked for)"}
-    return "; ".join(
+    return ", ".join(
         [
-            f"{counted(schedule['rounds'], 'round')}, {counted(schedule['pairs_at_once'], 'pair')} at once",
+            f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}",
             "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
             f"{low if low == high else f'{low} to {high}'} samples a cell",
             verified[result["verified"]],
@@ -154,66 +154,61 @@ def how(result: Result) -> str:
     )
 
 
-def classes(result: Result) -> list[tuple[str, list[float]]]:
-    """(link class, its measured values) of a matrix, in the order in which the classes appear."""
-    found: dict[str, list[float]] = {}
-    for names, values, statuses in zip(result["link_class"], result["values"], result["status"], strict=True):
-        for name, value, status in zip(names, values, statuses, strict=True):
-            if status == "ok" and value is not None:
-                found.setdefault(name or "unknown", []).append(value)
-    return list(found.items())
+def class_lines(matrix: MatrixVerdict) -> list[str]:
+    """Minimum, median and maximum of each link class of a matrix."""
+    unit = matrix.matrix.unit
+    return [summary_line(name, summary, unit) for name, summary in matrix.matrix.classes().items()]
 
 
-def class_line(name: str, values: list[float], unit: str) -> str:
-    """Minimum, median and maximum of a link class."""
-    low, middle, high = (
-        f"{number:.{DECIMALS[unit]}f}" for number in (min(values), statistics.median(values), max(values))
-    )
-    return f"{name}: min {low}  median {middle}  max {high} {UNITS[unit]}  ({counted(len(values), 'cell')})"
+def part_lines(result: Result, fit: bool = True) -> list[str]:
+    """The same of the further matrices of a test case, for all classes together; on request without those of the fit."""
+    lines = []
+    for key, part in result["parts"].items():
+        if key.startswith("fit_") and not fit:
+            continue
+        values = list(from_result(result, key).numbers.values())
+        if values:
+            summary = ClassSummary(len(values), min(values), statistics.median(values), max(values))
+            lines.append(summary_line(part["title"], summary, part["unit"]))
+    return lines
 
 
-def worse(result: Result, row: int, column: int, cell: CellVerdict | None) -> float | None:
+def extremes(summary: ClassSummary, unit: str) -> tuple[str, str, str]:
+    """Minimum, median and maximum, as they are printed."""
+    low, median, high = (f"{value:.{DECIMALS[unit]}f}" for value in (summary.low, summary.median, summary.high))
+    return low, median, high
+
+
+def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
+    """ "NV18: min 395.62  median 395.89  max 396.08 GB/s (12 cells)"."""
+    low, median, high = extremes(summary, unit)
+    return f"{name}: min {low}  median {median}  max {high} {UNITS[unit]} ({counted(summary.count, 'cell')})"
+
+
+def worse(matrix: MatrixVerdict, pair: Pair) -> float | None:
     """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
 
     Expected is its reference, or the median of its link class where it has none. None where it has no value.
     """
-    value = result["values"][row][column]
-    if value is None or result["status"][row][column] != "ok":
-        return None
+    cell = matrix.cells.get(pair)
     deviation = cell.deviation if cell is not None else None
     if deviation is None:
-        peers = dict(classes(result))[result["link_class"][row][column] or "unknown"]
-        middle = statistics.median(peers)
-        deviation = value / middle - 1 if middle else 0.0
-    return deviation if result["unit"] == "us" else -deviation
+        deviation = matrix.matrix.deviation(pair)
+    return deviation if deviation is None or matrix.matrix.unit == "us" else -deviation
 
 
-def applicable(result: Result) -> list[tuple[int, int]]:
-    """The (row, column) indices of the cells that must have a value."""
-    return [
-        (r, c) for r, row in enumerate(result["status"]) for c, status in enumerate(row) if status != "not-applicable"
-    ]
-
-
-def worst_cells(result: Result, matrix: MatrixVerdict, most: int = 5) -> list[str]:
-    """One line for each cell that is not PASS, the worst first; without references, none if all is complete."""
-    lines = []
-    for row, column in applicable(result):
-        pair = result["rows"][row], result["columns"][column]
-        cell = matrix.cells.get(pair)
-        if cell is None or cell.verdict is Verdict.PASS or (cell.verdict is Verdict.NO_VERDICT and unjudged(cell)):
-            continue
-        off = worse(result, row, column, cell)
-        rank = (-ORDER.index(cell.verdict), -(off if off is not None else float("inf")))
-        lines.append((rank, f"{WORDS[cell.verdict]}  {pair[0]}->{pair[1]}: {cell.reason}"))
-    lines.sort(key=lambda line: line[0])
-    more = len(lines) - most
-    return [line for _, line in lines[:most]] + ([f"and {more} more"] if more > 0 else [])
+def marked_cells(matrix: MatrixVerdict, most: int = 5) -> list[str]:
+    """A line for each cell that is not PASS, the worst first; not for those that lack nothing but a reference."""
+    marked = [(pair, cell) for pair, cell in matrix.cells.items() if cell.verdict is not Verdict.PASS]
+    marked = [(pair, cell) for pair, cell in marked if not unjudged(cell)]
+    marked.sort(key=lambda item: (-item[1].verdict, -(worse(matrix, item[0]) or 0.0)))
+    lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked[:most]]
+    return lines + ([f"and {len(marked) - most} more"] if len(marked) > most else [])
 
 
 def unjudged(cell: CellVerdict) -> bool:
-    """Was it measured, and only the reference is missing?"""
-    return cell.value is not None and cell.reference is None
+    """Was it measured, and nothing but the reference is missing?"""
+    return cell.verdict is Verdict.NO_VERDICT and cell.value is not None and cell.reference is None
 
 
 def counts(judged: Iterable[Judged]) -> dict[Verdict, int]:
@@ -223,20 +218,15 @@ def counts(judged: Iterable[Judged]) -> dict[Verdict, int]:
 
 
 def only_references_missing(judged: list[Judged]) -> bool:
-    """Was everything measured, complete and verified, so that references are all that a verdict lacks?"""
-    return bool(judged) and all(
+    """Was everything measured and verified, so that references are all that a verdict lacks?"""
+    return all(
         not one.reasons
         and all(
-            result["complete"] and result["verified"] and all(cell_is_fine(cell) for cell in matrix.cells.values())
+            result["verified"] and all(cell.verdict <= Verdict.WARN or unjudged(cell) for cell in matrix.cells.values())
             for result, matrix in one.matrices
         )
         for one in judged
     )
-
-
-def cell_is_fine(cell: CellVerdict) -> bool:
-    """Passed, or would have, had it a reference."""
-    return cell.verdict in (Verdict.PASS, Verdict.WARN) or (cell.verdict is Verdict.NO_VERDICT and unjudged(cell))
 
 
 def next_step(verdict: Verdict, judged: list[Judged]) -> str:

@@ -115,8 +115,11 @@ def overview_rows(anchor: str, result: Result, matrix: MatrixVerdict) -> list[di
     verified = {True: "verified", False: "WRONG DATA", None: "not verified"}[result["verified"]]
     common = {**marks(matrix.verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
     common |= {"unit": explain.UNITS[result["unit"]], "verified": verified}
-    groups = explain.classes(result) or [("–", [])]
-    return [{**common, "link_class": name, **explain.extremes(values, result["unit"])} for name, values in groups]
+    rows = []
+    for name, summary in matrix.matrix.classes().items():
+        low, median, high = explain.extremes(summary, result["unit"])
+        rows.append({**common, "link_class": name, "low": low, "median": median, "high": high})
+    return rows or [{**common, "link_class": "–", "low": "–", "median": "–", "high": "–"}]
 
 
 def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
@@ -125,7 +128,7 @@ def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     for one in judged:
         lines = list(one.reasons)
         for result, matrix in one.matrices:
-            lines += [f"{result['testcase']}: {line}" for line in explain.worst_cells(result, matrix, MOST_LINES)]
+            lines += [f"{result['testcase']}: {line}" for line in explain.marked_cells(matrix, MOST_LINES)]
         if lines:
             found.append((one.verdict, {**marks(one.verdict), "name": one.test.name, "reasons": lines}))
     found.sort(key=lambda problem: -explain.ORDER.index(problem[0]))
@@ -167,12 +170,10 @@ def shown_matrix(
     anchor: str, record: dict[str, Any], result: Result, matrix: MatrixVerdict, picture: Callable[..., bytes]
 ) -> dict[str, Any]:
     """All that the page shows of one matrix."""
-    unit = result["unit"]
-    summary = "; ".join(explain.class_line(name, values, unit) for name, values in explain.classes(result))
+    summary = "; ".join(explain.class_lines(matrix))
     fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS
-    parts = [(part["title"], part["unit"], explain.numbers(part["values"])) for part in result["parts"].values()]
-    lines = explain.worst_cells(result, matrix, MOST_LINES)
-    lines += [explain.class_line(title, values, part_unit) for title, part_unit, values in parts if values]
+    lines = explain.marked_cells(matrix, MOST_LINES)
+    lines += explain.part_lines(result)
     return {
         **marks(matrix.verdict),
         "anchor": anchor,

@@ -185,7 +185,7 @@ def label_axes(axes: Axes, result: Result, fits: bool) -> None:
         step = 1 if fits else -(-len(labels) // MOST_VALUES)
         places = range(0, len(labels), step)
         which.set_ticks([place + 0.5 for place in places])
-        which.set_ticklabels([textwrap.shorten(labels[place], 12, placeholder="…") for place in places], fontsize=8.5)
+        which.set_ticklabels([explain.short_label(labels[place]) for place in places], fontsize=8.5)
         which.set_label_text(word, fontsize=8, color="#555555")
     axes.tick_params(length=0)
     for spine in axes.spines.values():

@@ -17,7 +17,6 @@ from .explain import Judged, Result
 from .runs import Run
 
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
-MOST_LABEL = 12
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
 ASCII = str.maketrans({"×": "x", "µ": "u", "…": "~", "–": "-", "✓": "+", "✗": "x"})
 
@@ -40,11 +39,18 @@ VERDICT_STYLES = {
 }
 
 
+class PipeConsole(Console):
+    """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Screen:
     """Prints to a text stream, in its width and its encoding."""
 
     def __init__(self, file: TextIO | None = None, width: int | None = None):
-        self.console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+        self.console = PipeConsole(file=file, width=width, highlight=False, markup=False, emoji=False)
         self.ascii = not self.console.encoding.lower().startswith("utf")
         self.glyphs = explain.ASCII_GLYPHS if self.ascii else explain.GLYPHS
 
@@ -79,6 +85,7 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
         show_test(screen, one)
     if any(one.matrices for one in judged):
         show_legend(screen)
+    show_overview(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
     counts = ", ".join(f"{count} {explain.WORDS[one]}" for one, count in explain.counts(judged).items())
@@ -106,55 +113,47 @@ def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
     screen.print(explain.title(result))
     for line in table(screen, result, matrix):
         screen.console.print(line, soft_wrap=True)
-    for name, values in explain.classes(result):
-        screen.print(explain.class_line(name, values, result["unit"]))
-    for name, part in result["parts"].items():
-        line = part_line(name, part)
-        if line:
-            screen.print(line)
+    for line in [*explain.class_lines(matrix), *explain.part_lines(result, fit=False)]:
+        screen.print(line)
     screen.print(explain.how(result), "dim")
-    for line in explain.worst_cells(result, matrix):
+    for line in explain.marked_cells(matrix):
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")
     screen.print()
 
 
-def part_line(name: str, part: dict) -> str:
-    """Minimum, median and maximum of a further matrix of a test case; "" where it has no value."""
-    values = [value for row in part["values"] for value in row if value is not None]
-    return explain.class_line(part["title"], values, part["unit"]) if values else ""
-
-
 def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Text]:
     """The lines of a matrix, in blocks of columns where the width does not hold all of them."""
     rows, columns = result["rows"][:MOST_ENDPOINTS], result["columns"][:MOST_ENDPOINTS]
-    margin = max(len(short_label(label)) for label in rows)
+    margin = max(len(explain.short_label(label)) for label in rows)
     decimals, width = layout(screen, result, margin, len(columns))
     fit = max(1, (screen.console.width - margin) // (width + 1))
     for start in range(0, len(columns), fit):
         block = range(start, min(start + fit, len(columns)))
         # the glyph stands right of the number, so the head does too
-        yield screen.text(" " * margin + "".join(f" {short_label(columns[c]):>{width - 1}} " for c in block), "bold")
+        heads = "".join(f" {explain.short_label(columns[c]):>{width - 1}} " for c in block)
+        yield trimmed(screen.text(" " * margin + heads, "bold"))
         for r, label in enumerate(rows):
-            line = screen.text(f"{short_label(label):<{margin}}", "bold")
+            line = screen.text(f"{explain.short_label(label):<{margin}}", "bold")
             for c in block:
                 line += screen.text(" ") + cell_text(screen, result, matrix, r, c, decimals, width)
-            yield line
+            yield trimmed(line)
     if len(result["rows"]) > len(rows) or len(result["columns"]) > len(columns):
         most = max(len(result["rows"]), len(result["columns"]))
         yield screen.text(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
 
 
-def short_label(label: str) -> str:
-    """A label that leaves room for the numbers."""
-    return label if len(label) <= MOST_LABEL else "…" + label[-(MOST_LABEL - 1) :]
+def trimmed(line: Text) -> Text:
+    """`line` without blanks at its end."""
+    line.rstrip()
+    return line
 
 
 def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[int, int]:
     """(decimals, width of a cell with its glyph): as many decimals as still let all columns fit, at least one."""
     statuses = {status for row in result["status"] for status in row} - {"ok"}
-    words = [*(SHORT.get(status, status) for status in statuses), *map(short_label, result["columns"][:MOST_ENDPOINTS])]
+    words = [*(SHORT.get(status, status) for status in statuses), *map(explain.short_label, result["columns"][:MOST_ENDPOINTS])]
     largest = max((value for row in result["values"] for value in row if value is not None), default=0.0)
     decimals = explain.DECIMALS[result["unit"]]
     while True:
@@ -171,14 +170,33 @@ def cell_text(
     status, value = result["status"][row][column], result["values"][row][column]
     if status == "not-applicable":
         return screen.text(f"{'-':>{width - 1}} ", "dim")
-    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
+    pair = (result["rows"][row], result["columns"][column])
+    cell = matrix.cells.get(pair)
     verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
     shown = SHORT.get(status, status) if status != "ok" or value is None else f"{value:.{decimals}f}"
-    off = explain.worse(result, row, column, cell)
+    off = explain.worse(matrix, pair)
     style = next(style for least, style in SHADES if off >= least) if off is not None else ""
     if verdict is Verdict.FAIL:
         style = VERDICT_STYLES[Verdict.FAIL]
     return screen.text(f"{shown:>{width - 1}}{screen.glyphs[verdict]}", style)
+
+
+def show_overview(screen: Screen, judged: list[Judged]) -> None:
+    """A line for each test case: where there are many, their matrices have long scrolled by."""
+    lines = [(one.verdict, one.test.name, "") for one in judged if not one.matrices]
+    for one in judged:
+        for result, matrix in one.matrices:
+            groups = matrix.matrix.classes()
+            medians = [f"{name} {explain.extremes(groups[name], result['unit'])[1]}" for name in groups]
+            said = f"median {', '.join(medians)} {explain.UNITS[result['unit']]}" if medians else "not measured"
+            lines.append((max(matrix.verdict, one.verdict), result["testcase"], said))
+    if len(lines) < 2:
+        return
+    width = max(len(name) for _, name, _ in lines)
+    for verdict, name, said in lines:
+        word = f"{screen.glyphs[verdict]} {explain.WORDS[verdict]:<10}  "
+        screen.console.print(trimmed(screen.text(f"{word}{name:<{width}}  {said}")), soft_wrap=True)
+    screen.print()
 
 
 def show_legend(screen: Screen) -> None:
