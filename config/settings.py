@@ -52,7 +52,7 @@ site_configuration = {
             "perf_info_level": "verbose",
         }
     ],
-    "storage": [{"enable": True, "sqlite_db_file": str(PREFIX / "results.db")}],
+    "storage": [{"enable": importlib.util.find_spec("polars") is not None, "sqlite_db_file": str(PREFIX / "results.db")}],
     "modes": [
         {"name": "smoke", "options": ["--tag=smoke"]},
         # nothing may be missing: no reference, a reference that cannot be read or a skipped value is a failure

@@ -106,8 +106,8 @@ def run_report(options: argparse.Namespace) -> int:
     written: list[Path] = []
     scales = shared_scales(judged)
 
-    def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict) -> bytes:
-        pictures = plot.heat_map(record, result, matrix, scales[scale_key(result)])
+    def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict) -> bytes:
+        pictures = plot.heat_map(record, result, matrix, scales[scale_key(result)], verdict)
         written.extend(plot.save(pictures, folder, free_name(result["testcase"], written)))
         return pictures["png"]
 
@@ -125,15 +125,15 @@ def default_folder(run: runs.Run) -> Path:
     return run.path / "linkmatrix-report" if run.path.is_dir() else run.path.with_suffix("")
 
 
-def scale_key(result: Result) -> tuple[str, str, str]:
-    """Matrices with the same key share a scale: those of one quantity between the same kinds of endpoints."""
+def scale_key(result: Result) -> tuple[Any, ...]:
+    """Matrices with the same key share a scale: those of one quantity, size and path between the same endpoints."""
     kinds = [re.sub(r"\d+$", "", labels[0]) for labels in (result["rows"], result["columns"])]
-    return result["unit"], result["quantity"], "->".join(kinds)
+    return result["unit"], result["quantity"], result["size_bytes"], result["peer_access"], *kinds
 
 
-def shared_scales(judged: list[Judged]) -> dict[tuple[str, str, str], tuple[float, float] | None]:
+def shared_scales(judged: list[Judged]) -> dict[tuple[Any, ...], tuple[float, float] | None]:
     """The scale of each key of the run."""
-    groups: dict[tuple[str, str, str], list[Result]] = {}
+    groups: dict[tuple[Any, ...], list[Result]] = {}
     for one in judged:
         for result, _ in one.matrices:
             groups.setdefault(scale_key(result), []).append(result)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+import jinja2
+
 from .errors import BadInput
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
@@ -23,6 +25,9 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, 
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
 # the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
 SCHEDULERS = [("sbatch", "slurm", "srun"), ("qsub", "pbs", "mpirun")]
+# how a job asks for its GPUs; ReFrame fills in the number
+GPU_OPTIONS = {"slurm": "--gres=gpu:{num_gpus_per_node}", "pbs": "-l ngpus={num_gpus_per_node}"}
+TEMPLATES = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,6 @@ class Machine:
     link_class: str | None
     scheduler: str
     launcher: str
-    nvcc: bool
     mpi: bool
 
 
@@ -75,7 +79,6 @@ def machine() -> Machine:
         link_class=common.pop() if len(common) == 1 else None,
         scheduler=scheduler,
         launcher=launcher,
-        nvcc=bool(shutil.which("nvcc")),
         mpi=mpi,
     )
 
@@ -133,95 +136,39 @@ def devices_json(found: Machine) -> str:
     return "[\n  " + ",\n  ".join(entries) + "\n]\n" if entries else "[]\n"
 
 
-def listed(words: list[str]) -> str:
-    """`words` as a Python list, in double quotes."""
-    return json.dumps(words, ensure_ascii=False)
+def quoted(value: str | list[str]) -> str:
+    """A string, or a list of strings, as Python code in double quotes, whatever characters it has."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def extras_lines(found: Machine, system: str) -> list[str]:
-    """The body of the partition's extras: promises that hold here, and those that a person has to make."""
-    lines = [
-        "# Name the table of ../references here once it has one for this partition; until then: NO VERDICT.",
-        f'# "reference": {json.dumps(system)},',
-    ]
-    if found.link_class:
-        lines += ["# what every pair of GPUs has", f'"link_class": {json.dumps(found.link_class)},']
-    elif len(found.gpus) > 1:
-        lines += ["# not all pairs of GPUs have the same link class, so none is promised"]
-    if len(found.gpus) > 1:
-        lines += ["# If every pair should reach the other's memory, and directly:", '# "peer_access": True, "hops": 1,']
-    return lines
+def comment(text: str) -> str:
+    """`text` fit for a docstring."""
+    return re.sub(r'[\\"\x00-\x1f\x7f]', " ", text)
 
 
 def system_file(found: Machine, system: str, partition: str) -> str:
     """The text of config/systems/<system>.py, in the format of the other files there."""
-    gpu = bool(found.gpus)
-    features = [*(["gpu", "cuda"] if gpu else []), *(["mpi"] if found.mpi or found.scheduler != "local" else [])]
-    environment = [*(["cuda"] if found.nvcc or gpu else []), *(["mpi"] if "mpi" in features else [])]
-    models = " and ".join(f"{count} {model}" for model, count in Counter(gpu.name for gpu in found.gpus).items())
-    what = models or f"{found.cores} cores, no GPU"
-    nodes = "NUMA node" if found.numa == 1 else "NUMA nodes"
-    access = [] if found.scheduler == "local" else ['# what a job needs here: "access": ["-p gpu", "-A project"],']
-    asks = {"slurm": "--gres=gpu:{num_gpus_per_node}", "pbs": "-l ngpus={num_gpus_per_node}"}.get(found.scheduler)
-    resources = [f'"resources": [{{"name": "_rfm_gpu", "options": [{json.dumps(asks)}]}}],'] if asks and gpu else []
-    archs = ",".join(sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus}))
-    cuda_arch = [f'        "extras": {{"cuda_arch": {json.dumps(archs)}}},'] if gpu else []
-    body = [
-        f'"name": {json.dumps(partition)},',
-        f'"scheduler": {json.dumps(found.scheduler)},',
-        f'"launcher": {json.dumps(found.launcher)},',
-        *access,
-        *resources,
-        "# two programs at once would measure each other",
-        '"max_jobs": 1,',
-        f'"environs": {listed([system])},',
-        f'"features": {listed(features)},',
-        '"extras": {',
-        *("    " + line for line in extras_lines(found, system)),
-        "},",
-    ]
-    about = [
-        f"{comment_text(what)}; {found.cores} cores, {found.numa} {nodes}: as `linkmatrix detect` found it.",
-        "",
-        "Read it, complete it, then it is yours. How many GPUs there are stands in",
-        f"../topology/{system}-{partition}/devices.json.",
-    ]
-    return "\n".join(
-        [
-            '"""' + about[0],
-            *about[1:],
-            '"""',
-            "",
-            "system = {",
-            f'    "name": {json.dumps(system)},',
-            f'    "descr": {json.dumps(what, ensure_ascii=False)},',
-            "    # regular expressions: put in the names of all nodes that are like this one",
-            f'    "hostnames": {listed([re.escape(found.host)])},',
-            '    "partitions": [',
-            "        {",
-            *(" " * 12 + line for line in body),
-            "        }",
-            "    ],",
-            "}",
-            "",
-            "environments = [",
-            "    {",
-            f'        "name": {json.dumps(system)},',
-            '        "cc": "gcc",',
-            '        "cxx": "g++",',
-            '        "nvcc": "nvcc",',
-            f'        "features": {listed(environment)},',
-            *cuda_arch,
-            "    }",
-            "]",
-            "",
-        ]
+    environment = jinja2.Environment(  # what it writes is Python, so nothing is escaped as HTML
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
-
-
-def comment_text(text: str) -> str:
-    """`text` fit for a docstring, whatever nvidia-smi said."""
-    return re.sub(r'[\\"\x00-\x1f\x7f]', " ", text)
+    environment.filters |= {"quoted": quoted, "comment": comment}
+    models = Counter(gpu.name for gpu in found.gpus)
+    cuda = ["cuda"] if found.gpus else []
+    mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
+    return environment.get_template("system.jinja").render(
+        found=found,
+        system=system,
+        partition=partition,
+        what=" and ".join(f"{count} {model}" for model, count in models.items()) or "no GPU",
+        hostname=re.escape(found.host),
+        gpu_option=GPU_OPTIONS.get(found.scheduler),
+        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi],
+        environment=cuda + mpi,
+        archs=",".join(sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})),
+    )
 
 
 def checked_name(name: str, what: str) -> str:

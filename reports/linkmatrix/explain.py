@@ -27,12 +27,17 @@ Result = dict[str, Any]  # one entry of a record's `results`
 
 @dataclass(frozen=True)
 class Judged:
-    """One test of a run with its verdict: `reasons` says why it is not PASS, in sentences, where a cell does not."""
+    """One test of a run with its verdict.
+
+    reasons: why it is not PASS, in sentences, where no cell says it.
+    reference: the table of references that it was held against, "" for none.
+    """
 
     test: Test
     verdict: Verdict
     evaluation: Evaluation | None = None
     reasons: tuple[str, ...] = ()
+    reference: str = ""
 
     @property
     def matrices(self) -> list[tuple[Result, MatrixVerdict]]:
@@ -40,6 +45,10 @@ class Judged:
         if self.evaluation is None or self.test.record is None:
             return []
         return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
+
+    def of_matrix(self, matrix: MatrixVerdict) -> Verdict:
+        """The verdict on one of the matrices; a single one answers for all that is wrong with its test."""
+        return self.verdict if len(self.matrices) == 1 else matrix.verdict
 
 
 def overall(judged: list[Judged]) -> Verdict:
@@ -77,7 +86,8 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         return Judged(test, worst([*found, Verdict.NO_VERDICT]), None, tuple(reasons))
     if not test.record["results"] and test.result == "pass" and "--topology" in test.record["command"]:
         return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
-    evaluation = evaluate(test.record, references, reference_name or test.reference or None)
+    name = reference_name or test.reference
+    evaluation = evaluate(test.record, references, name or None)
     found.append(evaluation.verdict)
     reasons += evaluation.reasons
     if not test.record["results"]:
@@ -88,7 +98,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     elif test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
         found.append(Verdict.NO_VERDICT)
         reasons.append(f"the record holds no {test.testcase}")
-    return Judged(test, worst(found), evaluation, tuple(reasons))
+    return Judged(test, worst(found), evaluation, tuple(reasons), name)
 
 
 def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:
@@ -142,16 +152,22 @@ def how(result: Result) -> str:
     interference = schedule["interference"]
     samples = [count for row in result["samples"] for count in row if count is not None]
     low, high = min(samples, default=0), max(samples, default=0)
-    verified = {True: "data verified", False: "VERIFICATION FAILED", None: "data not verified (not asked for)"}
     return ", ".join(
         [
             f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}",
             "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
             f"{low if low == high else f'{low} to {high}'} samples a cell",
-            verified[result["verified"]],
+            verification(result),
             f"{result['seconds']:.1f} s",
         ]
     )
+
+
+def verification(result: Result) -> str:
+    """Whether the data that arrived was compared, and right."""
+    if any("corrupt" in row for row in result["status"]):
+        return "WRONG DATA ARRIVED"
+    return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
 
 def class_lines(matrix: MatrixVerdict) -> list[str]:
@@ -161,7 +177,7 @@ def class_lines(matrix: MatrixVerdict) -> list[str]:
 
 
 def part_lines(result: Result, fit: bool = True) -> list[str]:
-    """The same of the further matrices of a test case, for all classes together; on request without those of the fit."""
+    """The same of the further matrices of a test case, for all classes together; `fit`: with those of the fit."""
     lines = []
     for key, part in result["parts"].items():
         if key.startswith("fit_") and not fit:
@@ -201,7 +217,8 @@ def marked_cells(matrix: MatrixVerdict, most: int = 5) -> list[str]:
     """A line for each cell that is not PASS, the worst first; not for those that lack nothing but a reference."""
     marked = [(pair, cell) for pair, cell in matrix.cells.items() if cell.verdict is not Verdict.PASS]
     marked = [(pair, cell) for pair, cell in marked if not unjudged(cell)]
-    marked.sort(key=lambda item: (-item[1].verdict, -(worse(matrix, item[0]) or 0.0)))
+    # what was never tried is a consequence of what went wrong
+    marked.sort(key=lambda item: (-item[1].verdict, "not-run" in item[1].reason, -(worse(matrix, item[0]) or 0.0)))
     lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked[:most]]
     return lines + ([f"and {len(marked) - most} more"] if len(marked) > most else [])
 
@@ -211,10 +228,20 @@ def unjudged(cell: CellVerdict) -> bool:
     return cell.verdict is Verdict.NO_VERDICT and cell.value is not None and cell.reference is None
 
 
-def counts(judged: Iterable[Judged]) -> dict[Verdict, int]:
-    """How many tests have each verdict."""
-    found = [one.verdict for one in judged]
-    return {verdict: found.count(verdict) for verdict in reversed(ORDER) if verdict in found}
+def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
+    """The verdict of each test case: of each matrix, and of each test that has none."""
+    return [
+        verdict
+        for one in judged
+        for verdict in ([one.of_matrix(matrix) for _, matrix in one.matrices] or [one.verdict])
+    ]
+
+
+def tally(judged: list[Judged]) -> str:
+    """ "3 test cases: 1 FAIL, 2 PASS"."""
+    found = case_verdicts(judged)
+    each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
+    return counted(len(found), "test case") + (f": {each}" if each else "")
 
 
 def only_references_missing(judged: list[Judged]) -> bool:
@@ -238,11 +265,14 @@ def next_step(verdict: Verdict, judged: list[Judged]) -> str:
     if verdict is Verdict.WARN:
         return "All within the limits, but look at the cells that are marked."
     if verdict is Verdict.FAIL:
-        return "What failed and why is said with each test case above; measure it again before a part is replaced."
+        return "Each failure is listed with its reason. Measure it again, alone, before a part is replaced."
     if only_references_missing(judged):
+        cells = [cell for one in judged for _, matrix in one.matrices for cell in matrix.cells.values()]
+        held = sum(cell.reference is not None for cell in cells)
+        some = f"there are references for only {held} of {len(cells)} cells"
         return (
-            "Everything was measured and verified; there are no references to hold it against. To get them, measure "
-            "several times, put the medians into a table of config/references/p2p.yaml, and name that table in "
-            "the partition's extras in config/systems: 'reference': NAME."
+            f"Everything was measured and verified; {some if held else 'there are no references to hold it against'}."
+            " To get them, measure several times, put the medians into a table of config/references/p2p.yaml, and name"
+            " that table in the partition's extras in config/systems: 'reference': NAME."
         )
-    return "Something is missing, as said with each test case above: without it there is no verdict."
+    return "Something is missing, as listed: without it there is no verdict."

@@ -21,7 +21,7 @@ from .runs import Run
 
 TEMPLATES = Path(__file__).with_name("templates")
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
-MOST_LINES = 20  # cells that are listed for one matrix
+MOST_LINES = 10  # cells that are listed for one matrix
 CLASSES = {
     Verdict.PASS: "pass",
     Verdict.WARN: "warn",
@@ -35,10 +35,13 @@ BACKENDS = {
 }
 
 
-def render(run: Run, judged: list[Judged], picture: Callable[[dict[str, Any], Result, MatrixVerdict], bytes]) -> str:
+Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict], bytes]
+
+
+def render(run: Run, judged: list[Judged], picture: Picture) -> str:
     """The page of a run.
 
-    picture: makes the PNG of a matrix, out of its record, its result and its verdicts
+    picture: makes the PNG of a matrix out of its record, its result, its verdicts and its test case's verdict
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -52,7 +55,7 @@ def render(run: Run, judged: list[Judged], picture: Callable[[dict[str, Any], Re
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     verdict = explain.overall(judged)
     matrices = [
-        shown_matrix(f"m{number}", one.test.record, result, matrix, picture)
+        shown_matrix(f"m{number}", one, result, matrix, picture)
         for number, (one, result, matrix) in enumerate(all_matrices(judged))
     ]
     return environment.get_template("page.html").render(
@@ -61,6 +64,7 @@ def render(run: Run, judged: list[Judged], picture: Callable[[dict[str, Any], Re
         title=heading(judged),
         **marks(verdict),
         next_step=explain.next_step(verdict, judged),
+        tally=explain.tally(judged) + ".",
         overview=overview(judged),
         problems=problems(judged, run),
         machines=machines(judged),
@@ -102,7 +106,7 @@ def overview(judged: list[Judged]) -> list[dict[str, Any]]:
     number = 0
     for one in judged:
         for result, matrix in one.matrices:
-            rows += overview_rows(f"m{number}", result, matrix)
+            rows += overview_rows(f"m{number}", one.of_matrix(matrix), result, matrix)
             number += 1
         if not one.matrices:
             said = "; ".join(one.reasons) or "as promised"
@@ -110,11 +114,10 @@ def overview(judged: list[Judged]) -> list[dict[str, Any]]:
     return rows
 
 
-def overview_rows(anchor: str, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
+def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
     """The rows of one matrix; one that was not measured has a row too."""
-    verified = {True: "verified", False: "WRONG DATA", None: "not verified"}[result["verified"]]
-    common = {**marks(matrix.verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
-    common |= {"unit": explain.UNITS[result["unit"]], "verified": verified}
+    common = {**marks(verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
+    common |= {"unit": explain.UNITS[result["unit"]], "verified": explain.verification(result).removeprefix("data ")}
     rows = []
     for name, summary in matrix.matrix.classes().items():
         low, median, high = explain.extremes(summary, result["unit"])
@@ -123,12 +126,13 @@ def overview_rows(anchor: str, result: Result, matrix: MatrixVerdict) -> list[di
 
 
 def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
-    """What failed or is missing, with its reasons, the worst first; cells that lack a reference alone are not listed."""
+    """What failed or is missing, the worst first; cells that lack nothing but a reference are not listed."""
     found = []
     for one in judged:
         lines = list(one.reasons)
         for result, matrix in one.matrices:
-            lines += [f"{result['testcase']}: {line}" for line in explain.marked_cells(matrix, MOST_LINES)]
+            where = f"{result['testcase']}: " if len(one.matrices) > 1 else ""
+            lines += [where + line for line in explain.marked_cells(matrix, MOST_LINES)]
         if lines:
             found.append((one.verdict, {**marks(one.verdict), "name": one.test.name, "reasons": lines}))
     found.sort(key=lambda problem: -explain.ORDER.index(problem[0]))
@@ -160,27 +164,26 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         ("program", f"{record['program']} {record['version']}"),
         *sorted(record["software"].items()),
         ("started", started),
-        ("references", one.test.reference or "none named by the partition"),
+        ("references", one.reference or "none named by the partition"),
         ("notes", "; ".join(record["notes"])),
     ]
     return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
 
 
-def shown_matrix(
-    anchor: str, record: dict[str, Any], result: Result, matrix: MatrixVerdict, picture: Callable[..., bytes]
-) -> dict[str, Any]:
+def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict, picture: Picture) -> dict[str, Any]:
     """All that the page shows of one matrix."""
     summary = "; ".join(explain.class_lines(matrix))
+    verdict = one.of_matrix(matrix)
     fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS
     lines = explain.marked_cells(matrix, MOST_LINES)
     lines += explain.part_lines(result)
     return {
-        **marks(matrix.verdict),
+        **marks(verdict),
         "anchor": anchor,
         "name": result["testcase"],
         "title": explain.title(result),
         "how": explain.how(result),
-        "picture": base64.b64encode(picture(record, result, matrix)).decode(),
+        "picture": base64.b64encode(picture(one.test.record or {}, result, matrix, verdict)).decode(),
         "summary": summary or "nothing was measured",
         "columns": result["columns"],
         "rows": [

@@ -1,6 +1,6 @@
 """Heat maps of matrices: PNG and SVG, legible in print and to people who cannot tell red from green.
 
-Colours are matplotlib's "cividis", which is made for that. Names are never read as mathematics, so a '$' or '_' in one
+Colours are matplotlib's "viridis", which is made for that. Names are never read as mathematics, so a '$' or '_' in one
 cannot break a picture. No window system is needed.
 """
 
@@ -27,7 +27,7 @@ from .explain import Result
 MOST_VALUES = 16  # above, a cell has no room for its value
 CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, where values are shown
 MOST_INCHES = 11.0  # of a larger matrix
-LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.35, 0.25  # inches around the cells
+LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.25, 0.2  # inches around the cells
 LEAST_WIDTH = 7.2  # inches: room for the title above a small matrix
 DPI = 110
 NOISE = (
@@ -54,15 +54,21 @@ def scale_of(results: Iterable[Result]) -> tuple[float, float] | None:
 
 
 def heat_map(
-    record: dict[str, Any], result: Result, matrix: MatrixVerdict, scale: tuple[float, float] | None = None
+    record: dict[str, Any],
+    result: Result,
+    matrix: MatrixVerdict,
+    scale: tuple[float, float] | None = None,
+    verdict: Verdict | None = None,
 ) -> dict[str, bytes]:
     """{"png": ..., "svg": ...}: the contents of two files with the same picture.
 
     scale: (low, high), the values of the first and the last colour; by default those of this matrix alone
+    verdict: that of the test case; by default the matrix's
     """
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that no font here has
-        figure = draw(record, result, matrix, scale or scale_of([result]) or (0.0, 1.0))
+        figure = draw(result, matrix, scale or scale_of([result]) or (0.0, 1.0))
+        draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
@@ -77,8 +83,8 @@ def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def draw(record: dict[str, Any], result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
-    """The picture: title, cells, scale."""
+def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
+    """The picture without its title: cells and scale."""
     rows, columns = len(result["rows"]), len(result["columns"])
     largest = max(rows, columns)
     fits = largest <= MOST_VALUES
@@ -90,7 +96,7 @@ def draw(record: dict[str, Any], result: Result, matrix: MatrixVerdict, scale: t
     axes = figure.add_axes(body)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     normal = Normalize(*scale)
-    colours = matplotlib.colormaps["cividis"]
+    colours = matplotlib.colormaps["viridis"]
     for row in range(rows):
         for column in range(columns):
             draw_cell(axes, result, matrix, (row, column), lambda value: colours(normal(value)), fits)
@@ -102,17 +108,16 @@ def draw(record: dict[str, Any], result: Result, matrix: MatrixVerdict, scale: t
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
     bar.set_label(explain.UNITS[result["unit"]], fontsize=8)
-    draw_title(figure, record, result, matrix)
     return figure
 
 
-def draw_title(figure: Figure, record: dict[str, Any], result: Result, matrix: MatrixVerdict) -> None:
+def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:
     """Test case, what its values are, and what was measured where and when."""
     width, height = figure.get_size_inches()
-    verdict = f"{explain.GLYPHS[matrix.verdict]} {explain.WORDS[matrix.verdict]}"
+    said = f"{explain.GLYPHS[verdict]} {explain.WORDS[verdict]}"
     lines = [
         (explain.clean(result["testcase"]), 11.5, "bold", "black"),
-        (f"{verdict}   {explain.clean(explain.title(result))}", 9, "normal", "black"),
+        (f"{said}   {explain.clean(explain.title(result))}", 9, "normal", "black"),
         (explain.clean(explain.provenance(record)), 8, "normal", "#555555"),
     ]
     y = 0.12

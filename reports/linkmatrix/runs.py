@@ -127,7 +127,13 @@ def of_records(paths: Iterable[Path]) -> Run:
     for path in paths:
         content = records.load(path)
         cases = [result["testcase"] for result in content["results"]]
-        tests.append(Test(name=cases[0] if len(cases) == 1 else f"{len(cases)} test cases", path=path, record=content))
+        tests.append(
+            Test(
+                name=cases[0] if len(cases) == 1 else f"{path.name} with {len(cases)} test cases",
+                path=path,
+                record=content,
+            )
+        )
     rerun = " ".join(tests[0].record["command"]) if len(tests) == 1 else ""
     return Run(path=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)), tests=tuple(tests), rerun=rerun)
 
@@ -177,8 +183,8 @@ def sentence(reason: Any) -> str:
 def record_place(case: dict[str, Any], report: Path) -> Path | None:
     """Where the record of a test case is: ReFrame keeps the files of what passed, and leaves the stage of what failed.
 
-    What did not pass is not looked for among the kept files: an earlier run's may lie there. Both folders are also looked
-    for beside the report, in case the whole prefix was copied from another machine.
+    What did not pass is not looked for among the kept files: an earlier run's may lie there. Both folders are looked
+    for beside the report too, in case the whole prefix was copied from another machine.
     """
     kept = case.get("outputdir") if case["result"] == "pass" else None
     for folder in filter(None, (kept, case.get("stagedir"))):

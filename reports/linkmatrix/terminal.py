@@ -4,11 +4,11 @@ Nothing is said by colour alone. Colours go from orange (worse than expected) to
 tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
+import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from . import explain
@@ -56,15 +56,26 @@ class Screen:
 
     def text(self, text: str, style: str = "") -> Text:
         """`text` without control characters, and in ASCII where the terminal knows no more."""
-        text = explain.clean(text)
+        text = "\n".join(explain.clean(line) for line in text.split("\n"))
         if self.ascii:
             text = text.translate(ASCII).encode("ascii", "replace").decode()
         return Text(text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0) -> None:
-        """Prints a paragraph, wrapped to the width."""
-        line = text if isinstance(text, Text) else self.text(text, style)
-        self.console.print(Padding(line, (0, 0, 0, indent), expand=False) if indent else line)
+        """Prints a paragraph, wrapped to the width; a Text is printed as it is."""
+        if isinstance(text, Text):
+            self.console.print(trimmed(text), soft_wrap=True)
+            return
+        margin, width = " " * indent, max(self.console.width, 2 * indent + 1)
+        lines = textwrap.wrap(
+            explain.clean(text),
+            width,
+            initial_indent=margin,
+            subsequent_indent=margin,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        self.console.print(self.text("\n".join(lines), style) if lines else "", soft_wrap=True)
 
     def badge(self, verdict: Verdict) -> Text:
         """The verdict in its colour: glyph and word."""
@@ -88,9 +99,7 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
     show_overview(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
-    counts = ", ".join(f"{count} {explain.WORDS[one]}" for one, count in explain.counts(judged).items())
-    ending = f"  {explain.counted(len(judged), 'test case')}" + (f": {counts}" if counts else "")
-    screen.print(screen.badge(verdict) + screen.text(ending))
+    screen.print(screen.badge(verdict) + screen.text(f"  {explain.tally(judged)}"))
     screen.print(explain.next_step(verdict, judged))
     return verdict
 
@@ -98,7 +107,7 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
 def show_test(screen: Screen, one: Judged) -> None:
     """One test of the run: its matrices, then why it is not PASS where a cell does not say it."""
     for result, matrix in one.matrices:
-        show_matrix(screen, result, matrix)
+        show_matrix(screen, result, matrix, one.of_matrix(matrix))
     if not one.matrices:
         screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}"))
     for reason in one.reasons:
@@ -107,12 +116,12 @@ def show_test(screen: Screen, one: Judged) -> None:
         screen.print()
 
 
-def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict) -> None:
+def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict, verdict: Verdict) -> None:
     """One measured test case."""
-    screen.print(screen.badge(matrix.verdict) + screen.text(f"  {result['testcase']}", "bold"))
+    screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
     screen.print(explain.title(result))
     for line in table(screen, result, matrix):
-        screen.console.print(line, soft_wrap=True)
+        screen.print(line)
     for line in [*explain.class_lines(matrix), *explain.part_lines(result, fit=False)]:
         screen.print(line)
     screen.print(explain.how(result), "dim")
@@ -133,12 +142,12 @@ def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Tex
         block = range(start, min(start + fit, len(columns)))
         # the glyph stands right of the number, so the head does too
         heads = "".join(f" {explain.short_label(columns[c]):>{width - 1}} " for c in block)
-        yield trimmed(screen.text(" " * margin + heads, "bold"))
+        yield screen.text(" " * margin + heads, "bold")
         for r, label in enumerate(rows):
             line = screen.text(f"{explain.short_label(label):<{margin}}", "bold")
             for c in block:
                 line += screen.text(" ") + cell_text(screen, result, matrix, r, c, decimals, width)
-            yield trimmed(line)
+            yield line
     if len(result["rows"]) > len(rows) or len(result["columns"]) > len(columns):
         most = max(len(result["rows"]), len(result["columns"]))
         yield screen.text(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
@@ -153,7 +162,10 @@ def trimmed(line: Text) -> Text:
 def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[int, int]:
     """(decimals, width of a cell with its glyph): as many decimals as still let all columns fit, at least one."""
     statuses = {status for row in result["status"] for status in row} - {"ok"}
-    words = [*(SHORT.get(status, status) for status in statuses), *map(explain.short_label, result["columns"][:MOST_ENDPOINTS])]
+    words = [
+        *(SHORT.get(status, status) for status in statuses),
+        *map(explain.short_label, result["columns"][:MOST_ENDPOINTS]),
+    ]
     largest = max((value for row in result["values"] for value in row if value is not None), default=0.0)
     decimals = explain.DECIMALS[result["unit"]]
     while True:
@@ -189,13 +201,13 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
             groups = matrix.matrix.classes()
             medians = [f"{name} {explain.extremes(groups[name], result['unit'])[1]}" for name in groups]
             said = f"median {', '.join(medians)} {explain.UNITS[result['unit']]}" if medians else "not measured"
-            lines.append((max(matrix.verdict, one.verdict), result["testcase"], said))
+            lines.append((one.of_matrix(matrix), result["testcase"], said))
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)
     for verdict, name, said in lines:
         word = f"{screen.glyphs[verdict]} {explain.WORDS[verdict]:<10}  "
-        screen.console.print(trimmed(screen.text(f"{word}{name:<{width}}  {said}")), soft_wrap=True)
+        screen.print(screen.text(f"{word}{name:<{width}}  {said}"))
     screen.print()
 
 

@@ -1,0 +1,99 @@
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from linkmatrix import cli
+
+
+@pytest.fixture
+def linkmatrix(reference_folder, capsys):
+    """Runs the command line with the references of the tests: (exit code, standard output, standard error)."""
+
+    def run(*arguments):
+        if arguments[0] in ("show", "report"):
+            arguments = (*arguments, "--references", reference_folder)
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "code"),
+    [
+        ({}, ["--reference", "hgx"], 0),
+        ({"off": {(0, 1): 300.0}}, ["--reference", "hgx"], 1),
+        ({"off": {(0, 1): "corrupt"}, "result": "FAIL"}, [], 1),
+        ({}, [], 3),
+        ({"off": {(0, 1): "timeout"}, "result": "TIMEOUT"}, ["--reference", "hgx"], 3),
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "report"])
+def test_the_exit_code_is_the_verdict(linkmatrix, write_record, command, changes, arguments, code):
+    assert linkmatrix(command, write_record(**changes), *arguments)[0] == code
+
+
+def test_bad_input_is_one_line_and_no_traceback(linkmatrix, tmp_path):
+    (tmp_path / "odd.json").write_text("{")
+    for arguments in (["odd.json"], ["none.json"], ["."], ["odd.json", "--reference", "hgx"]):
+        code, out, errors = linkmatrix("show", tmp_path / arguments[0], *arguments[1:])
+        assert (code, out) == (2, "")
+        assert errors.startswith("linkmatrix: ") and errors.count("\n") == 1
+
+
+def test_a_misspelt_table_of_references_is_bad_input_and_not_no_verdict(linkmatrix, write_record):
+    code, _, errors = linkmatrix("show", write_record(), "--reference", "hxg")
+    assert code == 2
+    assert "'hxg'" in errors and "hgx" in errors
+
+
+def test_a_report_is_a_page_and_two_pictures_of_each_matrix(linkmatrix, write_record, tmp_path):
+    folder = tmp_path / "new" / "out"
+    _, out, _ = linkmatrix("report", write_record(), "--out", folder)
+    names = {"report.html", "device_to_device_memcpy_write_ce.png", "device_to_device_memcpy_write_ce.svg"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert all(str(folder / name) in out for name in names)
+    assert (folder / "report.html").stat().st_size < 3_000_000
+
+
+def test_pictures_of_one_test_case_in_two_records_do_not_overwrite_each_other(linkmatrix, write_record, tmp_path):
+    for name in ("a", "b"):
+        write_record(path=tmp_path / "many" / name / "record.json")
+    linkmatrix("report", tmp_path / "many", "--out", tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("*.png"))) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_exit_code_4(linkmatrix, write_record, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, errors = linkmatrix("report", write_record(), "--out", tmp_path / "file" / "out")
+    assert code == 4
+    assert str(tmp_path / "file") in errors and errors.count("\n") == 1
+
+
+def test_a_reader_that_leaves_early_does_not_look_like_a_failure(write_record, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    command = [sys.executable, "-m", "linkmatrix", "show", str(write_record())]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_matrices_of_other_sizes_or_paths_do_not_share_a_scale(make_record):
+    results = [make_record()["results"][0] for _ in range(4)]
+    results[1]["peer_access"] = "off"
+    results[2]["size_bytes"] = 16
+    keys = [cli.scale_key(result) for result in results]
+    assert keys[0] == keys[3] and len(set(keys)) == 3
+
+
+def test_usage_errors_are_exit_code_2(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    for arguments in ([], ["explode"], ["show", "--colour"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(arguments)
+        assert ended.value.code == 2

@@ -1,0 +1,172 @@
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli, detect
+from linkmatrix.errors import BadInput
+
+# what stands in for nvidia-smi; `topo -m` underlines its head line and ends with the NICs and a legend
+FAKE_NVIDIA_SMI = """#!/bin/sh
+case "$*" in
+--query-gpu=*) cat "$FAKE_NVIDIA_SMI/query" ;;
+"topo -m") cat "$FAKE_NVIDIA_SMI/topo" ;;
+*) exit 6 ;;
+esac
+"""
+TOPO_END = "NIC0\tPIX\tSYS\tPIX\t X \n\nLegend:\n\n  X    = Self\n"
+
+
+def topo(*rows):
+    head = "\t\x1b[4m" + "\t".join(f"GPU{index}" for index in range(len(rows))) + "\tNIC0\tCPU Affinity\x1b[0m\n"
+    return head + "".join(f"GPU{i}\t" + "\t".join(row) + "\tPIX\t0-55\n" for i, row in enumerate(rows)) + TOPO_END
+
+
+FULL = topo([" X ", "NV18", "NV18"], ["NV18", " X ", "NV18"], ["NV18", "NV18", " X "])
+QUERY = "".join(f"{i}, NVIDIA H200, GPU-{i}, 00000000:{i}B:00.0, 9.0\n" for i in range(3))
+
+
+@pytest.fixture
+def fake_nvidia_smi(tmp_path, monkeypatch):
+    """A machine whose PATH has nothing but nvidia-smi, with these answers, and the named commands."""
+
+    def install(query=QUERY, topology=FULL, script=FAKE_NVIDIA_SMI, commands=()):
+        folder = tmp_path / "path"
+        folder.mkdir()
+        for name, text in [("nvidia-smi", script), *((name, "#!/bin/sh\n") for name in commands)]:
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+        (tmp_path / "query").write_text(query)
+        (tmp_path / "topo").write_text(topology)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/bin{os.pathsep}/usr/bin")
+        monkeypatch.setenv("FAKE_NVIDIA_SMI", str(tmp_path))
+        only = {"nvidia-smi", *commands}
+        monkeypatch.setattr(detect.shutil, "which", lambda name: str(folder / name) if name in only else None)
+
+    return install
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "config").mkdir()
+    return tmp_path / "config"
+
+
+def systems(config):
+    scope = {}
+    exec(next((config / "systems").glob("*.py")).read_text(), scope)
+    return scope["system"], scope["environments"]
+
+
+def test_gpus_and_their_common_link_class_are_promised(fake_nvidia_smi, config, capsys):
+    fake_nvidia_smi()
+    assert cli.main(["detect", "--system", "my-node", "--config", str(config)]) == 0
+    devices = json.loads((config / "topology" / "my-node-gpu" / "devices.json").read_text())
+    assert devices == [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 3}]
+    system, environments = systems(config)
+    partition = system["partitions"][0]
+    assert (config / "systems" / "my_node.py").is_file()
+    assert (system["name"], partition["name"]) == ("my-node", "gpu")
+    assert partition["extras"] == {"link_class": "NV18"}
+    assert partition["features"] == ["gpu", "cuda"]
+    assert partition["environs"] == [environment["name"] for environment in environments]
+    assert environments[0]["extras"] == {"cuda_arch": "90"}
+    assert '"link_class": "NV18"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        topo([" X ", "NV18", "SYS"], ["NV18", " X ", "SYS"], ["SYS", "SYS", " X "]),
+        topo([" X ", "NV18"], ["NV18", " X "]),
+        topo([" X ", "NV18", "NV18"], ["NV12", " X ", "NV18"], ["NV18", "NV18", " X "]),
+        "",
+    ],
+    ids=["two classes", "a GPU is missing", "the two directions differ", "no answer"],
+)
+def test_nothing_is_promised_about_links_that_are_not_all_alike(fake_nvidia_smi, topology):
+    fake_nvidia_smi(topology=topology)
+    assert detect.machine().link_class is None
+
+
+@pytest.mark.parametrize("query", ["No devices were found\n", "0, NVIDIA H200, GPU-1, 0000:1B:00.0, [N/A]\n"])
+def test_an_answer_that_is_not_understood_is_an_error(fake_nvidia_smi, config, capsys, query):
+    fake_nvidia_smi(query=query)
+    assert cli.main(["detect", "--config", str(config)]) == 4
+    assert capsys.readouterr().err.count("\n") == 1
+    assert list(config.iterdir()) == []
+
+
+def test_a_driver_that_fails_is_not_a_machine_without_gpus(fake_nvidia_smi, config, capsys):
+    fake_nvidia_smi(script="#!/bin/sh\necho 'driver/library version mismatch' >&2\nexit 18\n")
+    assert cli.main(["detect", "--config", str(config)]) == 4
+    assert "driver/library version mismatch" in capsys.readouterr().err
+
+
+def test_a_driver_that_hangs_is_given_up(fake_nvidia_smi, monkeypatch):
+    fake_nvidia_smi(script="#!/bin/sh\nexec sleep 30\n")
+    monkeypatch.setattr(detect, "TIMEOUT_S", 0.2)
+    with pytest.raises(OSError, match="did not answer"):
+        detect.machine()
+
+
+@pytest.mark.parametrize(
+    ("commands", "scheduler", "launcher"),
+    [((), "local", "local"), (("mpirun", "mpicxx"), "local", "mpirun"), (("sbatch",), "slurm", "srun")]
+    + [(("qsub",), "pbs", "mpirun")],
+)
+def test_scheduler_and_launcher_are_those_on_path(fake_nvidia_smi, config, commands, scheduler, launcher):
+    fake_nvidia_smi(commands=commands)
+    detect.write(detect.files(detect.machine(), config, None, None), False, print)
+    partition = systems(config)[0]["partitions"][0]
+    assert (partition["scheduler"], partition["launcher"]) == (scheduler, launcher)
+    # a scheduler gives no GPU to a job that does not ask for one
+    assert ("resources" in partition) == (scheduler != "local")
+
+
+def test_a_file_that_is_there_is_never_overwritten(fake_nvidia_smi, config, capsys):
+    fake_nvidia_smi()
+    mine = config / "topology" / "here-gpu" / "devices.json"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    command = ["detect", "--system", "here", "--config", str(config)]
+    assert cli.main(command) == 2
+    said = capsys.readouterr().err
+    assert str(mine) in said and "--force" in said and said.count("\n") == 1
+    assert mine.read_text() == "mine"
+    assert not (config / "systems").exists()
+    assert cli.main([*command, "--force"]) == 0
+    assert json.loads(mine.read_text())[0]["num_devices"] == 3
+
+
+def test_a_dry_run_shows_and_writes_nothing(fake_nvidia_smi, config, capsys):
+    fake_nvidia_smi()
+    assert cli.main(["detect", "--system", "here", "--config", str(config), "--dry-run"]) == 0
+    assert "NVIDIA H200" in capsys.readouterr().out
+    assert list(config.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a b", "", "generic", "-x", "a:b", "a\n"])
+def test_names_that_reframe_or_a_folder_cannot_have_are_refused(name):
+    with pytest.raises(BadInput, match="--system"):
+        detect.checked_name(name, "--system")
+
+
+def test_no_name_of_a_gpu_or_host_becomes_code(config):
+    evil = 'H200"""\n\\{{ 1 }}" + exit()  # \x7f'
+    gpus = tuple(detect.Gpu(i, evil, "u", "p", "9.0") for i in range(2))
+    found = detect.Machine(evil, 8, 1, gpus, evil, "local", "local", True)
+    detect.write(detect.files(found, config, None, None), False, print)
+    system, _ = systems(config)
+    assert system["descr"] == f"2 {evil}"
+    assert system["partitions"][0]["extras"]["link_class"] == evil
+    assert re.fullmatch(system["hostnames"][0], evil)
+
+
+def test_a_machine_without_gpus_has_no_devices(fake_nvidia_smi, config, monkeypatch):
+    monkeypatch.setattr(detect.shutil, "which", lambda name: None)
+    detect.write(detect.files(detect.machine(), config, "plain", None), False, print)
+    assert json.loads(Path(config / "topology" / "plain-cpu" / "devices.json").read_text()) == []
+    assert systems(config)[0]["partitions"][0]["features"] == []

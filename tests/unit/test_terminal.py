@@ -1,0 +1,135 @@
+import io
+import re
+
+import pytest
+
+from linkmatrix import terminal
+from linkmatrix.evaluate import Verdict
+
+
+def shown(run_and_judged, width=80, encoding="utf-8"):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    verdict = terminal.show(*run_and_judged, file=stream, width=width)
+    stream.flush()
+    return stream.buffer.getvalue().decode(encoding), verdict
+
+
+def rows(text):
+    return [line for line in text.splitlines() if re.match(r"gpu\d+ ", line)]
+
+
+def test_every_cell_has_the_glyph_of_its_verdict(judged_run, make_record):
+    record = make_record(off={(0, 1): 356.4, (1, 0): 385.0, (2, 3): "timeout"})
+    record["results"][0]["low"][1][0] = record["results"][0]["high"][1][0] = 385.0
+    text, verdict = shown(judged_run(record, reference="hgx"))
+    assert verdict is Verdict.FAIL
+    assert "356.40✗" in text and "timeout?" in text
+    assert text.count("396.00✓") == 9
+    assert "gpu0->gpu1 356.40 GB/s is 10.0 % under its reference" in " ".join(text.split())
+
+
+def test_8_devices_fit_in_80_columns(judged_run, make_record):
+    text, _ = shown(judged_run(make_record(count=8, value=2104.32)))
+    assert len(rows(text)) == 8
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("2104.32✗") == 8 * 7  # above what the path can carry
+
+
+def test_16_devices_fit_in_160_columns(judged_run, make_record):
+    text, _ = shown(judged_run(make_record(count=16)), width=160)
+    assert len(rows(text)) == 16
+    assert max(map(len, text.splitlines())) <= 160
+    assert "396.00?" in text
+
+
+def test_what_does_not_fit_is_split_and_no_cell_is_lost(judged_run, make_record):
+    text, _ = shown(judged_run(make_record(count=16)), width=60)
+    assert max(len(line) for line in rows(text)) <= 60
+    assert text.count("396.0?") == 16 * 15
+
+
+def test_of_a_large_matrix_the_first_part_is_shown_and_it_is_said(judged_run, make_record):
+    text, _ = shown(judged_run(make_record(count=20)), width=160)
+    assert len(rows(text)) == 16
+    assert "first 16 of 20" in text
+
+
+def test_without_references_the_next_step_is_how_to_get_them(judged_run, make_record):
+    text, verdict = shown(judged_run(make_record()))
+    said = " ".join(text.split())
+    assert verdict is Verdict.NO_VERDICT
+    assert "Everything was measured and verified" in said
+    assert "config/references" in said and "'reference': NAME" in said
+
+
+def test_what_is_missing_is_never_called_everything(judged_run, make_record):
+    text, verdict = shown(judged_run(make_record(off={(0, 1): "error"}, result="ERROR", error="gpu0 is gone")))
+    assert verdict is Verdict.NO_VERDICT
+    assert "Everything" not in text
+    assert "gpu0 is gone" in text
+
+
+def test_no_test_case_is_no_verdict(judged_run):
+    text, verdict = shown(judged_run())
+    assert verdict is Verdict.NO_VERDICT
+    assert "Nothing was measured" in text
+
+
+@pytest.mark.parametrize("result", ["fail", "xpass"])
+def test_what_reframe_failed_never_passes(judged_run, make_record, result):
+    text, verdict = shown(judged_run(make_record(), reference="hgx", result=result, reason="sanity error: gpu9"))
+    assert verdict is Verdict.FAIL
+    assert "sanity error: gpu9" in text and " ✓ PASS   device" not in text
+
+
+@pytest.mark.parametrize("result", ["skip", "fail_deps", "abort", "xfail", "a new word"])
+def test_what_reframe_did_not_run_to_its_end_has_no_verdict(judged_run, make_record, result):
+    assert shown(judged_run(make_record(), reference="hgx", result=result))[1] is Verdict.NO_VERDICT
+
+
+def test_all_within_the_references_passes(judged_run, make_record):
+    text, verdict = shown(judged_run(make_record(), reference="hgx", result="pass"))
+    assert verdict is Verdict.PASS
+    assert "as the references say" in text
+
+
+def test_a_record_of_another_test_case_is_no_verdict(judged_run, make_record):
+    assert shown(judged_run(make_record(), reference="hgx", testcase="other"))[1] is Verdict.NO_VERDICT
+
+
+def test_a_terminal_that_is_not_utf_8_gets_ascii(judged_run, make_record):
+    text, _ = shown(judged_run(make_record(off={(0, 1): 300.0}), reference="hgx"), encoding="ascii")
+    assert "300.00x" in text and "396.00+" in text and "4 x NVIDIA H200" in text
+
+
+def test_control_characters_do_not_reach_the_terminal(judged_run, make_record):
+    record = make_record(host="node\x1b[31m\x07\u202e001")
+    record["results"][0]["notes"] = ["bell\x07 and \x9b2J"]
+    record["devices"][0]["name"] = "NVIDIA\x1b]0;title\x07"
+    text, _ = shown(judged_run(record))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+
+def test_markup_in_names_stays_text(judged_run, make_record):
+    assert "[red]node[/red] :smile:" in shown(judged_run(make_record(host="[red]node[/red] :smile:")))[0]
+
+
+def coloured(judged_run, make_record, monkeypatch, **environment):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return shown(judged_run(make_record(off={(0, 1): 300.0}), reference="hgx"))[0]
+
+
+def test_no_color_leaves_the_same_words_without_colours(judged_run, make_record, monkeypatch):
+    forced = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    colours = re.compile(r"\x1b\[[0-9;]*(?:38|48)[0-9;]*m|\x1b\[(?:3|4|9|10)\d")
+    assert colours.search(coloured(judged_run, make_record, monkeypatch, **forced))
+    plain = coloured(judged_run, make_record, monkeypatch, NO_COLOR="1", **forced)
+    assert not colours.search(plain)
+    assert "300.00✗" in plain
+
+
+def test_a_pipe_gets_no_escapes(judged_run, make_record, monkeypatch):
+    assert "\x1b" not in coloured(judged_run, make_record, monkeypatch)
