@@ -116,8 +116,8 @@ def link_classes_in(text: str) -> dict[tuple[int, int], str]:
     """
     rows = {}
     for line in text.splitlines():
-        label, *cells = line.split()[:1] + [cell.strip() for cell in line.split("\t")[1:]]
-        if re.fullmatch(r"GPU\d+", label or "") and not line[:1].isspace():
+        label, *cells = (cell.strip() for cell in line.split("\t"))
+        if re.fullmatch(r"GPU\d+", label):
             rows[int(label[3:])] = cells
     return {
         (row, column): rows[row][column]

@@ -115,7 +115,7 @@ def measured(record: dict[str, Any]) -> str:
     if record["backend"] == "mpi":
         nodes = len({device["node"] for device in devices})
         ranks = counted(len(devices), "MPI rank")
-        return f"host memory of {ranks} on {'one node' if nodes == 1 else counted(nodes, 'node')}"
+        return f"{ranks} on {'one node' if nodes == 1 else counted(nodes, 'node')}"
     if record["backend"] == "host":
         return "host memory of this machine, no GPU"
     names = [device["name"] for device in devices]

@@ -92,12 +92,12 @@ def records(judged: list[Judged]) -> list[dict[str, Any]]:
 
 
 def heading(judged: list[Judged]) -> str:
-    """What the page is about: what was measured, and on which hosts."""
+    """What the page is about: on which hosts, and what was measured."""
     found = records(judged)
     if not found:
         return "no record"
-    what = " and ".join(dict.fromkeys(explain.measured(record) for record in found))
-    return f"{what}, on {', '.join(dict.fromkeys(record['host']['name'] for record in found))}"
+    hosts = ", ".join(dict.fromkeys(record["host"]["name"] for record in found))
+    return f"{hosts}: {'; '.join(dict.fromkeys(explain.measured(record) for record in found))}"
 
 
 def overview(judged: list[Judged]) -> list[dict[str, Any]]:

@@ -78,7 +78,7 @@ def test_the_page_is_well_formed(judged_run, make_record):
 
 def test_the_verdict_is_on_top(judged_run, make_record):
     text = rendered(judged_run(make_record(off={(0, 1): 300.0}), reference="hgx"))
-    assert re.search(r"<title>FAIL: 4 × NVIDIA H200, on node001</title>", text)
+    assert re.search(r"<title>FAIL: node001: 4 × NVIDIA H200</title>", text)
     assert text.index('class="word"') < text.index("<main>")
 
 
@@ -117,12 +117,12 @@ def test_what_was_measured_and_with_what_is_said(judged_run, make_record):
 
 @pytest.mark.parametrize(
     ("backend", "said"),
-    [("host", "host memory of this machine, no GPU"), ("mpi", "host memory of 4 MPI ranks on one node")],
+    [("host", "host memory of this machine, no GPU"), ("mpi", "4 MPI ranks on one node")],
 )
 def test_without_gpus_it_is_said_that_there_were_none(judged_run, make_record, backend, said):
     record = make_record()
     record["backend"] = backend
-    assert f"<h1>{said}, on node001</h1>" in rendered(judged_run(record))
+    assert f"<h1>node001: {said}</h1>" in rendered(judged_run(record))
 
 
 def test_control_characters_are_not_in_the_page(judged_run, make_record):
