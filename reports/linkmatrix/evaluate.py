@@ -53,10 +53,9 @@ class MatrixVerdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdicts on one record, its `results` in their order; reasons: what lies not in a single cell."""
+    """The verdicts on one record, its `results` in their order; floor: what its program said of the whole run."""
 
     matrices: tuple[MatrixVerdict, ...]
-    reasons: tuple[str, ...] = ()
     floor: Verdict = Verdict.PASS
 
     @property
@@ -79,8 +78,7 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
     matrices = tuple(judge_matrix(result, references, reference_name) for result in record["results"])
     ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
-    reasons = [note for note in record["notes"] if note.startswith("simulated fault")]
-    return Evaluation(matrices, tuple(reasons), ended)
+    return Evaluation(matrices, ended)
 
 
 def judge_matrix(result: Mapping[str, Any], references: References, reference_name: str | None) -> MatrixVerdict:
@@ -125,10 +123,13 @@ def judge_cell(
     if reference.unit != matrix.unit:
         reason = f"{name(pair)} is measured in {matrix.unit}, and its reference is in {reference.unit}"
         return CellVerdict(Verdict.NO_VERDICT, reason, value, reference)
+    if result["verified"] is None:
+        reason = f"{name(pair)}: its data was not compared (--no-verify)"
+        return CellVerdict(Verdict.NO_VERDICT, reason, value, reference)
     deviation = value / reference.value - 1
     if not reference.low_limit <= value <= reference.high_limit:
         return CellVerdict(Verdict.FAIL, off_reference(pair, value, reference), value, reference, deviation)
-    warning = worth_a_look(result, matrix, pair, at)
+    warning = worth_a_look(result, matrix, pair, at, reference)
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)
 
 
@@ -143,16 +144,20 @@ def off_reference(pair: Pair, value: float, reference: Reference) -> str:
     )
 
 
-def worth_a_look(result: Mapping[str, Any], matrix: Matrix, pair: Pair, at: tuple[int, int]) -> str:
-    """What is strange about a cell that passes; "" if nothing is."""
+def worth_a_look(
+    result: Mapping[str, Any], matrix: Matrix, pair: Pair, at: tuple[int, int], reference: Reference
+) -> str:
+    """What is strange about a cell that passes; "" if nothing is. Noise counts only where it could hide a failure."""
     row, column = at
     value, low, high = (result[key][row][column] for key in ("values", "low", "high"))
-    if result["converged"][row][column] is False:
-        return f"{name(pair)} is noisy: its median lies between {quantity(low, matrix.unit)} and {high:.2f}"
+    if low < reference.low_limit or high > reference.high_limit:
+        between = f"{quantity(low, matrix.unit)} and {quantity(high, matrix.unit)}"
+        return f"{name(pair)} is too noisy to be sure: its median lies between {between}"
     deviation = matrix.deviation(pair) or 0.0
     worse = deviation if matrix.unit == "us" else -deviation
     if worse > max(STRAGGLES[matrix.unit], (high - low) / value):
-        return f"{name(pair)} {quantity(value, matrix.unit)} is {100 * worse:.1f} % worse than the median of its link class"
+        of_class = "the median of its link class"
+        return f"{name(pair)} {quantity(value, matrix.unit)} is {100 * worse:.1f} % worse than {of_class}"
     return ""
 
 

@@ -173,7 +173,7 @@ def verification(result: Result) -> str:
 def class_lines(matrix: MatrixVerdict) -> list[str]:
     """Minimum, median and maximum of each link class of a matrix."""
     unit = matrix.matrix.unit
-    return [summary_line(name, summary, unit) for name, summary in matrix.matrix.classes().items()]
+    return [summary_line(name, summary, unit) for name, summary in matrix.matrix.classes.items()]
 
 
 def part_lines(result: Result, fit: bool = True) -> list[str]:

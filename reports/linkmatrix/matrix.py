@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .errors import BadInput
@@ -64,11 +65,12 @@ class Matrix:
             if pair[0] not in self.rows or pair[1] not in self.columns:
                 raise BadInput(f"{where} has a cell {pair[0]}->{pair[1]} outside of its rows and columns")
 
-    @property
+    @cached_property
     def numbers(self) -> dict[Pair, float]:
         """The cells that were measured."""
         return {pair: value for pair, value in self.cells.items() if not isinstance(value, str)}
 
+    @cached_property
     def classes(self) -> dict[str, ClassSummary]:
         """Each link class with a summary of its measured cells, in the order in which they appear."""
         groups: dict[str, list[float]] = {}
@@ -84,7 +86,7 @@ class Matrix:
         value = self.numbers.get(pair)
         if value is None:
             return None
-        middle = self.classes()[self.link_class.get(pair) or "unknown"].median
+        middle = self.classes[self.link_class.get(pair) or "unknown"].median
         return value / middle - 1 if middle else None
 
     def frame(self) -> pandas.DataFrame:

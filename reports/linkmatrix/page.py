@@ -119,7 +119,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
     common = {**marks(verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
     common |= {"unit": explain.UNITS[result["unit"]], "verified": explain.verification(result).removeprefix("data ")}
     rows = []
-    for name, summary in matrix.matrix.classes().items():
+    for name, summary in matrix.matrix.classes.items():
         low, median, high = explain.extremes(summary, result["unit"])
         rows.append({**common, "link_class": name, "low": low, "median": median, "high": high})
     return rows or [{**common, "link_class": "–", "low": "–", "median": "–", "high": "–"}]

@@ -198,7 +198,7 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
     lines = [(one.verdict, one.test.name, "") for one in judged if not one.matrices]
     for one in judged:
         for result, matrix in one.matrices:
-            groups = matrix.matrix.classes()
+            groups = matrix.matrix.classes
             medians = [f"{name} {explain.extremes(groups[name], result['unit'])[1]}" for name in groups]
             said = f"median {', '.join(medians)} {explain.UNITS[result['unit']]}" if medians else "not measured"
             lines.append((one.of_matrix(matrix), result["testcase"], said))

@@ -4,34 +4,21 @@
 #include <cmath>
 #include <set>
 
+#include "core/calibrate.hpp"
 #include "core/schedule.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
 
-using Round = std::vector<std::size_t>;  // indices of cells
-
-constexpr double sample_seconds = 0.004;  // a sample lasts at least this, so that clocks and gates do not show
-constexpr int max_repeats = 100;          // a gate must not hold more than 128 copies
-constexpr int calibration_samples = 5;
-constexpr std::size_t calibration_cells = 4;
-constexpr double interference_limit = 0.005;  // the larger of this and three sigma
-constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
-constexpr double latency_outlier = 0.1;       // healthy loads vary by 4 % with the place of the memory on the chip
-constexpr double latency_target_factor = 4;   // latencies are short for the clocks that time them: 1 % by default
-constexpr std::size_t most_remeasured = 16;   // more are not outliers: the whole class is noisy
+constexpr double bandwidth_outlier = 0.02;   // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
+constexpr double latency_outlier = 0.1;      // healthy loads vary by 4 % with the place of the memory on the chip
+constexpr double latency_target_factor = 4;  // latencies are short for the clocks that time them: 1 % by default
+constexpr std::size_t most_remeasured = 16;  // more are not outliers: the whole class is noisy
 constexpr int fit_samples = 3;
 constexpr std::uint64_t fit_divisor = 8;
 constexpr std::uint64_t smallest_fit = 8 * MiB;          // below, caches and not the link decide
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
-
-/// Samples of one cell: its value, and for each copy the seconds and the enqueue seconds of one transfer.
-struct Samples {
-  std::vector<double> values;
-  std::vector<std::vector<double>> seconds;
-  std::vector<double> enqueue_seconds;
-};
 
 class Measurement {
  public:
@@ -42,7 +29,7 @@ class Measurement {
         options_{options},
         deadline_{deadline},
         result_{result},
-        soft_deadline_{Deadline::in(options.max_seconds)},
+        sampler_{backend, cells, result.metric, options.warmup, deadline, Deadline::in(options.max_seconds)},
         samples_(cells.size()),
         stop_{options.stop} {
     if (is_latency()) stop_.target *= latency_target_factor;
@@ -71,7 +58,9 @@ class Measurement {
   void measure_all() {
     prepare();
     std::vector<Round> rounds = pack_rounds(cells_.size(), [this](std::size_t i) { return resources(cells_[i]); });
-    rounds = split_rounds(rounds, pairs_at_once(rounds));
+    const Calibration calibration = calibrate(sampler_, rounds, options_.concurrency);
+    rounds = split_rounds(rounds, std::max<std::size_t>(calibration.pairs_at_once, 1));
+    result_.schedule.interference = calibration.interference;
     result_.schedule.rounds = rounds.size();
     result_.schedule.pairs_at_once = widest(rounds);
     result_.schedule.at_once = result_.schedule.pairs_at_once > 1;
@@ -83,7 +72,6 @@ class Measurement {
     remeasure_outliers();
     if (options_.verify)
       for (const Round& round : rounds) verify_round(round);
-    in_flight_.clear();
     note_unconverged();
   }
 
@@ -105,105 +93,8 @@ class Measurement {
     return {out.begin(), out.end()};
   }
 
-  /// How many cells of a round may go together: all of them if that does not change the answer.
-  std::size_t pairs_at_once(const std::vector<Round>& rounds) {
-    std::size_t width = widest(rounds);
-    if (options_.concurrency == Concurrency::serial || width <= 1) return 1;
-    if (options_.concurrency == Concurrency::rounds) return width;
-    const Round& full = *std::find_if(rounds.begin(), rounds.end(), [&](const Round& r) { return r.size() == width; });
-    while (width > 1) {
-      const Round together(full.begin(), full.begin() + static_cast<std::ptrdiff_t>(width));
-      const auto [interference, limit] = calibrate(together);
-      result_.schedule.interference = interference;
-      if (interference <= limit) return width;
-      width /= 2;
-    }
-    return 1;
-  }
-
-  struct Calibration {
-    double interference, limit;
-  };
-
-  /// A few cells alone, the round together, the same cells alone again.
-  Calibration calibrate(const Round& together) {
-    const StopRule brief{.min_samples = calibration_samples, .max_samples = calibration_samples};
-    const std::size_t n = std::min(calibration_cells, together.size());
-    std::vector<std::vector<double>> alone(n);
-    const auto measure_alone = [&] {
-      for (std::size_t k = 0; k < n; ++k) {
-        const auto values = sample({together[k]}, brief).front().values;
-        alone[k].insert(alone[k].end(), values.begin(), values.end());
-      }
-    };
-    measure_alone();
-    const std::vector<Samples> at_once = sample(together, brief);
-    measure_alone();
-    Calibration worst{0, interference_limit};
-    for (std::size_t k = 0; k < n; ++k) {
-      const double reference = median(alone[k]);
-      const double moved = std::abs(median(at_once[k].values) / reference - 1);
-      const double limit = std::max(interference_limit, 3 * robust_sigma(alone[k]) / reference);
-      if (moved / limit > worst.interference / worst.limit) worst = {moved, limit};
-    }
-    return worst;
-  }
-
-  std::vector<Copy> copies_of(const Round& round, std::uint64_t divide_bytes_by = 1) const {
-    std::vector<Copy> copies;
-    for (const std::size_t i : round)
-      for (Copy copy : cells_[i].copies) {
-        copy.bytes /= divide_bytes_by;
-        copies.push_back(copy);
-      }
-    return copies;
-  }
-
-  /// Repeats that make a sample long enough, from the time of one transfer.
-  static int repeats_for(double seconds) {
-    return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, double{max_repeats}));
-  }
-
-  /// Warm-up, then samples of all cells of the round together until every one may stop.
-  std::vector<Samples> sample(const Round& round, const StopRule& stop, std::uint64_t divide_bytes_by = 1) {
-    in_flight_ = round;
-    const std::vector<Copy> copies = copies_of(round, divide_bytes_by);
-    double slowest = 0;
-    for (const CopyTime& time : backend_.run(copies, std::max(1, options_.warmup), deadline_))
-      slowest = std::max(slowest, time.seconds);
-    const int repeats = repeats_for(slowest);
-    std::vector<Samples> out(round.size());
-    do {
-      const std::vector<CopyTime> times = backend_.run(copies, repeats, deadline_);
-      auto time = times.begin();
-      for (std::size_t k = 0; k < round.size(); ++k) {
-        const std::size_t n = cells_[round[k]].copies.size();
-        append(out[k], copies_of({round[k]}, divide_bytes_by), {time, time + static_cast<std::ptrdiff_t>(n)});
-        time += static_cast<std::ptrdiff_t>(n);
-      }
-    } while (!std::all_of(out.begin(), out.end(), [&](const Samples& s) { return stop.done(s.values); }) &&
-             !backend_.any(soft_deadline_.passed()));
-    return out;
-  }
-
-  void append(Samples& samples, const std::vector<Copy>& copies, const std::vector<CopyTime>& times) const {
-    samples.seconds.resize(copies.size());
-    std::uint64_t bytes = 0;
-    double longest = 0;
-    for (std::size_t c = 0; c < copies.size(); ++c) {
-      if (!(times[c].seconds > 0) || !std::isfinite(times[c].seconds))
-        throw DeviceError("a copy was timed at " + std::to_string(times[c].seconds) + " s: the clock cannot be right");
-      samples.seconds[c].push_back(times[c].seconds);
-      bytes += copies[c].bytes;
-      longest = std::max(longest, times[c].seconds);
-    }
-    samples.enqueue_seconds.push_back(times.front().enqueue_seconds);
-    // Both directions' bytes over the longer time: a sum that cannot count time twice.
-    samples.values.push_back(is_latency() ? longest * 1e6 : gigabytes_per_second(bytes, longest));
-  }
-
   void sample_round(const Round& round, const StopRule& stop) {
-    std::vector<Samples> sampled = sample(round, stop);
+    std::vector<Samples> sampled = sampler_.sample(round, stop);
     for (std::size_t k = 0; k < round.size(); ++k) samples_[round[k]] = std::move(sampled[k]);
   }
 
@@ -212,7 +103,7 @@ class Measurement {
     const std::uint64_t large = cells_[round.front()].copies.front().bytes, small = large / fit_divisor;
     if (result_.metric != Metric::bandwidth || small < smallest_fit) return;
     const std::vector<Samples> sampled =
-        sample(round, {.min_samples = fit_samples, .max_samples = fit_samples}, fit_divisor);
+        sampler_.sample(round, {.min_samples = fit_samples, .max_samples = fit_samples}, fit_divisor);
     for (std::size_t k = 0; k < round.size(); ++k) {
       const auto fit = fit_transfer(static_cast<double>(small), median(sampled[k].seconds.front()),
                                     static_cast<double>(large), median(samples_[round[k]].seconds.front()));
@@ -240,7 +131,7 @@ class Measurement {
   }
 
   void mark_in_flight(CellStatus status) {
-    for (const std::size_t i : in_flight_) {
+    for (const std::size_t i : sampler_.in_flight()) {
       mark(cells_[i], status);
       for (const auto& [r, c] : places(cells_[i])) {
         result_.values(r, c) = result_.low(r, c) = result_.high(r, c) = std::nullopt;
@@ -290,7 +181,7 @@ class Measurement {
     std::sort(outliers.rbegin(), outliers.rend());
     if (outliers.size() > most_remeasured) outliers.resize(most_remeasured);
     for (const auto& [worse, i] : outliers) {
-      if (backend_.any(soft_deadline_.passed())) return;
+      if (sampler_.out_of_time()) return;
       const double before = median(samples_[i].values);
       samples_[i] = sample_alone(i);
       store(i);
@@ -301,7 +192,7 @@ class Measurement {
   /// The median of three measurements, each of its own warm-up and samples.
   Samples sample_alone(std::size_t i) {
     std::vector<Samples> tries;
-    for (int attempt = 0; attempt < 3; ++attempt) tries.push_back(sample({i}, stop_).front());
+    for (int attempt = 0; attempt < 3; ++attempt) tries.push_back(sampler_.sample({i}, stop_).front());
     std::sort(tries.begin(), tries.end(),
               [](const Samples& a, const Samples& b) { return median(a.values) < median(b.values); });
     return tries[1];
@@ -318,9 +209,9 @@ class Measurement {
   }
 
   void verify_round(const Round& round) {
-    in_flight_ = round;
+    sampler_.set_in_flight(round);
     const std::vector<PatternCheck> checks =
-        backend_.verify(copies_of(round), seed_base + round.front() * 1000003, deadline_);
+        backend_.verify(sampler_.copies_of(round), seed_base + round.front() * 1000003, deadline_);
     auto check = checks.begin();
     for (const std::size_t i : round) {
       std::uint64_t wrong = 0;
@@ -350,10 +241,9 @@ class Measurement {
   const MeasureOptions& options_;
   Deadline deadline_;
   MatrixResult& result_;
-  Deadline soft_deadline_;
+  Sampler sampler_;
   std::vector<Samples> samples_;
   StopRule stop_;
-  Round in_flight_;
 };
 
 }  // namespace

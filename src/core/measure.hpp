@@ -5,17 +5,11 @@
 
 #include "core/clock.hpp"
 #include "core/result.hpp"
+#include "core/sampler.hpp"
 #include "core/statistics.hpp"
 #include "device/backend.hpp"
 
 namespace linkmatrix {
-
-/// One cell of a matrix and the copies that measure it: one, or for a bidirectional cell the two directions, the first
-/// from row to column.
-struct Cell {
-  std::size_t row = 0, column = 0;
-  std::vector<Copy> copies;
-};
 
 struct MeasureOptions {
   StopRule stop{};
