@@ -89,7 +89,6 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     name = reference_name or test.reference
     evaluation = evaluate(test.record, references, name or None)
     found.append(evaluation.verdict)
-    reasons += evaluation.reasons
     if not test.record["results"]:
         reasons.append("the record holds no matrix: nothing was measured")
     if test.record["result"] != "PASS":

@@ -106,6 +106,8 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
 
 def show_test(screen: Screen, one: Judged) -> None:
     """One test of the run: its matrices, then why it is not PASS where a cell does not say it."""
+    for note in one.test.record["notes"] if one.test.record else []:
+        screen.print(f"note: {note}")
     for result, matrix in one.matrices:
         show_matrix(screen, result, matrix, one.of_matrix(matrix))
     if not one.matrices:

@@ -1,0 +1,123 @@
+"""Records: whatever is not whole and consistent is refused in one sentence that names the file."""
+
+import copy
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import record
+from linkmatrix.errors import BadInput
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def refusal(tmp_path, content):
+    """What is said of a record with this content: one line that names the file."""
+    path = tmp_path / "record.json"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    with pytest.raises(BadInput) as caught:
+        record.load(path)
+    said = str(caught.value)
+    assert said.startswith(str(path))
+    assert "\n" not in said
+    return said
+
+
+@pytest.mark.parametrize("name", ["h200x4_write_ce", "h200x4_full", "h200x4_gate_failed"])
+def test_records_of_real_runs_are_read(name):
+    assert record.load(DATA / f"{name}.record.json")["backend"] == "cuda"
+
+
+def test_a_run_that_failed_in_the_middle_keeps_what_it_measured():
+    broken = record.load(DATA / "h200x4_gate_failed.record.json")
+    assert broken["result"] == "ERROR"
+    assert "gate" in broken["error"]
+    assert [result["complete"] for result in broken["results"]] == [True] * 19 + [False]
+
+
+def test_a_record_that_was_cut_is_refused(tmp_path):
+    content = (DATA / "h200x4_write_ce.record.json").read_bytes()
+    for length in range(0, len(content.rstrip()), 7):
+        refusal(tmp_path, content[:length])
+
+
+def test_a_missing_file_is_one_sentence(tmp_path):
+    with pytest.raises(BadInput, match="cannot be read"):
+        record.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_nan_and_infinity_are_refused(tmp_path, make_record, number):
+    content = make_record()
+    content["results"][0]["values"][0][1] = number
+    refusal(tmp_path, content)
+
+
+def test_a_key_that_comes_twice_is_refused(tmp_path):
+    assert "twice" in refusal(tmp_path, b'{"schema": "linkmatrix.record/1", "schema": "linkmatrix.record/1"}')
+
+
+def test_what_is_no_utf8_is_refused(tmp_path):
+    assert "UTF-8" in refusal(tmp_path, b"\xff\xfe{}")
+
+
+def changed(content, *steps, to):
+    """A copy with the value at the end of `steps` replaced; `to` may be a function of the old one."""
+    content = copy.deepcopy(content)
+    place = content
+    for step in steps[:-1]:
+        place = place[step]
+    place[steps[-1]] = to(place[steps[-1]]) if callable(to) else to
+    return content
+
+
+R = ("results", 0)
+DAMAGES = {
+    "another schema": (("schema",), "linkmatrix.record/2"),
+    "an unknown field": (("results",), lambda results: [{**results[0], "verdict": "PASS"}]),
+    "a wrong unit": ((*R, "unit"), "MB/s"),
+    "a unit in the wrong case": ((*R, "unit"), "gb/s"),
+    "a missing row": ((*R, "values"), lambda rows: rows[:-1]),
+    "a ragged row": ((*R, "values", 1), lambda row: row[:-1]),
+    "a ragged status": ((*R, "status", 1), lambda row: row[:-1]),
+    "a ragged limit": ((*R, "limit", 1), lambda row: [*row, None]),
+    "a missing row of the topology": (("topology", "link_class"), lambda rows: rows[:-1]),
+    "a topology of other devices": (("topology", "labels"), lambda labels: labels[::-1]),
+    "a device twice": (("devices",), lambda devices: [*devices[:-1], devices[0]]),
+    "a row label twice": ((*R, "rows"), lambda labels: [labels[0], *labels[:-1]]),
+    "a value without its status": ((*R, "status", 0, 1), "timeout"),
+    "a status without its value": ((*R, "values", 0, 1), None),
+    "a value of zero": ((*R, "values", 0, 1), 0),
+    "a negative value": ((*R, "values", 0, 1), -5.0),
+    "a value out of its interval": ((*R, "high", 0, 1), 100.0),
+    "a value without samples": ((*R, "samples", 0, 1), 0),
+    "an unknown status": ((*R, "status", 0, 1), "fine"),
+    "complete, and it is not": ((*R, "complete"), False),
+    "a host name with markup": (("host", "name"), "<img src=x>"),
+    "a host name that climbs": (("host", "name"), "../../etc"),
+    "a control character": (("devices", 0, "name"), "H200\u001b[2J"),
+    "a start without time zone": (("started",), "2026-11-21 08:00:00"),
+    "a text in place of results": (("results",), "none"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_record_is_refused(tmp_path, make_record, damage):
+    steps, to = DAMAGES[damage]
+    refusal(tmp_path, changed(make_record(), *steps, to=to))
+
+
+@pytest.mark.parametrize("field", ["schema", "results", "result", "topology", "devices", "notes"])
+def test_a_missing_block_is_refused(tmp_path, make_record, field):
+    content = make_record()
+    del content[field]
+    refusal(tmp_path, content)
+
+
+def test_corrupt_cells_contradict_verified(tmp_path, make_record):
+    content = make_record(off={(0, 1): "corrupt"}, result="FAIL")
+    record.check(content)
+    content["results"][0]["verified"] = True
+    assert "corrupt" in refusal(tmp_path, content)

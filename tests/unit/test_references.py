@@ -1,0 +1,117 @@
+"""References: a table with a hole, a typo or a number that can never fail is refused, with its file and key."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkmatrix.errors import BadInput
+from linkmatrix.references import FOLDER, Reference, References, to_yaml
+
+HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
+
+
+def refusal(tmp_path, text):
+    """What is said of a file with this text: one line that names the file."""
+    file = tmp_path / "p2p.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput) as caught:
+        References.load(tmp_path)
+    assert str(caught.value).startswith(str(file))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_references_that_are_shipped_cover_every_pair_and_class():
+    references = References.load()
+    assert Path(FOLDER).name == "references"
+    assert "hgx-h200" in references.names()
+    assert len(references.testcases("hgx-h200")) == 25
+    pairs = set(permutations([f"gpu{index}" for index in range(8)], 2))
+    for testcase in references.testcases("hgx-h200"):
+        if testcase.startswith("device_to_device"):
+            assert set(references.cells("hgx-h200", testcase)) == pairs, testcase
+            assert {"min[NV18]", "median[NV18]", "max[NV18]"} <= set(references.table("hgx-h200", testcase))
+
+
+def test_limits_are_fractions_of_the_value():
+    reference = Reference(400.0, -0.02, 0.05, "GB/s")
+    assert reference.low_limit == pytest.approx(392)
+    assert reference.high_limit == pytest.approx(420)
+    assert Reference(1.0, None, 0.1, "us").low_limit == float("-inf")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[.nan, -0.1, 0.1, GB/s]",
+        "[.inf, -0.1, 0.1, GB/s]",
+        "[0, -0.1, 0.1, GB/s]",
+        "[-5, -0.1, 0.1, GB/s]",
+        "['400', -0.1, 0.1, GB/s]",
+        "[true, -0.1, 0.1, GB/s]",
+        "[400, 0.1, 0.1, GB/s]",
+        "[400, -1.5, 0.1, GB/s]",
+        "[400, -0.1, -0.1, GB/s]",
+        "[400, .nan, 0.1, GB/s]",
+        "[400, null, null, GB/s]",
+        "[400, -0.1, 0.1, MB/s]",
+        "[400, -0.1, 0.1]",
+        "[400, -0.1, 0.1, GB/s, more]",
+        "400",
+        "null",
+        "{value: 400}",
+    ],
+)
+def test_what_is_no_reference_is_refused_with_its_key(tmp_path, value):
+    said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      gpu0->gpu1: {value}\n")
+    assert "intranode_p2p.hgx.case.gpu0->gpu1" in said
+
+
+def test_a_key_that_comes_twice_is_refused(tmp_path):
+    line = "      gpu0->gpu1: [400, -0.1, 0.1, GB/s]\n"
+    assert "twice" in refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n{line}{line}")
+
+
+@pytest.mark.parametrize(
+    "text", ["intranode_p2p: [1, 2]", "- a\n- b", "intranode_p2p:\n  hgx: {}\n", "a: {", "a: !!python/name:os.system"]
+)
+def test_another_layout_is_refused(tmp_path, text):
+    refusal(tmp_path, text + "\n")
+
+
+def test_a_table_in_two_files_is_refused(tmp_path):
+    text = f"{HEAD}  hgx:\n    case:\n      gpu0->gpu1: [400, -0.1, 0.1, GB/s]\n"
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match="already"):
+        References.load(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="does not exist"):
+        References.load(tmp_path / "none")
+
+
+numbers = st.floats(0.001, 1e6).map(lambda number: float(f"{number:g}"))
+tolerances = st.floats(0.001, 0.9).map(lambda number: float(f"{number:g}"))
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["gpu0->gpu1", "numa0->gpu3", "min[NV18]"]),
+        st.builds(
+            Reference, numbers, tolerances.map(lambda number: -number), tolerances, st.sampled_from(["GB/s", "us"])
+        ),
+        min_size=1,
+    )
+)
+def test_what_is_written_is_what_is_read(table):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "p2p.yaml"
+        file.write_text(to_yaml("intranode_p2p", {"hgx": {"case": table}}, ["measured: today"]), encoding="utf-8")
+        assert References.load(file).table("hgx", "case") == table
