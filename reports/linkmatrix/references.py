@@ -16,6 +16,7 @@ A reference is value, lower and upper tolerance as fractions of it (null: no lim
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,13 @@ def to_yaml(check: str, tables: Mapping[str, Mapping[str, Table]], provenance: l
         for testcase, table in testcases.items():
             lines.append(f"    {testcase}:")
             for variable, r in table.items():
-                lower, upper = ("null" if limit is None else f"{limit:g}" for limit in (r.lower, r.upper))
-                lines.append(f"      {variable!r}: [{r.value:g}, {lower}, {upper}, {r.unit}]")
+                numbers = ", ".join(
+                    "null" if number is None else plain(number) for number in (r.value, r.lower, r.upper)
+                )
+                lines.append(f"      {variable!r}: [{numbers}, {r.unit}]")
     return "\n".join(lines) + "\n"
+
+
+def plain(number: float) -> str:
+    """Without an exponent: YAML 1.1 takes 1e+06 for a text."""
+    return format(Decimal(f"{number:.6g}"), "f")
