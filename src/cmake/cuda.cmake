@@ -17,7 +17,8 @@ message(STATUS "CUDA architectures: ${CMAKE_CUDA_ARCHITECTURES}")
 
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
-set(CMAKE_CUDA_STANDARD 20)
+# Kernels and what they include keep to C++17: older nvcc and CMake do not know CUDA20.
+set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS device/cuda/*.cpp device/cuda/*.cu)

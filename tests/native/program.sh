@@ -44,6 +44,14 @@ for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--d
   says '^p2p_matrix: '
 done
 
+# Without a GPU the back end cuda says what is missing: itself, where it was not built in, or else the driver.
+if timeout 60 "$program" --backend cuda >"$work/out" 2>"$work/err"; then
+  prints '^Result: PASS$'
+else
+  one_line
+  grep -Eq 'LINKMATRIX_CUDA=ON|no NVIDIA (driver|GPU)' "$work/err" || fail "the back end cuda must say what is missing"
+fi
+
 expect 0 "a measured and verified matrix" $small --testcase device_to_device_memcpy_write_ce --record "$work/r.json"
 prints '^device_to_device_memcpy_write_ce: bandwidth (GB/s), 4194304 bytes, row = source, column = destination$'
 prints '^Result: PASS$'

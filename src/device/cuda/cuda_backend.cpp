@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/kernels.hpp"
@@ -47,15 +49,16 @@ std::vector<int> choose_devices(std::span<const int> wanted) {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::span<const int> wanted) {
-    const std::vector<int> devices = choose_devices(wanted);
-    for (Endpoint& device : describe_devices(devices)) stations_.emplace_back(std::move(device));
+    const std::vector<Endpoint> devices = describe_devices(choose_devices(wanted));
+    // The driver's tables are read while the contexts come up.
+    auto discovered = std::async(std::launch::async, [&devices] {
+      const Nvml nvml;
+      return std::pair(discover_topology(nvml, devices), describe_software(nvml));
+    });
+    for (const Endpoint& device : devices) stations_.emplace_back(device);
     device_count_ = stations_.size();
     for_each_at_once(device_stations(), bring_up);
-    const Nvml nvml;
-    std::vector<Endpoint> described;
-    for (const Station& station : stations_) described.push_back(station.endpoint);
-    topology_ = discover_topology(nvml, described);
-    software_ = describe_software(nvml);
+    std::tie(topology_, software_) = discovered.get();
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
     gate_memory_ = make_pinned_memory(sizeof(GateState), stations_.front().where());

@@ -66,17 +66,23 @@ bool same_device(const std::string& pci_a, const std::string& pci_b) {
   return tail(pci_a) == tail(pci_b);  // "0000:1b:00.0" and "00000000:1b:00.0"
 }
 
+/// A device and where its NVLinks end.
+struct Linked {
+  const Endpoint& device;
+  std::optional<Nvml::Links> links;
+};
+
 /// NVLinks that join two devices, directly or through switches.
-int links_between(const Nvml& nvml, const Endpoint& a, const Endpoint& b) {
-  const auto of_a = nvml.links(a.pci), of_b = nvml.links(b.pci);
-  if (!of_a || !of_b) return 0;
-  const auto direct = std::count_if(of_a->peers.begin(), of_a->peers.end(),
-                                    [&](const std::string& peer) { return same_device(peer, b.pci); });
+int links_between(const Nvml& nvml, const Linked& a, const Linked& b) {
+  if (!a.links || !b.links) return 0;
+  const auto direct = std::count_if(a.links->peers.begin(), a.links->peers.end(),
+                                    [&](const std::string& peer) { return same_device(peer, b.device.pci); });
   if (direct > 0) return static_cast<int>(direct);
-  if (of_a->to_switch > 0 && of_b->to_switch > 0) return std::min(of_a->to_switch, of_b->to_switch);
+  if (a.links->to_switch > 0 && b.links->to_switch > 0) return std::min(a.links->to_switch, b.links->to_switch);
   // Inside a virtual machine the far ends are hidden: then the driver's word on peer-to-peer over NVLink must do.
-  const bool hidden = of_a->peers.empty() && of_b->peers.empty();
-  return hidden && nvml.nvlink_between(a.pci, b.pci) ? std::min(of_a->active, of_b->active) : 0;
+  const bool hidden = a.links->peers.empty() && b.links->peers.empty();
+  const bool joined = hidden && nvml.nvlink_between(a.device.pci, b.device.pci);
+  return joined ? std::min(a.links->active, b.links->active) : 0;
 }
 
 bool can_reach(const Endpoint& from, const Endpoint& to) {
@@ -116,12 +122,14 @@ Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& device
              Matrix<std::optional<bool>>(n, n, true),
              {},
              Matrix<std::optional<double>>(n, n)};
+  std::vector<Linked> linked;
+  for (const Endpoint& device : devices) linked.push_back({device, nvml.links(device.pci)});
   Matrix<bool> direct(n, n, false);
   bool any_nvlink = false;
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < n; ++b) {
       if (a == b) continue;
-      const int links = links_between(nvml, devices[a], devices[b]);
+      const int links = links_between(nvml, linked[a], linked[b]);
       t.links(a, b) = links;
       t.peer_access(a, b) = can_reach(devices[a], devices[b]);
       t.link_class(a, b) =

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int unroll = 8;  // independent 16-byte loads in flight for each thread
 
-constexpr int bulk_stages = 8, bulk_ahead = 4;   // stages in shared memory; loads issued ahead of the stores
+constexpr int bulk_stages = 8;                   // in shared memory
 constexpr std::uint32_t bulk_chunk = 16 * 1024;  // bytes of one bulk copy
 constexpr std::size_t bulk_shared = bulk_stages * bulk_chunk + bulk_stages * sizeof(std::uint64_t);
 
@@ -89,14 +89,12 @@ __global__ void copy_kernel(std::byte* destination, const std::byte* source, std
   copy_tail(destination, source, bytes);
 }
 
-__device__ std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-
 /// One thread of each block moves chunks global → shared → global by bulk asynchronous copies (cp.async.bulk).
 __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
 #if __CUDA_ARCH__ >= 900
+  constexpr int bulk_ahead = 4;  // loads issued ahead of the stores
   extern __shared__ __align__(128) std::byte stages[];
+  const auto shared_address = [](const void* p) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(p)); };
   auto* const arrived = reinterpret_cast<std::uint64_t*>(stages + bulk_stages * bulk_chunk);
   const std::uint64_t body = bytes / 16 * 16, chunks = (body + bulk_chunk - 1) / bulk_chunk;
   const std::uint64_t mine = chunks > blockIdx.x ? (chunks - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
