@@ -12,9 +12,11 @@ namespace {
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: events tick every 0.5 µs, 0.02 % of it
 constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
 
-/// Repeats that make a sample long enough, from the time of one transfer.
-int repeats_for(double seconds) {
-  return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, max_repeats));
+/// Repeats that make a sample long enough, from the time of one transfer. Copies of one cell start a few µs apart,
+/// which counts against their sum: both ways get twice the time.
+int repeats_for(double seconds, std::size_t copies) {
+  const double wanted = sample_seconds * static_cast<double>(copies);
+  return static_cast<int>(std::clamp(std::ceil(wanted / std::max(seconds, 1e-9)), 1.0, max_repeats));
 }
 
 }  // namespace
@@ -34,7 +36,7 @@ std::vector<Samples> Sampler::sample(const Round& round, const StopRule& stop, s
   const std::vector<Copy> copies = copies_of(round, divide_bytes_by);
   double slowest = 0;
   for (const CopyTime& time : backend_.run(copies, warmup_, deadline_)) slowest = std::max(slowest, time.seconds);
-  const int repeats = repeats_for(slowest);
+  const int repeats = repeats_for(slowest, cells_[round.front()].copies.size());
   std::vector<Samples> out(round.size());
   const auto all_done = [&] {
     return std::all_of(out.begin(), out.end(), [&](const Samples& s) { return stop.done(s.values); });
