@@ -25,8 +25,8 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, 
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
 # the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
 SCHEDULERS = [("sbatch", "slurm", "srun"), ("qsub", "pbs", "mpirun")]
-# how a job asks for its GPUs; ReFrame fills in the number
-GPU_OPTIONS = {"slurm": "--gres=gpu:{num_gpus_per_node}", "pbs": "-l ngpus={num_gpus_per_node}"}
+# how a job asks for its GPUs; ReFrame fills in the number, and for PBS puts what has no dash into the select chunk
+GPU_OPTIONS = {"slurm": "--gres=gpu:{num_gpus_per_node}", "pbs": "ngpus={num_gpus_per_node}"}
 TEMPLATES = Path(__file__).with_name("templates")
 
 

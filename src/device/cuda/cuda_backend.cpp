@@ -1,7 +1,6 @@
 #include "device/cuda/cuda_backend.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <future>
 #include <limits>
 #include <map>
@@ -11,6 +10,7 @@
 #include <tuple>
 
 #include "device/cuda/discovery.hpp"
+#include "device/cuda/gate.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/stations.hpp"
 #include "device/host/numa.hpp"
@@ -19,16 +19,9 @@ namespace linkmatrix {
 namespace cuda {
 namespace {
 
-constexpr std::uint64_t gate_timeout_ns = 5'000'000'000;
 constexpr int gate_attempts = 3;
 constexpr std::size_t scratch_bytes = 256;
 constexpr int host_paths = 1 << 20;  // resource number of everything that goes through host memory
-
-/// In mapped host memory, so that one store of the host releases every device at once.
-struct GateState {
-  unsigned released;   ///< generation up to which gates are open
-  unsigned timed_out;  ///< set by a gate that gave up
-};
 
 std::vector<int> choose_devices(std::span<const int> wanted) {
   std::string reason;
@@ -61,8 +54,7 @@ class CudaBackend final : public Backend {
     std::tie(topology_, software_) = discovered.get();
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
-    gate_memory_ = make_pinned_memory(sizeof(GateState), stations_.front().where());
-    gate() = {};
+    gate_.emplace(stations_.front().where());
   }
 
   std::string name() const override { return "cuda"; }
@@ -106,9 +98,8 @@ class CudaBackend final : public Backend {
 
   std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
     for (int attempt = 0; attempt < gate_attempts; ++attempt) {
-      gate().timed_out = 0;
       std::vector<CopyTime> times = run_gated(copies, repeats, deadline);
-      if (read_once(gate().timed_out) == 0) return times;
+      if (!gate_->timed_out()) return times;
     }
     throw DeviceError("the gate of " + pair_text(copies.front()) + " timed out " + std::to_string(gate_attempts) +
                       " times: the host does not get to enqueue; is the machine overloaded?");
@@ -140,8 +131,6 @@ class CudaBackend final : public Backend {
 
   std::span<Station> device_stations() { return std::span(stations_).first(device_count_); }
   Station& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
-  GateState& gate() { return *reinterpret_cast<GateState*>(gate_memory_.get()); }
-  static unsigned read_once(unsigned& shared) { return std::atomic_ref(shared).load(std::memory_order_acquire); }
 
   std::string pair_text(const Copy& copy) {
     return station(copy.source).where() + "->" + station(copy.destination).where();
@@ -218,13 +207,13 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<CopyTime> run_gated(std::span<const Copy> copies, int repeats, Deadline deadline) {
-    const unsigned generation = ++generation_;
     std::vector<CopyTime> times(copies.size());
     {
-      const ReleaseGate release{gate(), generation};
-      if (staged(copies)) release.now();
+      gate_->close();
+      const Gate::Opener opener(*gate_);
+      if (staged(copies)) gate_->open();
       for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
-        launch_gate(&gate().released, generation, &gate().timed_out, gate_timeout_ns, lane.stream.get());
+        gate_->hold(lane.stream.get());
         check(cudaEventRecord(lane.start.get(), lane.stream.get()), on.where(), "cudaEventRecord");
         const auto begin = Clock::now();
         enqueue(copies[k], on, lane, repeats);
@@ -241,14 +230,6 @@ class CudaBackend final : public Backend {
     });
     return times;
   }
-
-  /// Opens the gate at the end of its scope, also when an enqueue fails: otherwise the devices would spin on.
-  struct ReleaseGate {
-    GateState& state;
-    unsigned generation;
-    void now() const { std::atomic_ref(state.released).store(generation, std::memory_order_release); }
-    ~ReleaseGate() { now(); }
-  };
 
   /// A copy without peer access is moved piece by piece by the driver on the host, which waits for the device: behind a
   /// closed gate it would wait for ever. What the host does then belongs to the measured time.
@@ -318,8 +299,7 @@ class CudaBackend final : public Backend {
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;
-  PinnedMemory gate_memory_;
-  unsigned generation_ = 0;
+  std::optional<Gate> gate_;  ///< made when the contexts are up
 };
 
 }  // namespace
