@@ -57,6 +57,15 @@ class CudaBackend final : public Backend {
     gate_.emplace(stations_.front().where());
   }
 
+  /// A device's context, and with it its peer access, lives as long as the process: the next back end finds none.
+  ~CudaBackend() override {
+    for (const Station& station : device_stations())
+      for (const int peer : station.reaches)
+        if (cudaSetDevice(station.endpoint.index) == cudaSuccess) cudaDeviceDisablePeerAccess(peer);
+  }
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
   std::string name() const override { return "cuda"; }
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
   const Topology& topology() const override { return topology_; }
