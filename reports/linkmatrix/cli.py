@@ -17,6 +17,7 @@ from .explain import Judged, Result
 from .references import References
 
 BAD_INPUT, CANNOT = 2, 4
+FEW = 8  # pictures that are listed one by one
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -113,8 +114,11 @@ def run_report(options: argparse.Namespace) -> int:
 
     html = folder / "report.html"
     html.write_text(page.render(run, judged, picture), encoding="utf-8")
-    for path in [html, *written]:
-        print(path)
+    print(html)
+    if len(written) <= FEW:
+        print(*written, sep="\n")
+    else:
+        print(f"{folder}/*.png, *.svg: heat maps of {len(written) // 2} matrices")
     verdict: Verdict = explain.overall(judged)
     print(explain.WORDS[verdict])
     return EXIT_CODES[verdict]
