@@ -1,12 +1,15 @@
 """Any machine that has no file of its own: what it can do is found out when the file is read.
 
-It promises nothing about its links and names no references, so what is measured here gets NO VERDICT until references
-are adopted and a system file names them.
+It promises nothing about its links. It names references only where those that are shipped are of the same GPUs; what is
+measured elsewhere gets NO VERDICT until references are adopted and a system file names them.
 """
 
 import os
 import shutil
 import subprocess
+
+# the GPUs that shipped references are of: (model, how many) and their table in ../references
+KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
 
 
 def gpus():
@@ -34,6 +37,13 @@ def devices(found):
         for kind in dict.fromkeys(found)
         for model, capability in [kind]
     ]
+
+
+def reference(found):
+    """Extras with the table of references of these GPUs; {} where none is shipped."""
+    models = {model for model, _ in found}
+    table = KNOWN.get((models.pop(), len(found))) if len(models) == 1 else None
+    return {"reference": table} if table else {}
 
 
 def mpi_variables():
@@ -68,6 +78,7 @@ system = {
             # both given, so that ReFrame leaves nothing about this machine in ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
+            "extras": reference(found),
         }
     ],
 }

@@ -7,7 +7,7 @@ nodes into `hostnames`. How many GPUs there are stands in ../topology/hgx-h200-g
 system = {
     "name": "hgx-h200",
     "descr": "8 NVIDIA H200, NVLink 4 through NVSwitch",
-    "hostnames": [r"hgx-h200.*"],
+    "hostnames": [r"hgx-h200-\d+"],
     "partitions": [
         {
             "name": "gpu",

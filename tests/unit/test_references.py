@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkmatrix import record
 from linkmatrix.errors import BadInput
+from linkmatrix.evaluate import Verdict, evaluate
 from linkmatrix.references import FOLDER, Reference, References, to_yaml
 
+DATA = Path(__file__).parents[1] / "data"
 HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
 
 
@@ -24,16 +27,25 @@ def refusal(tmp_path, text):
     return str(caught.value)
 
 
-def test_the_references_that_are_shipped_cover_every_pair_and_class():
+@pytest.mark.parametrize(("name", "count"), [("hgx-h200", 8), ("hgx-h200-half", 4)])
+def test_the_references_that_are_shipped_cover_every_pair_and_class(name, count):
     references = References.load()
     assert Path(FOLDER).name == "references"
-    assert "hgx-h200" in references.names()
-    assert len(references.testcases("hgx-h200")) == 25
-    pairs = set(permutations([f"gpu{index}" for index in range(8)], 2))
-    for testcase in references.testcases("hgx-h200"):
+    assert references.names() == ["hgx-h200", "hgx-h200-half"]
+    assert len(references.testcases(name)) == 25
+    pairs = set(permutations([f"gpu{index}" for index in range(count)], 2))
+    for testcase in references.testcases(name):
         if testcase.startswith("device_to_device"):
-            assert set(references.cells("hgx-h200", testcase)) == pairs, testcase
-            assert {"min[NV18]", "median[NV18]", "max[NV18]"} <= set(references.table("hgx-h200", testcase))
+            assert set(references.cells(name, testcase)) == pairs, testcase
+            assert {"min[NV18]", "median[NV18]", "max[NV18]"} <= set(references.table(name, testcase))
+
+
+def test_a_recorded_run_of_the_same_gpus_is_within_them():
+    found = evaluate(record.load(DATA / "h200x4_full.record.json"), References.load(), "hgx-h200-half")
+    assert found.verdict in (Verdict.PASS, Verdict.WARN), [
+        cell.reason for matrix in found.matrices for cell in matrix.cells.values() if cell.verdict > Verdict.WARN
+    ]
+    assert len(found.matrices) == 22
 
 
 def test_limits_are_fractions_of_the_value():
