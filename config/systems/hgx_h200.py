@@ -33,6 +33,7 @@ system = {
 environments = [
     {
         "name": "gnu-cuda",
+        "target_systems": ["hgx-h200", "hgx-h200-half"],
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
