@@ -16,15 +16,23 @@ PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or CONFIG.parent / ".linkmatri
 PREFIX.mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
 
 # Without it ReFrame would skip every check with a warning, run none and say PASSED.
-if importlib.util.find_spec("linkmatrix") is None:
-    raise ConfigError(
-        f"the Python package linkmatrix is not installed: make setup, or PYTHONPATH={CONFIG.parent}/reports"
-    )
+try:
+    from linkmatrix.errors import BadInput
+    from linkmatrix.references import References
+except ModuleNotFoundError as error:
+    remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
+    raise ConfigError(f"the Python package {error.name} is not installed: {remedy}") from None
 
 # Two options that ReFrame 4.10 takes from its command line or environment only: its schema refuses the first in a file,
 # and the second is merely a format there. With a folder for each session no run disturbs or overwrites another.
 os.environ.setdefault("RFM_REFERENCE_PREFIX", str(CONFIG / "references"))
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
+
+# ReFrame skips the checks whose table it cannot read, and takes a NaN for a reference: here it is one sentence instead.
+try:
+    References.load(os.environ["RFM_REFERENCE_PREFIX"])
+except BadInput as error:
+    raise ConfigError(str(error)) from None
 
 
 def load(file):

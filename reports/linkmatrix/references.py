@@ -120,7 +120,7 @@ def read_file(file: Path) -> Iterator[tuple[tuple[str, str], Table]]:
         raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     for check, entry in mapping(content or {}, file, "the file").items():
         entry = dict(mapping(entry, file, check))
-        if entry.pop("$index", None) != INDEX:
+        if entry and entry.pop("$index", None) != INDEX:
             raise BadInput(f"{file}: {check} must begin with '$index: [{', '.join(INDEX)}]', as ReFrame looks it up")
         for name, testcases in entry.items():
             for testcase, table in mapping(testcases, file, f"{check}.{name}").items():

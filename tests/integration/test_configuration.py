@@ -102,3 +102,11 @@ def test_without_linkmatrix_nothing_passes(tmp_path):
     run = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert run.returncode != 0
     assert "linkmatrix is not installed" in run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("text", ["intranode_p2p: {", "intranode_p2p:\n  hgx: {}\n"])
+def test_references_that_cannot_be_read_stop_every_run_with_their_name(reframe, text):
+    run = reframe("-l", references=text)
+    assert run.code != 0
+    assert "p2p.yaml" in run.output
+    assert "Found" not in run.output
