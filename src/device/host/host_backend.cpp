@@ -166,7 +166,7 @@ class HostBackend final : public Backend {
     std::map<Station*, std::vector<std::size_t>> work;  // a worker with several copies makes them one after the other
     for (std::size_t k = 0; k < copies.size(); ++k) work[&executor(copies[k])].push_back(k);
     for (auto& [on, mine] : work)
-      on->worker->start([this, run, times, mine, repeats, deadline, own = own_copies(copies, mine)] {
+      on->worker->start([this, run, times, mine = mine, repeats, deadline, own = own_copies(copies, mine)] {
         ++run->armed;
         while (!run->open && !run->stop && !deadline.passed()) std::this_thread::yield();
         for (std::size_t i = 0; i < mine.size(); ++i) (*times)[mine[i]].seconds = timed(own[i], repeats, *run);
