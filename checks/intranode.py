@@ -86,6 +86,18 @@ class intranode_p2p(p2p_matrix_case):
         if self.on_gpus:
             self.num_gpus_per_node = self.promise.devices
 
+    @run_after("setup")
+    def need_pairs(self):
+        """A workstation may have one GPU, or GPUs that cannot reach each other: that is no fault of theirs."""
+        case, where = CASES[self.testcase], self.current_partition.fullname
+        if not (self.on_gpus and case.rows == case.columns == "device"):
+            return
+        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
+        self.skip_if(
+            self.promise.peer_access is False and not self.testcase.endswith("_peer_off"),
+            f"the GPUs of {where} have no peer access: the test cases *_peer_off measure what they have",
+        )
+
     @run_before("run")
     def run_one_process(self):
         self.start_without_mpi()

@@ -12,20 +12,21 @@ import subprocess
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
 
 
+def answer(*command):
+    """What a command prints; "" where it is missing, fails or does not answer."""
+    if not shutil.which(command[0]):
+        return ""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
 def gpus():
     """(model, compute capability) of each visible GPU, by nvidia-smi; [] where that is missing or does not answer."""
-    if not shutil.which("nvidia-smi"):
-        return []
-    query = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
-    try:
-        answer = subprocess.run(query, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    if answer.returncode != 0:
-        return []
-    found = [
-        tuple(field.strip() for field in line.rsplit(",", 1)) for line in answer.stdout.splitlines() if "," in line
-    ]
+    lines = answer("nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader").splitlines()
+    found = [tuple(field.strip() for field in line.rsplit(",", 1)) for line in lines if "," in line]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return found if visible is None else found[: len([device for device in visible.split(",") if device.strip()])]
 
@@ -39,11 +40,15 @@ def devices(found):
     ]
 
 
-def reference(found):
-    """Extras with the table of references of these GPUs; {} where none is shipped."""
+def extras(found):
+    """What is known of these GPUs: the table of references, where one is shipped; and that no two have peer access."""
     models = {model for model, _ in found}
     table = KNOWN.get((models.pop(), len(found))) if len(models) == 1 else None
-    return {"reference": table} if table else {}
+    matrix = answer("nvidia-smi", "topo", "-p2p", "r") if len(found) > 1 else ""
+    rows = [line.split() for line in matrix.splitlines() if line.lstrip().startswith("GPU")]
+    states = {state for row in rows for state in row[1:] if state != "X" and not state.startswith("GPU")}
+    apart = states and "OK" not in states
+    return {**({"reference": table} if table else {}), **({"peer_access": False} if apart else {})}
 
 
 def mpi_variables():
@@ -78,7 +83,7 @@ system = {
             # both given, so that ReFrame leaves nothing about this machine in ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
-            "extras": reference(found),
+            "extras": extras(found),
         }
     ],
 }

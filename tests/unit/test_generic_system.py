@@ -1,0 +1,66 @@
+"""The system of a machine that has no file of its own: it claims no more than nvidia-smi says."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).parents[2] / "config" / "systems" / "generic.py"
+P2P = """ \tGPU0\tGPU1
+ GPU0\tX\t{state}
+ GPU1\t{state}\tX
+
+Legend:
+
+  X    = Self
+  OK   = Status Ok
+  CNS  = Chipset not supported
+"""
+
+
+@pytest.fixture
+def generic(monkeypatch):
+    """The module, on a machine without nvidia-smi."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    spec = importlib.util.spec_from_file_location("generic_system", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def says(monkeypatch, module, query="", topology=""):
+    """Lets nvidia-smi answer so."""
+    monkeypatch.setattr(module, "answer", lambda *command: topology if "topo" in command else query)
+
+
+def test_a_node_whose_references_are_shipped_is_held_against_them(monkeypatch, generic):
+    says(monkeypatch, generic, "NVIDIA H200, 9.0\n" * 8, P2P.format(state="OK"))
+    assert generic.extras(generic.gpus()) == {"reference": "hgx-h200"}
+    assert generic.devices(generic.gpus()) == [
+        {"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}
+    ]
+
+
+def test_other_gpus_get_no_references(monkeypatch, generic):
+    says(monkeypatch, generic, "NVIDIA H200, 9.0\n" * 5, P2P.format(state="OK"))
+    assert generic.extras(generic.gpus()) == {}
+    says(monkeypatch, generic, "NVIDIA H200, 9.0\n" * 7 + "NVIDIA H100, 9.0\n", P2P.format(state="OK"))
+    assert generic.extras(generic.gpus()) == {}
+
+
+def test_gpus_that_cannot_reach_each_other_are_not_asked_to(monkeypatch, generic):
+    says(monkeypatch, generic, "NVIDIA GeForce RTX 4090, 8.9\n" * 2, P2P.format(state="CNS"))
+    assert generic.extras(generic.gpus()) == {"peer_access": False}
+
+
+def test_a_topology_that_is_not_told_is_not_guessed(monkeypatch, generic):
+    says(monkeypatch, generic, "NVIDIA L40S, 8.9\n" * 2, "")
+    assert generic.extras(generic.gpus()) == {}
+
+
+def test_masked_gpus_do_not_count(monkeypatch, generic):
+    says(monkeypatch, generic, "NVIDIA H200, 9.0\n" * 8)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert len(generic.gpus()) == 2
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert generic.gpus() == []
