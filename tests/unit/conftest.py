@@ -2,11 +2,16 @@
 
 import json
 
+import hypothesis
 import pytest
 
 from linkmatrix import explain, record
 from linkmatrix.references import References
 from linkmatrix.runs import Run, Test
+
+# no test asserts a time
+hypothesis.settings.register_profile("linkmatrix", deadline=None)
+hypothesis.settings.load_profile("linkmatrix")
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 
