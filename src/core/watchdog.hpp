@@ -1,27 +1,39 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
+#include <string>
 #include <thread>
 
 #include "core/clock.hpp"
 
 namespace linkmatrix {
 
-/// Calls `expire` once, on a thread of its own, if it still lives when the deadline passes: the last resort for a call
-/// into a driver that never returns.
+/// A file descriptor of its own.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_{number} {}
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// The last resort for what would end a run without its record: a call into a driver that never returns, a scheduler
+/// that cancels the job, a user who presses ctrl-C. Calls `expire` with the reason, once, on a thread of its own, if it
+/// still lives when the deadline passes or when SIGTERM or SIGINT arrives. To be made before any other thread: those
+/// that come after leave the signals to it.
 class Watchdog {
  public:
-  Watchdog(Deadline deadline, std::function<void()> expire);
+  Watchdog(Deadline deadline, std::function<void(const std::string& why)> expire);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
+  Descriptor signals_, done_;
   std::thread thread_;
 };
 

@@ -39,7 +39,8 @@ class P2pRun {
 
   ExitCode run() {
     if (options_.record) check_writable(*options_.record);
-    const Watchdog watchdog(Deadline::in(options_.timeout + watchdog_grace), [this] { expire(); });
+    const Watchdog watchdog(Deadline::in(options_.timeout + watchdog_grace),
+                            [this](const std::string& why) { end_broken(late, why); });
     try {
       start_up();
       if (options_.action != P2pOptions::Action::topology) measure_all();
@@ -60,6 +61,7 @@ class P2pRun {
  private:
   void start_up() {
     ChosenBackend chosen = choose_backend(options_);
+    const std::lock_guard lock(mutex_);
     backend_ = std::move(chosen.backend);
     root_ = backend_->is_root();
     record_.backend = backend_->name();
@@ -136,6 +138,7 @@ class P2pRun {
   }
 
   /// Writes what there is and ends the process: a device in this state may block every further call, destructors too.
+  /// Also called on the watchdog's thread.
   [[noreturn]] void end_broken(Outcome outcome, const std::string& what) {
     const std::lock_guard lock(mutex_);
     if (backend_)
@@ -143,12 +146,6 @@ class P2pRun {
     else
       std::cerr << record_.program << ": " << what << std::endl;
     std::_Exit(static_cast<int>(outcome.code));
-  }
-
-  /// On the watchdog's thread, while a call in the main thread does not return.
-  void expire() {
-    end_broken(late, "a call into the driver or MPI did not return within --timeout " +
-                         std::to_string(static_cast<long>(options_.timeout)) + " s");
   }
 
   const P2pOptions& options_;

@@ -78,6 +78,22 @@ grep -q '"timeout"' "$work/r.json" || fail "the record must mark the cell that t
 expect 4 "a run longer than its time" --backend host --size 64MiB --suite full --timeout 0.3 --record "$work/r.json"
 prints '^Result: TIMEOUT$'
 
+# A scheduler cancels the job: after the first matrix of many, in the middle of another.
+"$program" --backend host --size 64MiB --suite full --record "$work/r.json" >"$work/out" 2>"$work/err" &
+pid=$!
+for _ in $(seq 300); do
+  grep -q '^verified' "$work/out" && break
+  sleep 0.1
+done
+kill -TERM "$pid"
+wait "$pid"
+code=$?
+[ "$code" -eq 4 ] || fail "a cancelled run: exit code $code, not 4"
+one_line
+says 'Terminated'
+prints '^Result: TIMEOUT$'
+grep -q '"complete":true' "$work/r.json" || fail "the record must hold what was measured before the end"
+
 [ -z "$(find "$work" -name '*.partial')" ] || fail "no half-written record may be left"
 
 echo "program.sh: $failures failed"

@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include "core/json.hpp"
 #include "core/record.hpp"
 #include "core/table.hpp"
+#include "core/watchdog.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -91,6 +94,20 @@ TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
   EXPECT_THROW(write_record(record, folder), BadInput);  // a folder of that name
   fs::remove_all(folder);
+}
+
+TEST(Watchdog, BarksOnceWhenTheDeadlinePassesAndNotBefore) {
+  std::atomic<int> barks = 0;
+  {
+    const Watchdog calm(Deadline::in(3600), [&](const std::string&) { ++barks; });
+  }
+  EXPECT_EQ(barks, 0);
+  {
+    const Watchdog alarmed(Deadline::in(0.01), [&](const std::string&) { ++barks; });
+    const Deadline patience = Deadline::in(30);
+    while (barks == 0 && !patience.passed()) std::this_thread::yield();
+  }
+  EXPECT_EQ(barks, 1);
 }
 
 }  // namespace
