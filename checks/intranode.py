@@ -32,6 +32,8 @@ CASES = {
     "host_to_device_memcpy_ce": Case(BANDWIDTH, rows="host", smoke=True),
     "host_to_device_memcpy_sm": Case(BANDWIDTH, rows="host"),
     "device_to_host_memcpy_ce": Case(BANDWIDTH, columns="host", smoke=True),
+    "host_to_device_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, rows="host"),
+    "device_to_host_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, columns="host"),
     "device_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
     "device_to_device_memcpy_write_ce": Case(BANDWIDTH, host=True, smoke=True),
     "device_to_device_memcpy_write_sm": Case(BANDWIDTH, host=True),

@@ -73,11 +73,14 @@ std::vector<Cell> pair_cells(const TestCase& t, const std::vector<int>& devices,
   return cells;
 }
 
-std::vector<Cell> grid_cells(const Axis& rows, const Axis& columns, const auto& copy) {
+/// Every row with every column; a bidirectional cell has the copy back too.
+std::vector<Cell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const auto& copy) {
   std::vector<Cell> cells;
   for (std::size_t r = 0; r < rows.endpoints.size(); ++r)
-    for (std::size_t c = 0; c < columns.endpoints.size(); ++c)
-      cells.push_back({r, c, {copy(rows.endpoints[r], columns.endpoints[c])}});
+    for (std::size_t c = 0; c < columns.endpoints.size(); ++c) {
+      Cell& cell = cells.emplace_back(Cell{r, c, {copy(rows.endpoints[r], columns.endpoints[c])}});
+      if (t.metric == Metric::bidirectional) cell.copies.push_back(copy(columns.endpoints[c], rows.endpoints[r]));
+    }
   return cells;
 }
 
@@ -96,10 +99,10 @@ std::vector<Cell> lay_out(const TestCase& t, const Backend& backend, const auto&
       return pair_cells(t, devices.endpoints, copy);
     case Pattern::host_to_device:
       result.shape(host.labels, devices.labels);
-      return grid_cells(host, devices, copy);
+      return grid_cells(t, host, devices, copy);
     case Pattern::device_to_host:
       result.shape(devices.labels, host.labels);
-      return grid_cells(devices, host, copy);
+      return grid_cells(t, devices, host, copy);
     case Pattern::local:
       result.shape({"local"}, devices.labels);
       return local_cells(devices.endpoints, copy);

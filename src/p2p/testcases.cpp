@@ -21,6 +21,8 @@ constexpr auto write = Direction::write, read = Direction::read;
 constexpr std::array table{
     TestCase{"host_to_device_memcpy_ce", "host memory to each device by its copy engine", host_to_device, bw, copy, ce, read},
     TestCase{"device_to_host_memcpy_ce", "each device to host memory by its copy engine", device_to_host, bw, copy, ce, write},
+    TestCase{"host_to_device_bidirectional_memcpy_ce", "host memory to each device and back at once, sum; copy engines", host_to_device, bidir, copy, ce, read},
+    TestCase{"device_to_host_bidirectional_memcpy_ce", "each device to host memory and back at once, sum; copy engines", device_to_host, bidir, copy, ce, write},
     TestCase{"device_to_device_memcpy_read_ce", "each pair; the destination's copy engine pulls", pairs, bw, copy, ce, read},
     TestCase{"device_to_device_memcpy_write_ce", "each pair; the source's copy engine pushes", pairs, bw, copy, ce, write},
     TestCase{"device_to_device_bidirectional_memcpy_read_ce", "each pair, both ways at once, sum; copy engines pull", pairs, bidir, copy, ce, read},

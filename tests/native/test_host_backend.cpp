@@ -77,6 +77,17 @@ TEST(HostBackend, MeasuresBothDirectionsAtOnceAndLocalAndHostMemory) {
   }
 }
 
+TEST(HostBackend, CountsTheTimeOfBothWaysWhereOneCoreDoesBoth) {
+  const auto backend = make_host_backend({});
+  int memory = 0;
+  while (backend->endpoints()[static_cast<std::size_t>(memory)].kind != EndpointKind::host) ++memory;
+  const std::vector<Copy> copies{{.source = memory, .destination = 0, .bytes = MiB},
+                                 {.source = 0, .destination = memory, .bytes = MiB}};
+  backend->prepare(copies, MiB, Deadline::in(30));
+  const auto times = backend->run(copies, 5, Deadline::in(30));
+  EXPECT_EQ(times[0].seconds, times[1].seconds) << "else the sum of both ways would count a core twice";
+}
+
 TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
   const auto backend = make_host_backend({});
   const std::vector<Copy> copies{

@@ -163,13 +163,14 @@ class HostBackend final : public Backend {
   std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
     const auto run = last_run_ = std::make_shared<Run>();
     const auto times = std::make_shared<std::vector<CopyTime>>(copies.size());
-    std::map<Station*, std::vector<std::size_t>> work;  // a worker with several copies makes them one after the other
+    std::map<Station*, std::vector<std::size_t>> work;  // a worker with several copies makes them in turn
     for (std::size_t k = 0; k < copies.size(); ++k) work[&executor(copies[k])].push_back(k);
     for (auto& [on, mine] : work)
       on->worker->start([this, run, times, mine = mine, repeats, deadline, own = own_copies(copies, mine)] {
         ++run->armed;
         while (!run->open && !run->stop && !deadline.passed()) std::this_thread::yield();
-        for (std::size_t i = 0; i < mine.size(); ++i) (*times)[mine[i]].seconds = timed(own[i], repeats, *run);
+        const double seconds = timed(own, repeats, *run);
+        for (const std::size_t k : mine) (*times)[k].seconds = seconds;
       });
     while (run->armed < work.size() && !deadline.passed()) std::this_thread::yield();
     run->open = true;
@@ -249,20 +250,22 @@ class HostBackend final : public Backend {
     }
   }
 
-  /// Seconds of one transfer, or of one load.
-  double timed(const Copy& copy, int repeats, const Run& run) {
+  /// Seconds of one transfer, or of one load. Several copies are made in turn, and each takes as long as all of them:
+  /// a core that does both ways does them in one time.
+  double timed(std::span<const Copy> copies, int repeats, const Run& run) {
     const auto start = Clock::now();
-    if (copy.operation == Operation::chase) {
-      Station& at = station(copy.source);
+    if (copies.front().operation == Operation::chase) {
+      Station& at = station(copies.front().source);
       const auto loads = static_cast<std::uint64_t>(repeats) * chase_loads_per_repeat;
       at.ring_at = chase(at.ring_at, loads);
       return seconds_since(start) / static_cast<double>(loads);
     }
-    const int count = copy.bytes <= small_bytes ? repeats * small_batch : repeats;
-    for (int i = 0; i < count && !run.stop; ++i) {
-      transfer(copy, run);
-      asm volatile("" : : : "memory");  // a copy that was just made must be made again
-    }
+    const int count = copies.front().bytes <= small_bytes ? repeats * small_batch : repeats;
+    for (int i = 0; i < count && !run.stop; ++i)
+      for (const Copy& copy : copies) {
+        transfer(copy, run);
+        asm volatile("" : : : "memory");  // a copy that was just made must be made again
+      }
     return seconds_since(start) / count;
   }
 
