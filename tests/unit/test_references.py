@@ -32,7 +32,7 @@ def test_the_references_that_are_shipped_cover_every_pair_and_class(name, count)
     references = References.load()
     assert Path(FOLDER).name == "references"
     assert references.names() == ["hgx-h200", "hgx-h200-half"]
-    assert len(references.testcases(name)) == 25
+    assert len(references.testcases(name)) == 27
     pairs = set(permutations([f"gpu{index}" for index in range(count)], 2))
     for testcase in references.testcases(name):
         if testcase.startswith("device_to_device"):
