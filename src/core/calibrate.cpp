@@ -11,6 +11,7 @@ namespace {
 constexpr int samples_each = 5;
 constexpr std::size_t most_cells_alone = 4;
 constexpr double least_limit = 0.005;
+constexpr double most_limit = 0.01;  // noise must not pay for more: a latency that swings by 3 % is measured alone
 
 struct Interference {
   double moved, limit;
@@ -35,7 +36,7 @@ Interference worst_interference(Sampler& sampler, const Round& together) {
   for (std::size_t k = 0; k < n; ++k) {
     const double reference = median(alone[k]);
     const Interference here{std::abs(median(at_once[k].values) / reference - 1),
-                            std::max(least_limit, 3 * robust_sigma(alone[k]) / reference)};
+                            std::clamp(3 * robust_sigma(alone[k]) / reference, least_limit, most_limit)};
     if (here.excess() > worst.excess()) worst = here;
   }
   return worst;

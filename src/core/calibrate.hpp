@@ -14,8 +14,8 @@ struct Calibration {
 };
 
 /// How many cells of a round may run at once without changing the answer. A few cells alone, the round together, the
-/// same cells alone again: where a cell moves by more than the larger of 0.5 % and three sigma, half as many, down to
-/// one. serial and rounds leave no question.
+/// same cells alone again: where a cell moves by more than three sigma (but 0.5 % at least and 1 % at most), half as
+/// many, down to one. serial and rounds leave no question.
 Calibration calibrate(Sampler& sampler, const std::vector<Round>& rounds, Concurrency concurrency);
 
 }  // namespace linkmatrix

@@ -12,7 +12,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr double bandwidth_outlier = 0.02;   // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
-constexpr double latency_outlier = 0.1;      // healthy loads vary by 4 % with the place of the memory on the chip
+constexpr double latency_outlier = 0.05;     // healthy loads vary by 4 % with the place of the memory on the chip
 constexpr double latency_target_factor = 4;  // latencies are short for the clocks that time them: 1 % by default
 constexpr std::size_t most_remeasured = 16;  // more are not outliers: the whole class is noisy
 constexpr int fit_samples = 3;

@@ -75,6 +75,15 @@ TEST(Measure, GoesSerialWhereEveryNeighbourHurtsAndSaysByHowMuch) {
   EXPECT_NEAR(*result.values(2, 3), 10, 1e-9);
 }
 
+TEST(Measure, NoiseDoesNotExcuseInterference) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(1, 0.02);  // three sigma are 6 %
+  ScriptedBackend backend(4, [&](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * noise(random) * (at_once > 1 ? 1.05 : 1.0);
+  });
+  EXPECT_FALSE(measured(backend, one_way).schedule.at_once);
+}
+
 TEST(Measure, SumsBothDirectionsOverTheLongerTimeAndGivesEach) {
   ScriptedBackend backend(2, [](const Copy& copy, std::size_t) {
     return static_cast<double>(copy.bytes) / (copy.source == 0 ? 10e9 : 5e9);
