@@ -123,14 +123,22 @@ def judge_cell(
     if reference.unit != matrix.unit:
         reason = f"{name(pair)} is measured in {matrix.unit}, and its reference is in {reference.unit}"
         return CellVerdict(Verdict.NO_VERDICT, reason, value, reference)
-    if result["verified"] is None:
-        reason = f"{name(pair)}: its data was not compared (--no-verify)"
-        return CellVerdict(Verdict.NO_VERDICT, reason, value, reference)
     deviation = value / reference.value - 1
     if not reference.low_limit <= value <= reference.high_limit:
         return CellVerdict(Verdict.FAIL, off_reference(pair, value, reference), value, reference, deviation)
+    unverified = not_compared(result)
+    if unverified:
+        return CellVerdict(Verdict.NO_VERDICT, f"{name(pair)}: {unverified}", value, reference, deviation)
     warning = worth_a_look(result, matrix, pair, at, reference)
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)
+
+
+def not_compared(result: Mapping[str, Any]) -> str:
+    """Why nobody knows whether what arrived is what was sent; "" where the record says of each cell whether it is."""
+    if result["verified"] is None:
+        return "its data was not compared (--no-verify)"
+    corrupt = any("corrupt" in row for row in result["status"])
+    return "" if result["verified"] or corrupt else "not all data was compared"
 
 
 def off_reference(pair: Pair, value: float, reference: Reference) -> str:

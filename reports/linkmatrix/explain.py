@@ -20,7 +20,7 @@ DECIMALS = {"GB/s": 2, "us": 3}
 UNITS = {"GB/s": "GB/s", "us": "µs"}
 MOST_LABEL = 12
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 Result = dict[str, Any]  # one entry of a record's `results`
 
@@ -57,7 +57,7 @@ def overall(judged: list[Judged]) -> Verdict:
 
 
 def clean(text: str) -> str:
-    """`text` on one line, without what could steer a terminal or turn the direction of writing."""
+    """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
     return UNPRINTABLE.sub(" ", text)
 
 

@@ -1,5 +1,6 @@
 """Reads the tables that programs print, line by line; a foreign program's parser is a further row of PARSERS."""
 
+import math
 import re
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,9 @@ HEAD = re.compile(
 NUMBER = re.compile(r"\d+\.\d+")
 NOT_APPLICABLE = "-"
 RESULT = re.compile(r"Result: (PASS|FAIL|ERROR|TIMEOUT)")
+# what may stand under a table: its summary, where it has none the schedule, and under a part an empty line
+SUMMARY = re.compile(r"min (?P<min>[\d.]+)  median [\d.]+  max (?P<max>[\d.]+)  sum (?P<sum>[\d.]+)")
+SCHEDULE = re.compile(r"\d+ rounds?, \d+ pairs? at once; .*")
 
 Lines = Iterator[tuple[int, str]]
 
@@ -20,8 +24,8 @@ Lines = Iterator[tuple[int, str]]
 def p2p_matrix(text: str) -> list[Matrix]:
     """The measured tables of p2p_matrix's standard output, in its order.
 
-    Raises BadInput, naming the line, for a table that is cut off, ragged or holds what is no cell, for a table that
-    comes twice, and for a text that does not end with the program's own result.
+    Raises BadInput, naming the line, for a table that is cut off, ragged or holds what is no cell, for one that comes
+    twice or has lost a row, and for a text that does not end with the program's own result.
     """
     result_of(text)
     matrices: list[Matrix] = []
@@ -32,9 +36,14 @@ def p2p_matrix(text: str) -> list[Matrix]:
             if "row = source, column = destination" in line and " bytes, " in line:
                 raise BadInput(f"line {number}: '{line[:80]}' is no head line of a table of p2p_matrix")
             continue
-        matrix = read_table(head, number, lines)
-        if any((m.testcase, m.title) == (matrix.testcase, matrix.title) for m in matrices):
+        matrix, under = read_table(head, number, lines)
+        same_case = [other for other in matrices if other.testcase == matrix.testcase]
+        if any(other.title == matrix.title for other in same_case):
             raise BadInput(f"line {number}: the table '{matrix.testcase}: {matrix.title}' comes twice")
+        if same_case:
+            check_part(f"line {number}", matrix, same_case[0])
+        else:
+            check_summary(f"line {number}", matrix, under)
         matrices.append(matrix)
     return matrices
 
@@ -48,31 +57,58 @@ def result_of(text: str) -> str:
     return found[1]
 
 
-def read_table(head: re.Match[str], number: int, lines: Lines) -> Matrix:
-    """The table under a head line, up to the first line that is not one of its rows."""
+def read_table(head: re.Match[str], number: int, lines: Lines) -> tuple[Matrix, str]:
+    """The table under a head line, and the line that ends it: any other that is no row is refused."""
     columns = next(lines, (number + 1, ""))[1].split()
     if not columns:
         raise BadInput(f"line {number + 1}: the table '{head['testcase']}: {head['title']}' has no columns")
     rows: list[str] = []
     grid: list[list[float | str | None]] = []
-    # A matrix of pairs has as many rows as columns; others end where a line does not begin with a label.
     for at, line in lines:
+        if not line or SUMMARY.fullmatch(line) or SCHEDULE.fullmatch(line):
+            break
+        if line.startswith("(first "):
+            raise BadInput(f"line {at}: not all rows and columns were printed: read the record, or --max-display more")
         words = line.split()
         if len(words) != len(columns) + 1 or not all(is_cell(word) for word in words[1:]):
-            if line.startswith("(first "):
-                raise BadInput(
-                    f"line {at}: not all rows and columns were printed: read the record, or --max-display more"
-                )
-            if words and is_cell(words[-1]) and not line.startswith("min "):
-                raise BadInput(f"line {at}: '{line[:80]}' does not fit the {len(columns)} columns of its table")
-            break
+            raise BadInput(f"line {at}: '{line[:80]}' does not fit the {len(columns)} columns of its table")
         rows.append(words[0])
         grid.append([cell(word) for word in words[1:]])
     described = {"testcase": head["testcase"], "title": head["title"], "unit": head["unit"]}
     try:
-        return from_rows({**described, "size_bytes": int(head["size_bytes"])}, rows, columns, grid)
+        return from_rows({**described, "size_bytes": int(head["size_bytes"])}, rows, columns, grid), line
     except BadInput as error:
         raise BadInput(f"line {number}: {error}") from None
+
+
+def check_summary(where: str, matrix: Matrix, under: str) -> None:
+    """Minimum, maximum and sum under a table are those of its cells: no row was lost, and no digit.
+
+    All are rounded, so a sum may be off by half of its last digit, and by as much for each cell. Raises BadInput
+    beginning with `where`.
+    """
+    name = f"{where}: the table '{matrix.testcase}: {matrix.title}'"
+    said, numbers = SUMMARY.fullmatch(under), list(matrix.numbers.values())
+    if (said is None) != (not numbers):
+        raise BadInput(f"{name} has {len(numbers)} numbers and {'no' if said is None else 'a'} summary: it was cut off")
+    if said is None:
+        return
+    if not all(NUMBER.fullmatch(number) for number in said.groups()):
+        raise BadInput(f"{name} has the summary '{under[:80]}', which is not of numbers")
+    last_digit = 10.0 ** -len(said["sum"].partition(".")[2])
+    off = abs(float(said["sum"]) - math.fsum(numbers))
+    extremes = (float(said["min"]), float(said["max"]))
+    if extremes != (min(numbers), max(numbers)) or off > last_digit / 2 * (len(numbers) + 1.5):
+        raise BadInput(f"{name} does not fit its summary '{under[:80]}': a row or a digit was lost")
+
+
+def check_part(where: str, part: Matrix, values: Matrix) -> None:
+    """A further table of a test case has the cells of its first. Raises BadInput beginning with `where`."""
+    if (part.rows, part.columns) != (values.rows, values.columns):
+        raise BadInput(
+            f"{where}: the table '{part.testcase}: {part.title}' has other rows or columns than '{values.title}':"
+            " a row was lost"
+        )
 
 
 def is_cell(word: str) -> bool:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +36,13 @@ def load(path: str | Path) -> Record:
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not UTF-8 text: {REMEDY}") from None
     try:
-        record = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats)
+        record = json.loads(
+            content,
+            parse_constant=refuse_constant,
+            parse_float=finite,
+            parse_int=finite,
+            object_pairs_hook=refuse_repeats,
+        )
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not valid JSON, {error}: {REMEDY}") from None
     try:
@@ -49,6 +57,13 @@ def refuse_constant(name: str) -> None:
     raise ValueError(f"it holds {name}")
 
 
+def finite(text: str) -> int | float:
+    """A number that a double holds: Python reads 1e999 as infinity, and an integer of any length."""
+    if not math.isfinite(float(text)):
+        raise ValueError(f"it holds the number {text[:20]}")
+    return float(text) if set(text) & set(".eE") else int(text)
+
+
 def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A key that comes twice would silently hide the first."""
     names = [name for name, _ in pairs]
@@ -60,7 +75,16 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 @cache
 def validator() -> jsonschema.protocols.Validator:
     """Of the schema; both ends of the pipeline keep to it."""
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": whole_pattern})
+    return strict(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+
+def whole_pattern(
+    _validator: Any, pattern: str, instance: Any, _schema: Any
+) -> Iterator[jsonschema.exceptions.ValidationError]:
+    """The schema's `pattern`, where "$" is the very end: Python's is before a last line end too."""
+    if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
+        yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
 def check(record: Any) -> None:
@@ -69,9 +93,12 @@ def check(record: Any) -> None:
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path) or "the record"
         raise BadInput(f"{place}: {error.message[:200]}")
+    if record["result"] == "PASS" and record["error"] is not None:
+        raise BadInput("'result' is PASS, and there is an error")
     check_topology(record)
     for result in record["results"]:
         check_result(result)
+        check_endpoints(result, record["topology"]["labels"])
 
 
 def check_topology(record: Record) -> None:
@@ -111,6 +138,19 @@ def check_result(result: dict[str, Any]) -> None:
         raise BadInput(f"{name}: 'complete' is {result['complete']}, and {len(missing)} cells are missing or corrupt")
     if result["verified"] and "corrupt" in statuses:
         raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")
+
+
+def check_endpoints(result: dict[str, Any], devices: list[str]) -> None:
+    """No pair is left out: an axis with a device has all of them, and nothing but the diagonal does not apply."""
+    name = result["testcase"]
+    for axis in ("rows", "columns"):
+        missing = [label for label in devices if label not in result[axis]]
+        if missing and len(missing) < len(devices):
+            raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
+    for row, statuses in zip(result["rows"], result["status"], strict=True):
+        for column, status in zip(result["columns"], statuses, strict=True):
+            if (status == "not-applicable") != (row == column):
+                raise BadInput(f"{name}: {row}->{column} is '{status}', which is for the diagonal, and only for it")
 
 
 def check_cell(result: dict[str, Any], r: int, c: int, where: str) -> None:

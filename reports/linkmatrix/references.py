@@ -14,6 +14,7 @@ A reference is value, lower and upper tolerance as fractions of it (null: no lim
 """
 
 import math
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -27,6 +28,7 @@ from .matrix import UNITS, Pair
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "references"
 INDEX = ["reference_name", "testcase"]
+MOST = 1e9  # the schema's maximum
 WANTED = "[value, lower, upper, unit], such as [395.9, -0.02, 0.02, GB/s]"
 
 
@@ -116,7 +118,7 @@ def read_file(file: Path) -> Iterator[tuple[tuple[str, str], Table]]:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=StrictLoader)
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror or error}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML lets Python's own through, as for a date
         raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     for check, entry in mapping(content or {}, file, "the file").items():
         entry = dict(mapping(entry, file, check))
@@ -142,24 +144,24 @@ def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
 def reference(value: Any, where: str) -> Reference:
     """A reference out of [value, lower, upper, unit]. Raises BadInput beginning with `where`."""
     if not isinstance(value, list) or len(value) != 4:
-        raise BadInput(f"{where}: {value} is no reference: write {WANTED}")
+        raise BadInput(f"{where}: {reprlib.repr(value)} is no reference: write {WANTED}")
     expected, lower, upper, unit = value
     if not is_number(expected) or expected <= 0:
-        raise BadInput(f"{where}: the value {expected} is no positive number: write {WANTED}")
+        raise BadInput(f"{where}: the value {reprlib.repr(expected)} is no positive number: write {WANTED}")
     if unit not in UNITS:
-        raise BadInput(f"{where}: the unit '{unit}' is unknown: use {' or '.join(UNITS)}")
+        raise BadInput(f"{where}: the unit {reprlib.repr(unit)} is unknown: use {' or '.join(UNITS)}")
     if lower is not None and not (is_number(lower) and -1 <= lower <= 0):
-        raise BadInput(f"{where}: the lower tolerance {lower} is no fraction from -1 to 0, nor null")
+        raise BadInput(f"{where}: the lower tolerance {reprlib.repr(lower)} is no fraction from -1 to 0, nor null")
     if upper is not None and not (is_number(upper) and upper >= 0):
-        raise BadInput(f"{where}: the upper tolerance {upper} is no fraction from 0, nor null")
+        raise BadInput(f"{where}: the upper tolerance {reprlib.repr(upper)} is no fraction from 0, nor null")
     if lower is None and upper is None:
         raise BadInput(f"{where}: without any tolerance it can never fail: write {WANTED}")
     return Reference(float(expected), lower, upper, unit)
 
 
 def is_number(value: Any) -> bool:
-    """A finite number, and not true or false."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """A number that a record could hold: not NaN, infinite, true or false."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST
 
 
 def to_yaml(check: str, tables: Mapping[str, Mapping[str, Table]], provenance: list[str]) -> str:

@@ -44,6 +44,16 @@ def test_bad_input_is_one_line_and_no_traceback(linkmatrix, tmp_path):
         assert errors.startswith("linkmatrix: ") and errors.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["show", "report"])
+@pytest.mark.parametrize("name", ["\ud800", "$_%^\\alpha$", "\u202ename"], ids=ascii)
+def test_no_name_of_a_device_breaks_what_is_shown(linkmatrix, write_record, make_record, tmp_path, command, name):
+    content = make_record()
+    content["devices"][0]["name"] = name
+    content["results"][0]["notes"] = content["notes"] = content["command"] = [name]
+    out = ["--out", tmp_path / "out"] if command == "report" else []
+    assert linkmatrix(command, write_record(content), "--reference", "hgx", *out)[0] == 0
+
+
 def test_a_misspelt_table_of_references_is_bad_input_and_not_no_verdict(linkmatrix, write_record):
     code, _, errors = linkmatrix("show", write_record(), "--reference", "hxg")
     assert code == 2

@@ -71,6 +71,24 @@ def test_data_that_nobody_compared_is_no_verdict(make_record):
     assert judged(record).verdict is Verdict.NO_VERDICT
 
 
+def test_data_of_which_not_all_was_compared_is_no_verdict(make_record):
+    record = make_record()
+    record["results"][0]["verified"] = False
+    assert len(verdicts(judged(record))[Verdict.NO_VERDICT]) == 12
+
+
+@pytest.mark.parametrize("verified", [None, False])
+def test_a_slow_pair_fails_though_its_data_was_not_compared(make_record, verified):
+    record = make_record(off={(2, 1): 356.4})
+    record["results"][0]["verified"] = verified
+    assert verdicts(judged(record))[Verdict.FAIL] == {("gpu2", "gpu1")}
+
+
+def test_wrong_data_of_one_pair_leaves_the_verdicts_of_the_others(make_record):
+    record = make_record(off={(0, 1): "corrupt", (1, 0): 300.0}, result="FAIL")
+    assert verdicts(judged(record)) == {Verdict.FAIL: {("gpu0", "gpu1"), ("gpu1", "gpu0")}}
+
+
 def test_more_than_the_path_can_carry_fails(make_record):
     found = judged(make_record(off={(0, 1): 470.0}), table(upper=1.0))
     assert verdicts(found) == {Verdict.FAIL: {("gpu0", "gpu1")}}

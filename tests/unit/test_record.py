@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_nan_and_infinity_are_refused(tmp_path, make_record, number):
     refusal(tmp_path, content)
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400])
+def test_numbers_that_no_computer_holds_are_refused(tmp_path, make_record, number):
+    for known in ('"seconds": 1.5', '"interference": 0.0005', '"low": [[null, 396.0'):
+        text = json.dumps(make_record())
+        assert known in text
+        refusal(tmp_path, text.replace(known, re.sub(r"[\d.]+$", number, known)).encode())
+
+
 def test_a_key_that_comes_twice_is_refused(tmp_path):
     assert "twice" in refusal(tmp_path, b'{"schema": "linkmatrix.record/1", "schema": "linkmatrix.record/1"}')
 
@@ -71,6 +80,19 @@ def changed(content, *steps, to):
         place = place[step]
     place[steps[-1]] = to(place[steps[-1]]) if callable(to) else to
     return content
+
+
+def not_applicable(result, row, column):
+    """A copy in which a cell is left out of what has to be measured."""
+    for steps, to in (("status", "not-applicable"), ("values", None), ("low", None), ("high", None)):
+        result = changed(result, steps, row, column, to=to)
+    return result
+
+
+def without_last(result):
+    """A copy without the last row and column, consistent in itself."""
+    maps = {name: [row[:-1] for row in result[name][:-1]] for name in record.CELL_MAPS}
+    return {**result, **maps, "rows": result["rows"][:-1], "columns": result["columns"][:-1]}
 
 
 R = ("results", 0)
@@ -98,7 +120,13 @@ DAMAGES = {
     "a host name with markup": (("host", "name"), "<img src=x>"),
     "a host name that climbs": (("host", "name"), "../../etc"),
     "a control character": (("devices", 0, "name"), "H200\u001b[2J"),
+    "a host name with a line end": (("host", "name"), "node001\n"),
+    "a test case with a line end": ((*R, "testcase"), "case\n"),
     "a start without time zone": (("started",), "2026-11-21 08:00:00"),
+    "a start with a line end": (("started",), "2026-11-21T08:00:00Z\n"),
+    "a pair that is said not to apply": (("results",), lambda results: [not_applicable(results[0], 0, 1)]),
+    "a matrix without the last device": (("results",), lambda results: [without_last(results[0])]),
+    "passed, with an error": (("error",), "gpu0 is gone"),
     "a text in place of results": (("results",), "none"),
 }
 

@@ -70,6 +70,8 @@ def test_limits_are_fractions_of_the_value():
         "[400, .nan, 0.1, GB/s]",
         "[400, null, null, GB/s]",
         "[400, -0.1, 0.1, MB/s]",
+        f"[{'9' * 400}, -0.1, 0.1, GB/s]",
+        f"[400, -0.1, {'9' * 400}, GB/s]",
         "[400, -0.1, 0.1]",
         "[400, -0.1, 0.1, GB/s, more]",
         "400",
@@ -88,7 +90,10 @@ def test_a_key_that_comes_twice_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["intranode_p2p: [1, 2]", "- a\n- b", "intranode_p2p:\n  hgx: {}\n", "a: {", "a: !!python/name:os.system"]
+    "text",
+    ["intranode_p2p: [1, 2]", "- a\n- b", "intranode_p2p:\n  hgx: {}\n", "a: {", "a: !!python/name:os.system"]
+    + ["a: 2026-99-99", "a: " + "9" * 5000, "a: " + "[" * 3000 + "]" * 3000],
+    ids=lambda text: text[:24],
 )
 def test_another_layout_is_refused(tmp_path, text):
     refusal(tmp_path, text + "\n")
