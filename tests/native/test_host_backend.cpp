@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <atomic>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -10,7 +13,8 @@
 #include "device/host/host_backend.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/numa.hpp"
-#include "device/simulated_fault.hpp"
+#include "device/host/pointer_ring.hpp"
+#include "device/host/worker.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -90,23 +94,71 @@ TEST(HostBackend, CountsTheTimeOfBothWaysWhereOneCoreDoesBoth) {
 
 TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
   const auto backend = make_host_backend({});
-  const std::vector<Copy> copies{
-      {.source = 0, .destination = 1, .bytes = 4 * MiB, .operation = Operation::chase, .engine = Engine::sm}};
+  const std::vector<Copy> copies{{.source = 0,
+                                  .destination = 1,
+                                  .bytes = 4 * MiB,
+                                  .operation = Operation::chase,
+                                  .engine = Engine::sm,
+                                  .direction = Direction::read}};
   backend->prepare(copies, 4 * MiB, Deadline::in(30));
-  const double seconds = backend->run(copies, 10, Deadline::in(30)).front().seconds;
-  EXPECT_GT(seconds, 0.1e-9) << "a chase whose loads were left out takes no time";
+  for (const bool after_verification : {false, true}) {  // which writes its pattern over the ring
+    const double seconds = backend->run(copies, 10, Deadline::in(30)).front().seconds;
+    EXPECT_GT(seconds, 0.1e-9) << "a chase whose loads were left out takes no time";
+    if (!after_verification) {
+      EXPECT_EQ(backend->verify(copies, 5, Deadline::in(30)).front().wrong_bytes, 0u);
+    }
+  }
+}
+
+TEST(PointerRing, PassesEveryLineOnceBeforeItCloses) {
+  constexpr std::uint64_t bytes = 300 * 64;  // 256 lines are the largest power of two
+  alignas(64) static std::array<std::byte, bytes> memory;
+  build_ring(memory.data(), bytes);
+  std::set<const std::byte*> seen;
+  for (const std::byte* at = memory.data(); seen.insert(at).second;) at = chase(at, 1);
+  EXPECT_EQ(seen.size(), 256u);
+  EXPECT_EQ(chase(memory.data(), 256), memory.data());
 }
 
 TEST(HostBackend, TellsThatADeadlinePassedAndEnds) {
   const auto backend = make_host_backend({});
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 64 * MiB}};
   backend->prepare(copies, 64 * MiB, Deadline::in(30));
-  EXPECT_THROW(backend->run(copies, 1000000, Deadline::in(0.05)), TimedOut);
+  try {
+    backend->run(copies, 1000000, Deadline::in(0.05));
+    FAIL() << "a million transfers in 50 ms";
+  } catch (const TimedOut& e) {
+    EXPECT_NE(std::string(e.what()).find("cpu0->cpu1"), std::string::npos) << e.what();
+  }
+}
+
+TEST(HostBackend, VerifiesCopiesThatRunAtOnceEachWithItsOwnPattern) {
+  const auto backend = make_host_backend({});
+  const std::uint64_t bytes = 70 * MiB + 3;  // more than one piece
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = bytes},
+                                 {.source = 1, .destination = 0, .bytes = bytes}};
+  backend->prepare(copies, bytes, Deadline::in(30));
+  for (const PatternCheck& check : backend->verify(copies, 9, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
+  EXPECT_THROW(backend->verify(copies, 9, Deadline::in(0.001)), TimedOut);
+}
+
+TEST(Worker, RefusesAJobWhileItStillWorksOnOneThatWasGivenUp) {
+  std::atomic<bool> end = false;
+  Worker worker({});
+  worker.start([&end] {
+    while (!end) std::this_thread::yield();
+  });
+  EXPECT_FALSE(worker.wait(Deadline::in(0.01)));
+  EXPECT_THROW(worker.start([] {}), DeviceError);
+  end = true;
+  EXPECT_TRUE(worker.wait(Deadline::in(30)));
 }
 
 TEST(HostBackend, RefusesUnknownDevicesAndMoreMemoryThanThereIs) {
   const std::vector unknown{0, 9999};
   EXPECT_THROW(make_host_backend(unknown), BadInput);
+  for (const std::vector<int>& bad : {std::vector{-1}, std::vector{0, 0}})
+    EXPECT_THROW(make_host_backend(bad), BadInput);
   const auto backend = make_host_backend({});
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 1024 * GiB}};
   EXPECT_THROW(backend->prepare(copies, 1024 * GiB, Deadline::in(30)), BadInput);
@@ -138,31 +190,6 @@ TEST(HostFacts, HaveANameThatIsSafeInFilesAndPages) {
             std::string::npos);
   EXPECT_GE(facts.cores, 1);
   EXPECT_GE(facts.numa_nodes, 1);
-}
-
-TEST(SimulatedFault, UnderstandsItsKindsAndRefusesTheRest) {
-  EXPECT_EQ(parse_simulated_fault("slow:cpu1").text(), "slow:cpu1");
-  for (const char* bad : {"", "slow", "slow:", ":cpu1", "slower:cpu1"})
-    EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
-  EXPECT_THROW(with_simulated_fault(make_host_backend({}), parse_simulated_fault("slow:cpu999")), BadInput);
-}
-
-TEST(SimulatedFault, TouchesOnlyItsEndpoint) {
-  const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("corrupt:cpu1"));
-  const std::vector<Copy> there{{.source = 0, .destination = 1, .bytes = MiB}};
-  const std::vector<Copy> back{{.source = 1, .destination = 0, .bytes = MiB}};
-  for (const auto& copies : {there, back}) backend->prepare(copies, MiB, Deadline::in(30));
-  EXPECT_EQ(backend->verify(there, 1, Deadline::in(30)).front().wrong_bytes, 1u);
-  EXPECT_EQ(backend->verify(back, 1, Deadline::in(30)).front().wrong_bytes, 0u);
-}
-
-TEST(SimulatedFault, HappensInTheMiddle) {
-  const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("error:cpu1"));
-  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB}};
-  backend->prepare(copies, MiB, Deadline::in(30));
-  backend->run(copies, 1, Deadline::in(30));
-  backend->run(copies, 1, Deadline::in(30));
-  EXPECT_THROW(backend->run(copies, 1, Deadline::in(30)), DeviceError);
 }
 
 }  // namespace

@@ -59,6 +59,26 @@ TEST(MpiBackend, PlaysPingPong) {
   EXPECT_LT(seconds, 1);
 }
 
+TEST(MpiBackend, MovesCopiesOfDifferentSizesAtOnce) {
+  std::vector<Copy> copies = ring(3 * MiB + 1);
+  copies.front().bytes = 5;
+  backend->prepare(copies, 3 * MiB + 1, Deadline::in(30));
+  for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
+}
+
+TEST(MpiBackend, MeasuresBothWaysOfAPairAtOnce) {
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB + 7, .engine = Engine::mpi},
+                                 {.source = 1, .destination = 0, .bytes = MiB + 7, .engine = Engine::mpi}};
+  backend->prepare(copies, MiB + 7, Deadline::in(30));
+  for (const CopyTime& time : backend->run(copies, 3, Deadline::in(30))) EXPECT_GT(time.seconds, 0);
+  for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
+}
+
+TEST(MpiBackend, ComplainsOnAllRanksWhereOneHasNotEnoughMemory) {
+  const std::uint64_t bytes = backend->is_root() ? 1024 * GiB : MiB;
+  EXPECT_THROW(backend->prepare(ring(MiB), bytes, Deadline::in(30)), BadInput);
+}
+
 TEST(MpiBackend, DecidesTogether) {
   EXPECT_TRUE(backend->any(backend->is_root()));
   EXPECT_FALSE(backend->any(false));

@@ -10,6 +10,7 @@
 #include "device/host/host_facts.hpp"
 #include "device/host/memory.hpp"
 #include "device/host/numa.hpp"
+#include "device/host/pointer_ring.hpp"
 #include "device/host/worker.hpp"
 
 namespace linkmatrix {
@@ -20,7 +21,6 @@ constexpr std::uint64_t piece_bytes = 64 * MiB;   // between two looks at the st
 constexpr std::uint64_t bounce_bytes = 1 * MiB;   // of a staged copy: fits a private cache
 constexpr std::uint64_t small_bytes = 4 * KiB;    // up to here one transfer is too short for a clock …
 constexpr int small_batch = 1000;                 // … and so many make one repeat
-constexpr std::uint64_t ring_stride = 64;         // a cache line
 constexpr int first_memory_controller = 1 << 20;  // resource numbers: cores below, NUMA nodes above
 
 /// What one endpoint keeps for the whole run. NUMA memory has no worker: the device at the other end copies.
@@ -29,7 +29,7 @@ struct Station {
   std::vector<int> cores;
   std::unique_ptr<Worker> worker;
   HostMemory source, destination, bounce;
-  const std::byte* ring_at = nullptr;  ///< where the last chase through `source` ended
+  const std::byte* ring_at = nullptr;  ///< where the last chase through `source` ended; nothing: it holds no ring
 };
 
 std::vector<Station> device_stations() {
@@ -65,9 +65,11 @@ std::vector<Station> choose_stations(std::span<const int> wanted) {
   if (wanted.empty()) return all;
   std::vector<Station> chosen;
   for (const int device : wanted) {
-    if (device >= static_cast<int>(all.size()))
+    if (device < 0 || device >= static_cast<int>(all.size()))
       throw BadInput("--devices: there is no device " + std::to_string(device) + ", there are 0 to " +
                      std::to_string(all.size() - 1));
+    if (std::count(wanted.begin(), wanted.end(), device) > 1)
+      throw BadInput("--devices names device " + std::to_string(device) + " twice: name each once");
     chosen.push_back(std::move(all[static_cast<std::size_t>(device)]));
   }
   return chosen;
@@ -83,22 +85,6 @@ Topology topology_of(const std::vector<Station>& stations) {
       if (a != b) t.link_class(a, b) = stations[a].endpoint.numa == stations[b].endpoint.numa ? "CORE" : "SYS";
   }
   return t;
-}
-
-/// A ring of pointers, a line each, in the order of a full-period congruential generator (Hull & Dobell, 1962).
-void build_ring(std::byte* memory, std::uint64_t bytes) {
-  std::uint64_t nodes = 1;
-  while (2 * nodes * ring_stride <= bytes) nodes *= 2;
-  for (std::uint64_t i = 0; i < nodes; ++i) {
-    const std::byte* const next = memory + ((i * 2654435761 + 351) & (nodes - 1)) * ring_stride;
-    std::memcpy(memory + i * ring_stride, &next, sizeof next);
-  }
-}
-
-/// Follows the ring from where it was left; returns where it ended, so that no load can be left out.
-const std::byte* chase(const std::byte* at, std::uint64_t loads) {
-  for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const std::byte* const volatile*>(at);
-  return at;
 }
 
 /// What one call of `run` shares with its workers, which may outlive it when a deadline passes.
@@ -153,14 +139,12 @@ class HostBackend final : public Backend {
       if (!copy.peer_access) touch(executor(copy), &Station::bounce, bounce_bytes, deadline);
     }
     for (const Copy& copy : copies)
-      if (copy.operation == Operation::chase) {
-        Station& at = station(copy.source);
-        at.ring_at = at.source.data();
-        build_ring(at.source.data(), copy.bytes);
-      }
+      if (copy.operation == Operation::chase) lay_ring(copy);
   }
 
   std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
+    for (const Copy& copy : copies)
+      if (copy.operation == Operation::chase && station(copy.source).ring_at == nullptr) lay_ring(copy);
     const auto run = last_run_ = std::make_shared<Run>();
     const auto times = std::make_shared<std::vector<CopyTime>>(copies.size());
     std::map<Station*, std::vector<std::size_t>> work;  // a worker with several copies makes them in turn
@@ -179,22 +163,16 @@ class HostBackend final : public Backend {
   }
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
-    std::vector<PatternCheck> checks;
-    for (std::size_t k = 0; k < copies.size(); ++k) {
-      const auto run = last_run_ = std::make_shared<Run>();
-      const auto found = std::make_shared<PatternCheck>();
-      Station& on = executor(copies[k]);
-      on.worker->start([this, run, found, copy = copies[k], seed = seed + k] {
-        std::byte* const arrived = station(copy.destination).destination.data();
-        fill_pattern(station(copy.source).source.data(), 0, copy.bytes, seed);
-        std::memset(arrived, spoiled_byte, copy.bytes);
-        transfer(copy, *run);
-        *found = check_pattern(arrived, 0, copy.bytes, seed);
+    const auto run = last_run_ = std::make_shared<Run>();
+    const auto checks = std::make_shared<std::vector<PatternCheck>>(copies.size());
+    std::map<Station*, std::vector<std::size_t>> work;
+    for (std::size_t k = 0; k < copies.size(); ++k) work[&executor(copies[k])].push_back(k);
+    for (auto& [on, mine] : work)
+      on->worker->start([this, run, checks, mine = mine, seed, own = own_copies(copies, mine)] {
+        for (std::size_t i = 0; i < mine.size(); ++i) (*checks)[mine[i]] = verified(own[i], seed + mine[i], *run);
       });
-      await(on, copies[k], deadline);
-      checks.push_back(*found);
-    }
-    return checks;
+    for (auto& [on, mine] : work) await(*on, copies[mine.front()], deadline);
+    return *checks;
   }
 
  private:
@@ -230,6 +208,32 @@ class HostBackend final : public Backend {
     }
     at.worker->start([&at, memory, bytes] { reserve_here(at.*memory, bytes); });
     if (!at.worker->wait(deadline)) throw TimedOut("the buffers of " + at.endpoint.label + " were not ready in time");
+  }
+
+  void lay_ring(const Copy& copy) {
+    Station& at = station(copy.source);
+    at.ring_at = at.source.data();
+    build_ring(at.source.data(), copy.bytes);
+  }
+
+  /// What arrives of a pattern.
+  PatternCheck verified(const Copy& copy, std::uint64_t seed, const Run& run) {
+    std::byte* const source = station(copy.source).source.data();
+    std::byte* const arrived = station(copy.destination).destination.data();
+    station(copy.source).ring_at = nullptr;
+    for (std::uint64_t at = 0; at < copy.bytes && !run.stop; at += piece_bytes) {
+      const std::uint64_t piece = std::min(piece_bytes, copy.bytes - at);
+      fill_pattern(source, at, piece, seed);
+      std::memset(arrived + at, spoiled_byte, piece);
+    }
+    transfer(copy, run);
+    PatternCheck all;
+    for (std::uint64_t at = 0; at < copy.bytes && !run.stop; at += piece_bytes) {
+      const PatternCheck found = check_pattern(arrived, at, std::min(piece_bytes, copy.bytes - at), seed);
+      if (all.wrong_bytes == 0) all.first_wrong = found.first_wrong;
+      all.wrong_bytes += found.wrong_bytes;
+    }
+    return all;
   }
 
   /// One transfer, in pieces, so that a stop is heard.

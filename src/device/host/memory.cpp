@@ -11,11 +11,7 @@
 #include "core/units.hpp"
 
 namespace linkmatrix {
-namespace {
 
-constexpr std::uint64_t huge_page = 2 * MiB;
-
-/// Bytes that can be had without swapping; no limit where the kernel does not say.
 std::uint64_t available_memory() {
   std::ifstream in("/proc/meminfo");
   std::string name, unit;
@@ -23,6 +19,10 @@ std::uint64_t available_memory() {
     if (name == "MemAvailable:") return kilobytes * KiB;
   return std::numeric_limits<std::uint64_t>::max();
 }
+
+namespace {
+
+constexpr std::uint64_t huge_page = 2 * MiB;
 
 BadInput too_large(std::uint64_t bytes) {
   return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, where " +

@@ -34,6 +34,9 @@ class HostMemory {
   std::uint64_t bytes_ = 0;
 };
 
+/// Bytes of this machine that can be had without swapping; no limit where the kernel does not say.
+std::uint64_t available_memory();
+
 /// Makes `memory` at least `bytes` large and touches it from the calling thread; does nothing if it is large enough.
 void reserve_here(HostMemory& memory, std::uint64_t bytes);
 

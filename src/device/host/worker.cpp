@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/error.hpp"
 #include "device/host/numa.hpp"
 
 namespace linkmatrix {
@@ -20,6 +21,7 @@ Worker::~Worker() {
 void Worker::start(std::function<void()> job) {
   {
     const std::lock_guard lock(mutex_);
+    if (busy_) throw DeviceError("a thread still works on the copy that did not finish in time");
     job_ = std::move(job);
     busy_ = true;
   }

@@ -19,7 +19,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Hands over a job; the last one must be done.
+  /// Hands over a job. Throws DeviceError where the last one still runs: it was given up at its deadline.
   void start(std::function<void()> job);
   /// False if the deadline passes first. Throws what the job threw.
   bool wait(Deadline deadline);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "device/host/host_facts.hpp"
 #include "device/host/memory.hpp"
+#include "device/mpi/session.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -17,40 +17,8 @@ namespace {
 constexpr std::uint64_t message_bytes = 1 * MiB;  // of one message: large enough for every protocol's plateau
 constexpr std::size_t window = 64;                // messages in flight, as the OSU bandwidth test
 constexpr int most_name = 256;
+constexpr int polls_between_looks = 256;  // at the clock; a waiting rank also lets go of its core, which it may share
 constexpr int data_tag = 1, end_tag = 2, ping_tag = 3;
-
-/// Environment of the launchers: Open MPI, PMIx (srun --mpi=pmix, prterun), PMI (MPICH, Intel MPI, srun --mpi=pmi2).
-constexpr std::array launcher_variables{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE"};
-
-void check(int status, int rank, const char* call) {
-  if (status == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(status, text.data(), &length);
-  throw DeviceError("rank" + std::to_string(rank) + ": " + call + " failed: " + text.data());
-}
-
-/// MPI_Init … MPI_Finalize.
-class Session {
- public:
-  Session() {
-    int provided = 0;
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
-      throw DeviceError("MPI_Init_thread failed: start the ranks with the mpirun of the MPI this was built with");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-  }
-  ~Session() { MPI_Finalize(); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-
- private:
-  int rank_ = 0, size_ = 1;
-};
 
 class MpiBackend final : public Backend {
  public:
@@ -87,11 +55,25 @@ class MpiBackend final : public Backend {
   std::vector<int> resources(const Copy& copy) const override { return {copy.source, copy.destination}; }
 
   void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline deadline) override {
+    bool sends = false, receives = false;
     for (const Copy& copy : copies) {
-      if (copy.source == me() || copy.operation == Operation::chase) reserve_here(source_, bytes);
-      if (copy.destination == me() || copy.operation == Operation::chase) reserve_here(destination_, bytes);
+      sends = sends || copy.source == me() || copy.operation == Operation::chase;
+      receives = receives || copy.destination == me() || copy.operation == Operation::chase;
     }
-    barrier(deadline);
+    std::string refused = shortage(
+        (sends && source_.bytes() < bytes ? bytes : 0) + (receives && destination_.bytes() < bytes ? bytes : 0),
+        deadline);
+    try {
+      if (refused.empty() && sends) reserve_here(source_, bytes);
+      if (refused.empty() && receives) reserve_here(destination_, bytes);
+    } catch (const BadInput& e) {
+      refused = e.what();
+    }
+    // A rank that cannot go on must not leave the others waiting.
+    std::vector<int> failed{refused.empty() ? 0 : 1};
+    reduce(failed, MPI_INT, MPI_LOR, "the buffers of all ranks", deadline);
+    if (!refused.empty()) throw BadInput(refused);
+    if (failed.front() != 0) throw BadInput("--size: a rank has not enough host memory: use a smaller --size");
   }
 
   std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
@@ -103,7 +85,7 @@ class MpiBackend final : public Backend {
     else
       stream(copies, repeats, start, seconds, deadline);
     // The longer of both ends: the sender's, which waits for the receiver's word that all is there.
-    return share(seconds, repeats);
+    return share(seconds, repeats, deadline);
   }
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
@@ -121,9 +103,7 @@ class MpiBackend final : public Backend {
         found[2 * k] = check.wrong_bytes;
         found[2 * k + 1] = check.first_wrong;
       }
-    check(MPI_Allreduce(MPI_IN_PLACE, found.data(), static_cast<int>(found.size()), MPI_UNSIGNED_LONG_LONG, MPI_SUM,
-                        MPI_COMM_WORLD),
-          me(), "MPI_Allreduce");
+    reduce(found, MPI_UNSIGNED_LONG_LONG, MPI_SUM, "the comparison of what arrived", deadline);
     std::vector<PatternCheck> checks;
     for (std::size_t k = 0; k < copies.size(); ++k) checks.push_back({found[2 * k], found[2 * k + 1]});
     return checks;
@@ -157,28 +137,75 @@ class MpiBackend final : public Backend {
     return all.substr(0, all.find_first_of(",\n"));
   }
 
+  /// Why the memory that the ranks of this node still need is not there; empty if it is. Each rank alone would find
+  /// enough, and all of them together would end in the kernel's hunt for memory.
+  std::string shortage(std::uint64_t bytes, Deadline deadline) {
+    const std::uint64_t available = available_memory();  // before the first rank touches any of it
+    std::vector<std::uint64_t> needs(endpoints_.size(), 0);
+    needs[static_cast<std::size_t>(me())] = bytes;
+    reduce(needs, MPI_UINT64_T, MPI_SUM, "the memory needs of all ranks", deadline);
+    const std::string& here = endpoints_[static_cast<std::size_t>(me())].node;
+    std::uint64_t needed = 0;
+    for (std::size_t r = 0; r < needs.size(); ++r)
+      if (endpoints_[r].node == here) needed += needs[r];
+    if (needed <= available) return "";
+    return "--size needs " + format_size(needed) + " of host memory for the ranks on " + here + ", where " +
+           std::to_string(available / MiB) + " MiB are available: use a smaller --size or fewer ranks a node";
+  }
+
   /// Waits for all requests; a rank that is stuck ends in TimedOut and not in silence.
-  void wait(std::vector<MPI_Request>& requests, const char* what, Deadline deadline) const {
-    for (int done = 0; done == 0;) {
-      check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), me(), what);
-      if (done != 0) break;
-      if (deadline.passed())
+  void wait(std::span<MPI_Request> requests, const std::string& what, Deadline deadline) {
+    for (int done = 0, polls = 1;; ++polls) {
+      check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), me(),
+            "MPI_Testall");
+      if (done != 0) return;
+      if (polls % polls_between_looks != 0) continue;
+      if (deadline.passed()) {
+        session_.set_stuck();
         throw TimedOut("rank" + std::to_string(me()) + ": " + what + " did not finish within --timeout");
+      }
+      std::this_thread::yield();
     }
+  }
+
+  void wait_and_clear(std::vector<MPI_Request>& requests, const std::string& what, Deadline deadline) {
+    wait(requests, what, deadline);
     requests.clear();
   }
 
-  void barrier(Deadline deadline) const {
-    std::vector<MPI_Request> request(1);
+  /// The copies that begin or end here: "rank0->rank1, rank1->rank0".
+  std::string own(std::span<const Copy> copies) const {
+    std::string text;
+    for (const Copy& copy : copies)
+      if (copy.source == me() || copy.destination == me())
+        text += (text.empty() ? "rank" : ", rank") + std::to_string(copy.source) + "->rank" +
+                std::to_string(copy.destination);
+    return text;
+  }
+
+  void barrier(Deadline deadline) {
+    std::array<MPI_Request, 1> request{};
     check(MPI_Ibarrier(MPI_COMM_WORLD, request.data()), me(), "MPI_Ibarrier");
     wait(request, "barrier", deadline);
+  }
+
+  /// MPI_Allreduce, in place, that looks at the deadline.
+  template <class T>
+  void reduce(std::vector<T>& values, MPI_Datatype type, MPI_Op operation, const char* what, Deadline deadline) {
+    std::array<MPI_Request, 1> request{};
+    check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), type, operation, MPI_COMM_WORLD,
+                         request.data()),
+          me(), "MPI_Iallreduce");
+    wait(request, what, deadline);
   }
 
   /// Every copy's messages, in windows; at the end the destination tells the source that all has arrived.
   void stream(std::span<const Copy> copies, int repeats, Clock::time_point start, std::vector<double>& seconds,
               Deadline deadline) {
     std::vector<MPI_Request> requests;
+    const std::string here = own(copies);
     const auto post = [&](const Copy& copy, std::uint64_t at) {
+      if (at >= copy.bytes) return;
       const int bytes = static_cast<int>(std::min(message_bytes, copy.bytes - at));
       if (copy.source == me())
         check(MPI_Isend(source_.data() + at, bytes, MPI_BYTE, copy.destination, data_tag, MPI_COMM_WORLD,
@@ -189,13 +216,14 @@ class MpiBackend final : public Backend {
                         &requests.emplace_back()),
               me(), "MPI_Irecv");
     };
-    const std::uint64_t bytes = copies.front().bytes;
+    std::uint64_t bytes = 0;
+    for (const Copy& copy : copies) bytes = std::max(bytes, copy.bytes);
     for (int i = 0; i < repeats; ++i)
       for (std::uint64_t at = 0; at < bytes; at += message_bytes) {
         for (const Copy& copy : copies) post(copy, at);
-        if (requests.size() >= window) wait(requests, "transfer", deadline);
+        if (requests.size() >= window) wait_and_clear(requests, here, deadline);
       }
-    wait(requests, "transfer", deadline);
+    wait_and_clear(requests, here, deadline);
     char word = 0;
     for (const Copy& copy : copies) {
       if (copy.destination == me())
@@ -205,7 +233,7 @@ class MpiBackend final : public Backend {
         check(MPI_Irecv(&word, 1, MPI_CHAR, copy.destination, end_tag, MPI_COMM_WORLD, &requests.emplace_back()), me(),
               "MPI_Irecv");
     }
-    wait(requests, "end of transfer", deadline);
+    wait_and_clear(requests, here + ": the word that all arrived", deadline);
     for (std::size_t k = 0; k < copies.size(); ++k)
       if (copies[k].source == me() || copies[k].destination == me()) seconds[k] = seconds_since(start);
   }
@@ -218,24 +246,23 @@ class MpiBackend final : public Backend {
       const bool first = copy.source == me();
       const int other = first ? copy.destination : copy.source;
       const int bytes = static_cast<int>(copy.bytes);
+      const std::string here = own(std::span(&copy, 1));
       const auto start = Clock::now();
       for (int i = 0; i < 2 * repeats; ++i) {
-        std::vector<MPI_Request> request(1);
+        std::array<MPI_Request, 1> request{};
         const bool send = (i % 2 == 0) == first;
         check(send ? MPI_Isend(source_.data(), bytes, MPI_BYTE, other, ping_tag, MPI_COMM_WORLD, request.data())
                    : MPI_Irecv(destination_.data(), bytes, MPI_BYTE, other, ping_tag, MPI_COMM_WORLD, request.data()),
               me(), "ping-pong");
-        wait(request, "ping-pong", deadline);
+        wait(request, here, deadline);
       }
       if (first) seconds[k] = seconds_since(start) / 2;
     }
   }
 
   /// The largest of all ranks' times of each copy, a transfer each; the same on every rank.
-  std::vector<CopyTime> share(std::vector<double>& seconds, int repeats) const {
-    check(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
-                        MPI_COMM_WORLD),
-          me(), "MPI_Allreduce");
+  std::vector<CopyTime> share(std::vector<double>& seconds, int repeats, Deadline deadline) {
+    reduce(seconds, MPI_DOUBLE, MPI_MAX, "the times of all ranks", deadline);
     std::vector<CopyTime> times;
     for (const double s : seconds) times.push_back({s / repeats, 0});
     return times;
@@ -249,11 +276,6 @@ class MpiBackend final : public Backend {
 };
 
 }  // namespace
-
-bool started_by_mpirun() {
-  return std::any_of(launcher_variables.begin(), launcher_variables.end(),
-                     [](const char* name) { return std::getenv(name) != nullptr; });
-}
 
 std::unique_ptr<Backend> make_mpi_backend() { return std::make_unique<MpiBackend>(); }
 
