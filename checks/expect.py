@@ -133,6 +133,6 @@ def cell_faults(table, cells, excused=frozenset()):
         if isinstance(value, str):
             if not (value == "no-peer-access" and pair in excused):
                 faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is '{value}'")
-        elif pair in table.cells and not (math.isfinite(value) and value > 0):
+        elif pair in table.cells and not (math.isfinite(value) and (value > 0 or table.unit == "%")):
             faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is {value} {table.unit}")
     return faults

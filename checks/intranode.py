@@ -10,49 +10,92 @@ from .expect import Table, device_faults, path_faults, without_path
 from .p2p import p2p_matrix_case
 
 BANDWIDTH = (Table("bandwidth", "GB/s"),)
+TOTAL = (Table("total bandwidth", "GB/s"),)  # of three devices and more also the slowest of the copies
 BIDIRECTIONAL = (Table("sum of both directions", "GB/s"), Table("one direction", "GB/s"))
+STRESS = (*BANDWIDTH, Table("isolated", "GB/s"), Table("loss against isolated", "%"))
 COPY_LATENCY = (Table("copy latency", "us"),)
 ENQUEUED = (Table("enqueue latency", "us"),)  # only GPUs have a queue
 LOAD_LATENCY = (Table("load latency", "us"),)
+ATOMIC_LATENCY = (Table("atomic latency", "us"),)
+ROUND_TRIP = (Table("round trip", "us"),)
 
 
 class Case(NamedTuple):
-    """A test case of p2p_matrix: its tables, the axes of its matrix, where it runs and whether a smoke run has it."""
+    """A test case of p2p_matrix: its tables, the axes of its matrix, where it runs and in which shorter runs it is."""
 
     tables: tuple
     queued: bool = False  # on GPUs, the time to enqueue a copy is printed too
     rows: str = "device"
     columns: str = "device"
     host: bool = False  # runs on the back end host too
-    smoke: bool = False
+    tags: tuple = ()  # smoke: does it work? quick: is the node well?
 
+
+SMOKE = ("smoke", "quick")
+QUICK = ("quick",)
 
 # fmt: off
 CASES = {
-    "host_to_device_memcpy_ce": Case(BANDWIDTH, rows="host", smoke=True),
-    "host_to_device_memcpy_sm": Case(BANDWIDTH, rows="host"),
-    "device_to_host_memcpy_ce": Case(BANDWIDTH, columns="host", smoke=True),
+    "host_to_device_memcpy_ce": Case(BANDWIDTH, rows="host", tags=SMOKE),
+    "device_to_host_memcpy_ce": Case(BANDWIDTH, columns="host", tags=SMOKE),
     "host_to_device_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, rows="host"),
     "device_to_host_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, columns="host"),
-    "device_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
-    "device_to_device_memcpy_write_ce": Case(BANDWIDTH, host=True, smoke=True),
-    "device_to_device_memcpy_write_sm": Case(BANDWIDTH, host=True),
-    "device_to_device_memcpy_read_ce": Case(BANDWIDTH, host=True),
-    "device_to_device_memcpy_read_sm": Case(BANDWIDTH),
-    "device_to_device_bidirectional_memcpy_write_ce": Case(BIDIRECTIONAL, host=True, smoke=True),
-    "device_to_device_bidirectional_memcpy_write_sm": Case(BIDIRECTIONAL),
+    "device_to_device_memcpy_read_ce": Case(BANDWIDTH, host=True, tags=QUICK),
+    "device_to_device_memcpy_write_ce": Case(BANDWIDTH, host=True, tags=SMOKE),
     "device_to_device_bidirectional_memcpy_read_ce": Case(BIDIRECTIONAL),
+    "device_to_device_bidirectional_memcpy_write_ce": Case(BIDIRECTIONAL, host=True, tags=SMOKE),
+    "all_to_host_memcpy_ce": Case(BANDWIDTH, columns="host"),
+    "all_to_host_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, columns="host"),
+    "host_to_all_memcpy_ce": Case(BANDWIDTH, rows="host"),
+    "host_to_all_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, rows="host"),
+    "all_to_one_write_ce": Case(TOTAL, rows="all"),
+    "all_to_one_read_ce": Case(TOTAL, columns="all"),
+    "one_to_all_write_ce": Case(TOTAL, columns="all"),
+    "one_to_all_read_ce": Case(TOTAL, rows="all"),
+    "host_to_device_memcpy_sm": Case(BANDWIDTH, rows="host"),
+    "device_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
+    "host_to_device_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, rows="host"),
+    "device_to_host_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, columns="host"),
+    "device_to_device_memcpy_read_sm": Case(BANDWIDTH),
+    "device_to_device_memcpy_write_sm": Case(BANDWIDTH, host=True),
     "device_to_device_bidirectional_memcpy_read_sm": Case(BIDIRECTIONAL),
-    "device_local_copy": Case(BANDWIDTH, rows="local"),
-    "device_to_device_latency_sm": Case(LOAD_LATENCY, host=True, smoke=True),
-    "host_device_latency_sm": Case(LOAD_LATENCY, rows="host"),
-    "device_to_device_copy_latency_write_ce": Case(COPY_LATENCY, queued=True, host=True),
-    "device_to_device_copy_latency_write_sm": Case(COPY_LATENCY, queued=True),
+    "device_to_device_bidirectional_memcpy_write_sm": Case(BIDIRECTIONAL),
+    "all_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
+    "all_to_host_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, columns="host"),
+    "host_to_all_memcpy_sm": Case(BANDWIDTH, rows="host"),
+    "host_to_all_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, rows="host"),
+    "all_to_one_write_sm": Case(TOTAL, rows="all"),
+    "all_to_one_read_sm": Case(TOTAL, columns="all"),
+    "one_to_all_write_sm": Case(TOTAL, columns="all"),
+    "one_to_all_read_sm": Case(TOTAL, rows="all"),
+    "host_device_latency_sm": Case(LOAD_LATENCY, rows="host", tags=QUICK),
+    "device_to_device_latency_sm": Case(LOAD_LATENCY, host=True, tags=SMOKE),
+    "device_local_copy": Case(BANDWIDTH, rows="local", tags=QUICK),
     "device_to_device_copy_latency_read_ce": Case(COPY_LATENCY, queued=True),
+    "device_to_device_copy_latency_write_ce": Case(COPY_LATENCY, queued=True, host=True),
     "device_to_device_copy_latency_read_sm": Case(COPY_LATENCY, queued=True),
+    "device_to_device_copy_latency_write_sm": Case(COPY_LATENCY, queued=True),
+    "device_to_device_atomic_latency_sm": Case(ATOMIC_LATENCY, host=True),
+    "device_to_device_flag_latency_sm": Case(ROUND_TRIP, host=True),
+    "device_to_device_memcpy_read_sm_cached": Case(BANDWIDTH),
+    "device_to_device_memcpy_write_sm_cached": Case(BANDWIDTH),
+    "device_to_device_bidirectional_memcpy_read_sm_cached": Case(BIDIRECTIONAL),
+    "device_to_device_bidirectional_memcpy_write_sm_cached": Case(BIDIRECTIONAL),
+    "device_to_device_copy_latency_read_sm_cached": Case(COPY_LATENCY, queued=True),
+    "device_to_device_copy_latency_write_sm_cached": Case(COPY_LATENCY, queued=True),
+    "device_to_device_memcpy_read_sm_bulk": Case(BANDWIDTH),
+    "device_to_device_memcpy_write_sm_bulk": Case(BANDWIDTH),
+    "device_to_device_bidirectional_memcpy_read_sm_bulk": Case(BIDIRECTIONAL),
+    "device_to_device_bidirectional_memcpy_write_sm_bulk": Case(BIDIRECTIONAL),
+    "device_to_device_copy_latency_read_sm_bulk": Case(COPY_LATENCY, queued=True),
+    "device_to_device_copy_latency_write_sm_bulk": Case(COPY_LATENCY, queued=True),
     "device_to_device_memcpy_write_ce_peer_off": Case(BANDWIDTH),
     "device_to_device_bidirectional_memcpy_write_ce_peer_off": Case(BIDIRECTIONAL),
     "device_to_device_copy_latency_write_ce_peer_off": Case(COPY_LATENCY, queued=True),
+    "device_to_device_memcpy_read_ce_stress": Case(STRESS),
+    "device_to_device_memcpy_write_ce_stress": Case(STRESS, host=True),
+    "device_to_device_memcpy_read_sm_stress": Case(STRESS),
+    "device_to_device_memcpy_write_sm_stress": Case(STRESS),
 }
 # fmt: on
 
@@ -76,7 +119,7 @@ class intranode_p2p(p2p_matrix_case):
         case = CASES[self.testcase]
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
         self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
-        self.tags = {"acceptance", "intranode", *(["smoke"] if case.smoke else [])}
+        self.tags = {"acceptance", "full", "intranode", *case.tags}
 
     @run_after("setup")
     def need_cuda_for_gpus(self):
@@ -92,7 +135,7 @@ class intranode_p2p(p2p_matrix_case):
     def need_pairs(self):
         """A workstation may have one GPU, or GPUs that cannot reach each other: that is no fault of theirs."""
         case, where = CASES[self.testcase], self.current_partition.fullname
-        if not (self.on_gpus and case.rows == case.columns == "device"):
+        if not self.on_gpus or {case.rows, case.columns} & {"host", "local"}:
             return
         self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
         self.skip_if(
@@ -116,13 +159,19 @@ class intranode_p2p(p2p_matrix_case):
             return []
         return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
 
+    def program_opts(self):
+        """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}."""
+        limits = self.current_partition.extras.get("limits", {})
+        given = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
+        return [*super().program_opts(), *(["--limit", given] if given else [])]
+
     def wanted_cells(self):
         """All cells of the test case. Host memory is what the program found: at least one."""
         case, values = CASES[self.testcase], self.tables[0]
         devices = [device["label"] for device in self.record["devices"]]
         if case.rows == case.columns == "device":
             return list(permutations(devices, 2))
-        labels = {"device": devices, "local": ["local"]}
+        labels = {"device": devices, "local": ["local"], "all": ["all"]}
         rows, columns = labels.get(case.rows, values.rows), labels.get(case.columns, values.columns)
         return [(row, column) for row in rows for column in columns]
 
@@ -152,7 +201,9 @@ class rank_p2p(p2p_matrix_case):
 
     @run_after("init")
     def set_tags(self):
-        self.tags = {"acceptance", "intranode", *(["smoke"] if self.testcase == "rank_to_rank_bandwidth_mpi" else [])}
+        self.tags = {"acceptance", "full", "intranode"}
+        if self.testcase == "rank_to_rank_bandwidth_mpi":
+            self.tags |= {"smoke", "quick"}
 
     @run_after("setup")
     def place_ranks(self):

@@ -103,6 +103,12 @@ class p2p_matrix_case(p2p_matrix_run):
     #: :default: empty: the program's own, which references are for
     size = variable(str, value="", loggable=True)
 
+    #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
+    #:
+    #: :type: :class:`List[str]`
+    #: :default: ``[]``
+    tolerated_counters = variable(typ.List[str], value=[])
+
     reference = {"$ref": "p2p.yaml"}
 
     @run_after("setup")
@@ -122,7 +128,12 @@ class p2p_matrix_case(p2p_matrix_run):
         faults = table_faults(self.tables, self.wanted_tables(), self.testcase)
         if faults:
             return faults
-        return self.machine_faults() + self.matrix_faults()
+        return self.machine_faults() + self.matrix_faults() + self.counter_faults()
+
+    def counter_faults(self):
+        """Errors that a device counted while it was measured, though every cell may be fine."""
+        risen = linkmatrix.record.risen_counters(self.record)
+        return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
 
     def matrix_faults(self):
         """The wanted cells are all there, in every table, and their data was compared."""

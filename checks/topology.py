@@ -24,7 +24,7 @@ class gpu_topology(p2p_matrix_run):
     descr = "the links of a node's GPUs"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    tags = {"smoke", "acceptance", "intranode", "topology"}
+    tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
     time_limit = "5m"
     num_tasks = 1
 

@@ -64,6 +64,7 @@ site_configuration = {
     "storage": [{"enable": bool(importlib.util.find_spec("polars")), "sqlite_db_file": str(PREFIX / "results.db")}],
     "modes": [
         {"name": "smoke", "options": ["--tag=smoke"]},
+        {"name": "quick", "options": ["--tag=quick"]},
         # nothing may be missing: no reference, a reference that cannot be read or a skipped value is a failure
         {"name": "acceptance", "options": ["--tag=acceptance", "-S require_reference=yes", "--warn-as-error"]},
     ],

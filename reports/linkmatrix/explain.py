@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import BadInput
 from .evaluate import CellVerdict, Evaluation, MatrixVerdict, Verdict, evaluate, worst
-from .matrix import ClassSummary, Pair, from_result
+from .matrix import ClassSummary, Pair, from_result, variant_of
 from .references import References
 from .runs import Run, Test
 
@@ -16,8 +16,8 @@ ORDER = sorted(Verdict)  # from good to bad
 WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
 GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
 ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
-DECIMALS = {"GB/s": 2, "us": 3}
-UNITS = {"GB/s": "GB/s", "us": "µs"}
+DECIMALS = {"GB/s": 2, "us": 3, "%": 2}
+UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%"}
 MOST_LABEL = 12
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
@@ -142,7 +142,7 @@ def size(count: int) -> str:
 def title(result: Result) -> str:
     """What a matrix shows, on one line."""
     unit, count = UNITS[result["unit"]], size(result["size_bytes"])
-    return f"{result['quantity']} ({unit}), {count}, row = source, column = destination"
+    return f"{result['quantity']} ({unit}), {count}{variant_of(result)}, row = source, column = destination"
 
 
 def how(result: Result) -> str:

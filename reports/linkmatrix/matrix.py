@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas
 
 UNITS = ("GB/s", "us")  # 1e9 bytes a second; microseconds
+PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run")
 
 Pair = tuple[str, str]  # source, destination
@@ -36,7 +37,8 @@ class Matrix:
 
     cells: {(row, column): number in `unit`, or a word of STATUS_WORDS}. A pair that does not apply, such as the
     diagonal, is not in it. title: what a number is, "bandwidth", "sum of both directions", "one direction" …
-    link_class: {(row, column): class}; empty where the source of the matrix does not say.
+    link_class: {(row, column): class}; empty where the source of the matrix does not say. variant: what else was asked
+    for, ", 32 blocks"; the same test case may come in several, and in several sizes.
 
     Raises BadInput for labels that repeat, an unknown unit or word, a number that is not finite or is negative, and for
     cells outside of rows and columns.
@@ -50,10 +52,11 @@ class Matrix:
     columns: tuple[str, ...]
     cells: Mapping[Pair, float | str]
     link_class: Mapping[Pair, str] = field(default_factory=dict)
+    variant: str = ""
 
     def __post_init__(self) -> None:
         where = f"matrix '{self.testcase}: {self.title}'"
-        if self.unit not in UNITS:
+        if self.unit not in (*UNITS, PERCENT):
             raise BadInput(f"{where} has the unit '{self.unit}': only {' and '.join(UNITS)} can be compared")
         for name, labels in (("row", self.rows), ("column", self.columns)):
             if not labels:
@@ -61,7 +64,7 @@ class Matrix:
             if len(set(labels)) != len(labels):
                 raise BadInput(f"{where} has a {name} twice: {', '.join(labels)}")
         for pair, value in self.cells.items():
-            check_cell(where, pair, value)
+            check_cell(where, pair, value, self.unit)
             if pair[0] not in self.rows or pair[1] not in self.columns:
                 raise BadInput(f"{where} has a cell {pair[0]}->{pair[1]} outside of its rows and columns")
 
@@ -101,14 +104,16 @@ class Matrix:
         )
 
 
-def check_cell(where: str, pair: Pair, value: Any) -> None:
+def check_cell(where: str, pair: Pair, value: Any, unit: str) -> None:
     """Raises BadInput for what can be no cell."""
     name = f"{where}: {pair[0]}->{pair[1]}"
     if isinstance(value, str):
         if value not in STATUS_WORDS:
             raise BadInput(f"{name} is '{value}', neither a number nor one of {', '.join(STATUS_WORDS)}")
-    elif isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+    elif isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise BadInput(f"{name} is {value}, which nothing can measure")
+    elif value < 0 and unit != PERCENT:
+        raise BadInput(f"{name} is {value} {unit}, which nothing can measure")
 
 
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
@@ -132,13 +137,23 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
         columns=tuple(result["columns"]),
         cells=cells,
         link_class=classes,
+        variant=variant_of(result),
     )
+
+
+def variant_of(result: Mapping[str, Any]) -> str:
+    """What was asked for beyond test case and size, as the program prints it: ", offset 4, 32 blocks"."""
+    words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
+    parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
+    parts += ["pageable"] if result.get("host_pages") == "pageable" else []
+    return "".join(f", {part}" for part in parts)
 
 
 def from_rows(
     head: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str], grid: list[list[float | str | None]]
 ) -> Matrix:
-    """A matrix out of a grid of cells, None where one does not apply; `head` has testcase, title, unit, size_bytes.
+    """A matrix out of a grid of cells, None where one does not apply; `head` has testcase, title, unit, size_bytes
+    and perhaps variant.
 
     Raises BadInput where the grid is ragged.
     """

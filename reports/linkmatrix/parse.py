@@ -8,10 +8,10 @@ from .errors import BadInput
 from .matrix import STATUS_WORDS, Matrix, from_rows
 
 HEAD = re.compile(
-    r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes,"
-    r" row = source, column = destination"
+    r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"
+    r"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), row = source, column = destination"
 )
-NUMBER = re.compile(r"\d+\.\d+")
+NUMBER = re.compile(r"-?\d+\.\d+")
 NOT_APPLICABLE = "-"
 RESULT = re.compile(r"Result: (PASS|FAIL|ERROR|TIMEOUT)")
 # what may stand under a table: its summary, where it has none the schedule, and under a part an empty line
@@ -37,7 +37,7 @@ def p2p_matrix(text: str) -> list[Matrix]:
                 raise BadInput(f"line {number}: '{line[:80]}' is no head line of a table of p2p_matrix")
             continue
         matrix, under = read_table(head, number, lines)
-        same_case = [other for other in matrices if other.testcase == matrix.testcase]
+        same_case = [other for other in matrices if measured_as(other) == measured_as(matrix)]
         if any(other.title == matrix.title for other in same_case):
             raise BadInput(f"line {number}: the table '{matrix.testcase}: {matrix.title}' comes twice")
         if same_case:
@@ -46,6 +46,11 @@ def p2p_matrix(text: str) -> list[Matrix]:
             check_summary(f"line {number}", matrix, under)
         matrices.append(matrix)
     return matrices
+
+
+def measured_as(matrix: Matrix) -> tuple[str, int, str]:
+    """What a test case was asked: the tables of one measurement have it in common."""
+    return matrix.testcase, matrix.size_bytes, matrix.variant
 
 
 def result_of(text: str) -> str:
@@ -74,7 +79,7 @@ def read_table(head: re.Match[str], number: int, lines: Lines) -> tuple[Matrix, 
             raise BadInput(f"line {at}: '{line[:80]}' does not fit the {len(columns)} columns of its table")
         rows.append(words[0])
         grid.append([cell(word) for word in words[1:]])
-    described = {"testcase": head["testcase"], "title": head["title"], "unit": head["unit"]}
+    described = {name: head[name] for name in ("testcase", "title", "unit", "variant")}
     try:
         return from_rows({**described, "size_bytes": int(head["size_bytes"])}, rows, columns, grid), line
     except BadInput as error:

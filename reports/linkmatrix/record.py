@@ -141,16 +141,30 @@ def check_result(result: dict[str, Any]) -> None:
 
 
 def check_endpoints(result: dict[str, Any], devices: list[str]) -> None:
-    """No pair is left out: an axis with a device has all of them, and nothing but the diagonal does not apply."""
+    """No pair is left out: an axis with a device has all of them, and nothing but the diagonal does not apply.
+
+    Unless it was asked for: the diagonal of local copies applies, and what is below it in a triangle does not.
+    """
     name = result["testcase"]
     for axis in ("rows", "columns"):
         missing = [label for label in devices if label not in result[axis]]
         if missing and len(missing) < len(devices):
             raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
-    for row, statuses in zip(result["rows"], result["status"], strict=True):
-        for column, status in zip(result["columns"], statuses, strict=True):
-            if (status == "not-applicable") != (row == column):
+    for r, (row, statuses) in enumerate(zip(result["rows"], result["status"], strict=True)):
+        for c, (column, status) in enumerate(zip(result["columns"], statuses, strict=True)):
+            left_out = (row == column and not result.get("local_copy")) or (r > c and bool(result.get("triangle")))
+            if (status == "not-applicable") != left_out:
                 raise BadInput(f"{name}: {row}->{column} is '{status}', which is for the diagonal, and only for it")
+
+
+def risen_counters(record: Record) -> list[str]:
+    """The errors and events that devices counted during the run, a sentence each."""
+    return [
+        f"{device['label']}: {item['name']} rose from {item['before'] or 0:.0f} to {item['after']:.0f} during the run"
+        for device in record.get("health", [])
+        for item in device["counters"]
+        if item["after"] is not None and item["after"] > (item["before"] or 0)
+    ]
 
 
 def check_cell(result: dict[str, Any], r: int, c: int, where: str) -> None:

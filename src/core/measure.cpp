@@ -1,7 +1,9 @@
 #include "core/measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/calibrate.hpp"
@@ -13,26 +15,28 @@ namespace {
 
 constexpr double bandwidth_outlier = 0.02;   // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
 constexpr double latency_outlier = 0.05;     // healthy loads vary by 4 % with the place of the memory on the chip
-constexpr double latency_target_factor = 4;  // latencies are short for the clocks that time them: 1 % by default
+// Latencies are short for the clocks that time them, and what others do varies: 1 % by default.
+constexpr double noisy_target_factor = 4;
 constexpr std::size_t most_remeasured = 16;  // more are not outliers: the whole class is noisy
-constexpr int fit_samples = 3;
+constexpr int brief_samples = 3;
 constexpr std::uint64_t fit_divisor = 8;
 constexpr std::uint64_t smallest_fit = 8 * MiB;          // below, caches and not the link decide
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
 
 class Measurement {
  public:
-  Measurement(Backend& backend, const std::vector<Cell>& cells, const MeasureOptions& options, Deadline deadline,
+  Measurement(Backend& backend, const Work& work, const MeasureOptions& options, Deadline deadline,
               MatrixResult& result)
       : backend_{backend},
-        cells_{cells},
+        work_{work},
+        cells_{work.cells},
         options_{options},
         deadline_{deadline},
         result_{result},
-        sampler_{backend, cells, result.metric, options.warmup, deadline, Deadline::in(options.max_seconds)},
-        samples_(cells.size()),
+        sampler_{backend, cells_, result.metric, options.warmup, deadline, Deadline::in(options.max_seconds)},
+        samples_(cells_.size()),
         stop_{options.stop} {
-    if (is_latency()) stop_.target *= latency_target_factor;
+    if (is_latency() || is_loaded()) stop_.target *= noisy_target_factor;
   }
 
   void run() {
@@ -54,13 +58,16 @@ class Measurement {
 
  private:
   bool is_latency() const { return result_.metric == Metric::latency; }
+  bool is_loaded() const {
+    return std::any_of(cells_.begin(), cells_.end(),
+                       [](const Cell& cell) { return measured_copies(cell) < cell.copies.size(); });
+  }
 
   void measure_all() {
     prepare();
-    std::vector<Round> rounds = pack_rounds(cells_.size(), [this](std::size_t i) { return resources(cells_[i]); });
-    const Calibration calibration = calibrate(sampler_, rounds, options_.concurrency);
-    rounds = split_rounds(rounds, std::max<std::size_t>(calibration.pairs_at_once, 1));
-    result_.schedule.interference = calibration.interference;
+    const std::vector<Round> isolated =
+        is_stress() && options_.concurrency == Concurrency::rounds ? std::vector<Round>() : isolated_rounds();
+    const std::vector<Round>& rounds = is_stress() ? work_.rounds : isolated;
     result_.schedule.rounds = rounds.size();
     result_.schedule.pairs_at_once = widest(rounds);
     result_.schedule.at_once = result_.schedule.pairs_at_once > 1;
@@ -69,21 +76,42 @@ class Measurement {
       fit_round(round);
       for (const std::size_t i : round) store(i);
     }
-    remeasure_outliers();
+    if (is_stress())
+      for (const Round& round : isolated) compare_with_isolated(round);
+    else
+      remeasure_outliers();
     if (options_.verify)
       for (const Round& round : rounds) verify_round(round);
     note_unconverged();
   }
 
+  bool is_stress() const { return !work_.rounds.empty(); }
+
   void prepare() {
     std::vector<Copy> all;
-    std::uint64_t bytes = 0;
-    for (const Cell& cell : cells_)
-      for (const Copy& copy : cell.copies) {
-        all.push_back(copy);
-        bytes = std::max(bytes, copy.bytes);
-      }
-    backend_.prepare(all, bytes, deadline_);
+    for (const Cell& cell : cells_) all.insert(all.end(), cell.copies.begin(), cell.copies.end());
+    backend_.prepare(all, deadline_);
+  }
+
+  /// Rounds in which the cells do not disturb each other.
+  std::vector<Round> isolated_rounds() {
+    const std::vector<Round> rounds =
+        pack_rounds(cells_.size(), [this](std::size_t i) { return resources(cells_[i]); });
+    const Calibration calibration = calibrate(sampler_, rounds, options_.concurrency);
+    result_.schedule.interference = calibration.interference;
+    return split_rounds(rounds, std::max<std::size_t>(calibration.pairs_at_once, 1));
+  }
+
+  /// What a cell under stress loses against the same cell without the others.
+  void compare_with_isolated(const Round& round) {
+    const std::vector<Samples> sampled =
+        sampler_.sample(round, {.min_samples = brief_samples, .max_samples = brief_samples});
+    for (std::size_t k = 0; k < round.size(); ++k) {
+      const Cell& cell = cells_[round[k]];
+      const double alone = median(sampled[k].values), here = median(samples_[round[k]].values);
+      result_.part("isolated", "isolated", result_.unit)(cell.row, cell.column) = alone;
+      result_.part("loss", "loss against isolated", "%")(cell.row, cell.column) = 100 * (1 - here / alone);
+    }
   }
 
   std::vector<int> resources(const Cell& cell) const {
@@ -101,27 +129,25 @@ class Measurement {
   /// t = t0 + B / BW through this size and an eighth of it.
   void fit_round(const Round& round) {
     const std::uint64_t large = cells_[round.front()].copies.front().bytes, small = large / fit_divisor;
-    if (result_.metric != Metric::bandwidth || small < smallest_fit) return;
+    const bool one_copy = cells_[round.front()].copies.size() == 1;
+    if (!options_.fit || result_.metric != Metric::bandwidth || small < smallest_fit || !one_copy || is_stress())
+      return;
     const std::vector<Samples> sampled =
-        sampler_.sample(round, {.min_samples = fit_samples, .max_samples = fit_samples}, fit_divisor);
+        sampler_.sample(round, {.min_samples = brief_samples, .max_samples = brief_samples}, fit_divisor);
     for (std::size_t k = 0; k < round.size(); ++k) {
-      const auto fit = fit_transfer(static_cast<double>(small), median(sampled[k].seconds.front()),
-                                    static_cast<double>(large), median(samples_[round[k]].seconds.front()));
+      const std::array both{TransferTime{static_cast<double>(small), median(sampled[k].seconds.front())},
+                            TransferTime{static_cast<double>(large), median(samples_[round[k]].seconds.front())}};
+      const auto fit = fit_transfer(both);
       if (!fit) continue;
       const Cell& cell = cells_[round[k]];
-      part("fit_bandwidth", "fitted bandwidth", "GB/s")(cell.row, cell.column) = fit->bytes_per_second * 1e-9;
-      part("fit_overhead", "fitted overhead", "us")(cell.row, cell.column) = fit->overhead_seconds * 1e6;
+      result_.part("fit_bandwidth", "fitted bandwidth", "GB/s")(cell.row, cell.column) = fit->bytes_per_second * 1e-9;
+      result_.part("fit_overhead", "fitted overhead", "us")(cell.row, cell.column) = fit->overhead_seconds * 1e6;
     }
-  }
-
-  Values& part(const std::string& name, const std::string& title, const std::string& unit) {
-    const auto [at, inserted] = result_.parts.try_emplace(name);
-    if (inserted) at->second = {title, unit, Values(result_.rows.size(), result_.columns.size())};
-    return at->second.values;
   }
 
   /// Where a cell's value goes: a bidirectional pair stands at both its places.
   std::vector<std::pair<std::size_t, std::size_t>> places(const Cell& cell) const {
+    if (result_.triangle) return {{cell.row, cell.column}};
     if (result_.metric != Metric::bidirectional || result_.rows != result_.columns) return {{cell.row, cell.column}};
     return {{cell.row, cell.column}, {cell.column, cell.row}};
   }
@@ -159,14 +185,30 @@ class Measurement {
     const Cell& cell = cells_[i];
     const Samples& samples = samples_[i];
     if (result_.metric == Metric::bidirectional) {
-      Values& one_direction = part("one_direction", "one direction", "GB/s");
+      Values& one_direction = result_.part("one_direction", "one direction", "GB/s");
       const auto at = places(cell);
       for (std::size_t d = 0; d < cell.copies.size() && d < at.size(); ++d)
         one_direction(at[d].first, at[d].second) =
             gigabytes_per_second(cell.copies[d].bytes, median(samples.seconds[d]));
     }
     if (is_latency() && median(samples.enqueue_seconds) > 0)
-      part("enqueue", "enqueue latency", "us")(cell.row, cell.column) = median(samples.enqueue_seconds) * 1e6;
+      result_.part("enqueue", "enqueue latency", "us")(cell.row, cell.column) = median(samples.enqueue_seconds) * 1e6;
+    if (result_.metric == Metric::bandwidth && measured_copies(cell) > 1)
+      result_.part("slowest_copy", "slowest of its copies", "GB/s")(cell.row, cell.column) =
+          slowest_copy(cell, samples);
+  }
+
+  static std::size_t measured_copies(const Cell& cell) {
+    return static_cast<std::size_t>(
+        std::count_if(cell.copies.begin(), cell.copies.end(), [](const Copy& copy) { return !copy.background; }));
+  }
+
+  static double slowest_copy(const Cell& cell, const Samples& samples) {
+    double slowest = std::numeric_limits<double>::max();
+    for (std::size_t c = 0; c < cell.copies.size(); ++c)
+      if (!cell.copies[c].background)
+        slowest = std::min(slowest, gigabytes_per_second(cell.copies[c].bytes, median(samples.seconds[c])));
+    return slowest;
   }
 
   /// A cell that is worse than the median of its link class is measured again, alone, before anyone is alarmed.
@@ -210,12 +252,13 @@ class Measurement {
 
   void verify_round(const Round& round) {
     sampler_.set_in_flight(round);
-    const std::vector<PatternCheck> checks =
-        backend_.verify(sampler_.copies_of(round), seed_base + round.front() * 1000003, deadline_);
+    std::vector<Copy> copies = sampler_.copies_of(round);
+    std::erase_if(copies, [](const Copy& copy) { return copy.background; });
+    const std::vector<PatternCheck> checks = backend_.verify(copies, seed_base + round.front() * 1000003, deadline_);
     auto check = checks.begin();
     for (const std::size_t i : round) {
       std::uint64_t wrong = 0;
-      for (std::size_t c = 0; c < cells_[i].copies.size(); ++c, ++check) {
+      for (std::size_t c = 0; c < measured_copies(cells_[i]); ++c, ++check) {
         if (check->wrong_bytes > 0 && wrong == 0)
           result_.notes.push_back(result_.rows[cells_[i].row] + "->" + result_.columns[cells_[i].column] + ": " +
                                   std::to_string(check->wrong_bytes) + " wrong bytes arrived, the first at offset " +
@@ -237,6 +280,7 @@ class Measurement {
   }
 
   Backend& backend_;
+  const Work& work_;
   const std::vector<Cell>& cells_;
   const MeasureOptions& options_;
   Deadline deadline_;
@@ -248,9 +292,9 @@ class Measurement {
 
 }  // namespace
 
-void measure(Backend& backend, const std::vector<Cell>& cells, const MeasureOptions& options, Deadline deadline,
+void measure(Backend& backend, const Work& work, const MeasureOptions& options, Deadline deadline,
              MatrixResult& result) {
-  Measurement(backend, cells, options, deadline, result).run();
+  Measurement(backend, work, options, deadline, result).run();
 }
 
 }  // namespace linkmatrix

@@ -17,6 +17,15 @@ struct MeasureOptions {
   int warmup = 1;           ///< transfers of each cell before its first sample
   bool verify = true;
   Concurrency concurrency = Concurrency::automatic;
+  bool fit = true;  ///< take a second size for each bandwidth, and separate the time that every copy costs
+};
+
+/// The cells of a matrix, in the order in which they should be scheduled.
+struct Work {
+  std::vector<Cell> cells;
+  /// Cells that run at once whatever they share: a stress, held against the same cells alone. Empty: as measure()
+  /// finds.
+  std::vector<Round> rounds;
 };
 
 /// Measures all cells into `result`, which has been shaped and described by the caller.
@@ -27,7 +36,7 @@ struct MeasureOptions {
 /// cell's data is verified. Source of the method: design of linkmatrix, "How a matrix is measured".
 ///
 /// Throws DeviceError and TimedOut; what was measured until then stays in `result`, the cells in flight are marked.
-void measure(Backend& backend, const std::vector<Cell>& cells, const MeasureOptions& options, Deadline deadline,
+void measure(Backend& backend, const Work& work, const MeasureOptions& options, Deadline deadline,
              MatrixResult& result);
 
 }  // namespace linkmatrix

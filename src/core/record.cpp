@@ -57,6 +57,29 @@ void write_parts(JsonWriter& w, const std::map<std::string, Part>& parts) {
   w.end_object();
 }
 
+template <class T>
+std::optional<T> unless_zero(T value) {
+  return value == T{} ? std::nullopt : std::optional(value);
+}
+
+void write_items(JsonWriter& w, std::string_view name, const std::vector<Health::Item>& items) {
+  w.key(name).begin_array();
+  for (const auto& item : items)
+    w.begin_object().member("name", item.name).member("before", item.before).member("after", item.after).end_object();
+  w.end_array();
+}
+
+void write_health(JsonWriter& w, const std::vector<Health>& health) {
+  w.key("health").begin_array();
+  for (const auto& device : health) {
+    w.begin_object().member("label", device.label);
+    write_items(w, "counters", device.counters);
+    write_items(w, "readings", device.readings);
+    w.end_object();
+  }
+  w.end_array();
+}
+
 void write_schedule(JsonWriter& w, const Schedule& schedule) {
   w.key("schedule").begin_object();
   w.member("mode", schedule.at_once ? "rounds" : "serial").member("rounds", schedule.rounds);
@@ -87,7 +110,10 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("kernel", result.kernel ? std::optional(word(*result.kernel)) : std::nullopt);
   w.member("memory", word(result.memory)).member("transport", result.transport);
   w.member("peer_access", peer_access_word(result.peer_access));
-  w.member("unit", result.unit).member("size_bytes", result.size_bytes);
+  w.member("unit", result.unit).member("size_bytes", result.size_bytes).member("offset", result.offset);
+  w.member("blocks", unless_zero(result.blocks)).member("threads", unless_zero(result.threads));
+  w.member("host_pages", result.host_pages ? std::optional(word(*result.host_pages)) : std::nullopt);
+  w.member("triangle", result.triangle).member("local_copy", result.local_copy);
   w.member("rows", result.rows).member("columns", result.columns).member("values", result.values);
   w.key("status").matrix(result.status, [](JsonWriter& out, CellStatus status) { out.value(word(status)); });
   w.member("low", result.low).member("high", result.high).member("samples", result.samples);
@@ -96,7 +122,8 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("verified", result.verified());
   write_schedule(w, result.schedule);
   write_remeasured(w, result);
-  w.member("seconds", result.seconds).member("complete", result.complete()).member("notes", result.notes);
+  w.member("seconds", result.seconds).member("complete", result.complete());
+  w.member("throttled", result.throttled).member("notes", result.notes);
   w.end_object();
 }
 
@@ -129,6 +156,7 @@ std::string to_json(const Record& record) {
   w.key("software").begin_object();
   for (const auto& [name, version] : record.software) w.member(name, version);
   w.end_object();
+  write_health(w, record.health);
   w.key("results").begin_array();
   for (const auto& result : record.results) write_result(w, result);
   w.end_array();

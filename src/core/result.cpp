@@ -28,4 +28,17 @@ std::optional<bool> MatrixResult::verified() const {
   return cells(CellStatus::corrupt) == 0 && cells_verified == cells(CellStatus::ok) && cells_verified > 0;
 }
 
+Values& MatrixResult::part(const std::string& name, const std::string& title, const std::string& part_unit) {
+  const auto [at, inserted] = parts.try_emplace(name);
+  if (inserted) at->second = {title, part_unit, Values(rows.size(), columns.size())};
+  return at->second.values;
+}
+
+void MatrixResult::add_utilisation() {
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (values(r, c) && limit(r, c))
+        part("utilisation", "utilisation", "%")(r, c) = 100 * *values(r, c) / *limit(r, c);
+}
+
 }  // namespace linkmatrix

@@ -61,6 +61,11 @@ struct MatrixResult {
   std::optional<bool> peer_access;
   std::string unit;  ///< "GB/s" or "us"
   std::uint64_t size_bytes = 0;
+  std::uint64_t offset = 0;             ///< where the bytes begin in the buffers
+  int blocks = 0, threads = 0;          ///< asked for; 0: the back end's own
+  std::optional<HostPages> host_pages;  ///< of host memory that takes part
+  bool triangle = false;                ///< nothing below the diagonal is measured
+  bool local_copy = false;              ///< the diagonal is measured: each device with itself
   std::vector<std::string> rows, columns;
 
   Values values, low, high;
@@ -77,6 +82,7 @@ struct MatrixResult {
   std::vector<Remeasured> remeasured;
   double seconds = 0;
   std::vector<std::string> notes;
+  std::vector<std::string> throttled;  ///< "gpu3: power cap": what held devices back at the end of the measurement
 
   /// All matrices of the size of rows × columns, every cell not applicable.
   void shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels);
@@ -87,6 +93,21 @@ struct MatrixResult {
   bool complete() const { return cells(CellStatus::ok) == cells_expected(); }
   /// Nothing where verification was not asked for.
   std::optional<bool> verified() const;
+  /// The part of that name, made if it is not there.
+  Values& part(const std::string& name, const std::string& title, const std::string& part_unit);
+  /// Adds the part "utilisation": value over limit in percent, where a limit is known.
+  void add_utilisation();
+};
+
+/// What a device said of itself before and after the run: for the record, and for the alarm.
+struct Health {
+  struct Item {
+    std::string name;  ///< "nvlink_replay", "sm_clock_mhz" …
+    std::optional<double> before, after;
+  };
+  std::string label;
+  std::vector<Item> counters;  ///< events since the driver was loaded: one that rose is a finding
+  std::vector<Item> readings;
 };
 
 struct Phase {
@@ -111,6 +132,7 @@ struct Record {
   std::vector<Endpoint> devices;  ///< without host memory
   Topology topology;
   Software software;
+  std::vector<Health> health;
   std::vector<MatrixResult> results;
   std::string result = "PASS";  ///< PASS, FAIL, ERROR or TIMEOUT
   std::optional<std::string> error;

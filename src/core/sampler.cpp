@@ -11,12 +11,15 @@ namespace {
 
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: events tick every 0.5 µs, 0.02 % of it
 constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
+constexpr double max_loaded_repeats = 16;  // background copies are repeated a few times as often
 
 /// Repeats that make a sample long enough, from the time of one transfer. Copies of one cell start a few µs apart,
 /// which counts against their sum: both ways get twice the time.
-int repeats_for(double seconds, std::size_t copies) {
-  const double wanted = sample_seconds * static_cast<double>(copies);
-  return static_cast<int>(std::clamp(std::ceil(wanted / std::max(seconds, 1e-9)), 1.0, max_repeats));
+int repeats_for(double seconds, const Cell& cell) {
+  const auto loaded = std::any_of(cell.copies.begin(), cell.copies.end(), [](const Copy& c) { return c.background; });
+  const double wanted = sample_seconds * (loaded ? 1 : static_cast<double>(cell.copies.size()));
+  return static_cast<int>(
+      std::clamp(std::ceil(wanted / std::max(seconds, 1e-9)), 1.0, loaded ? max_loaded_repeats : max_repeats));
 }
 
 }  // namespace
@@ -34,9 +37,11 @@ std::vector<Copy> Sampler::copies_of(const Round& round, std::uint64_t divide_by
 std::vector<Samples> Sampler::sample(const Round& round, const StopRule& stop, std::uint64_t divide_bytes_by) {
   in_flight_ = round;
   const std::vector<Copy> copies = copies_of(round, divide_bytes_by);
+  const std::vector<CopyTime> first = backend_.run(copies, warmup_, deadline_);
   double slowest = 0;
-  for (const CopyTime& time : backend_.run(copies, warmup_, deadline_)) slowest = std::max(slowest, time.seconds);
-  const int repeats = repeats_for(slowest, cells_[round.front()].copies.size());
+  for (std::size_t k = 0; k < copies.size(); ++k)
+    if (!copies[k].background) slowest = std::max(slowest, first[k].seconds);
+  const int repeats = repeats_for(slowest, cells_[round.front()]);
   std::vector<Samples> out(round.size());
   const auto all_done = [&] {
     return std::all_of(out.begin(), out.end(), [&](const Samples& s) { return stop.done(s.values); });
@@ -58,6 +63,7 @@ void Sampler::append(Samples& samples, std::span<const Copy> copies, std::span<c
   std::uint64_t bytes = 0;
   double longest = 0;
   for (std::size_t c = 0; c < copies.size(); ++c) {
+    if (copies[c].background) continue;
     if (!(times[c].seconds > 0) || !std::isfinite(times[c].seconds))
       throw DeviceError("a copy was timed at " + std::to_string(times[c].seconds) + " s: the clock cannot be right");
     samples.seconds[c].push_back(times[c].seconds);

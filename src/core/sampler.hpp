@@ -9,8 +9,9 @@
 
 namespace linkmatrix {
 
-/// One cell of a matrix and the copies that measure it: one, or for a bidirectional cell the two directions, the first
-/// from row to column.
+/// One cell of a matrix and the copies that measure it: one; for a bidirectional cell the two directions, the first
+/// from row to column; or all that together make the cell's value. Background copies run with them and count for
+/// nothing.
 struct Cell {
   std::size_t row = 0, column = 0;
   std::vector<Copy> copies;

@@ -47,12 +47,21 @@ double robust_sigma(const std::vector<double>& values) {
   return 1.4826 * median(std::move(deviations));
 }
 
-std::optional<TransferFit> fit_transfer(double small_bytes, double small_seconds, double large_bytes,
-                                        double large_seconds) {
-  const double per_byte = (large_seconds - small_seconds) / (large_bytes - small_bytes);
-  const double overhead = large_seconds - per_byte * large_bytes;
+std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times) {
+  // Divided by its seconds, each equation overhead + bytes x per_byte = seconds says: a + b x per_byte = 1.
+  double aa = 0, ab = 0, bb = 0, a1 = 0, b1 = 0;
+  for (const auto& [bytes, seconds] : times) {
+    const double a = 1 / seconds, b = bytes / seconds;
+    aa += a * a, ab += a * b, bb += b * b, a1 += a, b1 += b;
+  }
+  const double determinant = aa * bb - ab * ab;
+  if (!(determinant > 1e-12 * aa * bb)) return std::nullopt;
+  const double overhead = (bb * a1 - ab * b1) / determinant, per_byte = (aa * b1 - ab * a1) / determinant;
   if (!(per_byte > 0) || !(overhead >= 0)) return std::nullopt;
-  return TransferFit{overhead, 1 / per_byte};
+  double worst = 0;
+  for (const auto& [bytes, seconds] : times)
+    worst = std::max(worst, std::abs((overhead + bytes * per_byte) / seconds - 1));
+  return TransferFit{overhead, 1 / per_byte, worst};
 }
 
 bool StopRule::converged(const std::vector<double>& values) const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace linkmatrix {
@@ -24,15 +25,21 @@ double relative_half_width(const std::vector<double>& values);
 /// 1.4826 × median absolute deviation: the standard deviation of normal noise, robust against outliers.
 double robust_sigma(const std::vector<double>& values);
 
-/// seconds = overhead + bytes / bandwidth.
+struct TransferTime {
+  double bytes, seconds;
+};
+
+/// seconds = overhead + bytes / bandwidth (Hockney, 1994).
 struct TransferFit {
   double overhead_seconds;
   double bytes_per_second;
+  double worst_deviation;  ///< largest |fitted / measured - 1|
 };
 
-/// The line through two sizes; nothing where noise makes it meaningless (a rate or an overhead below zero).
-std::optional<TransferFit> fit_transfer(double small_bytes, double small_seconds, double large_bytes,
-                                        double large_seconds);
+/// The line through two or more sizes, by least squares of the relative deviations: a size of a microsecond counts as
+/// much as one of a second. Nothing where noise makes it meaningless (a rate or an overhead below zero), or where all
+/// sizes are the same.
+std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times);
 
 /// When one cell has been sampled enough.
 struct StopRule {

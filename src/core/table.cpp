@@ -48,9 +48,20 @@ void print_grid(std::ostream& out, const std::vector<std::string>& rows, const s
         << " rows and columns shown; the record has all)\n";
 }
 
+/// What was asked for beyond the size: ", offset 4, 32 blocks"; empty where nothing was.
+std::string variant_text(const MatrixResult& result) {
+  std::string text;
+  if (result.offset > 0) text += ", offset " + std::to_string(result.offset);
+  if (result.blocks > 0) text += ", " + std::to_string(result.blocks) + " blocks";
+  if (result.threads > 0) text += ", " + std::to_string(result.threads) + " threads";
+  if (result.host_pages == HostPages::pageable) text += ", pageable";
+  return text;
+}
+
 void print_table_head(std::ostream& out, const MatrixResult& result, const std::string& title,
                       const std::string& unit) {
-  out << result.testcase << ": " << title << " (" << unit << "), " << result.size_bytes << " bytes, " << axes << '\n';
+  out << result.testcase << ": " << title << " (" << unit << "), " << result.size_bytes << " bytes"
+      << variant_text(result) << ", " << axes << '\n';
 }
 
 std::string cell_text(const MatrixResult& result, const Values& values, const std::string& unit, std::size_t r,
@@ -100,8 +111,12 @@ void print_fit(std::ostream& out, const MatrixResult& result) {
   const auto rate = measured(result, result.parts.at("fit_bandwidth").values);
   const auto overhead = measured(result, result.parts.at("fit_overhead").values);
   if (rate.empty() || overhead.empty()) return;
-  out << "fit: t = " << number(median(overhead), 2) << " us + bytes / " << number(median(rate), 2)
-      << " GB/s (medians)\n";
+  out << "fit: t = " << number(median(overhead), 2) << " us + bytes / " << number(median(rate), 2) << " GB/s (medians)";
+  if (result.parts.contains("fit_error")) {
+    const auto error = measured(result, result.parts.at("fit_error").values);
+    if (!error.empty()) out << ", at most " << number(*std::max_element(error.begin(), error.end()), 1) << " % off";
+  }
+  out << '\n';
 }
 
 void print_verified(std::ostream& out, const MatrixResult& result) {
@@ -153,6 +168,14 @@ void print_head(std::ostream& out, const Record& record, std::size_t max_display
   for (const auto& note : record.notes) out << "note: " << note << '\n';
 }
 
+void print_health(std::ostream& out, const Record& record) {
+  for (const Health& device : record.health)
+    for (const auto& [name, before, after] : device.counters)
+      if (before && after && *after > *before)
+        out << "counter rose: " << device.label << ' ' << name << ' ' << number(*before, 0) << " -> "
+            << number(*after, 0) << '\n';
+}
+
 void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
   const auto print = [&](const std::string& title, const std::string& unit, const Values& values) {
     print_table_head(out, result, title, unit);
@@ -168,6 +191,7 @@ void print_result(std::ostream& out, const MatrixResult& result, std::size_t max
   if (!result.complete())
     out << "incomplete: " << result.cells(CellStatus::ok) << " of " << result.cells_expected() << " cells measured\n";
   for (const auto& note : result.notes) out << "note: " << note << '\n';
+  for (const auto& reason : result.throttled) out << "throttled: " << reason << '\n';
   for (const auto& [name, part] : result.parts) {
     if (name.starts_with("fit_")) continue;
     out << '\n';

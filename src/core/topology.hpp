@@ -22,6 +22,8 @@ struct Endpoint {
   std::string node;               ///< host name
   int numa = -1;                  ///< NUMA node, -1 unknown
   std::vector<std::string> nics;  ///< nearest network interfaces
+  /// Net rates in GB/s of one direction, from core/limits.hpp: of all its NVLinks, and of its PCIe slot.
+  std::optional<double> link_limit, host_limit;
 };
 
 /// Facts about the paths between the devices, in the order of Backend::endpoints() without host memory.

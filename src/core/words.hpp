@@ -12,13 +12,16 @@ namespace linkmatrix {
 
 /// The field's words, each enumeration with its one spelling on the command line, in tables and in the record.
 
-enum class Operation { copy, chase };
+/// What a copy is made of: bytes moved, or a chain of accesses of 8 bytes, each waiting for the one before: loads
+/// through a ring of pointers, atomic additions, or a flag that two devices hand to and fro.
+enum class Operation { copy, chase, atomic, flag };
 enum class Engine { ce, sm, mpi };
 enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };
 enum class Metric { bandwidth, bidirectional, latency };
 enum class Memory { device, host };
 enum class Concurrency { automatic, serial, rounds };
+enum class HostPages { pinned, pageable };
 
 template <class E>
 struct Words;
@@ -57,6 +60,12 @@ struct Words<Concurrency> {
   static constexpr std::string_view what = "concurrency";
   static constexpr std::array table{std::pair{Concurrency::automatic, "auto"}, std::pair{Concurrency::serial, "serial"},
                                     std::pair{Concurrency::rounds, "rounds"}};
+};
+
+template <>
+struct Words<HostPages> {
+  static constexpr std::string_view what = "host memory";
+  static constexpr std::array table{std::pair{HostPages::pinned, "pinned"}, std::pair{HostPages::pageable, "pageable"}};
 };
 
 template <class E>

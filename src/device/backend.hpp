@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,19 +24,35 @@ struct Copy {
   Engine engine = Engine::ce;
   Kernel kernel = Kernel::cached;
   Direction direction = Direction::write;
-  bool peer_access = true;  ///< false: staged through host memory
+  bool peer_access = true;   ///< false: staged through host memory
+  std::uint64_t offset = 0;  ///< where the bytes begin in both buffers
+  int source_slot = 0,
+      destination_slot = 0;     ///< which of an endpoint's buffers: copies that run at once have their own
+  bool background = false;      ///< keeps its path busy while the others are measured, and is not itself
+  int blocks = 0, threads = 0;  ///< launch shape of the sm engine; 0: the back end's own
 
+  /// What its buffers must hold.
+  std::uint64_t end() const { return offset + bytes; }
+  /// Whether it is a chain of accesses rather than bytes moved.
+  bool is_chain() const { return operation != Operation::copy; }
   /// The endpoint whose engine moves the data: write pushes, read pulls.
   int initiator() const { return direction == Direction::write ? source : destination; }
 };
 
-/// Dependent loads that a chase makes for each repeat.
-constexpr int chase_loads_per_repeat = 64;
+/// Dependent accesses that a chain makes for each repeat.
+constexpr int accesses_per_repeat = 64;
 
 /// What one copy of a `run` took.
 struct CopyTime {
-  double seconds = 0;          ///< of one transfer, the mean over the repeats; for a chase, of one load
+  double seconds = 0;          ///< of one transfer, the mean over the repeats; for a chain, of one access
   double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0 where there is no queue
+  double whole_seconds = 0;    ///< of all repeats; 0 where the back end does not need it
+};
+
+/// Counters and readings of one device, by name.
+struct DeviceState {
+  std::map<std::string, double> counters;  ///< that a healthy run does not raise: errors, replays, Xid events
+  std::map<std::string, double> readings;  ///< that may change: clocks, power, temperature, corrected bits of links
 };
 
 /// Where memory lies and who copies it: CUDA devices, pinned threads, MPI ranks.
@@ -71,17 +88,23 @@ class Backend {
   /// device one large page, so that no load waits for a page table (as nvbandwidth).
   virtual std::uint64_t chase_bytes() const { return 2 * MiB; }
 
-  /// Makes buffers of at least `bytes` at the copies' endpoints, and peer access and kernels ready.
-  virtual void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline deadline) = 0;
+  /// Makes the copies' buffers, and peer access and kernels ready.
+  virtual void prepare(std::span<const Copy> copies, Deadline deadline) = 0;
 
-  /// Runs all copies at once, `repeats` times each, released together by one gate.
-  /// Returns one time for each copy, in order.
+  /// Runs all copies at once, `repeats` times each, released together by one gate; background copies go on until the
+  /// others are done. Returns one time for each copy, in order.
   virtual std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) = 0;
 
   /// Fills each source with a position-dependent pattern of `seed`, spoils the destination, copies
-  /// once and compares every byte where it arrived; one answer for each copy. No endpoint is the source, or the
-  /// destination, of two of the copies.
+  /// once and compares every byte where it arrived; one answer for each copy. No two of the copies have the same
+  /// buffer.
   virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
+
+  /// What each device says of itself now, in the order of endpoints(); empty where nothing can be asked.
+  virtual std::vector<DeviceState> device_states() { return {}; }
+
+  /// What holds devices back just now, "gpu3: power cap"; asked where the last copies have hardly ended.
+  virtual std::vector<std::string> throttle_reasons() { return {}; }
 
   /// True if any process says true; decisions that depend on a clock go through this.
   virtual bool any(bool here) { return here; }

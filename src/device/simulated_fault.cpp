@@ -12,8 +12,13 @@ namespace {
 
 using Kind = SimulatedFault::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 4> kinds{
-    {{Kind::error, "error"}, {Kind::corrupt, "corrupt"}, {Kind::hang, "hang"}, {Kind::slow, "slow"}}};
+constexpr std::array<std::pair<Kind, std::string_view>, 7> kinds{{{Kind::error, "error"},
+                                                                  {Kind::corrupt, "corrupt"},
+                                                                  {Kind::hang, "hang"},
+                                                                  {Kind::slow, "slow"},
+                                                                  {Kind::shared, "shared"},
+                                                                  {Kind::counter, "counter"},
+                                                                  {Kind::throttle, "throttle"}}};
 
 constexpr int healthy_runs = 2;  // before an error or a hang: it happens in the middle
 constexpr double slow_rate = 0.8;
@@ -39,8 +44,19 @@ class FaultyBackend final : public Backend {
   std::optional<std::string> refusal(const Copy& copy) const override { return backend_->refusal(copy); }
   std::vector<int> resources(const Copy& copy) const override { return backend_->resources(copy); }
   std::uint64_t chase_bytes() const override { return backend_->chase_bytes(); }
-  void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline deadline) override {
-    backend_->prepare(copies, bytes, deadline);
+  void prepare(std::span<const Copy> copies, Deadline deadline) override { backend_->prepare(copies, deadline); }
+  std::vector<DeviceState> device_states() override {
+    std::vector<DeviceState> states = backend_->device_states();
+    if (fault_.kind != Kind::counter) return states;
+    const auto at = static_cast<std::size_t>(endpoint_);
+    if (states.size() <= at) states.resize(at + 1);
+    states[at].counters["nvlink_replay"] += 5 * states_asked_++;
+    return states;
+  }
+  std::vector<std::string> throttle_reasons() override {
+    std::vector<std::string> reasons = backend_->throttle_reasons();
+    if (fault_.kind == Kind::throttle) reasons.push_back(fault_.endpoint + ": simulated fault: power cap");
+    return reasons;
   }
   bool any(bool here) override { return backend_->any(here); }
   bool is_root() const override { return backend_->is_root(); }
@@ -49,7 +65,8 @@ class FaultyBackend final : public Backend {
     const bool touched = std::any_of(copies.begin(), copies.end(), [this](const Copy& copy) { return touches(copy); });
     if (touched && ++runs_ > healthy_runs) break_down(deadline);
     std::vector<CopyTime> times = backend_->run(copies, repeats, deadline);
-    if (fault_.kind == Kind::slow)
+    const bool shares = fault_.kind == Kind::shared && copies.size() > 1;
+    if (fault_.kind == Kind::slow || shares)
       for (std::size_t k = 0; k < copies.size(); ++k)
         if (touches(copies[k])) times[k].seconds /= slow_rate;
     return times;
@@ -77,6 +94,7 @@ class FaultyBackend final : public Backend {
   SimulatedFault fault_;
   int endpoint_;
   int runs_ = 0;
+  int states_asked_ = 0;
 };
 
 }  // namespace
@@ -85,6 +103,12 @@ std::string SimulatedFault::text() const {
   for (const auto& [known, name] : kinds)
     if (known == kind) return std::string(name) + ":" + endpoint;
   return endpoint;
+}
+
+std::string simulated_fault_kinds() {
+  std::vector<std::string> names;
+  for (const auto& [kind, name] : kinds) names.emplace_back(name);
+  return join(names);
 }
 
 SimulatedFault parse_simulated_fault(std::string_view text) {

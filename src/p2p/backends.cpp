@@ -31,7 +31,7 @@ std::vector<BackendRow> backend_table() {
   std::vector<BackendRow> rows{
       {"mpi", 64 * MiB, "-DLINKMATRIX_MPI=ON", {}, {}},
       {"cuda", 512 * MiB, "-DLINKMATRIX_CUDA=ON", {}, {}},
-      {"host", 128 * MiB, "", [](const P2pOptions& o) { return make_host_backend(o.devices); },
+      {"host", 128 * MiB, "", [](const P2pOptions& o) { return make_host_backend(o.devices, o.host_memory.huge); },
        [] { return std::string(); }},
   };
 #ifdef LINKMATRIX_MPI
@@ -42,7 +42,7 @@ std::vector<BackendRow> backend_table() {
   rows[0].why_not_here = [] { return std::string(started_by_mpirun() ? "" : "not started by mpirun"); };
 #endif
 #ifdef LINKMATRIX_CUDA
-  rows[1].make = [](const P2pOptions& o) { return make_cuda_backend(o.devices); };
+  rows[1].make = [](const P2pOptions& o) { return make_cuda_backend(o.devices, o.host_memory); };
   rows[1].why_not_here = why_no_cuda;
 #endif
   return rows;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/command_line.hpp"
+#include "core/sweep.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {
@@ -21,14 +22,79 @@ std::vector<int> parse_devices(std::string_view text) {
   return devices;
 }
 
+/// "A,B,C" by `parse` of each.
+template <class Parse>
+auto parse_list(std::string_view text, const Parse& parse) {
+  std::vector<decltype(parse(text))> out;
+  for (const std::string& part : split(text, ',')) out.push_back(parse(part));
+  return out;
+}
+
+struct SizeRange {
+  std::uint64_t low, high;
+};
+
+SizeRange parse_range(std::string_view option, const std::string& low, const std::string& high) {
+  const SizeRange range{parse_size(option, low), parse_size(option, high)};
+  if (range.low > range.high)
+    throw BadInput(std::string(option) + " begins at " + low + " and ends at " + high +
+                   ": name the smaller size first");
+  return range;
+}
+
+std::vector<std::uint64_t> parse_sweep(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 2 && parts.size() != 3)
+    throw BadInput("--sweep '" + std::string(text) + "': use MIN:MAX or MIN:MAX:FACTOR, such as 4KiB:512MiB:2");
+  const auto [low, high] = parse_range("--sweep", parts[0], parts[1]);
+  return sweep_sizes(low, high, parts.size() == 3 ? parse_number("--sweep", parts[2], 1.01, 1024) : 2);
+}
+
+std::vector<std::uint64_t> parse_random(std::string_view text, int seed) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 3)
+    throw BadInput("--random-sizes '" + std::string(text) + "': use COUNT:MIN:MAX, such as 10:1KiB:64MiB");
+  const int count = parse_count("--random-sizes", parts[0], 1, 10000);
+  const auto [low, high] = parse_range("--random-sizes", parts[1], parts[2]);
+  return random_sizes(static_cast<std::size_t>(count), low, high, static_cast<std::uint64_t>(seed));
+}
+
+/// "NV18=450,HOST=55".
+std::map<std::string, double> parse_limits(std::string_view text) {
+  std::map<std::string, double> limits;
+  for (const std::string& part : split(text, ',')) {
+    const auto equals = part.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw BadInput("--limit '" + std::string(text) + "': use CLASS=GB/s, such as NV18=450,HOST=63");
+    limits[part.substr(0, equals)] = parse_number("--limit", std::string_view(part).substr(equals + 1), 1e-3, 1e6);
+  }
+  return limits;
+}
+
 bool parse_switch(std::string_view option, std::string_view text) {
   if (text == "on") return true;
   if (text == "off") return false;
   throw BadInput(std::string(option) + " '" + std::string(text) + "': use on or off");
 }
 
+int parse_threads(std::string_view text) {
+  const int threads = parse_count("--threads", text, 32, 1024);
+  if (threads % 32 != 0) throw BadInput("--threads '" + std::string(text) + "': use a multiple of 32, up to 1024");
+  return threads;
+}
+
+/// The options, and what of the command line they are made from at its end.
+struct Given {
+  P2pOptions options;
+  std::string_view random;  ///< --random-sizes
+  int seed = 1;
+  int size_options = 0;
+};
+
 /// The table of options: what --help prints and what each does.
-std::vector<Option> option_table(P2pOptions& o) {
+std::vector<Option> option_table(Given& given) {
+  P2pOptions& o = given.options;
+  auto& [options, random, seed, size_options] = given;
   const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
   const auto axis = [](auto& slot) {
     return [&slot](std::string_view v) { slot = parse_word<typename std::decay_t<decltype(slot)>::value_type>(v); };
@@ -46,10 +112,34 @@ std::vector<Option> option_table(P2pOptions& o) {
       {"--peer-access", "on|off", "test cases with or without peer access (default: on)",
        [&](auto v) { o.axes.peer_access = parse_switch("--peer-access", v); }},
       {"--kernel", "KERNEL", "copy kernel of the sm engine: " + all_words<Kernel>() + " (default: noncached)",
-       [&](auto v) { o.kernel = parse_word<Kernel>(v); }},
+       [&](auto v) { o.plan.kernel = parse_word<Kernel>(v); }},
+      {"--blocks", "N[,M…]",
+       "thread blocks of the sm engine's kernels (default: the best known); several: each in turn",
+       [&](auto v) { o.blocks = parse_list(v, [](auto b) { return parse_count("--blocks", b, 1, 1 << 20); }); }},
+      {"--threads", "N", "threads of a block, a multiple of 32 (default: the best known)",
+       [&](auto v) { o.plan.threads = parse_threads(v); }},
       {"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
-      {"--size", "BYTES", "bytes of one transfer, with KiB MiB GiB (default: 512MiB on GPUs, 128MiB host, 64MiB MPI)",
-       [&](auto v) { o.bytes = parse_size("--size", v); }},
+      {"--size", "BYTES[,BYTES…]",
+       "bytes of one transfer, with KiB MiB GiB (default: 512MiB on GPUs, 128MiB host, 64MiB MPI)",
+       [&](auto v) { o.sizes = parse_list(v, [](auto b) { return parse_size("--size", b); }), ++size_options; }},
+      {"--sweep", "MIN:MAX[:FACTOR]",
+       "sizes from MIN to MAX (default factor: 2); fits t = overhead + bytes / bandwidth",
+       [&](auto v) { o.sizes = parse_sweep(v), o.sweep = true, ++size_options; }},
+      {"--random-sizes", "N:MIN:MAX", "N random sizes between MIN and MAX",
+       [&](auto v) { random = v, ++size_options; }},
+      {"--seed", "N", "of --random-sizes (default: 1): the same seed, the same sizes",
+       [&](auto v) { seed = parse_count("--seed", v, 0, 2147483647); }},
+      {"--offset", "BYTES", "begin so far into the buffers (default: 0)",
+       [&](auto v) { o.plan.offset = v == "0" ? 0 : parse_size("--offset", v); }},
+      {"--triangle", "", "of pairs, only those above the diagonal", [&](auto) { o.plan.triangle = true; }},
+      {"--local-copy", "", "of pairs, each device with itself too", [&](auto) { o.plan.local_copy = true; }},
+      {"--utilisation", "", "print each value's share of its path's limit too", [&](auto) { o.utilisation = true; }},
+      {"--limit", "CLASS=GBPS[,…]", "limits of one direction by link class, in place of the known ones (--limits)",
+       [&](auto v) { o.plan.limits = parse_limits(v); }},
+      {"--host-memory", "PAGES", "host memory of the GPUs' copies: " + all_words<HostPages>() + " (default: pinned)",
+       [&](auto v) { o.plan.host_pages = o.host_memory.pages = parse_word<HostPages>(v); }},
+      {"--huge-pages", "on|off", "host memory in pages of 2 MiB (default: on)",
+       [&](auto v) { o.host_memory.huge = parse_switch("--huge-pages", v); }},
       {"--samples", "N", "samples of a cell before it may stop (default: 7; at most four times as many)",
        [&](auto v) {
          o.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);
@@ -61,6 +151,7 @@ std::vector<Option> option_table(P2pOptions& o) {
        [&](auto v) { o.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }},
       {"--warmup", "N", "transfers of each cell before its first sample (default: 1)",
        [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }},
+      {"--verify", "", "compare the data that arrived; the default", [&](auto) { o.measure.verify = true; }},
       {"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},
       {"--concurrency", "MODE", "pairs at once: " + all_words<Concurrency>() + " (default: auto, calibrated)",
        [&](auto v) { o.measure.concurrency = parse_word<Concurrency>(v); }},
@@ -71,7 +162,7 @@ std::vector<Option> option_table(P2pOptions& o) {
        [&](auto v) { o.timeout = parse_number("--timeout", v, 0.001, 604800); }},
       {"--backend", "NAME", "cuda, host or mpi (default: mpi under mpirun, cuda where there is a GPU, else host)",
        [&](auto v) { o.backend = v; }},
-      {"--simulate-fault", "KIND:ENDPOINT", "drill: error, corrupt, hang or slow at an endpoint, e.g. slow:gpu1",
+      {"--simulate-fault", "KIND:ENDPOINT", "drill: " + simulated_fault_kinds() + " at an endpoint, e.g. slow:gpu1",
        [&](auto v) { o.fault = parse_simulated_fault(v); }},
       {"--limits", "", "print the table of link limits and end", action(Action::limits)},
       {"--version", "", "print the version and end", action(Action::version)},
@@ -81,21 +172,27 @@ std::vector<Option> option_table(P2pOptions& o) {
 
 void refuse_contradictions(const P2pOptions& o) {
   const int ways = !o.named.empty() + o.suite.has_value() + o.axes.any();
+  if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
+    throw BadInput(
+        "--blocks and --threads shape kernels, which do not reach pageable memory: use --host-memory pinned");
+  if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: name one number of --blocks with it");
   if (ways > 1) throw BadInput("say which test cases in one way: --testcase, --suite, or axes such as --engine");
 }
 
 }  // namespace
 
 P2pOptions parse_p2p_options(std::span<char* const> arguments) {
-  P2pOptions options;
-  for (const char* argument : arguments) options.command.emplace_back(argument);
-  parse_command_line(arguments.subspan(1), option_table(options));
-  refuse_contradictions(options);
-  return options;
+  Given given;
+  for (const char* argument : arguments) given.options.command.emplace_back(argument);
+  parse_command_line(arguments.subspan(1), option_table(given));
+  if (given.size_options > 1) throw BadInput("say the sizes in one way: --size, --sweep or --random-sizes");
+  if (!given.random.empty()) given.options.sizes = parse_random(given.random, given.seed);
+  refuse_contradictions(given.options);
+  return given.options;
 }
 
 std::string p2p_help() {
-  P2pOptions unused;
+  Given unused;
   return "p2p_matrix measures every link between the devices of a node as a matrix: rows are sources, columns\n"
          "destinations, bandwidth in GB/s (1e9 bytes/s), latency in µs. Without options it runs the suite 'quick'.\n\n"
          "Options:\n" +

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/measure.hpp"
+#include "device/host/memory.hpp"
 #include "device/simulated_fault.hpp"
+#include "p2p/plan.hpp"
 #include "p2p/testcases.hpp"
 
 namespace linkmatrix {
@@ -21,9 +23,13 @@ struct P2pOptions {
   std::vector<TestCase> named;       ///< --testcase
   std::optional<std::string> suite;  ///< --suite
   Axes axes;
-  Kernel kernel = Kernel::noncached;
-  std::vector<int> devices;            ///< empty: all
-  std::optional<std::uint64_t> bytes;  ///< nothing: the back end's default
+  PlanOptions plan;                  ///< of every test case; its bytes and blocks come from the next two
+  std::vector<std::uint64_t> sizes;  ///< empty: the back end's default
+  std::vector<int> blocks;           ///< empty: the back end's own
+  bool sweep = false;                ///< a fit over all sizes ends each test case
+  bool utilisation = false;          ///< print each value's share of its limit too
+  std::vector<int> devices;          ///< empty: all
+  HostMemoryKind host_memory;
   MeasureOptions measure;
   double timeout = 600;  ///< seconds of the whole run
   std::size_t max_display = 16;

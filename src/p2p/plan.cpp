@@ -2,101 +2,63 @@
 
 #include <algorithm>
 
-#include "core/schedule.hpp"
+#include "p2p/cells.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t copy_latency_bytes = 16;  // as the CUDA sample: smaller than any packet
+constexpr std::uint64_t copy_latency_bytes = 16;   // as the CUDA sample: smaller than any packet
+constexpr std::uint64_t access_bytes = 8;          // of an atomic addition, and of a flag
+constexpr std::uint64_t loaded_bytes = 64 * MiB;  // unless told: of each of many copies through one host memory
 
-std::vector<int> endpoints_of(const Backend& backend, EndpointKind kind) {
-  std::vector<int> out;
-  const auto& endpoints = backend.endpoints();
-  for (std::size_t i = 0; i < endpoints.size(); ++i)
-    if (endpoints[i].kind == kind) out.push_back(static_cast<int>(i));
-  return out;
-}
-
-struct Axis {
-  std::vector<int> endpoints;
-  std::vector<std::string> labels;
-};
-
-Axis axis(const Backend& backend, EndpointKind kind) {
-  Axis out{endpoints_of(backend, kind), {}};
-  for (const int e : out.endpoints) out.labels.push_back(backend.endpoints()[static_cast<std::size_t>(e)].label);
-  return out;
-}
-
-std::uint64_t bytes_of(const TestCase& t, const Backend& backend, std::uint64_t bytes) {
-  if (t.metric != Metric::latency) return bytes;
-  return t.operation == Operation::chase && t.engine != Engine::mpi ? backend.chase_bytes() : copy_latency_bytes;
+std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {
+  if (t.metric == Metric::latency) {
+    if (t.engine == Engine::mpi || t.operation == Operation::copy) return copy_latency_bytes;
+    return t.operation == Operation::chase ? backend.chase_bytes() : access_bytes;
+  }
+  return options.may_shrink && t.load == Load::others ? std::min(options.bytes, loaded_bytes) : options.bytes;
 }
 
 std::string quantity_of(const TestCase& t) {
-  if (t.metric == Metric::bandwidth) return "bandwidth";
+  if (t.metric == Metric::bandwidth)
+    return t.pattern == Pattern::inbound || t.pattern == Pattern::outbound ? "total bandwidth" : "bandwidth";
   if (t.metric == Metric::bidirectional) return "sum of both directions";
-  return t.operation == Operation::chase && t.engine != Engine::mpi ? "load latency" : "copy latency";
-}
-
-std::string transport_of(const TestCase& t) {
-  if (t.engine == Engine::mpi) return "mpi";
-  return t.peer_access ? "direct" : "staged";
-}
-
-Copy copy_between(const TestCase& t, Kernel kernel, std::uint64_t bytes, int source, int destination) {
-  return {.source = source,
-          .destination = destination,
-          .bytes = bytes,
-          .operation = t.operation,
-          .engine = t.engine,
-          .kernel = kernel,
-          .direction = t.direction,
-          .peer_access = t.peer_access};
-}
-
-/// Every ordered pair in a tournament's order, one way and then the other: greedy packing gives its rounds back.
-/// A bidirectional pair stands once, with the copies of both directions.
-std::vector<Cell> pair_cells(const TestCase& t, const std::vector<int>& devices, const auto& copy) {
-  std::vector<Cell> cells;
-  for (const auto& round : tournament(static_cast<int>(devices.size()))) {
-    for (const bool back : {false, true}) {
-      if (back && t.metric == Metric::bidirectional) continue;
-      for (const auto& [a, b] : round) {
-        const auto row = static_cast<std::size_t>(back ? b : a), column = static_cast<std::size_t>(back ? a : b);
-        Cell cell{row, column, {copy(devices[row], devices[column])}};
-        if (t.metric == Metric::bidirectional) cell.copies.push_back(copy(devices[column], devices[row]));
-        cells.push_back(std::move(cell));
-      }
-    }
+  if (t.engine == Engine::mpi) return "copy latency";
+  switch (t.operation) {
+    case Operation::copy:
+      return "copy latency";
+    case Operation::chase:
+      return "load latency";
+    case Operation::atomic:
+      return "atomic latency";
+    case Operation::flag:
+      return "round trip";
   }
-  return cells;
+  return "latency";
 }
 
-/// Every row with every column; a bidirectional cell has the copy back too.
-std::vector<Cell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const auto& copy) {
-  std::vector<Cell> cells;
-  for (std::size_t r = 0; r < rows.endpoints.size(); ++r)
-    for (std::size_t c = 0; c < columns.endpoints.size(); ++c) {
-      Cell& cell = cells.emplace_back(Cell{r, c, {copy(rows.endpoints[r], columns.endpoints[c])}});
-      if (t.metric == Metric::bidirectional) cell.copies.push_back(copy(columns.endpoints[c], rows.endpoints[r]));
-    }
-  return cells;
-}
-
-std::vector<Cell> local_cells(const std::vector<int>& devices, const auto& copy) {
-  std::vector<Cell> cells;
-  for (std::size_t d = 0; d < devices.size(); ++d) cells.push_back({0, d, {copy(devices[d], devices[d])}});
-  return cells;
+std::string transport_of(const TestCase& t, const Backend& backend) {
+  if (t.engine == Engine::mpi) return "mpi";
+  if (!t.peer_access) return "staged";
+  return backend.name() == "ipc" ? "ipc" : "direct";
 }
 
 /// Shapes the result and makes the cells of the test case's pattern.
-std::vector<Cell> lay_out(const TestCase& t, const Backend& backend, const auto& copy, MatrixResult& result) {
+std::vector<Cell> lay_out(const TestCase& t, const Backend& backend, const CopyMaker& copy, const PlanOptions& options,
+                          MatrixResult& result) {
   const Axis devices = axis(backend, EndpointKind::device), host = axis(backend, EndpointKind::host);
+  std::vector<Cell> cells;
   switch (t.pattern) {
     case Pattern::pairs:
       result.shape(devices.labels, devices.labels);
-      return pair_cells(t, devices.endpoints, copy);
+      result.triangle = options.triangle;
+      cells = pair_cells(t, devices.endpoints, copy);
+      if (options.triangle) std::erase_if(cells, [](const Cell& cell) { return cell.row > cell.column; });
+      result.local_copy = options.local_copy && t.metric != Metric::bidirectional && t.operation == Operation::copy &&
+                          t.load == Load::none && t.engine != Engine::mpi;
+      if (result.local_copy)
+        for (Cell& cell : local_cells(devices.labels.size(), devices.endpoints, copy)) cells.push_back(std::move(cell));
+      return cells;
     case Pattern::host_to_device:
       result.shape(host.labels, devices.labels);
       return grid_cells(t, host, devices, copy);
@@ -105,82 +67,127 @@ std::vector<Cell> lay_out(const TestCase& t, const Backend& backend, const auto&
       return grid_cells(t, devices, host, copy);
     case Pattern::local:
       result.shape({"local"}, devices.labels);
-      return local_cells(devices.endpoints, copy);
+      return local_cells(1, devices.endpoints, copy);
+    case Pattern::inbound:
+      result.shape({"all"}, devices.labels);
+      return fan_cells(true, backend, devices.endpoints, copy);
+    case Pattern::outbound:
+      result.shape(devices.labels, {"all"});
+      return fan_cells(false, backend, devices.endpoints, copy);
   }
   throw BadInput("test case '" + std::string(t.name) + "' has no pattern");
 }
 
-void describe(const TestCase& t, const Backend& backend, Kernel kernel, std::uint64_t bytes, MatrixResult& result) {
+void describe(const TestCase& t, const Backend& backend, const PlanOptions& options, std::uint64_t bytes,
+              MatrixResult& result) {
   result.testcase = t.name;
   result.metric = t.metric;
   result.quantity = quantity_of(t);
   result.direction = t.direction;
   result.engine = t.engine;
-  if (t.engine == Engine::sm && t.operation == Operation::copy) result.kernel = kernel;
   result.memory = memory_of(t);
-  result.transport = transport_of(t);
-  if (t.pattern == Pattern::pairs && backend.name() == "cuda") result.peer_access = t.peer_access;
+  result.transport = transport_of(t, backend);
+  if (t.engine == Engine::sm && t.operation == Operation::copy) {
+    result.kernel = t.kernel.value_or(options.kernel);
+    result.blocks = options.blocks;
+    result.threads = options.threads;
+  }
+  if (result.memory == Memory::host && t.engine != Engine::mpi) result.host_pages = options.host_pages;
+  if (memory_of(t) == Memory::device && t.pattern != Pattern::local && backend.name() != "host")
+    result.peer_access = t.peer_access;
   result.unit = t.metric == Metric::latency ? "us" : "GB/s";
   result.size_bytes = bytes;
+  result.offset = t.metric == Metric::latency ? 0 : options.offset;
 }
 
-/// Link class and limit of each cell, from the back end's topology.
-void classify(const TestCase& t, const Backend& backend, MatrixResult& result) {
+struct Path {
+  std::string link_class;
+  std::optional<double> limit;  ///< GB/s of one direction
+};
+
+Path path_of(const TestCase& t, const Backend& backend, const Cell& cell) {
   const Topology& topology = backend.topology();
-  const double directions = t.metric == Metric::bidirectional ? 2 : 1;
-  for (std::size_t r = 0; r < result.rows.size(); ++r)
-    for (std::size_t c = 0; c < result.columns.size(); ++c) {
-      if (t.pattern != Pattern::pairs) {
-        result.link_class(r, c) = t.pattern == Pattern::local ? "LOCAL" : "HOST";
-        continue;
-      }
-      result.link_class(r, c) = topology.link_class(r, c);
-      const bool has_limit = t.metric != Metric::latency && t.peer_access && topology.limit(r, c);
-      if (has_limit) result.limit(r, c) = *topology.limit(r, c) * directions;
+  const auto endpoint = [&](int e) -> const Endpoint& { return backend.endpoints()[static_cast<std::size_t>(e)]; };
+  const Copy& copy = cell.copies.front();
+  switch (t.pattern) {
+    case Pattern::pairs:
+      if (cell.row == cell.column) return {"LOCAL", std::nullopt};
+      return {topology.link_class(cell.row, cell.column), topology.limit(cell.row, cell.column)};
+    case Pattern::local:
+      return {"LOCAL", std::nullopt};
+    case Pattern::inbound:
+      return {"ALL", endpoint(copy.destination).link_limit};
+    case Pattern::outbound:
+      return {"ALL", endpoint(copy.source).link_limit};
+    case Pattern::host_to_device:
+      return {"HOST", endpoint(copy.destination).host_limit};
+    case Pattern::device_to_host:
+      return {"HOST", endpoint(copy.source).host_limit};
+  }
+  return {"", std::nullopt};
+}
+
+/// Link class and limit of each cell, from the back end's topology or the user's word.
+void classify(const TestCase& t, const Backend& backend, const PlanOptions& options, Plan& plan) {
+  const bool both = t.metric == Metric::bidirectional, has_limit = t.metric != Metric::latency && t.peer_access;
+  for (std::size_t d = 0; t.pattern == Pattern::pairs && d < plan.result.rows.size(); ++d)
+    plan.result.link_class(d, d) = "X";
+  for (const Cell& cell : plan.work.cells) {
+    if (cell.copies.empty()) continue;
+    auto [link_class, limit] = path_of(t, backend, cell);
+    if (const auto own = options.limits.find(link_class); own != options.limits.end()) limit = own->second;
+    if (!has_limit) limit.reset();
+    for (const bool back : {false, true}) {
+      if (back && (!both || t.pattern != Pattern::pairs)) continue;
+      const std::size_t row = back ? cell.column : cell.row, column = back ? cell.row : cell.column;
+      plan.result.link_class(row, column) = link_class;
+      if (limit) plan.result.limit(row, column) = *limit * (both ? 2 : 1);
     }
+  }
 }
 
 /// Takes out the cells of pairs that cannot reach each other's memory, and marks them.
 void drop_unreachable(const TestCase& t, const Backend& backend, Plan& plan) {
-  if (t.pattern != Pattern::pairs || !t.peer_access) return;
-  const auto& reaches = backend.topology().peer_access;
-  std::erase_if(plan.cells, [&](const Cell& cell) {
-    if (reaches(cell.row, cell.column).value_or(true) && reaches(cell.column, cell.row).value_or(true)) return false;
+  if (!t.peer_access || memory_of(t) == Memory::host || t.pattern == Pattern::local) return;
+  const bool pairs = t.pattern == Pattern::pairs;
+  std::erase_if(plan.work.cells, [&](const Cell& cell) {
+    if (pairs ? reach_each_other(backend.topology(), cell.row, cell.column) : !cell.copies.empty()) return false;
     plan.result.status(cell.row, cell.column) = CellStatus::no_peer_access;
     if (t.metric == Metric::bidirectional) plan.result.status(cell.column, cell.row) = CellStatus::no_peer_access;
     return true;
   });
-  if (plan.cells.empty())
+  const bool only_local = std::all_of(plan.work.cells.begin(), plan.work.cells.end(),
+                                      [&](const Cell& cell) { return pairs && cell.row == cell.column; });
+  if (only_local)
     throw BadInput("--testcase " + std::string(t.name) +
                    " cannot run here: no pair of devices has peer access; the test cases named *_peer_off need none");
 }
 
 }  // namespace
 
-std::optional<std::string> why_not(const TestCase& t, const Backend& backend, Kernel kernel) {
-  const auto devices = endpoints_of(backend, EndpointKind::device), host = endpoints_of(backend, EndpointKind::host);
-  const std::size_t needed = t.pattern == Pattern::pairs ? 2 : 1;
+std::optional<std::string> why_not(const TestCase& t, const Backend& backend, const PlanOptions& options) {
+  const auto devices = axis(backend, EndpointKind::device).endpoints,
+             host = axis(backend, EndpointKind::host).endpoints;
+  const bool with_host = t.pattern == Pattern::host_to_device || t.pattern == Pattern::device_to_host;
+  const std::size_t needed = with_host || t.pattern == Pattern::local ? 1 : 2;
   if (devices.size() < needed)
     return "it needs " + std::to_string(needed) + " devices, there is " + std::to_string(devices.size());
-  const bool with_host = t.pattern == Pattern::host_to_device || t.pattern == Pattern::device_to_host;
   if (with_host && host.empty()) return "the back end '" + backend.name() + "' has no host memory endpoint";
   const int first = t.pattern == Pattern::host_to_device ? host.front() : devices.front();
-  const int second = t.pattern == Pattern::device_to_host ? host.front()
-                     : t.pattern == Pattern::pairs        ? devices[1]
-                                                          : devices.front();
-  return backend.refusal(copy_between(t, kernel, MiB, first, second));
+  const int second = t.pattern == Pattern::device_to_host ? host.front() : devices[needed == 1 ? 0 : 1];
+  return backend.refusal(CopyMaker(t, options, MiB)(first, second));
 }
 
-Plan make_plan(const TestCase& t, const Backend& backend, Kernel kernel, std::uint64_t bytes) {
-  if (const auto reason = why_not(t, backend, kernel))
+Plan make_plan(const TestCase& t, const Backend& backend, const PlanOptions& options) {
+  if (const auto reason = why_not(t, backend, options))
     throw BadInput("--testcase " + std::string(t.name) + " cannot run here: " + *reason);
-  bytes = bytes_of(t, backend, bytes);
+  const std::uint64_t bytes = bytes_of(t, backend, options);
   Plan plan;
-  describe(t, backend, kernel, bytes, plan.result);
-  const auto copy = [&](int source, int destination) { return copy_between(t, kernel, bytes, source, destination); };
-  plan.cells = lay_out(t, backend, copy, plan.result);
-  classify(t, backend, plan.result);
+  describe(t, backend, options, bytes, plan.result);
+  plan.work.cells = lay_out(t, backend, CopyMaker(t, options, bytes), options, plan.result);
+  classify(t, backend, options, plan);
   drop_unreachable(t, backend, plan);
+  if (t.load == Load::everyone) plan.work.rounds = shifts(plan.work.cells, plan.result.rows.size());
   return plan;
 }
 

@@ -1,10 +1,12 @@
 #include "p2p/run.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
 
 #include "core/record.hpp"
+#include "core/sweep.hpp"
 #include "core/table.hpp"
 #include "core/watchdog.hpp"
 #include "device/host/host_facts.hpp"
@@ -24,6 +26,29 @@ struct Outcome {
 constexpr Outcome passed{"PASS", ExitCode::measured}, failed{"FAIL", ExitCode::failed},
     broken{"ERROR", ExitCode::device_error}, refused{"ERROR", ExitCode::bad_input},
     late{"TIMEOUT", ExitCode::timed_out};
+
+Health open_health(const Endpoint& device, const DeviceState& state) {
+  Health health{device.label, {}, {}};
+  for (const auto& [name, value] : state.counters) health.counters.push_back({name, value, std::nullopt});
+  for (const auto& [name, value] : state.readings) health.readings.push_back({name, value, std::nullopt});
+  return health;
+}
+
+/// Fills in what is said after the run; what was not known before it is added.
+void close_items(std::vector<Health::Item>& items, const std::map<std::string, double>& after) {
+  for (const auto& [name, value] : after) {
+    const auto item = std::find_if(items.begin(), items.end(), [&n = name](const auto& i) { return i.name == n; });
+    if (item != items.end())
+      item->after = value;
+    else
+      items.push_back({name, std::nullopt, value});
+  }
+}
+
+void close_health(Health& health, const DeviceState& state) {
+  close_items(health.counters, state.counters);
+  close_items(health.readings, state.readings);
+}
 
 /// One run: its record grows matrix by matrix and is written whatever happens.
 class P2pRun {
@@ -52,7 +77,10 @@ class P2pRun {
     } catch (const TimedOut& e) {
       end_broken(late, e.what());
     }
+    const auto states = backend_->device_states();
     const std::lock_guard lock(mutex_);
+    for (std::size_t d = 0; d < states.size() && d < record_.health.size(); ++d)
+      close_health(record_.health[d], states[d]);
     const Outcome outcome = judge();
     finish(outcome, std::nullopt);
     return outcome.code;
@@ -69,6 +97,9 @@ class P2pRun {
       if (endpoint.kind == EndpointKind::device) record_.devices.push_back(endpoint);
     record_.topology = backend_->topology();
     record_.software = backend_->software();
+    const auto states = backend_->device_states();
+    for (std::size_t d = 0; d < states.size(); ++d)
+      record_.health.push_back(open_health(record_.devices[d], states[d]));
     if (!chosen.note.empty()) record_.notes.push_back(chosen.note);
     if (options_.fault) record_.notes.push_back("simulated fault: " + options_.fault->text());
     end_phase("start-up");
@@ -83,7 +114,7 @@ class P2pRun {
     std::vector<TestCase> possible;
     std::string reason;
     for (const TestCase& t : wanted) {
-      if (const auto why = why_not(t, *backend_, options_.kernel))
+      if (const auto why = why_not(t, *backend_, options_.plan))
         reason = *why;
       else
         possible.push_back(t);
@@ -94,23 +125,57 @@ class P2pRun {
 
   void measure_all() {
     for (const TestCase& testcase : testcases()) {
-      Plan plan = make_plan(testcase, *backend_, options_.kernel, options_.bytes.value_or(default_bytes(*backend_)));
-      plan.result.verify = options_.measure.verify;
-      try {
-        measure(*backend_, plan.cells, options_.measure, deadline_, plan.result);
-      } catch (...) {
-        keep(std::move(plan.result));
-        throw;
-      }
-      keep(std::move(plan.result));
+      const std::size_t first = record_.results.size();
+      const auto plans = variations(testcase);
+      for (std::size_t i = 0; i < plans.size(); ++i)
+        measure_one(testcase, plans[i], i + 1 == plans.size() ? first : none);
     }
     end_phase("measure");
   }
 
-  void keep(MatrixResult result) {
+  /// Every size with every number of blocks, where the test case knows of them.
+  std::vector<PlanOptions> variations(const TestCase& testcase) const {
+    std::vector<std::uint64_t> sizes{default_bytes(*backend_)};
+    std::vector<int> blocks{0};
+    if (!options_.sizes.empty()) sizes = options_.sizes;
+    if (testcase.metric == Metric::latency) sizes.resize(1);
+    if (testcase.engine == Engine::sm && testcase.operation == Operation::copy && !options_.blocks.empty())
+      blocks = options_.blocks;
+    std::vector<PlanOptions> out;
+    for (const int count : blocks)
+      for (const std::uint64_t bytes : sizes) {
+        PlanOptions& plan = out.emplace_back(options_.plan);
+        plan.bytes = bytes;
+        plan.may_shrink = options_.sizes.empty();
+        plan.blocks = count;
+      }
+    return out;
+  }
+
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  /// `sweep_from`: of the last of a sweep, where its results begin in the record.
+  void measure_one(const TestCase& testcase, const PlanOptions& plan_options, std::size_t sweep_from) {
+    Plan plan = make_plan(testcase, *backend_, plan_options);
+    MeasureOptions how = options_.measure;
+    how.fit = options_.sizes.size() < 2;
+    plan.result.verify = how.verify;
+    try {
+      measure(*backend_, plan.work, how, deadline_, plan.result);
+    } catch (...) {
+      keep(std::move(plan.result), none);
+      throw;
+    }
+    plan.result.throttled = backend_->throttle_reasons();
+    keep(std::move(plan.result), options_.sweep ? sweep_from : none);
+  }
+
+  void keep(MatrixResult result, std::size_t sweep_from) {
     const std::lock_guard lock(mutex_);
-    if (root_) print_result(std::cout, result, options_.max_display), std::cout << std::flush;
+    if (options_.utilisation) result.add_utilisation();
     record_.results.push_back(std::move(result));
+    if (sweep_from != none) fit_sweep(std::span(record_.results).subspan(sweep_from));
+    if (root_) print_result(std::cout, record_.results.back(), options_.max_display), std::cout << std::flush;
   }
 
   void end_phase(const std::string& name) {
@@ -131,7 +196,9 @@ class P2pRun {
     record_.seconds = seconds_since(start_);
     if (!root_) return;
     if (options_.record) write_record(record_, *options_.record);
-    std::cout << "\nwhole run: " << record_.seconds << " s";
+    std::cout << '\n';
+    print_health(std::cout, record_);
+    std::cout << "whole run: " << record_.seconds << " s";
     for (const Phase& phase : record_.phases) std::cout << ", " << phase.name << ' ' << phase.seconds << " s";
     std::cout << "\nResult: " << outcome.result << std::endl;
     if (record_.error) std::cerr << record_.program << ": " << *record_.error << std::endl;

@@ -16,6 +16,15 @@ enum class Pattern {
   host_to_device,  ///< rows host memory, columns devices
   device_to_host,  ///< rows devices, columns host memory
   local,           ///< each device with itself
+  inbound,         ///< all other devices to each device: what it takes in
+  outbound,        ///< each device to all others: what it gives out
+};
+
+/// What else goes on while a cell is measured.
+enum class Load {
+  none,      ///< nothing that shares a resource with it
+  others,    ///< all other devices make the same copies
+  everyone,  ///< every device sends and every device receives, each of them one measured copy
 };
 
 /// A named row: what is copied, by whom, and what is reported.
@@ -28,6 +37,8 @@ struct TestCase {
   Engine engine;
   Direction direction;
   bool peer_access = true;
+  Load load = Load::none;
+  std::optional<Kernel> kernel = std::nullopt;  ///< of sm; nothing: --kernel says
 };
 
 /// All test cases. Where nvbandwidth has the same one, it has the same name.
@@ -39,10 +50,10 @@ std::vector<TestCase> suite(std::string_view name);
 /// "quick, full …" for --help.
 std::string suite_names();
 
-/// The rows named in "a,b,c"; throws BadInput, naming the nearest known name.
+/// The rows named in "a,b,c"; throws BadInput for a name that comes twice, and for an unknown one, naming the nearest.
 std::vector<TestCase> named_testcases(std::string_view names);
 
-/// Axes given instead of a name; an axis left out matches everything.
+/// Axes given instead of a name; an axis left out matches everything, but no load and no kernel of its own.
 struct Axes {
   std::optional<Metric> metric;
   std::optional<Engine> engine;

@@ -31,11 +31,17 @@ class Run:
         return next(case for case in self.testcases if case["name"].startswith("build_"))
 
 
-def unavailable(reason):
+def stop(reason):
     """Skips with the reason; fails where LINKMATRIX_NO_SKIP is set, as in CI."""
     if os.environ.get("LINKMATRIX_NO_SKIP"):
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture
+def unavailable():
+    """A function that ends a test for a reason that lies in this machine."""
+    return stop
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +49,9 @@ def tools():
     """What a run on this machine needs."""
     for tool in ("g++", "cmake"):
         if not shutil.which(tool):
-            unavailable(f"no {tool} on PATH")
+            stop(f"no {tool} on PATH")
     if not (Path(sys.executable).parent / "reframe").exists():
-        unavailable(f"no ReFrame beside {sys.executable}")
+        stop(f"no ReFrame beside {sys.executable}")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import linkmatrix.record
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 TESTCASE = "device_to_device_memcpy_write_ce"
-ONE = ("-r", "-n", TESTCASE)
+ONE = ("-r", "-n", f"{TESTCASE}$")
 QUICK = "--samples,3,--size,1MiB"
 
 
@@ -104,12 +104,25 @@ def test_bad_input_is_quoted_from_the_program(fault):
     assert "p2p_matrix: " in only(run)["fail_reason"]
 
 
+def test_a_device_that_counts_errors_fails_though_every_cell_is_fine(fault):
+    run = fault("--simulate-fault", "counter:cpu1")
+    assert run.code != 0
+    assert "cpu1: nvlink_replay rose from 0 to 5" in only(run)["fail_reason"]
+
+
+def test_every_test_case_of_the_host_back_end_is_a_check_of_its_own(reframe):
+    run = reframe("-r", "-n", "intranode_p2p", "-S", "intranode_p2p.extra_opts=" + QUICK)
+    assert run.code == 0, run.output
+    measured = {result["testcase"] for case in run.checks() for result in record_of(case)["results"]}
+    assert {"device_to_device_flag_latency_sm", "device_to_device_memcpy_write_ce_stress"} <= measured
+
+
 def test_a_second_session_compiles_nothing(fault):
     logs = [Path(fault().build()["outputdir"]) / "rfm_build.out" for _ in range(2)]
     assert "Building CXX" not in logs[1].read_text()
 
 
-def test_ranks_are_measured_through_the_launcher(reframe):
+def test_ranks_are_measured_through_the_launcher(reframe, unavailable):
     run = reframe("-r", "-n", "rank_to_rank_latency_mpi")
     if not run.checks():
         unavailable("no MPI here, so ReFrame has no rank check to run")

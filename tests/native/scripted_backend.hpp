@@ -29,13 +29,20 @@ class ScriptedBackend final : public Backend {
                  Matrix<std::optional<double>>(n, n, 25.0)};
   }
 
+  void add_host_memory() {
+    Endpoint memory;
+    memory.kind = EndpointKind::host;
+    memory.label = "numa0";
+    endpoints_.push_back(memory);
+  }
+
   std::string name() const override { return "host"; }
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
   const Topology& topology() const override { return topology_; }
   const Software& software() const override { return software_; }
   std::optional<std::string> refusal(const Copy&) const override { return std::nullopt; }
   std::vector<int> resources(const Copy& copy) const override { return {copy.source, copy.destination}; }
-  void prepare(std::span<const Copy>, std::uint64_t, Deadline) override {}
+  void prepare(std::span<const Copy>, Deadline) override {}
 
   std::vector<CopyTime> run(std::span<const Copy> copies, int, Deadline) override {
     ++runs;

@@ -20,7 +20,7 @@ class CudaBackend : public testing::Test {
 
   /// Verifies and times the copies.
   void expect_right(const std::vector<Copy>& copies) {
-    backend_->prepare(copies, copies.front().bytes, Deadline::in(60));
+    backend_->prepare(copies, Deadline::in(60));
     for (const PatternCheck& check : backend_->verify(copies, 7, Deadline::in(60))) EXPECT_EQ(check.wrong_bytes, 0u);
     for (const CopyTime& time : backend_->run(copies, 3, Deadline::in(60))) EXPECT_GT(time.seconds, 0);
   }
@@ -55,6 +55,62 @@ TEST_F(CudaBackend, MovesEveryByteOfAnOddSizeByEveryEngineAndKernel) {
       }
 }
 
+TEST_F(CudaBackend, MovesEveryByteFromAnOddPlaceInAnyShape) {
+  for (const Engine engine : {Engine::ce, Engine::sm})
+    for (const Kernel kernel : {Kernel::cached, Kernel::noncached, Kernel::bulk})
+      for (const std::uint64_t offset : {0u, 1u, 8u, 4099u})
+        for (const std::uint64_t bytes : {std::uint64_t{3}, std::uint64_t{16}, odd_size})
+          for (const int blocks : {0, 1, 7}) {
+            SCOPED_TRACE(testing::Message() << word(engine) << ' ' << word(kernel) << " offset " << offset << ", "
+                                            << bytes << " bytes, " << blocks << " blocks");
+            expect_right({{.source = 0,
+                           .destination = devices_.back(),
+                           .bytes = bytes,
+                           .engine = engine,
+                           .kernel = kernel,
+                           .peer_access = devices_.size() == 1 || has_pair(),
+                           .offset = offset,
+                           .blocks = blocks,
+                           .threads = 64}});
+          }
+}
+
+TEST_F(CudaBackend, KeepsBackgroundCopiesApartFromTheMeasuredOnes) {
+  std::vector<Copy> copies{{.source = 0, .destination = host_.front(), .bytes = 16 * MiB},
+                           {.source = host_.front(), .destination = 0, .bytes = 2 * MiB, .background = true},
+                           {.source = 0, .destination = host_.front(), .bytes = 2 * MiB, .background = true}};
+  copies[2].source_slot = copies[2].destination_slot = 1;
+  expect_right(copies);
+  const std::vector<CopyTime> times = backend_->run(copies, 2, Deadline::in(60));
+  EXPECT_GT(times[0].seconds, times[1].seconds) << "a background copy is timed by the piece";
+}
+
+TEST_F(CudaBackend, TimesAtomicAdditionsAndFlagsAndStillCopiesAfterwards) {
+  if (!has_pair()) GTEST_SKIP() << "no two GPUs with peer access";
+  for (const Operation operation : {Operation::atomic, Operation::flag})
+    for (int i = 0; i < 2; ++i) {
+      const std::vector<Copy> copies{
+          {.source = 0, .destination = 1, .bytes = 8, .operation = operation, .engine = Engine::sm}};
+      expect_right(copies);
+      EXPECT_GT(backend_->run(copies, 10, Deadline::in(60)).front().seconds, 100e-9);
+    }
+}
+
+TEST_F(CudaBackend, CopiesPageableMemoryWhichNoKernelReaches) {
+  backend_.reset();
+  backend_ = make_cuda_backend({}, {.pages = HostPages::pageable, .huge = false});
+  expect_right({{.source = host_.front(), .destination = 0, .bytes = odd_size}});
+  expect_right({{.source = 0, .destination = host_.front(), .bytes = odd_size}});
+  EXPECT_TRUE(backend_->refusal({.source = 0, .destination = host_.front(), .engine = Engine::sm}));
+}
+
+TEST_F(CudaBackend, ReadsWhatTheDriverSaysOfTheDevices) {
+  const std::vector<DeviceState> states = backend_->device_states();
+  ASSERT_EQ(states.size(), devices_.size());
+  EXPECT_GT(states.front().readings.count("temperature_c"), 0u);
+  EXPECT_GT(states.front().counters.count("ecc_uncorrected") + states.front().counters.count("xid"), 0u);
+}
+
 TEST_F(CudaBackend, SwitchesPeerAccessOffAndOnAgain) {
   if (!has_pair()) GTEST_SKIP() << "no two GPUs with peer access";
   for (const bool peer_access : {true, false, true})
@@ -76,14 +132,14 @@ TEST_F(CudaBackend, ChasesLoadsThatTakeLongerThanACacheHit) {
                                   .operation = Operation::chase,
                                   .engine = Engine::sm,
                                   .direction = Direction::read}};
-  backend_->prepare(copies, backend_->chase_bytes(), Deadline::in(60));
+  backend_->prepare(copies, Deadline::in(60));
   EXPECT_GT(backend_->run(copies, 100, Deadline::in(60)).front().seconds, 100e-9);
 }
 
 TEST_F(CudaBackend, RefusesWhatIsNotThere) {
   EXPECT_THROW(make_cuda_backend(std::vector{0, 1000}), BadInput);
   const std::vector<Copy> copies{{.source = 0, .destination = 0, .bytes = 1024 * GiB}};
-  EXPECT_THROW(backend_->prepare(copies, 1024 * GiB, Deadline::in(60)), BadInput);
+  EXPECT_THROW(backend_->prepare(copies, Deadline::in(60)), BadInput);
   EXPECT_TRUE(backend_->refusal({.engine = Engine::mpi}));
   EXPECT_TRUE(backend_->refusal({.engine = Engine::sm, .peer_access = false}));
 }

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "device/host/chains.hpp"
 #include "device/host/copy_kernels.hpp"
 #include "device/host/host_backend.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/numa.hpp"
-#include "device/host/pointer_ring.hpp"
 #include "device/host/worker.hpp"
 
 namespace linkmatrix {
@@ -49,7 +49,7 @@ TEST_P(HostCopies, MoveEveryByteOfAnOddSize) {
                   .direction = direction,
                   .peer_access = peer_access};
   const std::vector copies{copy};
-  backend->prepare(copies, copy.bytes, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   EXPECT_EQ(backend->verify(copies, 11, Deadline::in(30)).front().wrong_bytes, 0u);
   EXPECT_GT(backend->run(copies, 2, Deadline::in(30)).front().seconds, 0);
 }
@@ -75,7 +75,7 @@ TEST(HostBackend, MeasuresBothDirectionsAtOnceAndLocalAndHostMemory) {
         std::vector<Copy>{{.source = 0, .destination = 0, .bytes = MiB}},
         std::vector<Copy>{{.source = memory, .destination = 1, .bytes = MiB}},
         std::vector<Copy>{{.source = 0, .destination = memory, .bytes = MiB}}}) {
-    backend->prepare(copies, MiB, Deadline::in(30));
+    backend->prepare(copies, Deadline::in(30));
     for (const CopyTime& time : backend->run(copies, 3, Deadline::in(30))) EXPECT_GT(time.seconds, 0);
     for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
   }
@@ -87,7 +87,7 @@ TEST(HostBackend, CountsTheTimeOfBothWaysWhereOneCoreDoesBoth) {
   while (backend->endpoints()[static_cast<std::size_t>(memory)].kind != EndpointKind::host) ++memory;
   const std::vector<Copy> copies{{.source = memory, .destination = 0, .bytes = MiB},
                                  {.source = 0, .destination = memory, .bytes = MiB}};
-  backend->prepare(copies, MiB, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   const auto times = backend->run(copies, 5, Deadline::in(30));
   EXPECT_EQ(times[0].seconds, times[1].seconds) << "else the sum of both ways would count a core twice";
 }
@@ -100,7 +100,7 @@ TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
                                   .operation = Operation::chase,
                                   .engine = Engine::sm,
                                   .direction = Direction::read}};
-  backend->prepare(copies, 4 * MiB, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   for (const bool after_verification : {false, true}) {  // which writes its pattern over the ring
     const double seconds = backend->run(copies, 10, Deadline::in(30)).front().seconds;
     EXPECT_GT(seconds, 0.1e-9) << "a chase whose loads were left out takes no time";
@@ -120,10 +120,69 @@ TEST(PointerRing, PassesEveryLineOnceBeforeItCloses) {
   EXPECT_EQ(chase(memory.data(), 256), memory.data());
 }
 
+TEST_P(HostCopies, MoveEveryByteFromAnOddPlace) {
+  const auto backend = make_host_backend({});
+  const auto [engine, kernel, direction, peer_access] = GetParam();
+  for (const std::uint64_t offset : {1u, 15u, 4097u}) {
+    const std::vector<Copy> copies{{.source = 0,
+                                    .destination = 1,
+                                    .bytes = MiB + 5,
+                                    .engine = engine,
+                                    .kernel = kernel,
+                                    .direction = direction,
+                                    .peer_access = peer_access,
+                                    .offset = offset}};
+    backend->prepare(copies, Deadline::in(30));
+    EXPECT_EQ(backend->verify(copies, 11, Deadline::in(30)).front().wrong_bytes, 0u) << offset;
+  }
+}
+
+TEST(HostBackend, KeepsTheBackgroundBusyUntilTheMeasuredCopiesAreDone) {
+  const auto backend = make_host_backend({});
+  std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 16 * MiB, .direction = Direction::write},
+                           {.source = 0,
+                            .destination = 1,
+                            .bytes = 4 * KiB,
+                            .direction = Direction::read,
+                            .source_slot = 1,
+                            .destination_slot = 1,
+                            .background = true}};
+  backend->prepare(copies, Deadline::in(30));
+  const auto times = backend->run(copies, 3, Deadline::in(30));
+  EXPECT_GT(times[0].seconds, times[1].seconds) << "the mean of many small copies";
+  for (const PatternCheck& check : backend->verify(copies, 9, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
+}
+
+TEST(HostBackend, TimesSingleAccessesAndStillCopiesAfterwards) {
+  const auto backend = make_host_backend({});
+  for (const Operation operation : {Operation::atomic, Operation::flag}) {
+    const std::vector<Copy> copies{
+        {.source = 0, .destination = 1, .bytes = 8, .operation = operation, .engine = Engine::sm}};
+    backend->prepare(copies, Deadline::in(30));
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_GT(backend->run(copies, 10, Deadline::in(30)).front().seconds, 0.1e-9);
+      EXPECT_EQ(backend->verify(copies, 5, Deadline::in(30)).front().wrong_bytes, 0u);
+    }
+  }
+}
+
+TEST(Chains, CountEveryAdditionAndHandTheFlagBack) {
+  alignas(64) std::array<std::uint64_t, 16> words{};
+  const auto at = [&](std::size_t i) { return reinterpret_cast<std::byte*>(&words[i]); };
+  add_atomically(at(0), 1000);
+  EXPECT_GE(words[0], 1000u);
+  const std::atomic<bool> stop = false;
+  std::thread other([&] { answer(at(8), at(15), 500, stop); });
+  serve(at(8), at(15), 500, stop);
+  other.join();
+  EXPECT_EQ(words[8], 500u);
+  EXPECT_EQ(words[15], 500u);
+}
+
 TEST(HostBackend, TellsThatADeadlinePassedAndEnds) {
   const auto backend = make_host_backend({});
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 64 * MiB}};
-  backend->prepare(copies, 64 * MiB, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   try {
     backend->run(copies, 1000000, Deadline::in(0.05));
     FAIL() << "a million transfers in 50 ms";
@@ -137,7 +196,7 @@ TEST(HostBackend, VerifiesCopiesThatRunAtOnceEachWithItsOwnPattern) {
   const std::uint64_t bytes = 70 * MiB + 3;  // more than one piece
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = bytes},
                                  {.source = 1, .destination = 0, .bytes = bytes}};
-  backend->prepare(copies, bytes, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   for (const PatternCheck& check : backend->verify(copies, 9, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
   EXPECT_THROW(backend->verify(copies, 9, Deadline::in(0.001)), TimedOut);
 }
@@ -161,7 +220,7 @@ TEST(HostBackend, RefusesUnknownDevicesAndMoreMemoryThanThereIs) {
     EXPECT_THROW(make_host_backend(bad), BadInput);
   const auto backend = make_host_backend({});
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 1024 * GiB}};
-  EXPECT_THROW(backend->prepare(copies, 1024 * GiB, Deadline::in(30)), BadInput);
+  EXPECT_THROW(backend->prepare(copies, Deadline::in(30)), BadInput);
 }
 
 TEST(HostBackend, HasTwoEndpointsEvenOnASingleCore) {

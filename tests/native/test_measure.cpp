@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
+#include <set>
 
 #include "core/measure.hpp"
+#include "core/sweep.hpp"
 #include "core/units.hpp"
+#include "device/simulated_fault.hpp"
 #include "p2p/plan.hpp"
 #include "scripted_backend.hpp"
 
@@ -20,8 +24,8 @@ const auto& one_way = testcase("device_to_device_memcpy_write_ce");
 const auto& both_ways = testcase("device_to_device_bidirectional_memcpy_write_ce");
 
 MatrixResult measured(ScriptedBackend& backend, const TestCase& t, const MeasureOptions& options = {}) {
-  Plan plan = make_plan(t, backend, Kernel::cached, 100 * MiB);
-  measure(backend, plan.cells, options, Deadline::in(60), plan.result);
+  Plan plan = make_plan(t, backend, {.bytes = 100 * MiB});
+  measure(backend, plan.work, options, Deadline::in(60), plan.result);
   return plan.result;
 }
 
@@ -164,8 +168,8 @@ MatrixResult broken(int at_run) {
   backend.before_run = [&](int run) {
     if (run == at_run) throw Failure("device 3 fell off the bus");
   };
-  Plan plan = make_plan(one_way, backend, Kernel::cached, MiB);
-  EXPECT_THROW(measure(backend, plan.cells, {.concurrency = Concurrency::serial}, Deadline::in(60), plan.result),
+  Plan plan = make_plan(one_way, backend, {});
+  EXPECT_THROW(measure(backend, plan.work, {.concurrency = Concurrency::serial}, Deadline::in(60), plan.result),
                Failure);
   return plan.result;
 }
@@ -191,6 +195,113 @@ TEST(Measure, RefusesATimeThatNoClockGives) {
   }
 }
 
+TEST(Measure, LeavesBackgroundCopiesOutOfTheValue) {
+  ScriptedBackend backend(3, [](const Copy& copy, std::size_t) { return copy.background ? 7.0 : 1e-2; });
+  backend.add_host_memory();
+  const MatrixResult result = measured(backend, testcase("all_to_host_memcpy_ce"));
+  EXPECT_EQ(backend.widest, 3u) << "the others must copy too";
+  for (std::size_t r = 0; r < 3; ++r) EXPECT_NEAR(*result.values(r, 0), 100 * MiB * 1e-9 / 1e-2, 1e-9);
+  EXPECT_EQ(result.cells_verified, 3u);
+}
+
+TEST(Measure, AddsUpWhatADeviceTakesInAndNamesTheSlowestShare) {
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t) { return copy.source == 3 ? 2e-2 : 1e-2; });
+  const MatrixResult result = measured(backend, testcase("all_to_one_write_ce"));
+  EXPECT_EQ(result.rows, (std::vector<std::string>{"all"}));
+  EXPECT_NEAR(*result.values(0, 0), 3 * 100 * MiB * 1e-9 / 2e-2, 1e-9);
+  EXPECT_NEAR(*result.values(0, 3), 3 * 100 * MiB * 1e-9 / 1e-2, 1e-9);
+  EXPECT_NEAR(*result.parts.at("slowest_copy").values(0, 0), 100 * MiB * 1e-9 / 2e-2, 1e-9);
+}
+
+TEST(Measure, HoldsEveryCellUnderStressAgainstTheSameCellAlone) {
+  const auto seconds = [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) / (at_once == 5 && copy.source == 2 ? 0.9 : 1);
+  };
+  ScriptedBackend backend(5, seconds);
+  const MatrixResult result = measured(backend, testcase("device_to_device_memcpy_write_ce_stress"));
+  EXPECT_EQ(result.schedule.rounds, 4u);
+  EXPECT_EQ(result.schedule.pairs_at_once, 5u);
+  EXPECT_TRUE(result.complete());
+  const Values& loss = result.parts.at("loss").values;
+  for (std::size_t r = 0; r < 5; ++r)
+    for (std::size_t c = 0; c < 5; ++c)
+      if (r != c) {
+        EXPECT_NEAR(*loss(r, c), r == 2 ? 10 : 0, 1e-6);
+        EXPECT_NEAR(*result.parts.at("isolated").values(r, c), 10, 1e-6);
+      }
+}
+
+TEST(Plan, GivesCopiesThatMeetBuffersOfTheirOwn) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  backend.add_host_memory();
+  for (const TestCase& t : all_testcases()) {
+    if (t.engine == Engine::mpi) continue;
+    for (const Cell& cell : make_plan(t, backend, {}).work.cells) {
+      std::set<std::pair<int, int>> sources, destinations;
+      for (const Copy& copy : cell.copies) {
+        EXPECT_TRUE(sources.insert({copy.source, copy.source_slot}).second) << t.name;
+        EXPECT_TRUE(destinations.insert({copy.destination, copy.destination_slot}).second) << t.name;
+      }
+    }
+  }
+}
+
+TEST(Plan, MeasuresTheTriangleOrTheDiagonalWhereAsked) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  const auto statuses = [&](const PlanOptions& options) {
+    Plan plan = make_plan(one_way, backend, options);
+    measure(backend, plan.work, {}, Deadline::in(60), plan.result);
+    EXPECT_TRUE(plan.result.complete());
+    return plan.result.status;
+  };
+  const auto triangle = statuses({.triangle = true}), local = statuses({.local_copy = true});
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t c = 0; c < 4; ++c) {
+      EXPECT_EQ(triangle(r, c), r < c ? CellStatus::ok : CellStatus::not_applicable);
+      EXPECT_EQ(local(r, c), CellStatus::ok);
+    }
+}
+
+TEST(Plan, TakesTheUsersLimits) {
+  ScriptedBackend backend(2, at_10_gigabytes);
+  Plan plan = make_plan(both_ways, backend, {.limits = {{"NV1", 20.0}}});
+  EXPECT_EQ(plan.result.limit(0, 1), 40.0);
+  measure(backend, plan.work, {}, Deadline::in(60), plan.result);
+  plan.result.add_utilisation();
+  EXPECT_NEAR(*plan.result.parts.at("utilisation").values(0, 1), 50, 1e-6);
+}
+
+TEST(Sweep, FitsEveryCellOverAllSizes) {
+  ScriptedBackend backend(3, [](const Copy& copy, std::size_t) {
+    return 1e-6 * (1 + copy.source) + static_cast<double>(copy.bytes) / (1e9 * (20 + copy.destination));
+  });
+  std::vector<MatrixResult> results;
+  for (const std::uint64_t bytes : sweep_sizes(KiB, 64 * MiB, 4)) {
+    Plan plan = make_plan(one_way, backend, {.bytes = bytes});
+    measure(backend, plan.work, {.fit = false}, Deadline::in(60), plan.result);
+    results.push_back(plan.result);
+  }
+  fit_sweep(results);
+  const auto& parts = results.back().parts;
+  EXPECT_NEAR(*parts.at("fit_overhead").values(1, 2), 2, 1e-6);
+  EXPECT_NEAR(*parts.at("fit_bandwidth").values(1, 2), 22, 1e-6);
+  EXPECT_NEAR(*parts.at("fit_error").values(1, 2), 0, 1e-6);
+}
+
+TEST(SharedLink, IsFoundAndItsPairsAreMeasuredOneAfterTheOther) {
+  const auto backend =
+      with_simulated_fault(std::make_unique<ScriptedBackend>(4, at_10_gigabytes), parse_simulated_fault("shared:dev1"));
+  Plan plan = make_plan(one_way, *backend, {.bytes = MiB});
+  measure(*backend, plan.work, {}, Deadline::in(60), plan.result);
+  EXPECT_FALSE(plan.result.schedule.at_once);
+  EXPECT_NEAR(*plan.result.schedule.interference, 0.2, 1e-6);
+  for (const auto& value : plan.result.values) {
+    if (value) {
+      EXPECT_NEAR(*value, 10, 1e-6);
+    }
+  }
+}
+
 TEST(Plan, LeavesOutPairsWithoutPeerAccessAndSaysSo) {
   ScriptedBackend backend(3, at_10_gigabytes);
   backend.topology_.peer_access(0, 1) = backend.topology_.peer_access(1, 0) = false;
@@ -202,10 +313,10 @@ TEST(Plan, LeavesOutPairsWithoutPeerAccessAndSaysSo) {
 
 TEST(Plan, RefusesAMatrixWithoutACell) {
   ScriptedBackend one(1, at_10_gigabytes);
-  EXPECT_THROW(make_plan(one_way, one, Kernel::cached, MiB), BadInput);
+  EXPECT_THROW(make_plan(one_way, one, {}), BadInput);
   ScriptedBackend none(2, at_10_gigabytes);
   for (auto* cell : {&none.topology_.peer_access(0, 1), &none.topology_.peer_access(1, 0)}) *cell = false;
-  EXPECT_THROW(make_plan(one_way, none, Kernel::cached, MiB), BadInput);
+  EXPECT_THROW(make_plan(one_way, none, {}), BadInput);
 }
 
 }  // namespace

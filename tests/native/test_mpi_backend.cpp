@@ -30,13 +30,13 @@ bool agreed(double value) {
 
 TEST(MpiBackend, MovesEveryByteOfAnOddSizeWhileEveryRankSendsAndReceives) {
   const auto copies = ring(5 * MiB + 3);
-  backend->prepare(copies, 5 * MiB + 3, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   for (const PatternCheck& check : backend->verify(copies, 7, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
 }
 
 TEST(MpiBackend, GivesEveryRankTheSameTimes) {
   const auto copies = ring(MiB);
-  backend->prepare(copies, MiB, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   for (const CopyTime& time : backend->run(copies, 3, Deadline::in(30))) {
     EXPECT_GT(time.seconds, 0);
     EXPECT_TRUE(agreed(time.seconds));
@@ -45,7 +45,7 @@ TEST(MpiBackend, GivesEveryRankTheSameTimes) {
 
 TEST(MpiBackend, MeasuresAPairWhileOthersWait) {
   const std::vector<Copy> copies{{.source = 1, .destination = 0, .bytes = 200 * KiB, .engine = Engine::mpi}};
-  backend->prepare(copies, MiB, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   EXPECT_TRUE(agreed(backend->run(copies, 10, Deadline::in(30)).front().seconds));
   EXPECT_EQ(backend->verify(copies, 7, Deadline::in(30)).front().wrong_bytes, 0u);
 }
@@ -53,7 +53,7 @@ TEST(MpiBackend, MeasuresAPairWhileOthersWait) {
 TEST(MpiBackend, PlaysPingPong) {
   const std::vector<Copy> copies{
       {.source = 0, .destination = 1, .bytes = 16, .operation = Operation::chase, .engine = Engine::mpi}};
-  backend->prepare(copies, 16, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   const double seconds = backend->run(copies, 100, Deadline::in(30)).front().seconds;
   EXPECT_GT(seconds, 0);
   EXPECT_LT(seconds, 1);
@@ -62,21 +62,21 @@ TEST(MpiBackend, PlaysPingPong) {
 TEST(MpiBackend, MovesCopiesOfDifferentSizesAtOnce) {
   std::vector<Copy> copies = ring(3 * MiB + 1);
   copies.front().bytes = 5;
-  backend->prepare(copies, 3 * MiB + 1, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
 }
 
 TEST(MpiBackend, MeasuresBothWaysOfAPairAtOnce) {
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB + 7, .engine = Engine::mpi},
                                  {.source = 1, .destination = 0, .bytes = MiB + 7, .engine = Engine::mpi}};
-  backend->prepare(copies, MiB + 7, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   for (const CopyTime& time : backend->run(copies, 3, Deadline::in(30))) EXPECT_GT(time.seconds, 0);
   for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
 }
 
 TEST(MpiBackend, ComplainsOnAllRanksWhereOneHasNotEnoughMemory) {
   const std::uint64_t bytes = backend->is_root() ? 1024 * GiB : MiB;
-  EXPECT_THROW(backend->prepare(ring(MiB), bytes, Deadline::in(30)), BadInput);
+  EXPECT_THROW(backend->prepare(ring(bytes), Deadline::in(30)), BadInput);
 }
 
 TEST(MpiBackend, DecidesTogether) {

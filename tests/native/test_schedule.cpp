@@ -27,6 +27,28 @@ TEST_P(Tournament, PlaysEveryPairOnceInDisjointRounds) {
   EXPECT_EQ(met.size(), static_cast<std::size_t>(n * (n - 1) / 2));
 }
 
+class LargeTournament : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(UpTo512, LargeTournament, testing::Values(64, 127, 128, 333, 511, 512));
+
+TEST_P(LargeTournament, PlaysEveryPairOnceInDisjointRounds) {
+  const int n = GetParam();
+  std::vector<bool> met(static_cast<std::size_t>(n * n), false);
+  std::size_t count = 0;
+  for (const auto& round : tournament(n)) {
+    std::vector<bool> busy(static_cast<std::size_t>(n), false);
+    for (const auto& [a, b] : round) {
+      for (const int player : {a, b}) {
+        ASSERT_FALSE(busy[static_cast<std::size_t>(player)]) << "a player twice in a round";
+        busy[static_cast<std::size_t>(player)] = true;
+      }
+      ASSERT_FALSE(met[static_cast<std::size_t>(a * n + b)]) << "a pair twice";
+      met[static_cast<std::size_t>(a * n + b)] = true;
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, static_cast<std::size_t>(n * (n - 1) / 2));
+}
+
 TEST_P(Tournament, BothWaysOfADeviceMatrixTakeTwiceItsRoundsWherePairsAreDisjoint) {
   const int n = GetParam();
   std::vector<Pair> directed;

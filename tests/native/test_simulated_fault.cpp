@@ -28,7 +28,7 @@ TEST(SimulatedFault, TouchesOnlyItsEndpoint) {
   const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("corrupt:cpu1"));
   const std::vector<Copy> there{{.source = 0, .destination = 1, .bytes = MiB}};
   const std::vector<Copy> back{{.source = 1, .destination = 0, .bytes = MiB}};
-  for (const auto& copies : {there, back}) backend->prepare(copies, MiB, Deadline::in(30));
+  for (const auto& copies : {there, back}) backend->prepare(copies, Deadline::in(30));
   EXPECT_EQ(backend->verify(there, 1, Deadline::in(30)).front().wrong_bytes, 1u);
   EXPECT_EQ(backend->verify(back, 1, Deadline::in(30)).front().wrong_bytes, 0u);
 }
@@ -36,7 +36,7 @@ TEST(SimulatedFault, TouchesOnlyItsEndpoint) {
 TEST(SimulatedFault, HappensInTheMiddle) {
   const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("error:cpu1"));
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB}};
-  backend->prepare(copies, MiB, Deadline::in(30));
+  backend->prepare(copies, Deadline::in(30));
   backend->run(copies, 1, Deadline::in(30));
   backend->run(copies, 1, Deadline::in(30));
   EXPECT_THROW(backend->run(copies, 1, Deadline::in(30)), DeviceError);
@@ -50,6 +50,14 @@ TEST(SimulatedFault, SlowsTheCopiesThatBeginOrEndThere) {
   EXPECT_DOUBLE_EQ(times[0].seconds, 1.25);
   EXPECT_DOUBLE_EQ(times[1].seconds, 1.25);
   EXPECT_DOUBLE_EQ(times[2].seconds, 1);
+}
+
+TEST(SimulatedFault, CountsErrorsAndSaysThatItIsHeldBack) {
+  const auto counting = with_fault("counter:dev1");
+  const auto before = counting->device_states(), after = counting->device_states();
+  EXPECT_GT(after.at(1).counters.at("nvlink_replay"), before.at(1).counters.at("nvlink_replay"));
+  EXPECT_TRUE(counting->throttle_reasons().empty());
+  EXPECT_EQ(with_fault("throttle:dev2")->throttle_reasons().size(), 1u);
 }
 
 TEST(SimulatedFault, HangsUntilTheDeadlineAndNotLonger) {

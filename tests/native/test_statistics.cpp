@@ -56,16 +56,29 @@ TEST(RobustSigma, FindsTheSpreadOfNormalNoiseInSpiteOfOutliers) {
 
 TEST(FitTransfer, RecoversOverheadAndRateOfAnH200Write) {
   const auto seconds = [](double bytes) { return 3.84e-6 + bytes / 396.9e9; };
-  const double small = 64 << 20, large = 512 << 20;
-  const auto fit = fit_transfer(small, seconds(small), large, seconds(large));
+  std::vector<TransferTime> times;
+  for (double bytes = 64 << 20; bytes <= 512 << 20; bytes *= 2) {
+    times.push_back({bytes, seconds(bytes)});
+    const auto fit = fit_transfer(times);
+    ASSERT_EQ(fit.has_value(), times.size() > 1);
+    if (!fit) continue;
+    EXPECT_LT(fit->worst_deviation, 1e-9);
+    EXPECT_NEAR(fit->overhead_seconds, 3.84e-6, 1e-9);
+    EXPECT_NEAR(fit->bytes_per_second, 396.9e9, 1e5);
+  }
+}
+
+TEST(FitTransfer, SaysHowFarTheSizesAreFromTheLine) {
+  const auto fit = fit_transfer(std::vector<TransferTime>{{1e3, 2e-6}, {1e6, 4e-6}, {1e9, 1e-3}});
   ASSERT_TRUE(fit);
-  EXPECT_NEAR(fit->overhead_seconds, 3.84e-6, 1e-9);
-  EXPECT_NEAR(fit->bytes_per_second, 396.9e9, 1e5);
+  EXPECT_GT(fit->worst_deviation, 0.1);
 }
 
 TEST(FitTransfer, RefusesALineThatCannotBeATransfer) {
-  EXPECT_FALSE(fit_transfer(1, 2, 2, 1));        // more bytes in less time
-  EXPECT_FALSE(fit_transfer(1, 1e-9, 2, 1e-3));  // less than nothing before the first byte
+  const auto fit = [](TransferTime a, TransferTime b) { return fit_transfer(std::vector{a, b}); };
+  EXPECT_FALSE(fit({1, 2}, {2, 1}));        // more bytes in less time
+  EXPECT_FALSE(fit({1, 1e-9}, {2, 1e-3}));  // less than nothing before the first byte
+  EXPECT_FALSE(fit({1, 1}, {1, 1}));        // one size
 }
 
 TEST(StopRule, StopsAtTheMinimumWhereSamplesAgree) {

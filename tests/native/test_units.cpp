@@ -53,8 +53,8 @@ P2pOptions parse(std::vector<std::string> words) {
 }
 
 TEST(Options, UnderstandBothSpellings) {
-  EXPECT_EQ(*parse({"--size", "4MiB"}).bytes, 4 * MiB);
-  EXPECT_EQ(*parse({"--size=4MiB"}).bytes, 4 * MiB);
+  EXPECT_EQ(parse({"--size", "4MiB"}).sizes.front(), 4 * MiB);
+  EXPECT_EQ(parse({"--size=4MiB"}).sizes.front(), 4 * MiB);
   EXPECT_EQ(parse({"--devices", "2,5"}).devices, (std::vector<int>{2, 5}));
 }
 
@@ -81,7 +81,7 @@ TEST(Testcases, HaveDistinctNamesAndEveryRowFitsItsOwnAxes) {
   for (const TestCase& t : all_testcases()) {
     EXPECT_TRUE(names.insert(t.name).second) << t.name;
     const Axes axes{t.metric, t.engine, t.direction, memory_of(t), t.peer_access};
-    EXPECT_TRUE(axes.match(t)) << t.name;
+    EXPECT_EQ(axes.match(t), t.load == Load::none && !t.kernel) << t.name;
     EXPECT_EQ(named_testcases(t.name).size(), 1u);
   }
 }
@@ -92,10 +92,47 @@ TEST(Suites, AreNotEmptyAndFullHasAll) {
   EXPECT_EQ(suite("full").size(), all_testcases().size());
 }
 
+TEST(Suites, NvbandwidthHasItsThirtyFive) {
+  EXPECT_EQ(suite("nvbandwidth").size(), 35u);
+  EXPECT_EQ(suite("nvbandwidth").front().name, "host_to_device_memcpy_ce");
+  EXPECT_EQ(suite("nvbandwidth").back().name, "device_local_copy");
+}
+
+TEST(Testcases, AreNamedOnceInARun) { EXPECT_THROW(named_testcases("device_local_copy,device_local_copy"), BadInput); }
+
+TEST(Options, RefuseWhatContradictsItself) {
+  for (const std::vector<std::string>& bad :
+       std::vector<std::vector<std::string>>{{"--size", "1MiB", "--sweep", "1KiB:1MiB"},
+                                             {"--sweep", "1MiB:1KiB"},
+                                             {"--sweep", "1MiB"},
+                                             {"--sweep", "1KiB:1MiB:1"},
+                                             {"--sweep", "1KiB:1MiB", "--blocks", "1,2"},
+                                             {"--random-sizes", "3"},
+                                             {"--random-sizes", "0:1:2"},
+                                             {"--threads", "33"},
+                                             {"--blocks", "0"},
+                                             {"--limit", "NV18"},
+                                             {"--limit", "=4"},
+                                             {"--host-memory", "pageable", "--blocks", "4"},
+                                             {"--huge-pages", "yes"}})
+    EXPECT_THROW(parse(bad), BadInput) << join(bad);
+}
+
+TEST(Options, GiveTheSizesOfASweepAndOfASeed) {
+  EXPECT_EQ(parse({"--sweep", "1KiB:6KiB"}).sizes, (std::vector<std::uint64_t>{1024, 2048, 4096, 6144}));
+  EXPECT_EQ(parse({"--sweep", "4:4"}).sizes, (std::vector<std::uint64_t>{4}));
+  const auto sizes = parse({"--random-sizes", "50:1KiB:1MiB", "--seed", "7"}).sizes;
+  EXPECT_EQ(sizes, parse({"--seed", "7", "--random-sizes", "50:1KiB:1MiB"}).sizes);
+  EXPECT_NE(sizes, parse({"--random-sizes", "50:1KiB:1MiB", "--seed", "8"}).sizes);
+  for (const std::uint64_t size : sizes) EXPECT_TRUE(size >= KiB && size <= MiB) << size;
+}
+
 TEST(Limits, CountNetAndNotSignallingRate) {
   EXPECT_DOUBLE_EQ(*nvlink_limit(4, 18), 450);
   EXPECT_DOUBLE_EQ(*nvlink_limit(3, 12), 300);
   EXPECT_FALSE(nvlink_limit(99, 1));
+  EXPECT_NEAR(*pcie_limit(5, 16), 63.02, 0.01);
+  EXPECT_FALSE(pcie_limit(0, 16));
 }
 
 TEST(ShortestPaths, CountHopsThroughOthers) {

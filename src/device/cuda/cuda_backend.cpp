@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <future>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
-#include <thread>
 #include <tuple>
 
+#include "device/cuda/chains.hpp"
+#include "device/cuda/copy_work.hpp"
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/gate.hpp"
+#include "device/cuda/health.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/stations.hpp"
 #include "device/host/numa.hpp"
@@ -21,7 +22,10 @@ namespace {
 
 constexpr int gate_attempts = 3;
 constexpr std::size_t scratch_bytes = 256;
+constexpr std::uint64_t least_buffer = 64 * KiB;
 constexpr int host_paths = 1 << 20;  // resource number of everything that goes through host memory
+constexpr int least_background = 2;  // repeats of a background copy for each of a measured one, …
+constexpr int most_background = 8;   // … raised to this while it ends too early; a gate holds no more
 
 std::vector<int> choose_devices(std::span<const int> wanted) {
   std::string reason;
@@ -41,17 +45,18 @@ std::vector<int> choose_devices(std::span<const int> wanted) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(std::span<const int> wanted) {
-    const std::vector<Endpoint> devices = describe_devices(choose_devices(wanted));
+  CudaBackend(std::span<const int> wanted, HostMemoryKind host_memory) : host_memory_{host_memory} {
+    std::vector<Endpoint> devices = describe_devices(choose_devices(wanted));
     // The driver's tables are read while the contexts come up.
-    auto discovered = std::async(std::launch::async, [&devices] {
-      const Nvml nvml;
-      return std::pair(discover_topology(nvml, devices), describe_software(nvml));
+    auto discovered = std::async(std::launch::async, [this, &devices] {
+      health_.emplace(nvml_.emplace(), devices);
+      return std::pair(discover_topology(*nvml_, devices), describe_software(*nvml_));
     });
     for (const Endpoint& device : devices) stations_.emplace_back(device);
     device_count_ = stations_.size();
     for_each_at_once(device_stations(), bring_up);
     std::tie(topology_, software_) = discovered.get();
+    for (Station& station : device_stations()) read_limits(*nvml_, station.endpoint);
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
     gate_.emplace(stations_.front().where());
@@ -75,6 +80,8 @@ class CudaBackend final : public Backend {
     if (copy.engine == Engine::mpi) return "ranks come with mpirun, and with --backend mpi";
     if (copy.engine == Engine::sm && !copy.peer_access)
       return "a kernel cannot reach another device's memory without peer access: use --engine ce";
+    if (work_.with_host(copy) && copy.engine == Engine::sm && host_memory_.pages == HostPages::pageable)
+      return "a kernel cannot reach pageable host memory: use --host-memory pinned, or --engine ce";
     return std::nullopt;
   }
 
@@ -87,45 +94,64 @@ class CudaBackend final : public Backend {
     return {out.begin(), out.end()};
   }
 
-  void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline) override {
-    std::set<int> sources, destinations;
+  void prepare(std::span<const Copy> copies, Deadline) override {
+    using Needs = std::map<std::pair<int, int>, std::uint64_t>;  // (endpoint, slot): bytes
+    Needs sources, destinations;
+    const auto need = [](Needs& needs, int endpoint, int slot, const Copy& copy) {
+      std::uint64_t& bytes = needs[{endpoint, slot}];
+      bytes = std::max({bytes, copy.end(), least_buffer});
+    };
     for (const Copy& copy : copies) {
-      sources.insert(copy.source);
-      destinations.insert(copy.destination);
+      need(sources, copy.source, copy.source_slot, copy);
+      need(destinations, copy.destination, copy.destination_slot, copy);
     }
+    background_ = least_background;
     set_peer_access(copies);
     for_each_at_once(stations_, [&](Station& station) {
       const int me = static_cast<int>(&station - stations_.data());
       if (station.is_device()) station.use();
-      if (sources.contains(me)) station.source.reserve(station.endpoint, bytes);
-      if (destinations.contains(me)) station.destination.reserve(station.endpoint, bytes);
+      const auto reserve = [&](const Needs& needs, std::map<int, Buffer>& buffers) {
+        for (const auto& [at, bytes] : needs)
+          if (at.first == me) buffers[at.second].reserve(station.endpoint, bytes, host_memory_);
+      };
+      reserve(sources, station.source);
+      reserve(destinations, station.destination);
     });
     for (const Copy& copy : copies)
-      if (copy.operation == Operation::chase) build_ring(copy);
-    synchronize(copies);
+      if (copy.operation == Operation::chase) work_.build_ring(copy);
   }
 
   std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
-    for (int attempt = 0; attempt < gate_attempts; ++attempt) {
+    for (int attempt = 0; attempt < gate_attempts;) {
       std::vector<CopyTime> times = run_gated(copies, repeats, deadline);
-      if (!gate_->timed_out()) return times;
+      if (gate_->timed_out())
+        ++attempt;
+      else if (background_ < most_background && background_ended_early(copies, times))
+        background_ *= 2;
+      else
+        return times;
     }
-    throw DeviceError("the gate of " + pair_text(copies.front()) + " timed out " + std::to_string(gate_attempts) +
+    throw DeviceError("the gate of " + work_.pair_text(copies.front()) + " timed out " + std::to_string(gate_attempts) +
                       " times: the host does not get to enqueue; is the machine overloaded?");
   }
 
+  std::vector<DeviceState> device_states() override { return health_->states(); }
+  std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
+
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
-    for (std::size_t k = 0; k < copies.size(); ++k) fill_and_spoil(copies[k], seed + k);
-    synchronize(copies);
-    for_each_lane(copies, [&](std::size_t k, Station& station, Lane& lane) {
-      Copy once = copies[k];
-      once.operation = Operation::copy;  // a chase is verified by a copy over the same path
-      enqueue(once, station, lane, 1);
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      work_.fill(copies[k], seed + k);
+      work_.spoil(copies[k]);
+    }
+    std::vector<Copy> once(copies.begin(), copies.end());
+    for (Copy& copy : once) copy.operation = Operation::copy;  // a chain is verified by a copy over the same path
+    work_.for_each_lane(once, [&](std::size_t k, Station& station, Lane& lane) {
+      work_.enqueue(once[k], station, lane, 1, 1, *gate_);
       check(cudaEventRecord(lane.stop.get(), lane.stream.get()), station.where(), "cudaEventRecord");
     });
-    wait(copies, deadline);
+    work_.wait(once, deadline);
     std::vector<PatternCheck> checks;
-    for (std::size_t k = 0; k < copies.size(); ++k) checks.push_back(compare(copies[k], seed + k));
+    for (std::size_t k = 0; k < copies.size(); ++k) checks.push_back(work_.compare(copies[k], seed + k));
     return checks;
   }
 
@@ -134,34 +160,13 @@ class CudaBackend final : public Backend {
     station.use();
     check(cudaFree(nullptr), station.where(), "context");
     load_kernels();
+    load_chain_kernels();
     station.lane(0);
     station.counters = make_device_memory(scratch_bytes, station.where());
   }
 
   std::span<Station> device_stations() { return std::span(stations_).first(device_count_); }
   Station& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
-
-  std::string pair_text(const Copy& copy) {
-    return station(copy.source).where() + "->" + station(copy.destination).where();
-  }
-
-  /// The device that executes a copy: the initiator, or where that is host memory, the other end.
-  Station& executor(const Copy& copy) {
-    Station& initiator = station(copy.initiator());
-    return initiator.is_device() ? initiator
-                                 : station(copy.source == copy.initiator() ? copy.destination : copy.source);
-  }
-
-  /// Calls `work(k, station, lane)` for each copy on its executor, with a lane of its own.
-  void for_each_lane(std::span<const Copy> copies, const auto& work) {
-    std::map<Station*, std::size_t> taken;
-    for (std::size_t k = 0; k < copies.size(); ++k) {
-      Station& on = executor(copies[k]);
-      on.use();
-      work(k, on, on.lane(taken[&on]++));
-    }
-  }
-
   /// Turns peer access on or off, as the copies want it, both ways for each pair.
   void set_peer_access(std::span<const Copy> copies) {
     std::map<std::pair<int, int>, bool> wanted;
@@ -191,116 +196,43 @@ class CudaBackend final : public Backend {
     }
   }
 
-  /// The ring lies in the source's memory and is written by its owner; in host memory, by the device that chases.
-  void build_ring(const Copy& copy) {
-    Station& writer = station(copy.source).is_device() ? station(copy.source) : executor(copy);
-    writer.use();
-    launch_ring(station(copy.source).source.data(), copy.bytes, writer.lane(0).stream.get());
-    check(cudaStreamSynchronize(writer.lane(0).stream.get()), writer.where(), "cudaStreamSynchronize");
-  }
-
-  void enqueue(const Copy& copy, Station& on, Lane& lane, int repeats) {
-    std::byte* const destination = station(copy.destination).destination.data();
-    const std::byte* const source = station(copy.source).source.data();
-    if (copy.operation == Operation::chase) {
-      launch_chase(source, static_cast<std::uint64_t>(repeats) * chase_loads_per_repeat, on.sink(), lane.stream.get());
-      return;
-    }
-    for (int i = 0; i < repeats; ++i) {
-      if (copy.engine == Engine::sm)
-        launch_copy(copy.kernel, copy.direction, destination, source, copy.bytes, lane.stream.get());
-      else
-        check(cudaMemcpyAsync(destination, source, copy.bytes, cudaMemcpyDefault, lane.stream.get()), pair_text(copy),
-              "cudaMemcpyAsync");
-    }
+  static bool background_ended_early(std::span<const Copy> copies, const std::vector<CopyTime>& times) {
+    double measured = 0;
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      if (!copies[k].background) measured = std::max(measured, times[k].whole_seconds);
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      if (copies[k].background && times[k].whole_seconds < measured) return true;
+    return false;
   }
 
   std::vector<CopyTime> run_gated(std::span<const Copy> copies, int repeats, Deadline deadline) {
     std::vector<CopyTime> times(copies.size());
+    const bool flags = copies.front().operation == Operation::flag;
+    for (std::size_t k = 0; flags && k < copies.size(); ++k) {
+      work_.reset_source_flag(copies[k]);
+      work_.reset_destination_flag(copies[k]);
+    }
     {
       gate_->close();
       const Gate::Opener opener(*gate_);
-      if (staged(copies)) gate_->open();
-      for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
+      if (work_.staged(copies)) gate_->open();
+      work_.for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
         gate_->hold(lane.stream.get());
         check(cudaEventRecord(lane.start.get(), lane.stream.get()), on.where(), "cudaEventRecord");
         const auto begin = Clock::now();
-        enqueue(copies[k], on, lane, repeats);
-        if (copies[k].operation == Operation::copy) times[k].enqueue_seconds = seconds_since(begin) / repeats;
+        work_.enqueue(copies[k], on, lane, repeats, background_, *gate_);
+        if (!copies[k].is_chain()) times[k].enqueue_seconds = seconds_since(begin) / repeats;
         check(cudaEventRecord(lane.stop.get(), lane.stream.get()), on.where(), "cudaEventRecord");
       });
+      for (std::size_t k = 0; flags && k < copies.size(); ++k) work_.enqueue_answer(copies[k], repeats, *gate_);
     }
-    wait(copies, deadline);
-    for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
-      float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, lane.start.get(), lane.stop.get()), on.where(), "cudaEventElapsedTime");
-      const bool chase = copies[k].operation == Operation::chase;
-      times[k].seconds = milliseconds * 1e-3 / repeats / (chase ? chase_loads_per_repeat : 1);
+    work_.wait(copies, deadline);
+    work_.for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
+      times[k].whole_seconds = lane.seconds(on.where());
+      const int pieces = copies[k].is_chain() ? accesses_per_repeat : copies[k].background ? background_ : 1;
+      times[k].seconds = times[k].whole_seconds / repeats / pieces;
     });
     return times;
-  }
-
-  /// A copy without peer access is moved piece by piece by the driver on the host, which waits for the device: behind a
-  /// closed gate it would wait for ever. What the host does then belongs to the measured time.
-  static bool staged(std::span<const Copy> copies) {
-    return std::any_of(copies.begin(), copies.end(), [](const Copy& copy) { return !copy.peer_access; });
-  }
-
-  void wait(std::span<const Copy> copies, Deadline deadline) {
-    for_each_lane(copies, [&](std::size_t k, Station&, Lane& lane) {
-      cudaError_t status = cudaEventQuery(lane.stop.get());
-      for (; status == cudaErrorNotReady; status = cudaEventQuery(lane.stop.get())) {
-        if (deadline.passed()) throw TimedOut(pair_text(copies[k]) + " did not finish within --timeout");
-        std::this_thread::yield();
-      }
-      check(status, pair_text(copies[k]), "copy");
-    });
-  }
-
-  void synchronize(std::span<const Copy> copies) {
-    std::set<Station*> all;
-    for (const Copy& copy : copies)
-      for (const int end : {copy.source, copy.destination})
-        if (station(end).is_device()) all.insert(&station(end));
-    for (Station* one : all) {
-      one->use();
-      check(cudaDeviceSynchronize(), one->where(), "cudaDeviceSynchronize");
-    }
-  }
-
-  void fill_and_spoil(const Copy& copy, std::uint64_t seed) {
-    Station& from = station(copy.source);
-    Station& to = station(copy.destination);
-    if (from.is_device()) {
-      from.use();
-      launch_fill(from.source.data(), copy.bytes, seed, from.lane(0).stream.get());
-    } else {
-      fill_on_host(from.source.data(), copy.bytes, seed);
-    }
-    if (to.is_device()) {
-      to.use();
-      check(cudaMemsetAsync(to.destination.data(), spoiled_byte, copy.bytes, to.lane(0).stream.get()), to.where(),
-            "cudaMemsetAsync");
-    } else {
-      std::fill_n(to.destination.data(), copy.bytes, static_cast<std::byte>(spoiled_byte));
-    }
-  }
-
-  PatternCheck compare(const Copy& copy, std::uint64_t seed) {
-    Station& to = station(copy.destination);
-    if (!to.is_device()) return check_on_host(to.destination.data(), copy.bytes, seed);
-    to.use();
-    const cudaStream_t stream = to.lane(0).stream.get();
-    CheckCounters found{0, std::numeric_limits<unsigned long long>::max()};
-    const auto move = [&](void* destination, const void* source) {
-      check(cudaMemcpyAsync(destination, source, sizeof found, cudaMemcpyDefault, stream), to.where(),
-            "cudaMemcpyAsync");
-    };
-    move(to.check_counters(), &found);
-    launch_check(to.destination.data(), copy.bytes, seed, to.check_counters(), stream);
-    move(&found, to.check_counters());
-    check(cudaStreamSynchronize(stream), to.where(), "verification");
-    return {found.wrong_bytes, found.first_wrong};
   }
 
   std::vector<Station> stations_;  ///< devices first, then host memory: one for each endpoint
@@ -308,14 +240,19 @@ class CudaBackend final : public Backend {
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;
+  HostMemoryKind host_memory_;
   std::optional<Gate> gate_;  ///< made when the contexts are up
+  std::optional<Nvml> nvml_;
+  std::optional<HealthReader> health_;
+  CopyWork work_{stations_, host_memory_};
+  int background_ = least_background;
 };
 
 }  // namespace
 }  // namespace cuda
 
-std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices) {
-  return std::make_unique<cuda::CudaBackend>(devices);
+std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices, HostMemoryKind host_memory) {
+  return std::make_unique<cuda::CudaBackend>(devices, host_memory);
 }
 
 std::string why_no_cuda() {

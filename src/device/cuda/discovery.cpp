@@ -146,6 +146,12 @@ Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& device
   return t;
 }
 
+void read_limits(const Nvml& nvml, Endpoint& device) {
+  if (const auto links = nvml.links(device.pci); links && links->active > 0)
+    device.link_limit = nvlink_limit(nvlink_generation(device.index), links->active);
+  if (const auto pcie = nvml.pcie(device.pci)) device.host_limit = pcie_limit(pcie->generation, pcie->width);
+}
+
 Software describe_software(const Nvml& nvml) {
   Software software;
   if (const auto driver = nvml.driver_version()) software["driver"] = *driver;

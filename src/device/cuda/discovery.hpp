@@ -21,4 +21,7 @@ Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& device
 /// Versions of the driver and of CUDA.
 Software describe_software(const Nvml& nvml);
 
+/// Fills in link_limit and host_limit, as far as the driver says how many links and lanes there are.
+void read_limits(const Nvml& nvml, Endpoint& device);
+
 }  // namespace linkmatrix::cuda

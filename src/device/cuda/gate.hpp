@@ -26,6 +26,10 @@ class Gate {
     launch_gate(&state().released, generation_, &state().timed_out, timeout_ns, stream);
   }
   void open() { std::atomic_ref(state().released).store(generation_, std::memory_order_release); }
+  /// For other waits of a device that may not last for ever.
+  unsigned* timed_out_flag() { return &state().timed_out; }
+  static constexpr std::uint64_t timeout_ns = 5'000'000'000;
+
   /// After the streams are done: did a device give up waiting?
   bool timed_out() { return std::atomic_ref(state().timed_out).load(std::memory_order_acquire) != 0; }
 
@@ -42,8 +46,6 @@ class Gate {
   };
 
  private:
-  static constexpr std::uint64_t timeout_ns = 5'000'000'000;
-
   /// In mapped host memory, which every device reads.
   struct State {
     unsigned released;   ///< generation up to which streams may go on

@@ -60,10 +60,16 @@ struct PinnedMemoryTraits {
   static void destroy(Value memory) { cudaFreeHost(memory); }
 };
 
+struct RegistrationTraits {
+  using Value = std::byte*;
+  static void destroy(Value memory) { cudaHostUnregister(memory); }
+};
+
 using Stream = Handle<StreamTraits>;
 using Event = Handle<EventTraits>;
 using DeviceMemory = Handle<DeviceMemoryTraits>;
 using PinnedMemory = Handle<PinnedMemoryTraits>;
+using Registration = Handle<RegistrationTraits>;
 
 inline Stream make_stream(const std::string& where) {
   cudaStream_t stream = nullptr;

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <stdexcept>
 
 #include "core/pattern.hpp"
 #include "device/cuda/handles.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/timer.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
@@ -22,24 +24,23 @@ struct Shape {
 // The best of 460 on two H200 over NVLink 4, 512 MiB, 2026-11-21: write 371.6 GB/s with 1056 × 1024, read 374.8 with
 // 264 × 1024; 32 × 1024 wrote 356. bulk writes 371.5 with 264 blocks and reads 374.9 with 32. Nothing passes that:
 // packets of 128 bytes are the limit.
-constexpr Shape shape_of(Kernel kernel, Direction direction) {
+constexpr Shape shape_of(Kernel kernel, Direction direction, bool host_memory) {
   if (kernel == Kernel::bulk) return direction == Direction::write ? Shape{264, 32} : Shape{32, 32};
+  if (host_memory) return {128, 256};
   return direction == Direction::write ? Shape{1056, 1024} : Shape{264, 1024};
 }
 
-/// No more blocks than have something to do: launching idle ones would be most of a small copy's latency.
-Shape shape_for(Kernel kernel, Direction direction, std::uint64_t bytes) {
-  Shape shape = shape_of(kernel, direction);
+/// What was asked for, else the best known; no more blocks than have something to do: launching idle ones would be most
+/// of a small copy's latency.
+Shape shape_for(const KernelCopy& copy, Kernel kernel) {
+  Shape shape = shape_of(kernel, copy.direction, copy.host_memory);
+  if (copy.blocks > 0) shape.blocks = copy.blocks;
+  if (copy.threads > 0) shape.threads = copy.threads;
   const std::uint64_t tile =
       kernel == Kernel::bulk ? bulk_chunk : static_cast<std::uint64_t>(shape.threads) * unroll * sizeof(uint4);
-  shape.blocks = static_cast<int>(std::min<std::uint64_t>(shape.blocks, (bytes + tile - 1) / tile));
+  shape.blocks = static_cast<int>(
+      std::clamp<std::uint64_t>((copy.bytes + tile - 1) / tile, 1, static_cast<std::uint64_t>(shape.blocks)));
   return shape;
-}
-
-__device__ std::uint64_t nanoseconds() {
-  std::uint64_t now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
 }
 
 __global__ void gate_kernel(const volatile unsigned* flag, unsigned generation, unsigned* timed_out,
@@ -62,18 +63,31 @@ struct NonCached {
   static __device__ void store(uint4* to, uint4 value) { __stcg(to, value); }
 };
 
-/// The bytes after the last whole 16.
-__device__ void copy_tail(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
-  const std::uint64_t at = bytes / sizeof(uint4) * sizeof(uint4) + threadIdx.x;
-  if (blockIdx.x == 0 && at < bytes) destination[at] = source[at];
+/// The whole vectors of 16 bytes of a copy; what lies before and after them are its edges.
+struct Body {
+  std::uint64_t begin, bytes;
+};
+
+__device__ Body body_of(const std::byte* destination, std::uint64_t bytes) {
+  const auto misaligned = static_cast<std::uint64_t>(-reinterpret_cast<std::intptr_t>(destination)) % sizeof(uint4);
+  const std::uint64_t begin = min(static_cast<std::uint64_t>(misaligned), bytes);
+  return {begin, (bytes - begin) / sizeof(uint4) * sizeof(uint4)};
+}
+
+__device__ void copy_edges(std::byte* destination, const std::byte* source, std::uint64_t bytes, Body body) {
+  if (blockIdx.x != 0) return;
+  const std::uint64_t at = threadIdx.x, after = body.begin + body.bytes + at;
+  if (at < body.begin) destination[at] = source[at];
+  if (after < bytes) destination[after] = source[after];
 }
 
 /// A block takes tiles of blockDim × unroll vectors; each thread has `unroll` loads in flight before the first store.
 template <class Access>
 __global__ void copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
-  auto* const to = reinterpret_cast<uint4*>(destination);
-  const auto* const from = reinterpret_cast<const uint4*>(source);
-  const std::uint64_t vectors = bytes / sizeof(uint4), tile = std::uint64_t{blockDim.x} * unroll;
+  const Body body = body_of(destination, bytes);
+  auto* const to = reinterpret_cast<uint4*>(destination + body.begin);
+  const auto* const from = reinterpret_cast<const uint4*>(source + body.begin);
+  const std::uint64_t vectors = body.bytes / sizeof(uint4), tile = std::uint64_t{blockDim.x} * unroll;
   for (std::uint64_t start = blockIdx.x * tile; start < vectors; start += gridDim.x * tile) {
     const std::uint64_t first = start + threadIdx.x;
     uint4 values[unroll];
@@ -86,7 +100,7 @@ __global__ void copy_kernel(std::byte* destination, const std::byte* source, std
       for (std::uint64_t at = first; at < vectors; at += blockDim.x) Access::store(to + at, Access::load(from + at));
     }
   }
-  copy_tail(destination, source, bytes);
+  copy_edges(destination, source, bytes, body);
 }
 
 /// One thread of each block moves chunks global → shared → global by bulk asynchronous copies (cp.async.bulk).
@@ -96,11 +110,12 @@ __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source
   extern __shared__ __align__(128) std::byte stages[];
   const auto shared_address = [](const void* p) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(p)); };
   auto* const arrived = reinterpret_cast<std::uint64_t*>(stages + bulk_stages * bulk_chunk);
-  const std::uint64_t body = bytes / 16 * 16, chunks = (body + bulk_chunk - 1) / bulk_chunk;
+  const Body body = body_of(destination, bytes);
+  const std::uint64_t chunks = (body.bytes + bulk_chunk - 1) / bulk_chunk;
   const std::uint64_t mine = chunks > blockIdx.x ? (chunks - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
-  const auto offset = [&](std::uint64_t i) { return (blockIdx.x + i * gridDim.x) * bulk_chunk; };
+  const auto offset = [&](std::uint64_t i) { return body.begin + (blockIdx.x + i * gridDim.x) * bulk_chunk; };
   const auto size = [&](std::uint64_t i) {
-    return static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(bulk_chunk), body - offset(i)));
+    return static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(bulk_chunk), body.begin + body.bytes - offset(i)));
   };
   const auto load = [&](std::uint64_t i) {
     const std::uint32_t barrier = shared_address(arrived + i % bulk_stages);
@@ -140,13 +155,18 @@ __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source
     }
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   }
-  copy_tail(destination, source, bytes);
+  copy_edges(destination, source, bytes, body);
 #endif
+}
+
+/// Words of the pattern that can be accessed whole: none where the memory does not begin at one.
+__device__ std::uint64_t whole_words(const std::byte* memory, std::uint64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(memory) % sizeof(std::uint64_t) == 0 ? bytes / sizeof(std::uint64_t) : 0;
 }
 
 __global__ void fill_kernel(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
   auto* const words = reinterpret_cast<std::uint64_t*>(memory);
-  const std::uint64_t count = bytes / sizeof(std::uint64_t), step = std::uint64_t{gridDim.x} * blockDim.x;
+  const std::uint64_t count = whole_words(memory, bytes), step = std::uint64_t{gridDim.x} * blockDim.x;
   const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   for (std::uint64_t i = me; i < count; i += step) words[i] = pattern_word(seed, i);
   for (std::uint64_t i = count * sizeof(std::uint64_t) + me; i < bytes; i += step) memory[i] = pattern_byte(seed, i);
@@ -155,7 +175,7 @@ __global__ void fill_kernel(std::byte* memory, std::uint64_t bytes, std::uint64_
 __global__ void check_kernel(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed,
                              CheckCounters* counters) {
   const auto* const words = reinterpret_cast<const std::uint64_t*>(memory);
-  const std::uint64_t count = bytes / sizeof(std::uint64_t), step = std::uint64_t{gridDim.x} * blockDim.x;
+  const std::uint64_t count = whole_words(memory, bytes), step = std::uint64_t{gridDim.x} * blockDim.x;
   const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const auto compare_bytes = [&](std::uint64_t first, std::uint64_t last) {
     for (std::uint64_t i = first; i < last; ++i) {
@@ -166,28 +186,8 @@ __global__ void check_kernel(const std::byte* memory, std::uint64_t bytes, std::
   };
   for (std::uint64_t i = me; i < count; i += step)
     if (words[i] != pattern_word(seed, i)) compare_bytes(i * sizeof(std::uint64_t), (i + 1) * sizeof(std::uint64_t));
-  if (me == 0) compare_bytes(count * sizeof(std::uint64_t), bytes);
+  for (std::uint64_t i = count * sizeof(std::uint64_t) + me; i < bytes; i += step) compare_bytes(i, i + 1);
 }
-
-constexpr std::uint64_t ring_stride = 512;  // bytes: every load in a line of its own, 4096 of them in 2 MiB
-
-/// Node i points to node (a i + c) mod n: with n a power of two, a ≡ 1 mod 4 and c odd, one cycle through all
-/// (Hull & Dobell, 1962).
-__global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
-  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (me >= nodes) return;
-  const std::uint64_t next = (me * 1229 + 351) & (nodes - 1);
-  *reinterpret_cast<std::byte**>(memory + me * ring_stride) = memory + next * ring_stride;
-}
-
-__global__ void chase_kernel(const std::byte* ring, std::uint64_t loads, unsigned long long* sink) {
-  auto at = reinterpret_cast<unsigned long long>(ring);
-  // volatile: past L1, as a load of memory that another device may write must go
-  for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile unsigned long long*>(at);
-  *sink = at;
-}
-
-void check_launch(const char* kernel) { check(cudaGetLastError(), kernel, "launch"); }
 
 int compute_capability_major() {
   int device = 0, major = 0;
@@ -199,22 +199,24 @@ int compute_capability_major() {
 
 }  // namespace
 
+void check_launch(const char* kernel) { check(cudaGetLastError(), kernel, "launch"); }
+
 void launch_gate(const volatile unsigned* flag, unsigned generation, unsigned* timed_out, std::uint64_t timeout_ns,
                  cudaStream_t stream) {
   gate_kernel<<<1, 1, 0, stream>>>(flag, generation, timed_out, timeout_ns);
   check_launch("gate kernel");
 }
 
-void launch_copy(Kernel kernel, Direction direction, std::byte* destination, const std::byte* source,
-                 std::uint64_t bytes, cudaStream_t stream) {
+void launch_copy(const KernelCopy& copy, cudaStream_t stream) {
+  Kernel kernel = copy.kernel;
   if (kernel == Kernel::bulk && compute_capability_major() < 9) kernel = Kernel::noncached;
-  const auto [blocks, threads] = shape_for(kernel, direction, bytes);
+  const auto [blocks, threads] = shape_for(copy, kernel);
   if (kernel == Kernel::bulk)
-    bulk_copy_kernel<<<blocks, threads, bulk_shared, stream>>>(destination, source, bytes);
+    bulk_copy_kernel<<<blocks, threads, bulk_shared, stream>>>(copy.destination, copy.source, copy.bytes);
   else if (kernel == Kernel::cached)
-    copy_kernel<Cached><<<blocks, threads, 0, stream>>>(destination, source, bytes);
+    copy_kernel<Cached><<<blocks, threads, 0, stream>>>(copy.destination, copy.source, copy.bytes);
   else
-    copy_kernel<NonCached><<<blocks, threads, 0, stream>>>(destination, source, bytes);
+    copy_kernel<NonCached><<<blocks, threads, 0, stream>>>(copy.destination, copy.source, copy.bytes);
   check_launch("copy kernel");
 }
 
@@ -229,18 +231,6 @@ void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t se
   check_launch("check kernel");
 }
 
-void launch_ring(std::byte* memory, std::uint64_t bytes, cudaStream_t stream) {
-  std::uint64_t nodes = 1;
-  while (2 * nodes * ring_stride <= bytes) nodes *= 2;
-  ring_kernel<<<static_cast<unsigned>((nodes + 255) / 256), 256, 0, stream>>>(memory, nodes);
-  check_launch("ring kernel");
-}
-
-void launch_chase(const std::byte* ring, std::uint64_t loads, unsigned long long* sink, cudaStream_t stream) {
-  chase_kernel<<<1, 1, 0, stream>>>(ring, loads, sink);
-  check_launch("chase kernel");
-}
-
 void load_kernels() {
   cudaFuncAttributes attributes;
   const std::array kernels{reinterpret_cast<const void*>(gate_kernel),
@@ -248,9 +238,7 @@ void load_kernels() {
                            reinterpret_cast<const void*>(copy_kernel<NonCached>),
                            reinterpret_cast<const void*>(bulk_copy_kernel),
                            reinterpret_cast<const void*>(fill_kernel),
-                           reinterpret_cast<const void*>(check_kernel),
-                           reinterpret_cast<const void*>(ring_kernel),
-                           reinterpret_cast<const void*>(chase_kernel)};
+                           reinterpret_cast<const void*>(check_kernel)};
   for (const void* kernel : kernels)
     check(cudaFuncGetAttributes(&attributes, kernel), "kernels", "cudaFuncGetAttributes");
   if (compute_capability_major() >= 9)

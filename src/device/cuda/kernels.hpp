@@ -20,9 +20,20 @@ struct CheckCounters {
 void launch_gate(const volatile unsigned* flag, unsigned generation, unsigned* timed_out, std::uint64_t timeout_ns,
                  cudaStream_t stream);
 
-/// Copies all `bytes`, the tail included. `bulk` falls back to `noncached` before compute capability 9.0.
-void launch_copy(Kernel kernel, Direction direction, std::byte* destination, const std::byte* source,
-                 std::uint64_t bytes, cudaStream_t stream);
+/// A copy by a kernel.
+struct KernelCopy {
+  Kernel kernel;
+  Direction direction;
+  std::byte* destination;
+  const std::byte* source;  ///< as far from a multiple of 16 bytes as the destination
+  std::uint64_t bytes;
+  int blocks, threads;  ///< 0: the best known
+  bool host_memory;     ///< one end is host memory: a few blocks fill its path, and two kernels must fit on the device
+};
+
+/// Copies all bytes, those before and after the whole vectors included. `bulk` falls back to `noncached` before compute
+/// capability 9.0; one thread of each of its blocks issues the copies, whatever `threads` is.
+void launch_copy(const KernelCopy& copy, cudaStream_t stream);
 
 /// Writes pattern_word(seed, i) (core/pattern.hpp).
 void launch_fill(std::byte* memory, std::uint64_t bytes, std::uint64_t seed, cudaStream_t stream);
@@ -31,14 +42,12 @@ void launch_fill(std::byte* memory, std::uint64_t bytes, std::uint64_t seed, cud
 void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, CheckCounters* counters,
                   cudaStream_t stream);
 
-/// A ring of pointers through `bytes` (rounded down to a power of two), in a pseudo-random order.
-void launch_ring(std::byte* memory, std::uint64_t bytes, cudaStream_t stream);
-
-/// One thread follows the ring for `loads` dependent loads; where it ended goes to *sink.
-void launch_chase(const std::byte* ring, std::uint64_t loads, unsigned long long* sink, cudaStream_t stream);
-
 /// Loads every kernel onto the current device: a kernel that is loaded at its first launch, behind a closed gate, waits
 /// for the gate and the gate for it.
 void load_kernels();
+void load_chain_kernels();
+
+/// Throws for a kernel that could not be launched.
+void check_launch(const char* kernel);
 
 }  // namespace linkmatrix::cuda

@@ -25,10 +25,55 @@ using LinkRemoteType = int(Device, unsigned, int*);
 using LinkRemotePci = int(Device, unsigned, PciInfo*);
 using P2pStatus = int(Device, Device, int, int*);
 using CommonAncestor = int(Device, Device, int*);
+using AskUnsigned = int(Device, unsigned*);
+using AskUnsignedOf = int(Device, int, unsigned*);
+using EccErrors = int(Device, int, int, unsigned long long*);
+using LinkErrors = int(Device, unsigned, int, unsigned long long*);
+using RemappedRows = int(Device, unsigned*, unsigned*, unsigned*, unsigned*);
+using ThrottleReasons = int(Device, unsigned long long*);
+struct EventData {
+  Device device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+using EventSetCreate = int(void**);
+using EventSetFree = int(void*);
+using RegisterEvents = int(Device, unsigned long long, void*);
+using EventSetWait = int(void*, EventData*, unsigned);
 
 constexpr int success = 0, p2p_nvlink = 2, p2p_ok = 0;
 constexpr unsigned most_links = 36;
 constexpr int remote_gpu = 0, remote_switch = 2;
+constexpr unsigned long long xid_event = 8;
+constexpr int volatile_counters = 0;  // since the driver was loaded
+
+template <class T>
+using Named = std::pair<T, const char*>;
+
+constexpr std::array<Named<int>, 2> ecc_kinds{{{0, "ecc_corrected"}, {1, "ecc_uncorrected"}}};
+constexpr std::array<Named<int>, 3> link_errors{{{0, "nvlink_replay"}, {1, "nvlink_recovery"}, {2, "nvlink_crc_flit"}}};
+// Corrected on the fly: NVLink 4 counts some 500 of them in 15 s of traffic on healthy H200, without one replay.
+constexpr std::array<Named<int>, 2> link_corrections{{{3, "nvlink_crc_data"}, {4, "nvlink_ecc_data"}}};
+
+/// Idle, clocks that somebody set and synchronised boost hold nothing back that a copy needs.
+constexpr std::array<Named<unsigned long long>, 5> throttles{{{0x04, "power cap"},
+                                                              {0x08, "hardware slowdown"},
+                                                              {0x20, "too warm (software)"},
+                                                              {0x40, "too warm (hardware)"},
+                                                              {0x80, "power brake"}}};
+
+struct Reading {
+  const char* name;
+  const char* function;
+  int argument;  ///< of the kind of clock or sensor; -1: the function takes none
+  double scale;
+};
+constexpr std::array<Reading, 6> all_readings{{{"sm_clock_mhz", "nvmlDeviceGetClockInfo", 1, 1},
+                                               {"memory_clock_mhz", "nvmlDeviceGetClockInfo", 2, 1},
+                                               {"power_w", "nvmlDeviceGetPowerUsage", -1, 1e-3},
+                                               {"temperature_c", "nvmlDeviceGetTemperature", 0, 1},
+                                               {"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration", -1, 1},
+                                               {"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", -1, 1}}};
 
 constexpr std::array<std::pair<int, const char*>, 6> ancestors{
     {{0, "PIX"}, {10, "PIX"}, {20, "PXB"}, {30, "PHB"}, {40, "NODE"}, {50, "SYS"}}};
@@ -42,6 +87,7 @@ Nvml::Nvml() : library_{::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)} {
 
 Nvml::~Nvml() {
   if (library_ == nullptr) return;
+  if (const auto free = symbol<EventSetFree>("nvmlEventSetFree"); free != nullptr && events_ != nullptr) free(events_);
   if (const auto shutdown = symbol<Init>("nvmlShutdown")) shutdown();
   ::dlclose(library_);
 }
@@ -103,6 +149,97 @@ std::optional<std::string> Nvml::pcie_class(const std::string& pci_a, const std:
   for (const auto& [known, name] : ancestors)
     if (known == level) return name;
   return std::nullopt;
+}
+
+std::optional<Nvml::Pcie> Nvml::pcie(const std::string& pci) const {
+  const auto generation = symbol<AskUnsigned>("nvmlDeviceGetMaxPcieLinkGeneration");
+  const auto width = symbol<AskUnsigned>("nvmlDeviceGetMaxPcieLinkWidth");
+  const auto handle = device(pci);
+  unsigned g = 0, w = 0;
+  if (!handle || generation == nullptr || width == nullptr || generation(*handle, &g) != success ||
+      width(*handle, &w) != success)
+    return std::nullopt;
+  return Pcie{static_cast<int>(g), static_cast<int>(w)};
+}
+
+/// The sum over all links, of each kind.
+void Nvml::add_link_errors(Device handle, std::span<const std::pair<int, const char*>> kinds,
+                           std::map<std::string, double>& found) const {
+  const auto ask = symbol<LinkErrors>("nvmlDeviceGetNvLinkErrorCounter");
+  if (ask == nullptr) return;
+  for (const auto& [kind, name] : kinds)
+    for (unsigned link = 0; link < most_links; ++link)
+      if (unsigned long long count = 0; ask(handle, link, kind, &count) == success)
+        found[name] += static_cast<double>(count);
+}
+
+std::map<std::string, double> Nvml::counters(const std::string& pci) const {
+  std::map<std::string, double> found;
+  const auto handle = device(pci);
+  if (!handle) return found;
+  if (const auto ask = symbol<EccErrors>("nvmlDeviceGetTotalEccErrors"))
+    for (const auto& [kind, name] : ecc_kinds)
+      if (unsigned long long count = 0; ask(*handle, kind, volatile_counters, &count) == success)
+        found[name] = static_cast<double>(count);
+  add_link_errors(*handle, link_errors, found);
+  if (const auto ask = symbol<AskUnsigned>("nvmlDeviceGetPcieReplayCounter"))
+    if (unsigned count = 0; ask(*handle, &count) == success) found["pcie_replay"] = count;
+  if (const auto ask = symbol<RemappedRows>("nvmlDeviceGetRemappedRows"))
+    if (unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+        ask(*handle, &corrected, &uncorrected, &pending, &failed) == success)
+      found["remapped_rows"] = static_cast<double>(corrected) + uncorrected;
+  return found;
+}
+
+std::map<std::string, double> Nvml::readings(const std::string& pci) const {
+  std::map<std::string, double> found;
+  const auto handle = device(pci);
+  if (!handle) return found;
+  add_link_errors(*handle, link_corrections, found);
+  for (const auto& [name, function, argument, scale] : all_readings) {
+    unsigned value = 0;
+    const auto plain = argument < 0 ? symbol<AskUnsigned>(function) : nullptr;
+    const auto with_argument = argument < 0 ? nullptr : symbol<AskUnsignedOf>(function);
+    const bool answered = (plain != nullptr && plain(*handle, &value) == success) ||
+                          (with_argument != nullptr && with_argument(*handle, argument, &value) == success);
+    if (answered) found[name] = value * scale;
+  }
+  return found;
+}
+
+std::vector<std::string> Nvml::throttle_reasons(const std::string& pci) const {
+  const auto ask = symbol<ThrottleReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+  const auto handle = device(pci);
+  unsigned long long bits = 0;
+  std::vector<std::string> reasons;
+  if (!handle || ask == nullptr || ask(*handle, &bits) != success) return reasons;
+  for (const auto& [bit, name] : throttles)
+    if ((bits & bit) != 0) reasons.emplace_back(name);
+  return reasons;
+}
+
+bool Nvml::watch_events(const std::vector<std::string>& pcis) {
+  const auto create = symbol<EventSetCreate>("nvmlEventSetCreate");
+  const auto add = symbol<RegisterEvents>("nvmlDeviceRegisterEvents");
+  if (create == nullptr || add == nullptr || create(&events_) != success) return false;
+  bool all = true;
+  for (const std::string& pci : pcis) {
+    watched_.push_back(device(pci).value_or(nullptr));
+    all = all && watched_.back() != nullptr && add(watched_.back(), xid_event, events_) == success;
+  }
+  return all;
+}
+
+std::vector<std::pair<std::size_t, int>> Nvml::take_events() {
+  const auto wait = symbol<EventSetWait>("nvmlEventSetWait_v2");
+  std::vector<std::pair<std::size_t, int>> found;
+  EventData event{};
+  while (wait != nullptr && events_ != nullptr && wait(events_, &event, 0) == success) {
+    const auto at = std::find(watched_.begin(), watched_.end(), event.device);
+    if (event.type == xid_event && at != watched_.end())
+      found.emplace_back(static_cast<std::size_t>(at - watched_.begin()), static_cast<int>(event.data));
+  }
+  return found;
 }
 
 }  // namespace linkmatrix::cuda

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace linkmatrix::cuda {
@@ -31,13 +34,35 @@ class Nvml {
   /// PIX, PXB, PHB, NODE or SYS: the worst hop of the PCIe path, in nvidia-smi's words.
   std::optional<std::string> pcie_class(const std::string& pci_a, const std::string& pci_b) const;
 
+  /// Generation and width of a device's PCIe slot, the most that both ends can do.
+  struct Pcie {
+    int generation, width;
+  };
+  std::optional<Pcie> pcie(const std::string& pci) const;
+
+  /// Counters that only rise, and readings, of a device, as far as it answers.
+  std::map<std::string, double> counters(const std::string& pci) const;
+  std::map<std::string, double> readings(const std::string& pci) const;
+
+  /// What holds a device's clocks back now, in words.
+  std::vector<std::string> throttle_reasons(const std::string& pci) const;
+
+  /// Collects Xid events of the devices from now on; false where the driver has none to offer.
+  bool watch_events(const std::vector<std::string>& pcis);
+  /// Xid numbers that came since, of the devices of watch_events() by their index.
+  std::vector<std::pair<std::size_t, int>> take_events();
+
  private:
   using Device = void*;
   template <class Function>
   Function* symbol(const char* name) const;
   std::optional<Device> device(const std::string& pci) const;
+  void add_link_errors(Device handle, std::span<const std::pair<int, const char*>> kinds,
+                       std::map<std::string, double>& found) const;
 
   void* library_ = nullptr;
+  void* events_ = nullptr;
+  std::vector<Device> watched_;
 };
 
 }  // namespace linkmatrix::cuda

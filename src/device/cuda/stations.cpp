@@ -1,6 +1,7 @@
 #include "device/cuda/stations.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <thread>
 
@@ -20,6 +21,18 @@ void check_free_memory(const Endpoint& endpoint, std::uint64_t bytes) {
                    std::to_string(free / MiB) + " MiB are free: use a smaller --size");
 }
 
+Lane make_lane(const std::string& where) { return {make_stream(where), make_event(where), make_event(where)}; }
+
+/// Page-locks memory, for every device at its own address.
+Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::string& where) {
+  check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), where, "cudaHostRegister");
+  Registration registration(memory);
+  void* on_device = nullptr;
+  check(cudaHostGetDevicePointer(&on_device, memory, 0), where, "cudaHostGetDevicePointer");
+  if (on_device != memory) throw DeviceError(where + ": devices see host memory at another address than the host");
+  return registration;
+}
+
 /// `work(offset, bytes)` over pieces, each on a thread.
 template <class Work>
 void in_pieces(std::uint64_t bytes, const Work& work) {
@@ -30,24 +43,35 @@ void in_pieces(std::uint64_t bytes, const Work& work) {
 
 }  // namespace
 
-void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes) {
+void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKind kind) {
   if (capacity_ >= bytes) return;
   device_ = DeviceMemory();
-  pinned_ = PinnedMemory();
+  pinned_ = Registration();
+  host_ = HostMemory();
   capacity_ = 0;
   if (endpoint.kind == EndpointKind::device) {
     check_free_memory(endpoint, bytes);
     device_ = make_device_memory(bytes, endpoint.label);
   } else {
-    const NumaPin pin(endpoint.numa);  // pages come from the node of the thread that asks for them
-    pinned_ = make_pinned_memory(bytes, endpoint.label);
+    host_ = HostMemory(bytes, kind.huge);
+    // Pages come from the node of the thread that touches them; several threads, because the kernel clears each page.
+    in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) {
+      const NumaPin pin(endpoint.numa);
+      std::memset(host_.data() + at, 0, piece);
+    });
+    if (kind.pages == HostPages::pinned) pinned_ = pin_memory(host_.data(), bytes, endpoint.label);
   }
   capacity_ = bytes;
 }
 
 Lane& Station::lane(std::size_t index) {
-  while (lanes.size() <= index) lanes.push_back({make_stream(where()), make_event(where()), make_event(where())});
+  while (lanes.size() <= index) lanes.push_back(make_lane(where()));
   return lanes[index];
+}
+
+Lane& Station::answer_lane() {
+  if (!answers) answers = make_lane(where());
+  return *answers;
 }
 
 unsigned long long* Station::sink() const {
@@ -73,6 +97,10 @@ void for_each_at_once(std::span<Station> stations, const std::function<void(Stat
 
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {
   in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { fill_pattern(memory, at, piece, seed); });
+}
+
+void spoil_on_host(std::byte* memory, std::uint64_t bytes) {
+  in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) { std::memset(memory + at, spoiled_byte, piece); });
 }
 
 PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {

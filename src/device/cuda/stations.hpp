@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -12,19 +14,21 @@
 #include "core/topology.hpp"
 #include "device/cuda/handles.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/host/memory.hpp"
 
 namespace linkmatrix::cuda {
 
-/// Memory of one endpoint for one role, grown when more is asked for; on the device, or pinned on the host.
+/// Memory of one endpoint for one role, grown when more is asked for; on the device, or on the host.
 class Buffer {
  public:
   /// Throws BadInput where the endpoint has not that much free.
-  void reserve(const Endpoint& endpoint, std::uint64_t bytes);
-  std::byte* data() const { return device_ ? device_.get() : pinned_.get(); }
+  void reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKind kind);
+  std::byte* data() const { return device_ ? device_.get() : host_.data(); }
 
  private:
   DeviceMemory device_;
-  PinnedMemory pinned_;
+  HostMemory host_;
+  Registration pinned_;  ///< of host_: goes first
   std::uint64_t capacity_ = 0;
 };
 
@@ -32,6 +36,13 @@ class Buffer {
 struct Lane {
   Stream stream;
   Event start, stop;
+
+  /// Between the two events, which must have happened.
+  double seconds(const std::string& where) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start.get(), stop.get()), where, "cudaEventElapsedTime");
+    return milliseconds * 1e-3;
+  }
 };
 
 /// What one endpoint keeps for the whole run. Host memory has buffers only.
@@ -39,15 +50,17 @@ struct Station {
   explicit Station(Endpoint e) : endpoint{std::move(e)} {}
 
   Endpoint endpoint;
-  Buffer source, destination;
-  std::vector<Lane> lanes;  ///< one for each copy that the device executes at once
-  std::set<int> reaches;    ///< ordinals of the devices whose memory it has peer access to
-  DeviceMemory counters;    ///< a CheckCounters for verification, and a word for the end of a chase
+  std::map<int, Buffer> source, destination;  ///< by slot
+  std::vector<Lane> lanes;                    ///< one for each copy that the device executes at once
+  std::optional<Lane> answers;                ///< for the other end of a flag
+  std::set<int> reaches;                      ///< ordinals of the devices whose memory it has peer access to
+  DeviceMemory counters;                      ///< a CheckCounters for verification, and a word for the end of a chase
 
   const std::string& where() const { return endpoint.label; }
   bool is_device() const { return endpoint.kind == EndpointKind::device; }
   void use() const { cuda::use(endpoint.index, endpoint.label); }
   Lane& lane(std::size_t index);
+  Lane& answer_lane();
   CheckCounters* check_counters() const { return reinterpret_cast<CheckCounters*>(counters.get()); }
   unsigned long long* sink() const;
 };
@@ -57,6 +70,7 @@ void for_each_at_once(std::span<Station> stations, const std::function<void(Stat
 
 /// Writes, or compares, the verification pattern in host memory by several threads.
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
+void spoil_on_host(std::byte* memory, std::uint64_t bytes);
 PatternCheck check_on_host(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed);
 
 }  // namespace linkmatrix::cuda

@@ -1,5 +1,6 @@
 #include "device/host/copy_kernels.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -29,9 +30,11 @@ void copy_cached(std::byte* destination, const std::byte* source, std::size_t by
 }
 
 #ifdef __x86_64__
-/// `destination` is aligned to 16 bytes: buffers begin at pages, and pieces of them at whole megabytes.
+/// Stores past the caches begin at a multiple of 16 bytes: what lies before goes through them.
 void copy_noncached(std::byte* destination, const std::byte* source, std::size_t bytes) {
-  std::size_t at = 0;
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(destination) % sizeof(__m128i);
+  std::size_t at = misaligned == 0 ? 0 : std::min(bytes, sizeof(__m128i) - misaligned);
+  std::memcpy(destination, source, at);
   for (; at + sizeof(__m128i) <= bytes; at += sizeof(__m128i))
     _mm_stream_si128(reinterpret_cast<__m128i*>(destination + at),
                      _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + at)));

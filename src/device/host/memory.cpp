@@ -31,7 +31,7 @@ BadInput too_large(std::uint64_t bytes) {
 
 }  // namespace
 
-HostMemory::HostMemory(std::uint64_t bytes) {
+HostMemory::HostMemory(std::uint64_t bytes, bool huge) {
   if (bytes > available_memory()) throw too_large(bytes);
   mapped_bytes_ = bytes + huge_page;
   mapped_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -39,7 +39,7 @@ HostMemory::HostMemory(std::uint64_t bytes) {
     mapped_ = nullptr;
     throw too_large(bytes);
   }
-  ::madvise(mapped_, mapped_bytes_, MADV_HUGEPAGE);
+  ::madvise(mapped_, mapped_bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   // On a boundary of huge pages: two buffers that differ in it differ by half in their rate.
   void* at = mapped_;
   std::size_t space = mapped_bytes_;
@@ -51,10 +51,10 @@ HostMemory::~HostMemory() {
   if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
 }
 
-void reserve_here(HostMemory& memory, std::uint64_t bytes) {
+void reserve_here(HostMemory& memory, std::uint64_t bytes, bool huge) {
   if (memory.bytes() >= bytes) return;
   memory = HostMemory();
-  memory = HostMemory(bytes);
+  memory = HostMemory(bytes, huge);
   std::memset(memory.data(), 0, bytes);
 }
 

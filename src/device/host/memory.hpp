@@ -5,15 +5,17 @@
 #include <string>
 #include <utility>
 
+#include "core/words.hpp"
+
 namespace linkmatrix {
 
-/// Pages from the kernel, on 2 MiB boundaries where it has them; they lie on the NUMA node of the thread that first
-/// touches them.
+/// Pages from the kernel, of 2 MiB where it has them and they are wanted; they lie on the NUMA node of the thread that
+/// first touches them.
 class HostMemory {
  public:
   HostMemory() = default;
   /// Throws BadInput where the machine has not that much memory available.
-  explicit HostMemory(std::uint64_t bytes);
+  explicit HostMemory(std::uint64_t bytes, bool huge = true);
   HostMemory(HostMemory&& other) noexcept { *this = std::move(other); }
   HostMemory& operator=(HostMemory&& other) noexcept {
     std::swap(mapped_, other.mapped_);
@@ -34,10 +36,16 @@ class HostMemory {
   std::uint64_t bytes_ = 0;
 };
 
+/// How host memory for copies is made.
+struct HostMemoryKind {
+  HostPages pages = HostPages::pinned;  ///< of the copies of GPUs; threads and ranks copy pageable memory only
+  bool huge = true;                     ///< in pages of 2 MiB, as far as the kernel has them
+};
+
 /// Bytes of this machine that can be had without swapping; no limit where the kernel does not say.
 std::uint64_t available_memory();
 
 /// Makes `memory` at least `bytes` large and touches it from the calling thread; does nothing if it is large enough.
-void reserve_here(HostMemory& memory, std::uint64_t bytes);
+void reserve_here(HostMemory& memory, std::uint64_t bytes, bool huge = true);
 
 }  // namespace linkmatrix

@@ -5,25 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <thread>
 
 #include "device/host/host_facts.hpp"
 #include "device/host/memory.hpp"
-#include "device/mpi/session.hpp"
+#include "device/mpi/communicator.hpp"
 
 namespace linkmatrix {
 namespace {
 
 constexpr std::uint64_t message_bytes = 1 * MiB;  // of one message: large enough for every protocol's plateau
 constexpr std::size_t window = 64;                // messages in flight, as the OSU bandwidth test
-constexpr int most_name = 256;
-constexpr int polls_between_looks = 256;  // at the clock; a waiting rank also lets go of its core, which it may share
+constexpr double startup_seconds = 60;            // until all ranks are there
 constexpr int data_tag = 1, end_tag = 2, ping_tag = 3;
 
 class MpiBackend final : public Backend {
  public:
   MpiBackend() {
-    const std::vector<std::string> nodes = gather_nodes();
+    const std::vector<std::string> nodes =
+        ranks_.gather_texts(host_facts().name, "the names of all nodes", Deadline::in(startup_seconds));
     const std::size_t n = nodes.size();
     topology_ = {Matrix<std::string>(n, n, "X"), Matrix<std::optional<int>>(n, n), Matrix<std::optional<bool>>(n, n),
                  Matrix<std::optional<int>>(n, n, 1), Matrix<std::optional<double>>(n, n)};
@@ -38,7 +37,7 @@ class MpiBackend final : public Backend {
       for (std::size_t c = 0; c < n; ++c)
         if (r != c) topology_.link_class(r, c) = nodes[r] == nodes[c] ? "NODE" : "NET";
     }
-    software_ = {{"MPI", library()}, {"compiler", compiler_version()}, {"kernel", kernel_release()}};
+    software_ = {{"MPI", mpi_library()}, {"compiler", compiler_version()}, {"kernel", kernel_release()}};
   }
 
   std::string name() const override { return "mpi"; }
@@ -54,9 +53,11 @@ class MpiBackend final : public Backend {
 
   std::vector<int> resources(const Copy& copy) const override { return {copy.source, copy.destination}; }
 
-  void prepare(std::span<const Copy> copies, std::uint64_t bytes, Deadline deadline) override {
+  void prepare(std::span<const Copy> copies, Deadline deadline) override {
     bool sends = false, receives = false;
+    std::uint64_t bytes = 0;
     for (const Copy& copy : copies) {
+      bytes = std::max(bytes, copy.end());
       sends = sends || copy.source == me() || copy.operation == Operation::chase;
       receives = receives || copy.destination == me() || copy.operation == Operation::chase;
     }
@@ -71,14 +72,14 @@ class MpiBackend final : public Backend {
     }
     // A rank that cannot go on must not leave the others waiting.
     std::vector<int> failed{refused.empty() ? 0 : 1};
-    reduce(failed, MPI_INT, MPI_LOR, "the buffers of all ranks", deadline);
+    ranks_.reduce(failed, MPI_INT, MPI_LOR, "the buffers of all ranks", deadline);
     if (!refused.empty()) throw BadInput(refused);
     if (failed.front() != 0) throw BadInput("--size: a rank has not enough host memory: use a smaller --size");
   }
 
   std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
     std::vector<double> seconds(copies.size(), 0);
-    barrier(deadline);
+    ranks_.barrier(deadline);
     const auto start = Clock::now();
     if (std::any_of(copies.begin(), copies.end(), [](const Copy& c) { return c.operation == Operation::chase; }))
       ping_pong(copies, repeats, seconds, deadline);
@@ -90,52 +91,30 @@ class MpiBackend final : public Backend {
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
     for (std::size_t k = 0; k < copies.size(); ++k) {
-      if (copies[k].source == me()) fill_pattern(source_.data(), 0, copies[k].bytes, seed + k);
-      if (copies[k].destination == me()) std::memset(destination_.data(), spoiled_byte, copies[k].bytes);
+      if (copies[k].source == me()) fill_pattern(source_.data() + copies[k].offset, 0, copies[k].bytes, seed + k);
+      if (copies[k].destination == me())
+        std::memset(destination_.data() + copies[k].offset, spoiled_byte, copies[k].bytes);
     }
-    barrier(deadline);
+    ranks_.barrier(deadline);
     std::vector<double> ignored(copies.size(), 0);
     stream(copies, 1, Clock::now(), ignored, deadline);
     std::vector<unsigned long long> found(2 * copies.size(), 0);
     for (std::size_t k = 0; k < copies.size(); ++k)
       if (copies[k].destination == me()) {
-        const PatternCheck check = check_pattern(destination_.data(), 0, copies[k].bytes, seed + k);
+        const PatternCheck check = check_pattern(destination_.data() + copies[k].offset, 0, copies[k].bytes, seed + k);
         found[2 * k] = check.wrong_bytes;
         found[2 * k + 1] = check.first_wrong;
       }
-    reduce(found, MPI_UNSIGNED_LONG_LONG, MPI_SUM, "the comparison of what arrived", deadline);
+    ranks_.reduce(found, MPI_UNSIGNED_LONG_LONG, MPI_SUM, "the comparison of what arrived", deadline);
     std::vector<PatternCheck> checks;
     for (std::size_t k = 0; k < copies.size(); ++k) checks.push_back({found[2 * k], found[2 * k + 1]});
     return checks;
   }
 
-  bool any(bool here) override {
-    int all = here ? 1 : 0;
-    check(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LOR, MPI_COMM_WORLD), me(), "MPI_Allreduce");
-    return all != 0;
-  }
+  bool any(bool here) override { return ranks_.any(here); }
 
  private:
-  int me() const { return session_.rank(); }
-
-  std::vector<std::string> gather_nodes() const {
-    std::array<char, most_name> mine{};
-    std::strncpy(mine.data(), host_facts().name.c_str(), most_name - 1);
-    std::vector<char> all(static_cast<std::size_t>(session_.size()) * most_name);
-    check(MPI_Allgather(mine.data(), most_name, MPI_CHAR, all.data(), most_name, MPI_CHAR, MPI_COMM_WORLD), me(),
-          "MPI_Allgather");
-    std::vector<std::string> nodes;
-    for (std::size_t r = 0; r < all.size(); r += most_name) nodes.emplace_back(all.data() + r);
-    return nodes;
-  }
-
-  static std::string library() {
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-    int length = 0;
-    MPI_Get_library_version(text.data(), &length);
-    const std::string all(text.data());
-    return all.substr(0, all.find_first_of(",\n"));
-  }
+  int me() const { return ranks_.rank(); }
 
   /// Why the memory that the ranks of this node still need is not there; empty if it is. Each rank alone would find
   /// enough, and all of them together would end in the kernel's hunt for memory.
@@ -143,7 +122,7 @@ class MpiBackend final : public Backend {
     const std::uint64_t available = available_memory();  // before the first rank touches any of it
     std::vector<std::uint64_t> needs(endpoints_.size(), 0);
     needs[static_cast<std::size_t>(me())] = bytes;
-    reduce(needs, MPI_UINT64_T, MPI_SUM, "the memory needs of all ranks", deadline);
+    ranks_.reduce(needs, MPI_UINT64_T, MPI_SUM, "the memory needs of all ranks", deadline);
     const std::string& here = endpoints_[static_cast<std::size_t>(me())].node;
     std::uint64_t needed = 0;
     for (std::size_t r = 0; r < needs.size(); ++r)
@@ -153,23 +132,8 @@ class MpiBackend final : public Backend {
            std::to_string(available / MiB) + " MiB are available: use a smaller --size or fewer ranks a node";
   }
 
-  /// Waits for all requests; a rank that is stuck ends in TimedOut and not in silence.
-  void wait(std::span<MPI_Request> requests, const std::string& what, Deadline deadline) {
-    for (int done = 0, polls = 1;; ++polls) {
-      check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), me(),
-            "MPI_Testall");
-      if (done != 0) return;
-      if (polls % polls_between_looks != 0) continue;
-      if (deadline.passed()) {
-        session_.set_stuck();
-        throw TimedOut("rank" + std::to_string(me()) + ": " + what + " did not finish within --timeout");
-      }
-      std::this_thread::yield();
-    }
-  }
-
   void wait_and_clear(std::vector<MPI_Request>& requests, const std::string& what, Deadline deadline) {
-    wait(requests, what, deadline);
+    ranks_.wait(requests, what, deadline);
     requests.clear();
   }
 
@@ -183,22 +147,6 @@ class MpiBackend final : public Backend {
     return text;
   }
 
-  void barrier(Deadline deadline) {
-    std::array<MPI_Request, 1> request{};
-    check(MPI_Ibarrier(MPI_COMM_WORLD, request.data()), me(), "MPI_Ibarrier");
-    wait(request, "barrier", deadline);
-  }
-
-  /// MPI_Allreduce, in place, that looks at the deadline.
-  template <class T>
-  void reduce(std::vector<T>& values, MPI_Datatype type, MPI_Op operation, const char* what, Deadline deadline) {
-    std::array<MPI_Request, 1> request{};
-    check(MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), type, operation, MPI_COMM_WORLD,
-                         request.data()),
-          me(), "MPI_Iallreduce");
-    wait(request, what, deadline);
-  }
-
   /// Every copy's messages, in windows; at the end the destination tells the source that all has arrived.
   void stream(std::span<const Copy> copies, int repeats, Clock::time_point start, std::vector<double>& seconds,
               Deadline deadline) {
@@ -208,11 +156,11 @@ class MpiBackend final : public Backend {
       if (at >= copy.bytes) return;
       const int bytes = static_cast<int>(std::min(message_bytes, copy.bytes - at));
       if (copy.source == me())
-        check(MPI_Isend(source_.data() + at, bytes, MPI_BYTE, copy.destination, data_tag, MPI_COMM_WORLD,
+        check(MPI_Isend(source_.data() + copy.offset + at, bytes, MPI_BYTE, copy.destination, data_tag, MPI_COMM_WORLD,
                         &requests.emplace_back()),
               me(), "MPI_Isend");
       if (copy.destination == me())
-        check(MPI_Irecv(destination_.data() + at, bytes, MPI_BYTE, copy.source, data_tag, MPI_COMM_WORLD,
+        check(MPI_Irecv(destination_.data() + copy.offset + at, bytes, MPI_BYTE, copy.source, data_tag, MPI_COMM_WORLD,
                         &requests.emplace_back()),
               me(), "MPI_Irecv");
     };
@@ -254,7 +202,7 @@ class MpiBackend final : public Backend {
         check(send ? MPI_Isend(source_.data(), bytes, MPI_BYTE, other, ping_tag, MPI_COMM_WORLD, request.data())
                    : MPI_Irecv(destination_.data(), bytes, MPI_BYTE, other, ping_tag, MPI_COMM_WORLD, request.data()),
               me(), "ping-pong");
-        wait(request, here, deadline);
+        ranks_.wait(request, here, deadline);
       }
       if (first) seconds[k] = seconds_since(start) / 2;
     }
@@ -262,13 +210,13 @@ class MpiBackend final : public Backend {
 
   /// The largest of all ranks' times of each copy, a transfer each; the same on every rank.
   std::vector<CopyTime> share(std::vector<double>& seconds, int repeats, Deadline deadline) {
-    reduce(seconds, MPI_DOUBLE, MPI_MAX, "the times of all ranks", deadline);
+    ranks_.reduce(seconds, MPI_DOUBLE, MPI_MAX, "the times of all ranks", deadline);
     std::vector<CopyTime> times;
     for (const double s : seconds) times.push_back({s / repeats, 0});
     return times;
   }
 
-  Session session_;
+  Communicator ranks_;
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;

@@ -1,0 +1,91 @@
+#include <array>
+
+#include "device/cuda/chains.hpp"
+#include "device/cuda/handles.hpp"
+#include "device/cuda/kernels.hpp"
+#include "device/cuda/timer.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+constexpr std::uint64_t ring_stride = 512;  // bytes: every load in a line of its own, 4096 of them in 2 MiB
+
+/// Node i points to node (a i + c) mod n: with n a power of two, a ≡ 1 mod 4 and c odd, one cycle through all
+/// (Hull & Dobell, 1962).
+__global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
+  const std::uint64_t me = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (me >= nodes) return;
+  const std::uint64_t next = (me * 1229 + 351) & (nodes - 1);
+  *reinterpret_cast<std::byte**>(memory + me * ring_stride) = memory + next * ring_stride;
+}
+
+__global__ void chase_kernel(const std::byte* ring, std::uint64_t loads, unsigned long long* sink) {
+  auto at = reinterpret_cast<unsigned long long>(ring);
+  // volatile: past L1, as a load of memory that another device may write must go
+  for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile unsigned long long*>(at);
+  *sink = at;
+}
+
+__global__ void atomics_kernel(unsigned long long* word, std::uint64_t additions, unsigned long long* sink) {
+  unsigned long long last = 0;
+  // What is added depends on the last answer, so that no two additions are under way at once.
+  for (std::uint64_t i = 0; i < additions; ++i) last = atomicAdd_system(word, 1 + (last & 1));
+  *sink = last;
+}
+
+/// Waits for `value`; false if it does not come in time.
+__device__ bool arrives(const volatile unsigned long long* word, std::uint64_t value, std::uint64_t deadline) {
+  while (*word < value)
+    if (nanoseconds() > deadline) return false;
+  return true;
+}
+
+__global__ void flag_kernel(volatile unsigned long long* theirs, const volatile unsigned long long* mine, bool begins,
+                            std::uint64_t rounds, unsigned* timed_out, std::uint64_t timeout_ns) {
+  const std::uint64_t deadline = nanoseconds() + timeout_ns;
+  for (std::uint64_t i = 1; i <= rounds; ++i) {
+    if (begins) *theirs = i;
+    if (!arrives(mine, i, deadline)) {
+      *timed_out = 1;
+      return;
+    }
+    if (!begins) *theirs = i;
+  }
+}
+
+unsigned long long* word_at(std::byte* memory) { return reinterpret_cast<unsigned long long*>(memory); }
+
+}  // namespace
+
+void launch_ring(std::byte* memory, std::uint64_t bytes, cudaStream_t stream) {
+  std::uint64_t nodes = 1;
+  while (2 * nodes * ring_stride <= bytes) nodes *= 2;
+  ring_kernel<<<static_cast<unsigned>((nodes + 255) / 256), 256, 0, stream>>>(memory, nodes);
+  check_launch("ring kernel");
+}
+
+void launch_chase(const std::byte* ring, std::uint64_t loads, unsigned long long* sink, cudaStream_t stream) {
+  chase_kernel<<<1, 1, 0, stream>>>(ring, loads, sink);
+  check_launch("chase kernel");
+}
+
+void launch_atomics(std::byte* memory, std::uint64_t additions, unsigned long long* sink, cudaStream_t stream) {
+  atomics_kernel<<<1, 1, 0, stream>>>(word_at(memory), additions, sink);
+  check_launch("atomics kernel");
+}
+
+void launch_flag(std::byte* theirs, std::byte* mine, bool begins, std::uint64_t rounds, unsigned* timed_out,
+                 std::uint64_t timeout_ns, cudaStream_t stream) {
+  flag_kernel<<<1, 1, 0, stream>>>(word_at(theirs), word_at(mine), begins, rounds, timed_out, timeout_ns);
+  check_launch("flag kernel");
+}
+
+void load_chain_kernels() {
+  cudaFuncAttributes attributes;
+  const std::array kernels{reinterpret_cast<const void*>(ring_kernel), reinterpret_cast<const void*>(chase_kernel),
+                           reinterpret_cast<const void*>(atomics_kernel), reinterpret_cast<const void*>(flag_kernel)};
+  for (const void* kernel : kernels)
+    check(cudaFuncGetAttributes(&attributes, kernel), "kernels", "cudaFuncGetAttributes");
+}
+
+}  // namespace linkmatrix::cuda
