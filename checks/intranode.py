@@ -181,6 +181,56 @@ class intranode_p2p(p2p_matrix_case):
 
 
 @rfm.simple_test
+class process_p2p(p2p_matrix_case):
+    """Measures matrices between the GPUs of a node with one process for each, as most applications run.
+
+    The processes open each other's memory by CUDA IPC. What they measure is what a single process measures, so the
+    references are the same.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter(
+        [
+            "device_to_device_memcpy_read_ce",
+            "device_to_device_memcpy_write_ce",
+            "device_to_device_bidirectional_memcpy_write_ce",
+            "device_to_device_memcpy_read_sm",
+            "device_to_device_memcpy_write_sm",
+            "device_to_device_latency_sm",
+        ],
+        loggable=True,
+    )
+
+    descr = "copies between processes with a GPU each"
+    valid_systems = ["+gpu +cuda +mpi"]
+    valid_prog_environs = ["+cuda +mpi"]
+    tags = {"acceptance", "full", "intranode"}
+
+    @run_after("setup")
+    def place_processes(self):
+        devices, where = self.promise.devices, self.current_partition.fullname
+        self.skip_if(devices == 1, f"{where} has one GPU: there is no pair to measure")
+        self.skip_if(self.promise.peer_access is False, f"the GPUs of {where} have no peer access")
+        self.num_gpus_per_node = devices
+        self.num_tasks = self.num_tasks_per_node = devices or 2
+
+    def backend(self):
+        return "ipc"
+
+    def wanted_tables(self):
+        return CASES[self.testcase].tables
+
+    def machine_faults(self):
+        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+
+    def wanted_cells(self):
+        return list(permutations([device["label"] for device in self.record["devices"]], 2))
+
+    def excused_cells(self):
+        return without_path(self.record, self.promise)
+
+
+@rfm.simple_test
 class rank_p2p(p2p_matrix_case):
     """Measures one matrix between the MPI ranks of a node: host memory, through the partition's launcher."""
 

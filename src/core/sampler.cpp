@@ -10,6 +10,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: events tick every 0.5 µs, 0.02 % of it
+constexpr double looped_seconds = 0.008;   // of a kernel that repeats its copy: its launch and its end are 0.05 % of it
 constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
 constexpr double max_loaded_repeats = 16;  // background copies are repeated a few times as often
 
@@ -17,7 +18,8 @@ constexpr double max_loaded_repeats = 16;  // background copies are repeated a f
 /// which counts against their sum: both ways get twice the time.
 int repeats_for(double seconds, const Cell& cell) {
   const auto loaded = std::any_of(cell.copies.begin(), cell.copies.end(), [](const Copy& c) { return c.background; });
-  const double wanted = sample_seconds * (loaded ? 1 : static_cast<double>(cell.copies.size()));
+  const double least = cell.copies.front().looped ? looped_seconds : sample_seconds;
+  const double wanted = least * (loaded ? 1 : static_cast<double>(cell.copies.size()));
   return static_cast<int>(
       std::clamp(std::ceil(wanted / std::max(seconds, 1e-9)), 1.0, loaded ? max_loaded_repeats : max_repeats));
 }

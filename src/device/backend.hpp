@@ -30,6 +30,7 @@ struct Copy {
       destination_slot = 0;     ///< which of an endpoint's buffers: copies that run at once have their own
   bool background = false;      ///< keeps its path busy while the others are measured, and is not itself
   int blocks = 0, threads = 0;  ///< launch shape of the sm engine; 0: the back end's own
+  bool looped = false;          ///< repeated by the kernel itself, so that its launch costs nothing
 
   /// What its buffers must hold.
   std::uint64_t end() const { return offset + bytes; }

@@ -11,6 +11,9 @@
 #ifdef LINKMATRIX_MPI
 #include "device/mpi/mpi_backend.hpp"
 #endif
+#ifdef LINKMATRIX_IPC
+#include "device/ipc/ipc_backend.hpp"
+#endif
 
 namespace linkmatrix {
 namespace {
@@ -31,6 +34,7 @@ std::vector<BackendRow> backend_table() {
   std::vector<BackendRow> rows{
       {"mpi", 64 * MiB, "-DLINKMATRIX_MPI=ON", {}, {}},
       {"cuda", 512 * MiB, "-DLINKMATRIX_CUDA=ON", {}, {}},
+      {"ipc", 512 * MiB, "-DLINKMATRIX_CUDA=ON -DLINKMATRIX_MPI=ON", {}, {}},
       {"host", 128 * MiB, "", [](const P2pOptions& o) { return make_host_backend(o.devices, o.host_memory.huge); },
        [] { return std::string(); }},
   };
@@ -44,6 +48,10 @@ std::vector<BackendRow> backend_table() {
 #ifdef LINKMATRIX_CUDA
   rows[1].make = [](const P2pOptions& o) { return make_cuda_backend(o.devices, o.host_memory); };
   rows[1].why_not_here = why_no_cuda;
+#endif
+#ifdef LINKMATRIX_IPC
+  rows[2].make = [](const P2pOptions& o) { return make_ipc_backend(o.devices); };
+  rows[2].why_not_here = [] { return std::string("only where it is asked for"); };
 #endif
   return rows;
 }
@@ -63,7 +71,7 @@ ChosenBackend choose(const P2pOptions& options) {
     if (reason.empty()) return {row.make(options), note};
     if (row.name == "cuda") note = "no GPU measured (" + reason + "): this is host memory";
   }
-  throw BadInput("unknown --backend '" + options.backend.value_or("") + "': use cuda, host or mpi");
+  throw BadInput("unknown --backend '" + options.backend.value_or("") + "': use cuda, host, ipc or mpi");
 }
 
 }  // namespace

@@ -17,6 +17,10 @@ struct Axis {
 
 Axis axis(const Backend& backend, EndpointKind kind);
 
+/// From here on a kernel repeats its copy between devices within one launch, as in nvbandwidth. A smaller copy is a
+/// launch of its own, which is most of what it takes, and a user of kernels pays it.
+constexpr std::uint64_t looped_bytes = 32 * MiB;
+
 /// Makes the copies of one test case.
 class CopyMaker {
  public:
@@ -29,7 +33,9 @@ class CopyMaker {
               .peer_access = t.peer_access,
               .offset = t.metric == Metric::latency ? 0 : options.offset,
               .blocks = options.blocks,
-              .threads = options.threads},
+              .threads = options.threads,
+              .looped = t.engine == Engine::sm && t.metric != Metric::latency && memory_of(t) == Memory::device &&
+                        bytes >= looped_bytes},
         both_{t.metric == Metric::bidirectional} {}
 
   Copy operator()(int source, int destination) const {

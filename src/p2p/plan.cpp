@@ -7,8 +7,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t copy_latency_bytes = 16;   // as the CUDA sample: smaller than any packet
-constexpr std::uint64_t access_bytes = 8;          // of an atomic addition, and of a flag
+constexpr std::uint64_t copy_latency_bytes = 16;  // as the CUDA sample: smaller than any packet
+constexpr std::uint64_t access_bytes = 8;         // of an atomic addition, and of a flag
 constexpr std::uint64_t loaded_bytes = 64 * MiB;  // unless told: of each of many copies through one host memory
 
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {

@@ -40,9 +40,11 @@ def rendered(grid, columns, unit="GB/s", end="\nResult: PASS\n", under=None):
 
 def test_every_table_of_a_real_run_is_read():
     tables = p2p_matrix(FULL)
-    assert len({table.testcase for table in tables}) == 22
-    assert sum(table.title == "one direction" for table in tables) == 5
-    assert sum(table.title == "enqueue latency" for table in tables) == 5
+    assert len({table.testcase for table in tables}) == 60
+    assert sum(table.title == "one direction" for table in tables) == 17
+    assert sum(table.title == "enqueue latency" for table in tables) == 9
+    assert sum(table.title == "slowest of its copies" for table in tables) == 8
+    assert sum(table.unit == "%" for table in tables) == 4
 
 
 def test_the_tables_say_what_the_record_of_the_same_run_says():
@@ -86,7 +88,7 @@ def test_a_lost_row_is_refused_in_every_table(text):
     assert heads
     for head in heads:
         row = head + 2
-        while lines[row].startswith(("gpu", "numa", "local")):
+        while lines[row].startswith(("gpu", "numa", "local", "all ")):
             with pytest.raises(BadInput):
                 p2p_matrix("".join(lines[:row] + lines[row + 1 :]))
             row += 1
@@ -189,3 +191,26 @@ def test_what_is_printed_is_what_is_read(rows, columns, data, unit):
 
 def test_parsers_are_rows_of_one_table():
     assert PARSERS["p2p_matrix"] is p2p_matrix
+
+
+def test_the_same_test_case_may_come_in_several_sizes_and_shapes():
+    table = "x: bandwidth (GB/s), {}, row = source, column = destination\n     b\na  4.00\nmin 4.00  median 4.00  max 4.00  sum 4.00\n"
+    ways = ["64 bytes", "128 bytes", "64 bytes, offset 4", "64 bytes, 32 blocks, 256 threads", "64 bytes, pageable"]
+    text = "\n".join(table.format(way) for way in ways) + "\nResult: PASS\n"
+    assert [(found.size_bytes, found.variant) for found in p2p_matrix(text)] == [
+        (64, ""),
+        (128, ""),
+        (64, ", offset 4"),
+        (64, ", 32 blocks, 256 threads"),
+        (64, ", pageable"),
+    ]
+    with pytest.raises(BadInput, match="comes twice"):
+        p2p_matrix(table.format(ways[0]) + "\n" + text)
+    with pytest.raises(BadInput, match="no head line"):
+        p2p_matrix(text.replace("offset 4", "offset four"))
+
+
+def test_only_a_percentage_may_be_below_zero():
+    table = "x: loss ({}), 64 bytes, row = source, column = destination\n     b\na  -4.00\nmin -4.00  median -4.00  max -4.00  sum -4.00\n\nResult: PASS\n"
+    with pytest.raises(BadInput):
+        p2p_matrix(table.format("GB/s"))

@@ -27,12 +27,12 @@ def refusal(tmp_path, text):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "count"), [("hgx-h200", 8), ("hgx-h200-half", 4)])
-def test_the_references_that_are_shipped_cover_every_pair_and_class(name, count):
+@pytest.mark.parametrize(("name", "count", "testcases"), [("hgx-h200", 8, 55), ("hgx-h200-half", 4, 63)])
+def test_the_references_that_are_shipped_cover_every_pair_and_class(name, count, testcases):
     references = References.load()
     assert Path(FOLDER).name == "references"
     assert references.names() == ["hgx-h200", "hgx-h200-half"]
-    assert len(references.testcases(name)) == 27
+    assert len(references.testcases(name)) == testcases
     pairs = set(permutations([f"gpu{index}" for index in range(count)], 2))
     for testcase in references.testcases(name):
         if testcase.startswith("device_to_device"):
@@ -45,7 +45,7 @@ def test_a_recorded_run_of_the_same_gpus_is_within_them():
     assert found.verdict in (Verdict.PASS, Verdict.WARN), [
         cell.reason for matrix in found.matrices for cell in matrix.cells.values() if cell.verdict > Verdict.WARN
     ]
-    assert len(found.matrices) == 22
+    assert len(found.matrices) == 60
 
 
 def test_limits_are_fractions_of_the_value():
@@ -102,9 +102,15 @@ def test_another_layout_is_refused(tmp_path, text):
 def test_a_table_in_two_files_is_refused(tmp_path):
     text = f"{HEAD}  hgx:\n    case:\n      gpu0->gpu1: [400, -0.1, 0.1, GB/s]\n"
     (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-    (tmp_path / "b.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(text.replace("400", "401"), encoding="utf-8")
     with pytest.raises(BadInput, match="already"):
         References.load(tmp_path)
+
+
+def test_two_checks_may_share_a_table(tmp_path):
+    text = f"{HEAD}  hgx:\n    case: &shared\n      gpu0->gpu1: [400, -0.1, 0.1, GB/s]\n"
+    (tmp_path / "a.yaml").write_text(f"{text}other:\n  $index: [reference_name, testcase]\n  hgx: {{case: *shared}}\n")
+    assert References.load(tmp_path).cells("hgx", "case")["gpu0", "gpu1"].value == 400
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

@@ -19,11 +19,29 @@ __global__ void ring_kernel(std::byte* memory, std::uint64_t nodes) {
   *reinterpret_cast<std::byte**>(memory + me * ring_stride) = memory + next * ring_stride;
 }
 
-__global__ void chase_kernel(const std::byte* ring, std::uint64_t loads, unsigned long long* sink) {
+constexpr int warm_loads = 8;  // of each multiprocessor, which has page table entries of its own
+
+/// One thread on each multiprocessor in turn follows the ring: they lie up to 10 % of the latency apart. Only the loads
+/// are timed, by the device's clock: its ticks are coarse, and even out over so many.
+__global__ void chase_kernel(const std::byte* ring, std::uint64_t loads_each, ChaseState* state) {
+  while (atomicAdd(&state->turn, 0u) != blockIdx.x) {
+  }
   auto at = reinterpret_cast<unsigned long long>(ring);
   // volatile: past L1, as a load of memory that another device may write must go
-  for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile unsigned long long*>(at);
-  *sink = at;
+  const auto follow = [&at](std::uint64_t loads) {
+    for (std::uint64_t i = 0; i < loads; ++i) at = *reinterpret_cast<const volatile unsigned long long*>(at);
+    if (at == 0) __trap();  // waits for the last load, before the clock is read
+  };
+  follow(warm_loads);
+  const std::uint64_t start = nanoseconds();
+  follow(loads_each);
+  const unsigned long long took = nanoseconds() - start;
+  if (blockIdx.x == 0)
+    atomicExch(&state->nanoseconds, took);
+  else
+    atomicAdd(&state->nanoseconds, took);
+  __threadfence();
+  atomicExch(&state->turn, blockIdx.x + 1 == gridDim.x ? 0u : blockIdx.x + 1);
 }
 
 __global__ void atomics_kernel(unsigned long long* word, std::uint64_t additions, unsigned long long* sink) {
@@ -64,9 +82,15 @@ void launch_ring(std::byte* memory, std::uint64_t bytes, cudaStream_t stream) {
   check_launch("ring kernel");
 }
 
-void launch_chase(const std::byte* ring, std::uint64_t loads, unsigned long long* sink, cudaStream_t stream) {
-  chase_kernel<<<1, 1, 0, stream>>>(ring, loads, sink);
+std::uint64_t launch_chase(const std::byte* ring, std::uint64_t loads, ChaseState* state, cudaStream_t stream) {
+  int device = 0, multiprocessors = 1;
+  check(cudaGetDevice(&device), "chase kernel", "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "chase kernel",
+        "cudaDeviceGetAttribute");
+  const auto blocks = static_cast<std::uint64_t>(multiprocessors), each = (loads + blocks - 1) / blocks;
+  chase_kernel<<<multiprocessors, 1, 0, stream>>>(ring, each, state);
   check_launch("chase kernel");
+  return each * blocks;
 }
 
 void launch_atomics(std::byte* memory, std::uint64_t additions, unsigned long long* sink, cudaStream_t stream) {

@@ -33,7 +33,6 @@ bool CopyWork::staged(std::span<const Copy> copies) const {
   });
 }
 
-/// The initiator, or where that is host memory, the other end.
 Station& CopyWork::executor(const Copy& copy) const {
   Station& initiator = station(copy.initiator());
   if (initiator.is_device()) return initiator;
@@ -43,21 +42,23 @@ Station& CopyWork::executor(const Copy& copy) const {
 void CopyWork::enqueue(const Copy& copy, Station& on, Lane& lane, int repeats, int background, Gate& gate) const {
   if (copy.is_chain()) return enqueue_chain(copy, on, lane, repeats, gate);
   if (copy.background) repeats *= background;
+  if (copy.looped && copy.engine == Engine::sm) return launch_copy(kernel_copy(copy, repeats), lane.stream.get());
   for (int i = 0; i < repeats; ++i) {
     if (copy.engine == Engine::sm)
-      launch_copy(kernel_copy(copy), lane.stream.get());
+      launch_copy(kernel_copy(copy, 1), lane.stream.get());
     else
       check(cudaMemcpyAsync(destination(copy), source(copy), copy.bytes, cudaMemcpyDefault, lane.stream.get()),
             pair_text(copy), "cudaMemcpyAsync");
   }
 }
 
-KernelCopy CopyWork::kernel_copy(const Copy& copy) const {
+KernelCopy CopyWork::kernel_copy(const Copy& copy, int repeats) const {
   return {.kernel = copy.kernel,
           .direction = copy.direction,
           .destination = destination(copy),
           .source = source(copy),
           .bytes = copy.bytes,
+          .repeats = repeats,
           .blocks = copy.blocks,
           .threads = copy.threads,
           .host_memory = with_host(copy)};
@@ -65,7 +66,8 @@ KernelCopy CopyWork::kernel_copy(const Copy& copy) const {
 
 void CopyWork::enqueue_chain(const Copy& copy, Station& on, Lane& lane, int repeats, Gate& gate) const {
   const cudaStream_t stream = lane.stream.get();
-  if (copy.operation == Operation::chase) launch_chase(source(copy), accesses(repeats), on.sink(), stream);
+  if (copy.operation == Operation::chase)
+    on.chased = launch_chase(source(copy), accesses(repeats), on.chase_state(), stream);
   if (copy.operation == Operation::atomic) launch_atomics(source(copy), accesses(repeats), on.sink(), stream);
   if (copy.operation == Operation::flag)
     launch_flag(destination(copy), source(copy), true, accesses(repeats), gate.timed_out_flag(), Gate::timeout_ns,
@@ -81,8 +83,20 @@ void CopyWork::enqueue_answer(const Copy& copy, int repeats, Gate& gate) const {
               stream);
 }
 
+CopyTime CopyWork::time(const Copy& copy, const Station& on, const Lane& lane, int repeats, int background) const {
+  CopyTime time;
+  time.whole_seconds = lane.seconds(on.where());
+  const int pieces = copy.is_chain() ? accesses_per_repeat : copy.background ? background : 1;
+  time.seconds = time.whole_seconds / repeats / pieces;
+  if (copy.operation != Operation::chase) return time;
+  ChaseState state{};
+  check(cudaMemcpy(&state, on.chase_state(), sizeof state, cudaMemcpyDeviceToHost), on.where(), "cudaMemcpy");
+  time.seconds = static_cast<double>(state.nanoseconds) * 1e-9 / static_cast<double>(on.chased);
+  return time;
+}
+
 void CopyWork::build_ring(const Copy& copy) const {
-  Station& writer = station(copy.source).is_device() ? station(copy.source) : executor(copy);
+  Station& writer = executor(copy);  // whose process has the pointers
   writer.use();
   launch_ring(source(copy), copy.bytes, writer.lane(0).stream.get());
   check(cudaStreamSynchronize(writer.lane(0).stream.get()), writer.where(), "cudaStreamSynchronize");

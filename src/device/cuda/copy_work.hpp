@@ -19,6 +19,8 @@ class CopyWork {
   CopyWork(std::vector<Station>& stations, HostMemoryKind host_memory)
       : stations_{stations}, host_memory_{host_memory} {}
 
+  /// The device that makes a copy: the initiator, or where that is host memory, the other end.
+  Station& executor(const Copy& copy) const;
   /// "gpu0->gpu3".
   std::string pair_text(const Copy& copy) const;
   /// Whether one end is host memory.
@@ -42,7 +44,10 @@ class CopyWork {
   void enqueue(const Copy& copy, Station& on, Lane& lane, int repeats, int background, Gate& gate) const;
   /// The other end of a flag, held by the gate.
   void enqueue_answer(const Copy& copy, int repeats, Gate& gate) const;
-  /// The ring lies in the source's memory and is written by its owner; in host memory, by the device that chases.
+  /// What a finished copy took. The loads of a chase are timed on the device.
+  CopyTime time(const Copy& copy, const Station& on, const Lane& lane, int repeats, int background) const;
+  /// The ring lies in the source's memory and is written by the device that will chase: with the addresses that it
+  /// sees.
   void build_ring(const Copy& copy) const;
   /// Puts a flag down in the memory of its source, and of its destination.
   void reset_source_flag(const Copy& copy) const;
@@ -63,8 +68,7 @@ class CopyWork {
   std::byte* destination(const Copy& copy) const {
     return station(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;
   }
-  Station& executor(const Copy& copy) const;
-  KernelCopy kernel_copy(const Copy& copy) const;
+  KernelCopy kernel_copy(const Copy& copy, int repeats) const;
   void enqueue_chain(const Copy& copy, Station& on, Lane& lane, int repeats, Gate& gate) const;
 
   std::vector<Station>& stations_;

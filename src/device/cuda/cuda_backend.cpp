@@ -21,7 +21,6 @@ namespace cuda {
 namespace {
 
 constexpr int gate_attempts = 3;
-constexpr std::size_t scratch_bytes = 256;
 constexpr std::uint64_t least_buffer = 64 * KiB;
 constexpr int host_paths = 1 << 20;  // resource number of everything that goes through host memory
 constexpr int least_background = 2;  // repeats of a background copy for each of a measured one, …
@@ -162,7 +161,7 @@ class CudaBackend final : public Backend {
     load_kernels();
     load_chain_kernels();
     station.lane(0);
-    station.counters = make_device_memory(scratch_bytes, station.where());
+    station.make_counters();
   }
 
   std::span<Station> device_stations() { return std::span(stations_).first(device_count_); }
@@ -228,9 +227,9 @@ class CudaBackend final : public Backend {
     }
     work_.wait(copies, deadline);
     work_.for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
-      times[k].whole_seconds = lane.seconds(on.where());
-      const int pieces = copies[k].is_chain() ? accesses_per_repeat : copies[k].background ? background_ : 1;
-      times[k].seconds = times[k].whole_seconds / repeats / pieces;
+      const double enqueue_seconds = times[k].enqueue_seconds;
+      times[k] = work_.time(copies[k], on, lane, repeats, background_);
+      times[k].enqueue_seconds = enqueue_seconds;
     });
     return times;
   }

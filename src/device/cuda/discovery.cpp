@@ -85,12 +85,6 @@ int links_between(const Nvml& nvml, const Linked& a, const Linked& b) {
   return joined ? std::min(a.links->active, b.links->active) : 0;
 }
 
-bool can_reach(const Endpoint& from, const Endpoint& to) {
-  int yes = 0;
-  check(cudaDeviceCanAccessPeer(&yes, from.index, to.index), from.label, "cudaDeviceCanAccessPeer");
-  return yes != 0;
-}
-
 }  // namespace
 
 int visible_devices(std::string& reason) {
@@ -115,7 +109,14 @@ std::vector<Endpoint> describe_devices(std::span<const int> ordinals) {
   return devices;
 }
 
-Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& devices) {
+bool can_reach(const Endpoint& from, const Endpoint& to) {
+  int yes = 0;
+  check(cudaDeviceCanAccessPeer(&yes, from.index, to.index), from.label, "cudaDeviceCanAccessPeer");
+  return yes != 0;
+}
+
+Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& devices,
+                           const std::function<bool(const Endpoint&, const Endpoint&)>& reaches) {
   const std::size_t n = devices.size();
   Topology t{Matrix<std::string>(n, n, "X"),
              Matrix<std::optional<int>>(n, n, 0),
@@ -131,7 +132,7 @@ Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& device
       if (a == b) continue;
       const int links = links_between(nvml, linked[a], linked[b]);
       t.links(a, b) = links;
-      t.peer_access(a, b) = can_reach(devices[a], devices[b]);
+      t.peer_access(a, b) = reaches(devices[a], devices[b]);
       t.link_class(a, b) =
           links > 0 ? "NV" + std::to_string(links) : nvml.pcie_class(devices[a].pci, devices[b].pci).value_or("");
       if (links > 0) t.limit(a, b) = nvlink_limit(nvlink_generation(devices[a].index), links);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +16,12 @@ int visible_devices(std::string& reason);
 /// The devices as endpoints, in the order of `ordinals`.
 std::vector<Endpoint> describe_devices(std::span<const int> ordinals);
 
-/// Link classes, links, peer access, shortest paths and limits between the devices.
-Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& devices);
+/// Whether a device has access to another's memory, by the driver's word; false where one is not visible here.
+bool can_reach(const Endpoint& from, const Endpoint& to);
+
+/// Link classes, links, peer access (by `reaches`), shortest paths and limits between the devices.
+Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& devices,
+                           const std::function<bool(const Endpoint&, const Endpoint&)>& reaches = can_reach);
 
 /// Versions of the driver and of CUDA.
 Software describe_software(const Nvml& nvml);

@@ -65,11 +65,17 @@ struct RegistrationTraits {
   static void destroy(Value memory) { cudaHostUnregister(memory); }
 };
 
+struct ImportTraits {
+  using Value = std::byte*;
+  static void destroy(Value memory) { cudaIpcCloseMemHandle(memory); }
+};
+
 using Stream = Handle<StreamTraits>;
 using Event = Handle<EventTraits>;
 using DeviceMemory = Handle<DeviceMemoryTraits>;
 using PinnedMemory = Handle<PinnedMemoryTraits>;
 using Registration = Handle<RegistrationTraits>;
+using Import = Handle<ImportTraits>;
 
 inline Stream make_stream(const std::string& where) {
   cudaStream_t stream = nullptr;

@@ -13,21 +13,35 @@ namespace {
 
 constexpr int unroll = 8;  // independent 16-byte loads in flight for each thread
 
-constexpr int bulk_stages = 8;                   // in shared memory
-constexpr std::uint32_t bulk_chunk = 16 * 1024;  // bytes of one bulk copy
-constexpr std::size_t bulk_shared = bulk_stages * bulk_chunk + bulk_stages * sizeof(std::uint64_t);
+constexpr int bulk_stages = 8;  // in shared memory
+
+/// How bulk copies go through the buffers.
+struct BulkPath {
+  std::uint32_t chunk;  ///< bytes of one copy
+  bool contiguous;      ///< each block has a piece of the buffer of its own, else the blocks take turns
+
+  std::size_t shared() const { return bulk_stages * (chunk + sizeof(std::uint64_t)); }
+};
+constexpr BulkPath turns{16 * 1024, false}, pieces{8 * 1024, true};
+constexpr int blocks_of_pieces = 16;
+
+/// On two H200 over NVLink 4, 2026-11-21: 16 blocks write 371.8 GB/s in pieces of their own (a power of two apart), 350
+/// in turns; with any other number of blocks, and for reads, turns are as good or better.
+BulkPath bulk_path(Direction direction, int blocks) {
+  return direction == Direction::write && blocks == blocks_of_pieces ? pieces : turns;
+}
 
 struct Shape {
   int blocks, threads;
 };
 
-// The best of 460 on two H200 over NVLink 4, 512 MiB, 2026-11-21: write 371.6 GB/s with 1056 × 1024, read 374.8 with
-// 264 × 1024; 32 × 1024 wrote 356. bulk writes 371.5 with 264 blocks and reads 374.9 with 32. Nothing passes that:
-// packets of 128 bytes are the limit.
+// The best of 460 on two H200 over NVLink 4, 512 MiB, 2026-11-21: write 371.4 GB/s with 1056 × 1024, read 376.0 with
+// 132 × 1024; bulk writes 372.0 with 264 blocks and reads 376.4 with 32. Nothing passes that: packets of 128 bytes are
+// the limit. Host memory needs few blocks, and two kernels at once must fit on the device.
 constexpr Shape shape_of(Kernel kernel, Direction direction, bool host_memory) {
   if (kernel == Kernel::bulk) return direction == Direction::write ? Shape{264, 32} : Shape{32, 32};
   if (host_memory) return {128, 256};
-  return direction == Direction::write ? Shape{1056, 1024} : Shape{264, 1024};
+  return direction == Direction::write ? Shape{1056, 1024} : Shape{132, 1024};
 }
 
 /// What was asked for, else the best known; no more blocks than have something to do: launching idle ones would be most
@@ -37,7 +51,7 @@ Shape shape_for(const KernelCopy& copy, Kernel kernel) {
   if (copy.blocks > 0) shape.blocks = copy.blocks;
   if (copy.threads > 0) shape.threads = copy.threads;
   const std::uint64_t tile =
-      kernel == Kernel::bulk ? bulk_chunk : static_cast<std::uint64_t>(shape.threads) * unroll * sizeof(uint4);
+      kernel == Kernel::bulk ? turns.chunk : static_cast<std::uint64_t>(shape.threads) * unroll * sizeof(uint4);
   shape.blocks = static_cast<int>(
       std::clamp<std::uint64_t>((copy.bytes + tile - 1) / tile, 1, static_cast<std::uint64_t>(shape.blocks)));
   return shape;
@@ -83,45 +97,52 @@ __device__ void copy_edges(std::byte* destination, const std::byte* source, std:
 
 /// A block takes tiles of blockDim × unroll vectors; each thread has `unroll` loads in flight before the first store.
 template <class Access>
-__global__ void copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+__global__ void copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes, int repeats) {
   const Body body = body_of(destination, bytes);
   auto* const to = reinterpret_cast<uint4*>(destination + body.begin);
   const auto* const from = reinterpret_cast<const uint4*>(source + body.begin);
   const std::uint64_t vectors = body.bytes / sizeof(uint4), tile = std::uint64_t{blockDim.x} * unroll;
-  for (std::uint64_t start = blockIdx.x * tile; start < vectors; start += gridDim.x * tile) {
-    const std::uint64_t first = start + threadIdx.x;
-    uint4 values[unroll];
-    if (start + tile <= vectors) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    for (std::uint64_t start = blockIdx.x * tile; start < vectors; start += gridDim.x * tile) {
+      const std::uint64_t first = start + threadIdx.x;
+      uint4 values[unroll];
+      if (start + tile <= vectors) {
 #pragma unroll
-      for (int k = 0; k < unroll; ++k) values[k] = Access::load(from + first + std::uint64_t{blockDim.x} * k);
+        for (int k = 0; k < unroll; ++k) values[k] = Access::load(from + first + std::uint64_t{blockDim.x} * k);
 #pragma unroll
-      for (int k = 0; k < unroll; ++k) Access::store(to + first + std::uint64_t{blockDim.x} * k, values[k]);
-    } else {
-      for (std::uint64_t at = first; at < vectors; at += blockDim.x) Access::store(to + at, Access::load(from + at));
+        for (int k = 0; k < unroll; ++k) Access::store(to + first + std::uint64_t{blockDim.x} * k, values[k]);
+      } else {
+        for (std::uint64_t at = first; at < vectors; at += blockDim.x) Access::store(to + at, Access::load(from + at));
+      }
     }
+    asm volatile("" ::: "memory");  // what was just copied must be loaded and stored again
   }
   copy_edges(destination, source, bytes, body);
 }
 
 /// One thread of each block moves chunks global → shared → global by bulk asynchronous copies (cp.async.bulk).
-__global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
+__global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source, std::uint64_t bytes, int repeats,
+                                 BulkPath path) {
 #if __CUDA_ARCH__ >= 900
   constexpr int bulk_ahead = 4;  // loads issued ahead of the stores
   extern __shared__ __align__(128) std::byte stages[];
   const auto shared_address = [](const void* p) { return static_cast<std::uint32_t>(__cvta_generic_to_shared(p)); };
-  auto* const arrived = reinterpret_cast<std::uint64_t*>(stages + bulk_stages * bulk_chunk);
+  auto* const arrived = reinterpret_cast<std::uint64_t*>(stages + bulk_stages * path.chunk);
   const Body body = body_of(destination, bytes);
-  const std::uint64_t chunks = (body.bytes + bulk_chunk - 1) / bulk_chunk;
-  const std::uint64_t mine = chunks > blockIdx.x ? (chunks - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
-  const auto offset = [&](std::uint64_t i) { return body.begin + (blockIdx.x + i * gridDim.x) * bulk_chunk; };
+  const std::uint64_t chunks = (body.bytes + path.chunk - 1) / path.chunk, each = (chunks + gridDim.x - 1) / gridDim.x;
+  const std::uint64_t first = path.contiguous ? min(blockIdx.x * each, chunks) : min(std::uint64_t{blockIdx.x}, chunks);
+  const std::uint64_t step = path.contiguous ? 1 : gridDim.x;
+  const std::uint64_t mine = path.contiguous ? min(each, chunks - first) : (chunks - first + step - 1) / step;
+  const std::uint64_t total = mine * static_cast<std::uint64_t>(repeats);
+  const auto offset = [&](std::uint64_t i) { return body.begin + (first + i % mine * step) * path.chunk; };
   const auto size = [&](std::uint64_t i) {
-    return static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(bulk_chunk), body.begin + body.bytes - offset(i)));
+    return static_cast<std::uint32_t>(min(std::uint64_t{path.chunk}, body.begin + body.bytes - offset(i)));
   };
   const auto load = [&](std::uint64_t i) {
     const std::uint32_t barrier = shared_address(arrived + i % bulk_stages);
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(size(i)) : "memory");
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     shared_address(stages + i % bulk_stages * bulk_chunk)),
+                     shared_address(stages + i % bulk_stages * path.chunk)),
                  "l"(__cvta_generic_to_global(source + offset(i))), "r"(size(i)), "r"(barrier)
                  : "memory");
   };
@@ -139,15 +160,15 @@ __global__ void bulk_copy_kernel(std::byte* destination, const std::byte* source
     for (int s = 0; s < bulk_stages; ++s)
       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(arrived + s)) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async;" ::: "memory");
-    for (std::uint64_t i = 0; i < min(mine, static_cast<std::uint64_t>(bulk_ahead)); ++i) load(i);
-    for (std::uint64_t i = 0; i < mine; ++i) {
+    for (std::uint64_t i = 0; i < min(total, static_cast<std::uint64_t>(bulk_ahead)); ++i) load(i);
+    for (std::uint64_t i = 0; i < total; ++i) {
       wait(i);
       asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
                        __cvta_generic_to_global(destination + offset(i))),
-                   "r"(shared_address(stages + i % bulk_stages * bulk_chunk)), "r"(size(i))
+                   "r"(shared_address(stages + i % bulk_stages * path.chunk)), "r"(size(i))
                    : "memory");
       asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-      if (i + bulk_ahead < mine) {
+      if (i + bulk_ahead < total) {
         // The stage of chunk i + ahead held chunk i + ahead − stages: its store must have been read out.
         asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(bulk_stages - bulk_ahead) : "memory");
         load(i + bulk_ahead);
@@ -211,12 +232,15 @@ void launch_copy(const KernelCopy& copy, cudaStream_t stream) {
   Kernel kernel = copy.kernel;
   if (kernel == Kernel::bulk && compute_capability_major() < 9) kernel = Kernel::noncached;
   const auto [blocks, threads] = shape_for(copy, kernel);
-  if (kernel == Kernel::bulk)
-    bulk_copy_kernel<<<blocks, threads, bulk_shared, stream>>>(copy.destination, copy.source, copy.bytes);
-  else if (kernel == Kernel::cached)
-    copy_kernel<Cached><<<blocks, threads, 0, stream>>>(copy.destination, copy.source, copy.bytes);
-  else
-    copy_kernel<NonCached><<<blocks, threads, 0, stream>>>(copy.destination, copy.source, copy.bytes);
+  if (kernel == Kernel::bulk) {
+    const BulkPath path = bulk_path(copy.direction, blocks);
+    bulk_copy_kernel<<<blocks, threads, path.shared(), stream>>>(copy.destination, copy.source, copy.bytes,
+                                                                 copy.repeats, path);
+  } else if (kernel == Kernel::cached) {
+    copy_kernel<Cached><<<blocks, threads, 0, stream>>>(copy.destination, copy.source, copy.bytes, copy.repeats);
+  } else {
+    copy_kernel<NonCached><<<blocks, threads, 0, stream>>>(copy.destination, copy.source, copy.bytes, copy.repeats);
+  }
   check_launch("copy kernel");
 }
 
@@ -243,7 +267,7 @@ void load_kernels() {
     check(cudaFuncGetAttributes(&attributes, kernel), "kernels", "cudaFuncGetAttributes");
   if (compute_capability_major() >= 9)
     check(cudaFuncSetAttribute(reinterpret_cast<const void*>(bulk_copy_kernel),
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bulk_shared)),
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(turns.shared())),
           "bulk copy kernel", "cudaFuncSetAttribute");
 }
 

@@ -27,6 +27,7 @@ struct KernelCopy {
   std::byte* destination;
   const std::byte* source;  ///< as far from a multiple of 16 bytes as the destination
   std::uint64_t bytes;
+  int repeats;          ///< how often, within the launch
   int blocks, threads;  ///< 0: the best known
   bool host_memory;     ///< one end is host memory: a few blocks fill its path, and two kernels must fit on the device
 };

@@ -41,7 +41,7 @@ using EventSetFree = int(void*);
 using RegisterEvents = int(Device, unsigned long long, void*);
 using EventSetWait = int(void*, EventData*, unsigned);
 
-constexpr int success = 0, p2p_nvlink = 2, p2p_ok = 0;
+constexpr int success = 0, p2p_read = 0, p2p_nvlink = 2, p2p_ok = 0;
 constexpr unsigned most_links = 36;
 constexpr int remote_gpu = 0, remote_switch = 2;
 constexpr unsigned long long xid_event = 8;
@@ -139,6 +139,14 @@ bool Nvml::nvlink_between(const std::string& pci_a, const std::string& pci_b) co
   const auto a = device(pci_a), b = device(pci_b);
   int status = -1;
   return ask != nullptr && a && b && ask(*a, *b, p2p_nvlink, &status) == success && status == p2p_ok;
+}
+
+std::optional<bool> Nvml::peer_access(const std::string& pci_a, const std::string& pci_b) const {
+  const auto ask = symbol<P2pStatus>("nvmlDeviceGetP2PStatus");
+  const auto a = device(pci_a), b = device(pci_b);
+  int status = -1;
+  if (ask == nullptr || !a || !b || ask(*a, *b, p2p_read, &status) != success) return std::nullopt;
+  return status == p2p_ok;
 }
 
 std::optional<std::string> Nvml::pcie_class(const std::string& pci_a, const std::string& pci_b) const {

@@ -28,6 +28,9 @@ class Nvml {
   };
   std::optional<Links> links(const std::string& pci) const;
 
+  /// Whether the driver offers peer-to-peer between the two, over whatever path.
+  std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;
+
   /// Whether the driver offers peer-to-peer over NVLink between the two.
   bool nvlink_between(const std::string& pci_a, const std::string& pci_b) const;
 

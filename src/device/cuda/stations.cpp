@@ -64,6 +64,12 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
   capacity_ = bytes;
 }
 
+void Buffer::import(const cudaIpcMemHandle_t& handle, const std::string& where) {
+  void* memory = nullptr;
+  check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess), where, "cudaIpcOpenMemHandle");
+  imported_ = Import(static_cast<std::byte*>(memory));
+}
+
 Lane& Station::lane(std::size_t index) {
   while (lanes.size() <= index) lanes.push_back(make_lane(where()));
   return lanes[index];
@@ -74,8 +80,9 @@ Lane& Station::answer_lane() {
   return *answers;
 }
 
-unsigned long long* Station::sink() const {
-  return reinterpret_cast<unsigned long long*>(counters.get() + sizeof(CheckCounters));
+void Station::make_counters() {
+  counters = make_device_memory(counters_bytes, where());
+  check(cudaMemset(counters.get(), 0, counters_bytes), where(), "cudaMemset");
 }
 
 void for_each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work) {

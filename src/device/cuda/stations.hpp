@@ -12,6 +12,7 @@
 
 #include "core/pattern.hpp"
 #include "core/topology.hpp"
+#include "device/cuda/chains.hpp"
 #include "device/cuda/handles.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/host/memory.hpp"
@@ -23,10 +24,14 @@ class Buffer {
  public:
   /// Throws BadInput where the endpoint has not that much free.
   void reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKind kind);
-  std::byte* data() const { return device_ ? device_.get() : host_.data(); }
+  /// Of a device of another process, opened here.
+  void import(const cudaIpcMemHandle_t& handle, const std::string& where);
+  void forget() { imported_ = Import(); }
+  std::byte* data() const { return device_ ? device_.get() : imported_ ? imported_.get() : host_.data(); }
 
  private:
   DeviceMemory device_;
+  Import imported_;
   HostMemory host_;
   Registration pinned_;  ///< of host_: goes first
   std::uint64_t capacity_ = 0;
@@ -54,7 +59,10 @@ struct Station {
   std::vector<Lane> lanes;                    ///< one for each copy that the device executes at once
   std::optional<Lane> answers;                ///< for the other end of a flag
   std::set<int> reaches;                      ///< ordinals of the devices whose memory it has peer access to
-  DeviceMemory counters;                      ///< a CheckCounters for verification, and a word for the end of a chase
+  DeviceMemory counters;                      ///< a CheckCounters for verification, and what chains leave behind
+  std::uint64_t chased = 0;                   ///< loads of the last chase
+
+  static constexpr std::size_t sink_at = 64, chase_at = 128, counters_bytes = 256;
 
   const std::string& where() const { return endpoint.label; }
   bool is_device() const { return endpoint.kind == EndpointKind::device; }
@@ -62,7 +70,10 @@ struct Station {
   Lane& lane(std::size_t index);
   Lane& answer_lane();
   CheckCounters* check_counters() const { return reinterpret_cast<CheckCounters*>(counters.get()); }
-  unsigned long long* sink() const;
+  unsigned long long* sink() const { return reinterpret_cast<unsigned long long*>(counters.get() + sink_at); }
+  ChaseState* chase_state() const { return reinterpret_cast<ChaseState*>(counters.get() + chase_at); }
+  /// Memory for all of these, zeroed.
+  void make_counters();
 };
 
 /// Calls `work` for every station at once, each on a thread of its own, and throws the first exception of any.
