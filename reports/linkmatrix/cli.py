@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import __version__, detect, explain, page, plot, runs, terminal
+from . import __version__, curves, detect, explain, page, plot, runs, terminal
 from .errors import BadInput
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
@@ -112,8 +112,9 @@ def run_report(options: argparse.Namespace) -> int:
         written.extend(plot.save(pictures, folder, free_name(result["testcase"], written)))
         return pictures["png"]
 
+    lines = draw_curves(judged, folder, written)
     html = folder / "report.html"
-    html.write_text(page.render(run, judged, picture), encoding="utf-8")
+    html.write_text(page.render(run, judged, picture, lines), encoding="utf-8")
     print(html)
     if len(written) <= FEW:
         print(*written, sep="\n")
@@ -122,6 +123,23 @@ def run_report(options: argparse.Namespace) -> int:
     verdict: Verdict = explain.overall(judged)
     print(explain.WORDS[verdict])
     return EXIT_CODES[verdict]
+
+
+def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
+    """(caption, PNG) of a picture for each record, axis and unit that has curves; `written` gets the files' paths."""
+    drawn = []
+    for one in judged:
+        record = one.test.record
+        groups: dict[tuple[str, str], list[curves.Curve]] = {}
+        for curve in curves.curves_of(record) if record is not None else []:
+            groups.setdefault((curve.axis, curve.unit), []).append(curve)
+        for (axis, _), group in groups.items():
+            pictures = curves.draw(record, group)
+            name = {"size_bytes": "sizes", "blocks": "blocks"}[axis]
+            written.extend(plot.save(pictures, folder, free_name(name, written)))
+            testcases = ", ".join(dict.fromkeys(curve.testcase for curve in group))
+            drawn.append((f"{testcases} by {curves.AXES[axis]}", pictures["png"]))
+    return drawn
 
 
 def default_folder(run: runs.Run) -> Path:

@@ -118,7 +118,8 @@ def measured(record: dict[str, Any]) -> str:
     if record["backend"] == "host":
         return "host memory of this machine, no GPU"
     names = [device["name"] for device in devices]
-    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or "no device"
+    each = ", a process each" if record["backend"] == "ipc" else ""
+    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) + each or "no device"
 
 
 def short_label(label: str) -> str:

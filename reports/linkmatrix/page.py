@@ -7,7 +7,7 @@ anything (a Content-Security-Policy that allows its own style sheet, by hash, an
 import base64
 import hashlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ import jinja2
 from markupsafe import Markup
 
 from . import explain
+from .curves import on_a_curve
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Judged, Result
+from .record import risen_counters
 from .runs import Run
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -31,6 +33,7 @@ CLASSES = {
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
     "host": "host: copies of pinned threads of the processor",
+    "ipc": "ipc: copies of GPUs with a process each",
     "mpi": "mpi: messages between MPI ranks",
 }
 
@@ -38,10 +41,12 @@ BACKENDS = {
 Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict], bytes]
 
 
-def render(run: Run, judged: list[Judged], picture: Picture) -> str:
+def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
     """The page of a run.
 
     picture: makes the PNG of a matrix out of its record, its result, its verdicts and its test case's verdict
+    curves: (caption, PNG) of test cases that were measured in several sizes or shapes; of those, only the last matrix
+    of each is shown
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -57,6 +62,7 @@ def render(run: Run, judged: list[Judged], picture: Picture) -> str:
     matrices = [
         shown_matrix(f"m{number}", one, result, matrix, picture)
         for number, (one, result, matrix) in enumerate(all_matrices(judged))
+        if not hidden(one, result)
     ]
     return environment.get_template("page.html").render(
         style=Markup(style),
@@ -68,6 +74,7 @@ def render(run: Run, judged: list[Judged], picture: Picture) -> str:
         overview=overview(judged),
         problems=problems(judged, run),
         machines=machines(judged),
+        curves=[(caption, base64.b64encode(png).decode()) for caption, png in curves],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
         commands=commands(run, judged),
@@ -84,6 +91,11 @@ def marks(verdict: Verdict) -> dict[str, str]:
 def all_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
     """Every measured matrix of the run, in its order."""
     return [(one, result, matrix) for one in judged for result, matrix in one.matrices]
+
+
+def hidden(one: Judged, result: Result) -> bool:
+    """Whether a curve shows the matrix, and a heat map of its own would only bury the rest."""
+    return one.test.record is not None and any(result is other for other in on_a_curve(one.test.record))
 
 
 def records(judged: list[Judged]) -> list[dict[str, Any]]:
@@ -106,7 +118,8 @@ def overview(judged: list[Judged]) -> list[dict[str, Any]]:
     number = 0
     for one in judged:
         for result, matrix in one.matrices:
-            rows += overview_rows(f"m{number}", one.of_matrix(matrix), result, matrix)
+            anchor = "curves" if hidden(one, result) else f"m{number}"
+            rows += overview_rows(anchor, one.of_matrix(matrix), result, matrix)
             number += 1
         if not one.matrices:
             said = "; ".join(one.reasons) or "as promised"
@@ -117,6 +130,9 @@ def overview(judged: list[Judged]) -> list[dict[str, Any]]:
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
     """The rows of one matrix; one that was not measured has a row too."""
     common = {**marks(verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
+    if result.get("blocks"):
+        common["name"] += f", {explain.counted(result['blocks'], 'block')}"
+    common["quantity"] += f", {explain.size(result['size_bytes'])}"
     common |= {"unit": explain.UNITS[result["unit"]], "verified": explain.verification(result).removeprefix("data ")}
     rows = []
     for name, summary in matrix.matrix.classes.items():
@@ -165,6 +181,7 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         *sorted(record["software"].items()),
         ("started", started),
         ("references", one.reference or "none named by the partition"),
+        ("errors counted", "; ".join(risen_counters(record))),
         ("notes", "; ".join(record["notes"])),
     ]
     return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
@@ -192,7 +209,7 @@ def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict
         ]
         if fits
         else [],
-        "lines": lines + [f"note: {note}" for note in result["notes"]],
+        "lines": lines + [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]],
     }
 
 

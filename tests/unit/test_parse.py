@@ -194,7 +194,8 @@ def test_parsers_are_rows_of_one_table():
 
 
 def test_the_same_test_case_may_come_in_several_sizes_and_shapes():
-    table = "x: bandwidth (GB/s), {}, row = source, column = destination\n     b\na  4.00\nmin 4.00  median 4.00  max 4.00  sum 4.00\n"
+    head = "x: bandwidth (GB/s), {}, row = source, column = destination\n"
+    table = head + "     b\na  4.00\nmin 4.00  median 4.00  max 4.00  sum 4.00\n"
     ways = ["64 bytes", "128 bytes", "64 bytes, offset 4", "64 bytes, 32 blocks, 256 threads", "64 bytes, pageable"]
     text = "\n".join(table.format(way) for way in ways) + "\nResult: PASS\n"
     assert [(found.size_bytes, found.variant) for found in p2p_matrix(text)] == [
@@ -211,6 +212,9 @@ def test_the_same_test_case_may_come_in_several_sizes_and_shapes():
 
 
 def test_only_a_percentage_may_be_below_zero():
-    table = "x: loss ({}), 64 bytes, row = source, column = destination\n     b\na  -4.00\nmin -4.00  median -4.00  max -4.00  sum -4.00\n\nResult: PASS\n"
+    head = "x: bandwidth ({0}), 64 bytes, row = source, column = destination\n     b\na  4.00\n"
+    part = head.replace("bandwidth", "loss").replace("4.00", "-4.00")
+    table = head + "min 4.00  median 4.00  max 4.00  sum 4.00\n\n" + part + "\nResult: PASS\n"
+    assert p2p_matrix(table.replace("{0}", "GB/s", 1).replace("{0}", "%"))[1].cells["a", "b"] == -4.0
     with pytest.raises(BadInput):
         p2p_matrix(table.format("GB/s"))

@@ -26,7 +26,9 @@ def refusal(tmp_path, content):
     return said
 
 
-@pytest.mark.parametrize("name", ["h200x4_write_ce", "h200x4_full", "h200x4_gate_failed"])
+@pytest.mark.parametrize(
+    "name", ["h200x4_write_ce", "h200x4_full", "h200x4_sweep", "h200x2_blocks", "h200x4_gate_failed"]
+)
 def test_records_of_real_runs_are_read(name):
     assert record.load(DATA / f"{name}.record.json")["backend"] == "cuda"
 
@@ -149,3 +151,32 @@ def test_corrupt_cells_contradict_verified(tmp_path, make_record):
     record.check(content)
     content["results"][0]["verified"] = True
     assert "corrupt" in refusal(tmp_path, content)
+
+
+def test_a_triangle_and_a_diagonal_are_whole_where_they_were_asked_for(tmp_path, make_record):
+    content = make_record()
+    (result,) = content["results"]
+    assert result["status"][0][0] == "not-applicable"
+    for name in record.CELL_MAPS:
+        result[name][0][0] = result[name][0][1]
+        for device in range(1, len(result["rows"])):
+            result[name][device][device] = result[name][0][1]
+    said = refusal(tmp_path, content)
+    assert "diagonal" in said
+    result["local_copy"] = True
+    record.check(content)
+    result["triangle"] = True
+    assert "diagonal" in refusal(tmp_path, content)
+
+
+def test_only_counters_that_rose_are_findings(make_record):
+    content = make_record()
+    assert record.risen_counters(content) == []
+    steady, risen = {"name": "xid", "before": 2, "after": 2}, {"name": "nvlink_replay", "before": 1, "after": 6}
+    unknown, new = {"name": "pcie_replay", "before": 4, "after": None}, {"name": "xid_79", "before": None, "after": 1}
+    content["health"] = [{"label": "gpu1", "counters": [steady, risen, unknown, new], "readings": []}]
+    record.check(content)
+    assert record.risen_counters(content) == [
+        "gpu1: nvlink_replay rose from 1 to 6 during the run",
+        "gpu1: xid_79 rose from 0 to 1 during the run",
+    ]
