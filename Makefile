@@ -29,8 +29,8 @@ lint: $(VENV)/.ready-test ## check style and format
 	ruff check . && ruff format --check .
 	find src tests -name '*.[ch]pp' -o -name '*.cu' | xargs clang-format --style=file:src/.clang-format --dry-run -Werror
 
-bench: build ## measure this machine without ReFrame; ARGS goes to p2p_matrix
-	@.build/$$(.ci/preset)/p2p_matrix --suite quick $(ARGS)
+bench: build ## time whole runs beside nvbandwidth and the CUDA sample, where they are on PATH; ARGS goes to p2p_matrix
+	@.ci/bench .build/$$(.ci/preset)/p2p_matrix $(ARGS)
 
 clean: ## remove what was built and installed; results stay
 	rm -rf .build $(VENV)

@@ -37,7 +37,9 @@ expect 0 "version" --version && prints '^linkmatrix p2p_matrix [0-9]'
 
 for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--devices 99" "--devices x" \
   "--nonsense" "--record /no/such/folder/r.json" "--simulate-fault slow" "--simulate-fault slow:gpu77" \
-  "--testcase rank_to_rank_latency_mpi" "--backend nonsense" "--size 1024GiB"; do
+  "--testcase rank_to_rank_latency_mpi" "--backend nonsense" "--size 1024GiB" "--size 1KiB --sweep 1KiB:2KiB" \
+  "--sweep 2KiB:1KiB" "--random-sizes 2" "--blocks 0" "--threads 33" "--limit NV18" "--host-memory some" \
+  "--testcase device_local_copy,device_local_copy" "--suite quick --engine ce"; do
   # shellcheck disable=SC2086
   expect 2 "bad input: $bad" $small $bad
   one_line
@@ -56,6 +58,37 @@ expect 0 "a measured and verified matrix" $small --testcase device_to_device_mem
 prints '^device_to_device_memcpy_write_ce: bandwidth (GB/s), 4194304 bytes, row = source, column = destination$'
 prints '^Result: PASS$'
 grep -q '"result":"PASS"' "$work/r.json" || fail "the record must say PASS"
+
+# Every option does what it says, on the host back end; the record has each result.
+one="--testcase device_to_device_memcpy_write_ce"
+results() { grep -o '"testcase":' "$work/r.json" | wc -l; }
+try() {
+  count=$1
+  shift
+  # shellcheck disable=SC2086
+  expect 0 "options: $*" --backend host --samples 3 "$@" --record "$work/r.json"
+  [ "$(results)" -eq "$count" ] || fail "$*: $(results) results in the record, not $count"
+}
+try 3 $one --size 1KiB,64KiB,1MiB
+prints '^device_to_device_memcpy_write_ce: bandwidth (GB/s), 1024 bytes, row'
+try 4 $one --sweep 1MiB:8MiB:2
+try 5 $one --random-sizes 5:1KiB:64KiB --seed 3
+cp "$work/out" "$work/first"
+try 5 $one --seed 3 --random-sizes 5:1KiB:64KiB
+[ "$(grep -o '[0-9]* bytes, row' "$work/first")" = "$(grep -o '[0-9]* bytes, row' "$work/out")" ] ||
+  fail "the same seed must give the same sizes"
+one="$one --size 4MiB"
+try 1 $one --offset 4097 && prints '4194304 bytes, offset 4097, row'
+try 1 $one --triangle && prints '^verified: 1 of 1 cells$'
+try 1 $one --local-copy && prints '^verified: 4 of 4 cells$'
+try 1 $one --utilisation --limit CORE=100,SYS=100 && prints 'utilisation (%)'
+try 1 $one --huge-pages off --warmup 3 --concurrency serial --verify
+try 3 --testcase device_to_device_memcpy_write_sm --size 1MiB --blocks 1,2,4 --threads 64
+prints ', 4 blocks, 64 threads, row'
+try 2 --metric latency --engine sm --direction write --kernel cached && prints '^device_to_device_copy_latency_write_sm:'
+try 1 $one --simulate-fault counter:cpu1 && prints '^counter rose: cpu1 nvlink_replay 0 -> 5$'
+try 1 $one --simulate-fault throttle:cpu1 && prints '^throttled: cpu1: '
+try 1 $one --simulate-fault shared:cpu1
 
 expect 1 "wrong data" $small --testcase device_to_device_memcpy_write_ce --simulate-fault corrupt:cpu1 --record "$work/r.json"
 prints '^Result: FAIL$'

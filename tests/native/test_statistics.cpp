@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "core/statistics.hpp"
@@ -52,6 +54,46 @@ TEST(RobustSigma, FindsTheSpreadOfNormalNoiseInSpiteOfOutliers) {
   for (double& v : values) v = noise(random);
   for (std::size_t i = 0; i < 100; ++i) values[i] = 1e6;
   EXPECT_NEAR(robust_sigma(values), 3, 0.4);
+}
+
+/// The interval by its definition: the widest trimming whose coverage, counted outcome by outcome, is at least 95 %.
+Interval interval_by_definition(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  std::size_t trim = 0;
+  for (std::size_t k = 1; 2 * k < n; ++k) {
+    long double outside = 0;  // P(fewer than k + 1 of n fall below the median), and the same above
+    for (std::size_t below = 0; below <= k; ++below) {
+      long double ways = 1;
+      for (std::size_t i = 0; i < below; ++i)
+        ways = ways * static_cast<long double>(n - i) / static_cast<long double>(i + 1);
+      outside += 2 * ways * std::pow(0.5L, static_cast<long double>(n));
+    }
+    if (outside > 0.05L) break;
+    trim = k;
+  }
+  return {values[trim], values[n - 1 - trim]};
+}
+
+TEST(Statistics, AgreeWithTheirDefinitionsOnRandomSamples) {
+  std::mt19937_64 random(11);
+  std::lognormal_distribution<double> skewed(0, 0.5);
+  for (std::size_t n = 1; n <= 64; ++n)
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      std::vector<double> values(n);
+      for (double& v : values) v = skewed(random);
+      std::vector<double> sorted = values;
+      std::sort(sorted.begin(), sorted.end());
+      const double middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+      EXPECT_DOUBLE_EQ(median(values), middle);
+      std::vector<double> deviations;
+      for (const double v : values) deviations.push_back(std::abs(v - middle));
+      std::sort(deviations.begin(), deviations.end());
+      EXPECT_NEAR(robust_sigma(values), 1.4826 * (deviations[(n - 1) / 2] + deviations[n / 2]) / 2, 1e-12);
+      const Interval found = median_interval(values), wanted = interval_by_definition(values);
+      EXPECT_DOUBLE_EQ(found.low, wanted.low) << n;
+      EXPECT_DOUBLE_EQ(found.high, wanted.high) << n;
+    }
 }
 
 TEST(FitTransfer, RecoversOverheadAndRateOfAnH200Write) {
