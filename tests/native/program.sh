@@ -60,7 +60,7 @@ prints '^Result: PASS$'
 grep -q '"result":"PASS"' "$work/r.json" || fail "the record must say PASS"
 
 # Every option does what it says, on the host back end; the record has each result.
-one="--testcase device_to_device_memcpy_write_ce"
+one="--testcase device_to_device_memcpy_write_ce --devices 0,1"
 results() { grep -o '"testcase":' "$work/r.json" | wc -l; }
 try() {
   count=$1
@@ -83,7 +83,7 @@ try 1 $one --triangle && prints '^verified: 1 of 1 cells$'
 try 1 $one --local-copy && prints '^verified: 4 of 4 cells$'
 try 1 $one --utilisation --limit CORE=100,SYS=100 && prints 'utilisation (%)'
 try 1 $one --huge-pages off --warmup 3 --concurrency serial --verify
-try 3 --testcase device_to_device_memcpy_write_sm --size 1MiB --blocks 1,2,4 --threads 64
+try 3 --devices 0,1 --testcase device_to_device_memcpy_write_sm --size 1MiB --blocks 1,2,4 --threads 64
 prints ', 4 blocks, 64 threads, row'
 try 2 --metric latency --engine sm --direction write --kernel cached && prints '^device_to_device_copy_latency_write_sm:'
 try 1 $one --simulate-fault counter:cpu1 && prints '^counter rose: cpu1 nvlink_replay 0 -> 5$'
