@@ -232,20 +232,26 @@ class process_p2p(p2p_matrix_case):
 
 @rfm.simple_test
 class rank_p2p(p2p_matrix_case):
-    """Measures one matrix between the MPI ranks of a node: host memory, through the partition's launcher."""
+    """Measures one matrix between MPI ranks of one node or several: host memory, through the partition's launcher."""
 
     #: The test case of p2p_matrix.
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
     )
 
-    #: Ranks on the node.
+    #: Ranks on each node.
     #:
     #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 2 where it has none
     ranks = variable(int, value=0)
 
-    descr = "copies between the ranks of one node"
+    #: Nodes that the ranks are spread over, e.g. ``-S rank_p2p.nodes=4``.
+    #:
+    #: :type: :class:`int`
+    #: :default: 1
+    nodes = variable(int, value=1, loggable=True)
+
+    descr = "copies between ranks"
     valid_systems = ["+mpi"]
     valid_prog_environs = ["+mpi"]
 
@@ -257,7 +263,8 @@ class rank_p2p(p2p_matrix_case):
 
     @run_after("setup")
     def place_ranks(self):
-        self.num_tasks = self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
+        self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
+        self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def backend(self):
         return "mpi"
@@ -267,13 +274,17 @@ class rank_p2p(p2p_matrix_case):
         return tables[self.testcase.split("_")[3]]
 
     def machine_faults(self):
-        """All ranks that were started took part, on one node."""
+        """All ranks that were started took part, on as many nodes as were asked for, as many on each."""
         nodes = [device["node"] for device in self.record["devices"]]
         faults = []
         if len(nodes) != self.num_tasks:
             faults.append(f"{self.num_tasks} ranks were started, {len(nodes)} took part")
-        if len(set(nodes)) != 1:
-            faults.append(f"the ranks should share one node, they ran on {', '.join(sorted(set(nodes))) or 'none'}")
+        ran = {node: nodes.count(node) for node in sorted(set(nodes))}
+        if list(ran.values()) != [self.num_tasks_per_node] * self.nodes:
+            said = ", ".join(f"{count} on {node}" for node, count in ran.items()) or "none"
+            faults.append(
+                f"{self.num_tasks_per_node} ranks should run on each of {self.nodes} nodes, there were {said}"
+            )
         return faults
 
     def wanted_cells(self):

@@ -18,6 +18,9 @@ from .expect import Promise, cell_faults, listed, table_faults
 from .variables import matrix_variables
 
 
+MOST_LINES = 4  # of standard error that are quoted
+
+
 class p2p_matrix_run(rfm.RunOnlyRegressionTest):
     """Runs p2p_matrix once; the base of the checks, which say what to measure and what must come out.
 
@@ -67,6 +70,8 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
     @sanity_function
     def everything_is_as_expected(self):
         faults = self.result_faults()
+        if self.text is None:
+            raise SanityError(listed(faults))
         try:
             self.record = linkmatrix.record.load("record.json")
             faults += self.faults()
@@ -78,12 +83,25 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
 
     def result_faults(self):
         """The program's own verdict is its last line; what it says instead stands on standard error."""
-        self.text, errors = (Path(sn.evaluate(name)).read_text(errors="replace") for name in (self.stdout, self.stderr))
+        self.text, errors = None, ""
+        try:
+            errors = Path(sn.evaluate(self.stderr)).read_text(errors="replace")
+            self.text = Path(sn.evaluate(self.stdout)).read_text(errors="replace")
+        except OSError:
+            return [self.without_output()]
         last = self.text.rstrip().rpartition("\n")[2]
         if last == "Result: PASS":
             return []
-        said = errors.strip().rpartition("\n")[2]
+        # a launcher says in several lines, and in any order, why it ended
+        said = " / ".join([line.strip() for line in errors.splitlines() if line.strip()][-MOST_LINES:])
         return [f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+
+    def without_output(self):
+        """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log."""
+        job, waited = self.job, f", max_pending_time is {self.max_pending_time:g} s" if self.max_pending_time else ""
+        said = f"the scheduler says {job.state or 'nothing of it'}"
+        ended = f"it did not begin in time{waited}, or was cancelled before it could write"
+        return f"job {job.jobid} left no output, {said}: {ended}"
 
     def faults(self):
         """What is missing or not as promised, in sentences."""

@@ -61,7 +61,7 @@ def reframe(tmp_path):
     references: the text of p2p.yaml, none by default.
     """
 
-    def run(*options, references="intranode_p2p: {}\n", python_path=(), timeout=TIMEOUT):
+    def run(*options, references="intranode_p2p: {}\n", python_path=(), timeout=TIMEOUT, config=REPOSITORY / "config"):
         prefix = tmp_path / f"results{len(list(tmp_path.iterdir()))}"
         (prefix / "references").mkdir(parents=True)
         (prefix / "references" / "p2p.yaml").write_text(references)
@@ -73,7 +73,7 @@ def reframe(tmp_path):
             "RFM_REFERENCE_PREFIX": str(prefix / "references"),
             "PYTHONPATH": os.pathsep.join([*map(str, python_path), str(REPOSITORY / "reports")]),
         }
-        files = ["-C", str(REPOSITORY / "config" / "settings.py"), "-c", str(REPOSITORY / "checks"), "-R"]
+        files = ["-C", str(config / "settings.py"), "-c", str(REPOSITORY / "checks"), "-R"]
         command = [str(Path(sys.executable).parent / "reframe"), "--nocolor", *files, *options]
         done = subprocess.run(
             command,

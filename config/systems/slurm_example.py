@@ -1,0 +1,93 @@
+"""A cluster with Slurm: the file to copy. Every line that a site changes says what it is; the rest may stay.
+
+Copy it to config/systems/<your cluster>.py, give it your names, and run on the login node:
+
+    reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
+
+What belongs to one run and not to the site comes from the command line: `-J account=…`, `-J reservation=…`,
+`-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks. `linkmatrix detect` on a compute node
+writes a first file with its GPUs.
+"""
+
+system = {
+    # --system=NAME; and the first part of the folders of results and of config/topology/NAME-PARTITION
+    "name": "slurm-example",
+    "descr": "an example of a cluster with Slurm",
+    # regular expressions of the host names on which ReFrame takes this system by itself: its login nodes
+    "hostnames": [r"slurm-example-login\d+"],
+    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository
+    # "prefix": "/shared/you/linkmatrix",
+    # modules that make ReFrame's programs work: "lmod", "tmod4" …; without it none are loaded
+    # "modules_system": "lmod",
+    "partitions": [
+        {
+            "name": "cpu",
+            "descr": "nodes without GPUs: host memory and the network",
+            # "slurm" asks sacct how a job ended; where accounting is off, "squeue", which cannot tell an exit code
+            "scheduler": "slurm",
+            # ranks are started by srun, with the PMI that your MPI was built for: SLURM_MPI_TYPE, or `srun --mpi=list`;
+            # "mpirun" works too where your MPI knows Slurm
+            "launcher": "srun",
+            # options of every job: partition, account, quality of service
+            "access": ["--partition=cpu"],
+            "environs": ["gnu"],
+            # what its nodes and network have: gpu cuda mpi
+            "features": ["mpi"],
+            # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
+            "max_jobs": 4,
+            "sched_options": {
+                # --nodes is said too, so that ranks are spread as the check wants
+                "use_nodes_option": True,
+                # a job that ended is known to sacct a little later
+                "job_submit_timeout": 60,
+            },
+        },
+        {
+            "name": "gpu",
+            "descr": "nodes with GPUs",
+            "scheduler": "slurm",
+            "launcher": "srun",
+            "access": ["--partition=gpu"],
+            "environs": ["gnu-cuda"],
+            "features": ["gpu", "cuda", "mpi"],
+            "max_jobs": 4,
+            "sched_options": {"use_nodes_option": True},
+            # how this site asks for GPUs: checks say only how many; "--gres=gpu:{num_gpus_per_node}" is the older way
+            "resources": [{"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]}],
+            # the GPUs of a node; or config/topology/slurm-example-gpu/devices.json, as `linkmatrix detect` writes it
+            "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
+            "extras": {
+                # the table in config/references that measurements are held against; without it there is no verdict
+                # "reference": "slurm-example",
+                # what every pair of GPUs of a node must have; what is left out is not judged
+                "link_class": "NV18",
+                "peer_access": True,
+                "hops": 1,
+                # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
+                # "limits": {"HOST": 63.0},
+            },
+        },
+    ],
+}
+
+environments = [
+    {
+        "name": "gnu",
+        # modules to load, in order
+        # "modules": ["gcc/13", "openmpi/5"],
+        "cc": "gcc",
+        "cxx": "g++",
+        # what the environment can build: mpi, and cuda with nvcc
+        "features": ["mpi"],
+    },
+    {
+        "name": "gnu-cuda",
+        # "modules": ["gcc/13", "cuda/13.0", "openmpi/5"],
+        "cc": "gcc",
+        "cxx": "g++",
+        "nvcc": "nvcc",
+        "features": ["cuda", "mpi"],
+        # architectures to build for: the login node may have no GPU to ask
+        "extras": {"cuda_arch": "90"},
+    },
+]

@@ -1,0 +1,113 @@
+"""A Slurm cluster of three nodes on this machine, and ReFrame on its login node: this machine itself."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[2]
+NODES = 3
+NEEDED = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged", "ip", "srun")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory, tools):
+    """The environment variables that reach the cluster; it ends with the session."""
+    missing = [tool for tool in NEEDED if not shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin")]
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces and Slurm's daemons need root")
+    if subprocess.run(["unshare", "--net", "--uts", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("this machine lets nobody make network namespaces: a container without the right to?")
+    if missing:
+        reason = f"no {', '.join(missing)}: apt install slurm-wlm slurmdbd mariadb-server munge iproute2"
+        pytest.fail(reason) if os.environ.get("LINKMATRIX_NO_SKIP") else pytest.skip(reason)
+    if not (shutil.which("mpicxx") and shutil.which("mpirun")):
+        pytest.skip("no MPI here, so there are no ranks to start")
+    base = tmp_path_factory.mktemp("slurm")
+    base.chmod(0o755)
+    for folder in list(base.parents)[:3]:  # pytest keeps them to root; munge and the database have users of their own
+        if folder.name.startswith("pytest"):
+            folder.chmod(0o755)
+    script = HERE / "cluster"
+    log = base / "up.log"
+    try:
+        with log.open("w") as output:  # daemons keep a pipe open: a file does not wait for them
+            subprocess.run(
+                [script, "up", base, str(NODES)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                timeout=120,
+                check=True,
+            )
+        yield {"SLURM_CONF": str(base / "etc" / "slurm.conf")}
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.fail(f"the cluster did not come up:\n{log.read_text()}")
+    finally:
+        subprocess.run(
+            [script, "down", base],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture
+def slurm(cluster):
+    """A function that runs a command of Slurm and returns what it prints."""
+
+    def run(*command):
+        done = subprocess.run(command, env={**os.environ, **cluster}, capture_output=True, text=True, timeout=60)
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def login(cluster, reframe, monkeypatch, tmp_path):
+    """A function that runs ReFrame on the login node with config/systems/slurm_example.py.
+
+    replace: {text of that file: other text}, as a site changes it; the system is then called slurm-other
+    """
+    for name, value in cluster.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+    def run(*options, replace=None, **keywords):
+        system, config = "slurm-example", REPOSITORY / "config"
+        if replace:
+            system, config = "slurm-other", tmp_path / "config"
+            shutil.copytree(REPOSITORY / "config", config, dirs_exist_ok=True)
+            text = (config / "systems" / "slurm_example.py").read_text()
+            for old, new in {'"name": "slurm-example"': '"name": "slurm-other"', **replace}.items():
+                assert old in text, f"config/systems/slurm_example.py has no {old}"
+                text = text.replace(old, new)
+            (config / "systems" / "slurm_other.py").write_text(text)
+        return reframe(f"--system={system}:cpu", *options, config=config, **keywords)
+
+    return run
+
+
+@pytest.fixture
+def when_running(slurm):
+    """A function that waits for the job of a check and returns its number."""
+
+    def wait(seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for line in slurm("squeue", "-h", "-t", "R", "-o", "%i %j").splitlines():
+                number, name = line.split(maxsplit=1)
+                if re.match(r"rfm_(intranode|rank)_p2p", name):
+                    return number
+            time.sleep(0.2)
+        raise AssertionError("no job of a check began to run")
+
+    return wait
