@@ -17,7 +17,6 @@ from .build import build_linkmatrix
 from .expect import Promise, cell_faults, listed, table_faults
 from .variables import matrix_variables
 
-
 MOST_LINES = 4  # of standard error that are quoted
 
 

@@ -124,4 +124,4 @@ def test_a_job_whose_node_goes_down_fails(login, slurm, when_running):
         slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
     assert run.code != 0
     assert only(run)["result"] == "fail"
-    assert "NODE FAILURE" in only(run)["fail_reason"]
+    assert "node failure" in only(run)["fail_reason"].lower()
