@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import __version__, curves, detect, explain, page, plot, runs, terminal
+from . import __version__, curves, detect, explain, importing, page, plot, runs, terminal
 from .errors import BadInput
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
@@ -75,6 +75,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--force", action="store_true", help="overwrite files that are there")
     found.add_argument("--dry-run", action="store_true", help="show the files, write none")
     found.set_defaults(command=run_detect)
+
+    for module in (importing,):
+        module.add_command(commands, EXIT_HELP)
     return top
 
 

@@ -117,6 +117,8 @@ def measured(record: dict[str, Any]) -> str:
         return f"{ranks} on {'one node' if nodes == 1 else counted(nodes, 'node')}"
     if record["backend"] == "host":
         return "host memory of this machine, no GPU"
+    if record["backend"] == "imported" and not devices:
+        return f"imported from {record['imported']['program']}"
     names = [device["name"] for device in devices]
     each = ", a process each" if record["backend"] == "ipc" else ""
     return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) + each or "no device"
@@ -127,13 +129,17 @@ def short_label(label: str) -> str:
     return label if len(label) <= MOST_LABEL else "…" + label[1 - MOST_LABEL :]
 
 
-def counted(number: int, noun: str) -> str:
-    """ "1 pair", "2 pairs"."""
+def counted(number: int | None, noun: str) -> str:
+    """ "1 pair", "2 pairs"; None is not known."""
+    if number is None:
+        return f"{noun}s not counted"
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def size(count: int) -> str:
+def size(count: int | None) -> str:
     """Bytes in the largest binary unit that is exact: "512 MiB", "16 bytes"."""
+    if not count:
+        return "size not known" if count is None else "0 bytes"
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if count % (1 << power) == 0:
             return f"{count >> power} {unit}"
@@ -154,9 +160,11 @@ def how(result: Result) -> str:
     low, high = min(samples, default=0), max(samples, default=0)
     return ", ".join(
         [
-            f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}",
+            f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}"
+            if schedule["rounds"]
+            else "schedule not known",
             "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
-            f"{low if low == high else f'{low} to {high}'} samples a cell",
+            f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} a cell",
             verification(result),
             f"{result['seconds']:.1f} s",
         ]

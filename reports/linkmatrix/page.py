@@ -35,6 +35,7 @@ BACKENDS = {
     "host": "host: copies of pinned threads of the processor",
     "ipc": "ipc: copies of GPUs with a process each",
     "mpi": "mpi: messages between MPI ranks",
+    "imported": "imported: another program measured",
 }
 
 

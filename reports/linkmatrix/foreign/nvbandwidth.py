@@ -1,0 +1,253 @@
+"""nvbandwidth 0.1 to 0.8: its text, and its JSON (`--json`).
+
+The arrow in a head line does not say which way the data goes: in testcases_ce.cpp of v0.2 and v0.8 the matrices of
+read test cases, "GPU(row) -> GPU(column)", hold the copy from column to row, and those of write test cases,
+"GPU(row) <- GPU(column)", the copy from row to column. So the test case says it, the arrow is not read.
+"""
+
+import json
+import re
+from typing import Any
+
+from ..errors import BadInput
+from .grid import Grid, numbers, read_grid, turned
+from .table import Part, Reading, Table
+
+PROGRAM = "nvbandwidth"
+NAME = r"(?:multinode_)?[a-z0-9_]+"
+RUNNING = re.compile(rf"^\s*Running ({NAME})\.\s*$")
+HEAD = re.compile(r"^(?:memcpy|memory latency|Device to Device Latency|multicast)\b.*\((GB/s|ns)\)\s*$")
+NUMBER = r"\d+\.\d\d"
+SUM = re.compile(rf"^SUM ({NAME}) ({NUMBER})\s*$")
+VERSION = re.compile(r"^nvbandwidth Version: v?([\d.]+)\s*$")
+DEVICE = re.compile(r"^Device (\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?\s*$")
+LISTED = re.compile(r"^(\d+): (.+?)(?: \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\))?(?:: \(.*\))?$")
+SOFTWARE = re.compile(r"^(CUDA Runtime|CUDA Driver|Driver) Version: ([\w.]+)\s*$")
+SIDES = {"Read1": "one_direction", "Write1": "one_direction", "Read2": "other_direction", "Write2": "other_direction"}
+TITLES = {"one_direction": "one direction", "other_direction": "other direction"}
+
+
+def version(reading: Reading, match: re.Match[str]) -> None:
+    """`nvbandwidth Version: v0.2`: a run begins."""
+    reading.end_run()
+    reading.facts(PROGRAM).software[PROGRAM] = match[1]
+    reading.at += 1
+
+
+def software(reading: Reading, match: re.Match[str]) -> None:
+    """The versions that it prints before its tables."""
+    reading.facts(PROGRAM).software[{"Driver": "driver"}.get(match[1], match[1])] = match[2]
+    reading.at += 1
+
+
+def device(reading: Reading, match: re.Match[str]) -> None:
+    """`Device 0: NVIDIA H800`."""
+    reading.facts(PROGRAM).devices[int(match[1])] = match[2]
+    reading.at += 1
+
+
+def test_case(reading: Reading, match: re.Match[str]) -> None:
+    """`Running NAME.`, and the tables that follow: one, or two directions and their total."""
+    name = match[1]
+    reading.at += 1
+    tables: dict[str, tuple[int, str, Grid]] = {}
+    while True:
+        while reading.at < len(reading.lines) and not reading.line().strip():
+            reading.at += 1
+        head = HEAD.match(reading.line())
+        if head is None:
+            break
+        line = reading.at + 1
+        side = next((word for word in (*SIDES, "Total") if f" {word} " in reading.line()), "Total")
+        reading.at += 1
+        if side in tables:
+            raise BadInput(f"line {line}: {name} has the table '{side}' twice")
+        tables[side] = (line, head[1], rows_of(reading, line, name))
+        check_sum(reading, tables[side][2])
+    if "Total" in tables and len({len(grid.columns) for _, _, grid in tables.values()}) == 1:
+        reading.add(PROGRAM, table_of(name, tables))
+    elif tables:
+        reading.left(f"line {reading.at + 1}: {name} has tables that do not belong together, or none for the total")
+    elif not reading.line().startswith("Waived"):
+        reading.left(f"line {reading.at + 1}: {name} ran and printed no table")
+
+
+def rows_of(reading: Reading, line: int, name: str) -> Grid:
+    """The rows under a head line. Raises BadInput where there are no columns."""
+    columns = reading.line().split()
+    if not columns or columns != [str(number) for number in range(len(columns))]:
+        raise BadInput(f"line {line + 1}: '{reading.line()[:60]}' are not the columns 0, 1, 2 … of nvbandwidth")
+    reading.at += 1
+    rows = columns if is_square(name) else ["0"]
+    return read_grid(reading, columns, lambda word, _: word if re.fullmatch(r"\d{1,5}", word) else None, NUMBER, rows)
+
+
+def is_square(name: str) -> bool:
+    """Are the rows of a test case all devices? The others have one row."""
+    return name.removeprefix("multinode_").startswith("device_to_device")
+
+
+def check_sum(reading: Reading, grid: Grid) -> None:
+    """The line `SUM NAME 442.52` fits the numbers, if there is one. Raises BadInput."""
+    while reading.at < len(reading.lines) and not reading.line().strip():
+        reading.at += 1
+    said = SUM.match(reading.line())
+    if said is None:
+        return
+    found = [float(word) for word in grid.words().values() if word != "N/A"]
+    # both are rounded to two decimals
+    if not grid.faults and not reading.may_be_cut() and abs(sum(found) - float(said[2])) > 0.005 * (len(found) + 2):
+        raise BadInput(
+            f"line {reading.at + 1}: the numbers above have the sum {sum(found):.2f}, not {said[2]}: a row or a digit"
+            " was lost"
+        )
+    reading.at += 1
+
+
+def table_of(name: str, tables: dict[str, tuple[int, str, Grid]]) -> Table:
+    """A test case out of its tables, {"Total" or a direction: (line, unit, rows)}."""
+    line, unit, grid = tables["Total"]
+    scale = {"GB/s": 1.0, "ns": 0.001}[unit]
+    count = len(grid.columns)
+    plain = name.removeprefix("multinode_")
+    three = len(tables) > 1
+    rows = [f"gpu{index}" for index in range(count)] if is_square(name) else one_row(plain)
+    turn = column_is_source(plain, three)
+    columns = [f"gpu{index}" for index in range(count)]
+
+    def cells(part: Grid) -> dict[tuple[str, str], float | str]:
+        named = {(rows[int(row)], f"gpu{column}"): word for (row, column), word in part.words().items()}
+        found = numbers(named, scale)
+        return turned(found) if turn else found
+
+    faults = list(grid.faults)
+    parts = {}
+    for other, (_, _, part) in tables.items():
+        if other in SIDES:
+            measured = {pair: value for pair, value in cells(part).items() if not isinstance(value, str)}
+            parts[SIDES[other]] = Part(TITLES[SIDES[other]], "GB/s", measured)
+            faults += part.faults
+    axes = (tuple(columns), tuple(rows)) if turn else (tuple(rows), tuple(columns))
+    return Table(
+        testcase=name + suffix(plain, three),
+        **kind(plain, three, unit),
+        size_bytes=None,
+        rows=axes[0],
+        columns=axes[1],
+        cells=cells(grid),
+        line=line,
+        direction="read" if "_read_" in plain or plain.startswith("host_to") or "latency" in plain else "write",
+        engine="sm" if "_sm" in plain else "ce",
+        memory="host" if "host" in plain else "device",
+        peer_access=None if "host" in plain or "local" in plain else "on",
+        samples=3,
+        parts=parts,
+        notes=("nvbandwidth prints the median of its samples, 3 if not told otherwise",),
+        faults=tuple(f"{name}: {fault}" for fault in faults),
+    )
+
+
+def one_row(name: str) -> list[str]:
+    """What the only row of a table is."""
+    if "host" in name:
+        return ["host"]
+    return ["local"] if "local" in name else ["all"]
+
+
+def column_is_source(name: str, three: bool) -> bool:
+    """Does the data go from the column to the row? As in the program's testcases_*.cpp and testcase.cpp.
+
+    three: with a table for each direction, since 0.6; the first, Write1 too, is then from column to row
+    """
+    if name.startswith("device_to_device"):
+        return three or "_read_" in name or "latency" in name
+    return name.startswith(("device_to_host", "all_to_host", "all_to_one_read", "one_to_all_write"))
+
+
+def suffix(name: str, total: bool) -> str:
+    """What is added to a test case's name: `bidirectional` is the sum here, and one direction in most of theirs."""
+    return "_one_direction" if "bidirectional" in name and not summed(name, total) else ""
+
+
+def summed(name: str, total: bool) -> bool:
+    """Is the value the sum of both directions? That of copies by kernels always was, between devices."""
+    return total or (name.startswith("device_to_device") and name.endswith("_sm"))
+
+
+def kind(name: str, total: bool, unit: str) -> dict[str, str]:
+    """Metric, quantity and unit of a test case."""
+    if unit == "ns":
+        return {"metric": "latency", "quantity": "load latency", "unit": "us"}
+    if "bidirectional" in name:
+        said = "sum of both directions" if summed(name, total) else "one direction, the other loaded"
+        return {"metric": "bidirectional", "quantity": said, "unit": "GB/s"}
+    total_of_all = name.startswith(("all_to_one", "one_to_all"))
+    return {"metric": "bandwidth", "quantity": "total bandwidth" if total_of_all else "bandwidth", "unit": "GB/s"}
+
+
+def read_json(text: str) -> Reading:
+    """The run in a text of `nvbandwidth --json`. Raises BadInput for another JSON."""
+    try:
+        content = json.loads(text, parse_constant=lambda name: name)
+        top = content["nvbandwidth"]
+        cases = top["testcases"]
+        if not isinstance(cases, list):
+            raise TypeError("testcases is no list")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"it is no JSON of nvbandwidth: {' '.join(str(error).split())[:120]}") from None
+    reading = Reading("")
+    facts = reading.facts(PROGRAM)
+    facts.software = {
+        ours: str(top[theirs])
+        for theirs, ours in (
+            ("version", PROGRAM),
+            ("CUDA Runtime Version", "CUDA Runtime"),
+            ("Driver Version", "driver"),
+        )
+        if theirs in top
+    }
+    for entry in top.get("GPU Device list") or []:
+        match = LISTED.match(str(entry))
+        if match:
+            facts.devices[int(match[1])] = match[2]
+    for place, case in enumerate(cases):
+        table = case_of(case, f"testcases[{place}]")
+        if table is not None:
+            reading.add(PROGRAM, table)
+    return reading
+
+
+def case_of(case: Any, where: str) -> Table | None:
+    """An entry of `testcases`; None for one that is waived, or only announced. Raises BadInput for a damaged one."""
+    if not isinstance(case, dict) or not re.fullmatch(NAME, str(case.get("name"))):
+        raise BadInput(f"{where} has no name of a test case")
+    status, matrix = case.get("status"), case.get("bandwidth_matrix")
+    if status in ("Waived", "Running", "Not Found") and matrix is None:
+        return None
+    if status != "Passed":
+        raise BadInput(f"{where}: {case['name']} ended with '{str(status)[:40]}': there is nothing to believe in it")
+    unit = re.search(r"\((GB/s|ns)\)", str(case.get("bandwidth_description")))
+    if unit is None or not isinstance(matrix, list) or not matrix:
+        raise BadInput(f"{where}: {case['name']} has no matrix, or its description no unit that is known")
+    columns = len(matrix[0]) if isinstance(matrix[0], list) else 0
+    both_ways = case["name"].removeprefix("multinode_").startswith("device_to_device_bidirectional")
+    # one direction, the other, and their total stand below each other
+    sides = ["Read1", "Read2", "Total"] if both_ways and columns > 0 and len(matrix) == 3 * columns else ["Total"]
+    size = len(matrix) // len(sides)
+    if not columns or size != (columns if is_square(case["name"]) else 1):
+        raise BadInput(f"{where}: {case['name']} has {len(matrix)} rows of {columns} columns")
+    tables = {}
+    for number, side in enumerate(sides):
+        grid = Grid([str(column) for column in range(columns)])
+        for row, words in enumerate(matrix[number * size : (number + 1) * size]):
+            good = isinstance(words, list) and len(words) == columns
+            if not good or not all(re.fullmatch(r"N/A|\d+(\.\d+)?(e[+-]?\d+)?", str(word)) for word in words):
+                raise BadInput(f"{where}: row {row} of {case['name']} is not {columns} numbers")
+            grid.rows[str(row)] = [str(word) for word in words]
+        tables[side] = (place_of(where), unit[1], grid)
+    return table_of(case["name"], tables)
+
+
+def place_of(where: str) -> int:
+    """A JSON has no lines: the number of the test case, counted from 1."""
+    return int(re.sub(r"\D", "", where) or 0) + 1

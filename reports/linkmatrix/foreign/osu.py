@@ -1,0 +1,171 @@
+"""OSU micro-benchmarks: latency, bw, bibw, multi_lat, mbw_mr; and tables of their sizes as pages print them.
+
+A size is a record's result of its own, between rank0 and rank1, or between all senders and all receivers of several
+pairs. The test case says which memory was meant, `dd` from device to device, `hh` from host to host, and how many
+pairs: osu_mbw_mr_dd_8_pairs. The program's MB is 1e6 bytes.
+"""
+
+import re
+
+from ..matrix import Pair
+from .table import Reading, Table
+
+PROGRAM = "osu"
+MOST = 1e9
+TITLE = re.compile(
+    r"^# OSU MPI(?:-\w+)?(?: (Bi-Directional|Multi|Multiple))? (Latency|Bandwidth)(?: / Message Rate)? Test"
+    r"(?: v([\d.]+))?\s*$"
+)
+BUFFERS = re.compile(r"^# Send Buffer on \w+ \(([DHM])\) and Receive Buffer on \w+ \(([DHM])\)")
+PAIRS = re.compile(r"^# \[ pairs: (\d+) \]")
+COLUMNS = re.compile(r"^# Size\s{2,}(.+?)\s*$")
+ROW = re.compile(r"^(\d+)\s+(\d+\.\d+)((?:\s+(?:\d+\.\d+|Pass|Fail|\d+))*)\s*$")
+TESTS = {
+    (None, "Latency"): "latency",
+    (None, "Bandwidth"): "bw",
+    ("Bi-Directional", "Bandwidth"): "bibw",
+    ("Multi", "Latency"): "multi_lat",
+    ("Multiple", "Bandwidth"): "mbw_mr",
+}
+QUANTITIES = {
+    "latency": "one-way latency",
+    "bw": "bandwidth",
+    "bibw": "sum of both directions",
+    "multi_lat": "one-way latency, mean of all pairs",
+    "mbw_mr": "sum of all pairs",
+}
+METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"}
+
+
+def osu(reading: Reading, match: re.Match[str]) -> None:
+    """The title of a test, its lines of comment, and a line for each size."""
+    test, said = TESTS.get((match[1], match[2])), match[3]
+    reading.at += 1
+    if test is None:
+        return
+    reading.end_run()
+    buffers, pairs, columns, decimals = "hh", 1, 0, None
+    while reading.line().startswith("#"):
+        found, count = BUFFERS.match(reading.line()), PAIRS.match(reading.line())
+        buffers = (found[1] + found[2]).lower() if found else buffers
+        pairs = int(count[1]) if count else pairs
+        head = COLUMNS.match(reading.line())
+        reading.at += 1
+        if head:
+            columns = len(re.split(r"\s{2,}", head[1]))
+            break
+    if said:
+        reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said
+    rows = 0
+    while reading.at < len(reading.lines):
+        row = ROW.match(reading.line())
+        # "not whole": a number may be cut off at the very end of a text
+        if row is None or reading.may_be_cut() or len(reading.line().split()) != columns + 1:
+            break
+        places = len(row[2].partition(".")[2])
+        decimals = places if decimals is None else decimals
+        if places != decimals:
+            break
+        verified = {"Pass": True, "Fail": False}.get((row[3].split() or [""])[-1])
+        table = size_table(test, buffers, pairs, int(row[1]), float(row[2]), reading.at + 1, verified)
+        reading.add(PROGRAM, table)
+        rows += 1
+        reading.at += 1
+    if rows and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
+        fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is no whole line of a size: it is not believed"
+        last = reading.runs[-1].tables[-1]
+        reading.runs[-1].tables[-1] = Table(**{**vars(last), "faults": (*last.faults, fault)})
+
+
+ROW_LIKE = re.compile(r"^\s*\d+\s")
+
+
+def size_table(
+    test: str, buffers: str, pairs: int, size: int, value: float, line: int, verified: bool | None = None
+) -> Table:
+    """One size of a test; value: as printed, in MB/s or µs."""
+    bandwidth = test not in ("latency", "multi_lat")
+    rows, columns = (("rank0",), ("rank1",)) if pairs == 1 else (("senders",), ("receivers",))
+    number = float(f"{value / 1000:.9g}") if bandwidth else value
+    cell: float | str = number if 0 < number <= MOST else "error"
+    pair: Pair = (rows[0], columns[0])
+    if verified is False and not isinstance(cell, str):
+        cell = "error"
+    return Table(
+        testcase=f"osu_{test}_{buffers}" + (f"_{pairs}_pairs" if pairs > 1 else ""),
+        quantity=QUANTITIES[test],
+        metric=METRICS.get(test, "bandwidth"),
+        unit="GB/s" if bandwidth else "us",
+        size_bytes=size,
+        rows=rows,
+        columns=columns,
+        cells={pair: cell},
+        line=line,
+        engine="mpi",
+        memory="host" if buffers == "hh" else "device",
+        transport="mpi",
+        verified=verified,
+        faults=(f"line {line}: the data of {size} bytes was wrong",) if verified is False else (),
+    )
+
+
+PAGE_HEAD = re.compile(r"^\|\s*Size \(B\)\s*\|(.+)\|\s*$")
+PAGE_UNIT = re.compile(r"^The unit is (micro-second|MB/s)\.")
+PAGE_HEADING = re.compile(r"^#+\s*(\d+) GPU to \1 GPU (latency|bandwidth)\s*$")
+PAGE_CELL = re.compile(r"\d+(\.\d\d)?")
+SERIES = re.compile(r"^(.*?)( Mem)?$")
+
+
+def page_heading(reading: Reading, match: re.Match[str]) -> None:
+    """`#### 4 GPU to 4 GPU latency`: what the next table is of."""
+    reading.heading = f"{match[1]} {match[2]}"
+    reading.unit = ""
+    reading.at += 1
+
+
+def page_unit(reading: Reading, match: re.Match[str]) -> None:
+    """`The unit is MB/s.`"""
+    reading.unit = match[1]
+    reading.at += 1
+
+
+def page_table(reading: Reading, match: re.Match[str]) -> None:
+    """A table in Markdown: sizes down, a run for each column; "Mem" behind a machine's name is host memory."""
+    columns = [column.strip() for column in match[1].split("|")]
+    pairs, _, metric = reading.heading.partition(" ")
+    unit = {"latency": "micro-second", "bandwidth": "MB/s"}.get(metric)
+    reading.at += 1
+    if unit is None or reading.unit != unit:
+        return
+    test = {
+        (True, "latency"): "latency",
+        (True, "bandwidth"): "bw",
+        (False, "latency"): "multi_lat",
+        (False, "bandwidth"): "mbw_mr",
+    }
+    series: list[list[Table]] = [[] for _ in columns]
+    faults: list[str] = []
+    sizes: list[int] = []
+    while reading.line().startswith("|"):
+        line, text = reading.at + 1, reading.line().strip()
+        words = [word.strip() for word in text.strip("|").split("|")]
+        reading.at += 1
+        if not words or not words[0] or set(words[0]) <= set(":- "):
+            continue
+        whole = text.endswith("|") and len(words) == len(columns) + 1 and all(map(PAGE_CELL.fullmatch, words))
+        if not whole or not words[0].isdigit() or int(words[0]) in sizes:
+            faults.append(f"line {line}: '{text[:60]}' does not fit its {len(columns)} columns: it is not believed")
+            continue
+        sizes.append(int(words[0]))
+        for place, word in enumerate(words[1:]):
+            buffers = "hh" if columns[place].endswith(" Mem") else "dd"
+            name = test[pairs == "1", metric]
+            series[place].append(size_table(name, buffers, int(pairs), int(words[0]), float(word), line))
+    for column, tables in zip(columns, series, strict=True):
+        reading.end_run()
+        reading.facts(PROGRAM).software["column"] = column
+        if tables and faults:
+            tables[-1] = Table(**{**vars(tables[-1]), "faults": tuple(faults)})
+        for table in tables:
+            reading.add(PROGRAM, table)
+    reading.end_run()

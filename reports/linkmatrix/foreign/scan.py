@@ -1,0 +1,92 @@
+"""Reads a whole text: a row of FORMATS for each kind of table, tried in order at every line."""
+
+import re
+from collections.abc import Callable
+
+from ..errors import BadInput
+from . import nccl, nvbandwidth, osu, p2p_sample, perftest, topo
+from .table import Reading, Run
+
+MOST_CHARACTERS = 64 * 1024 * 1024
+MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a line that begins something, and blanks before it
+
+#: What a line begins with → what reads from there. A reader moves the reading position by one line at least.
+FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] = [
+    (nvbandwidth.VERSION, nvbandwidth.version),
+    (nvbandwidth.RUNNING, nvbandwidth.test_case),
+    (nvbandwidth.DEVICE, nvbandwidth.device),
+    (nvbandwidth.SOFTWARE, nvbandwidth.software),
+    (p2p_sample.CUDA_START, p2p_sample.cuda_start),
+    (p2p_sample.CUDA_DEVICE, p2p_sample.cuda_device),
+    (p2p_sample.CUDA_CONNECTIVITY, p2p_sample.cuda_connectivity),
+    (p2p_sample.CUDA_BANDWIDTH, p2p_sample.cuda_table),
+    (p2p_sample.CUDA_LATENCY, p2p_sample.cuda_table),
+    (p2p_sample.PPU_CONNECTIVITY, p2p_sample.ppu_connectivity),
+    (p2p_sample.PPU_MODE, p2p_sample.ppu_mode),
+    (p2p_sample.PPU_TOTAL, p2p_sample.ppu_total),
+    (osu.TITLE, osu.osu),
+    (osu.PAGE_HEADING, osu.page_heading),
+    (osu.PAGE_UNIT, osu.page_unit),
+    (osu.PAGE_HEAD, osu.page_table),
+    (nccl.RANK, nccl.rank),
+    (nccl.STARTING, nccl.starting),
+    (nccl.HEAD, nccl.nccl),
+    (perftest.TITLE, perftest.title),
+    (perftest.DEVICE, perftest.device),
+    (perftest.BANDWIDTH, perftest.rows),
+    (perftest.LATENCY, perftest.rows),
+    (topo.HEAD, topo.topo),
+    (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), lambda *found: left_out(*found)),
+    (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), lambda *found: left_out(*found)),
+]
+
+#: A line that started one of the programs: its options say what some tables do not.
+COMMAND = re.compile(
+    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:\S*/)?(?:mpirun\b.*|srun\b.*)?(?:\S*/)?"
+    r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+)(?: -.*)?)\s*$"
+)
+
+
+def read_text(text: str) -> list[Run]:
+    """The runs in a text, in its order. Raises BadInput where there is none, or one contradicts itself."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadInput(f"it has more than {MOST_CHARACTERS} characters: import its parts")
+    if text.lstrip().startswith("{"):
+        runs = nvbandwidth.read_json(text).runs
+    else:
+        reading = Reading(text)
+        runs = read_lines(reading)
+        if runs:
+            runs[-1].problems += reading.left_out
+    runs = [run for run in runs if run.tables or run.topology]
+    if not runs:
+        raise BadInput(
+            "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, perftest or nvidia-smi"
+            " topo -m: give the program's whole output"
+        )
+    return runs
+
+
+def left_out(reading: Reading, _: re.Match[str]) -> None:
+    """The columns of a table whose head line was not understood."""
+    reading.left(f"line {reading.at + 1}: the table of these columns has no head line that is known: it is left out")
+    reading.at += 1
+
+
+def read_lines(reading: Reading) -> list[Run]:
+    """The runs in the lines."""
+    while reading.at < len(reading.lines):
+        line, at = reading.line(), reading.at
+        if not line.strip() or len(line) > MOST_HEAD or not line[:MOST_INDENT].strip():
+            reading.at += 1
+            continue
+        found = next(((match, reader) for head, reader in FORMATS if (match := head.match(line))), None)
+        if found is not None:
+            found[1](reading, found[0])
+            reading.at = max(reading.at, at + 1)
+            continue
+        command = COMMAND.match(line)
+        if command is not None:
+            reading.command = command[1].strip()
+        reading.at += 1
+    return reading.runs

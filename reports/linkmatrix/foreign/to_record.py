@@ -1,0 +1,172 @@
+"""A foreign run as a record: linkmatrix.record/1 with the block `imported`, in which whatever is not known is null."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .. import __version__
+from ..matrix import Pair
+from .table import Run, Table, Topology, square
+
+Record = dict[str, Any]
+NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
+LATER = (
+    "when it was measured is not known: 'started' is the time of the import",
+    "the programs print one number a cell: low and high repeat it",
+)
+
+
+def to_record(run: Run, file: str, content: bytes, now: str, measured: str | None, size: int | None) -> Record:
+    """The record of a run found in `content`, the bytes of `file`.
+
+    now, measured: UTC as in a record; measured is when it was measured, None if nobody knows. size: bytes of a
+    bandwidth table whose program does not print them.
+    """
+    labels = device_labels(run)
+    topology = run.topology or (run.known if run.known and run.known.labels == labels else None)
+    if topology and not topology.link_class and run.known and run.known.labels == labels:
+        topology = run.known.joined(topology)
+    faults = run.faults
+    return {
+        "schema": "linkmatrix.record/1",
+        "program": "linkmatrix_import",
+        "version": __version__,
+        "started": measured or now,
+        "seconds": run.seconds,
+        "phases": [],
+        "command": ["linkmatrix", "import", file],
+        "backend": "imported",
+        "host": {"name": "unknown", "cpu": "unknown", "cores": None, "numa": None},
+        "devices": [device(run, topology, index, name) for index, name in enumerate(labels)],
+        "topology": topology_block(labels, topology),
+        "software": {name: value for name, value in run.software.items() if name not in ("test", "NIC", "column")},
+        "imported": {
+            "program": run.program,
+            "command": run.command[:4096] if run.command else None,
+            "file": file,
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "lines": [run.first, max(run.first, run.last)],
+            "column": run.software.get("column"),
+        },
+        "results": [result(table, topology, size) for table in run.tables],
+        "result": "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
+        "error": "; ".join(faults)[:4000] or None,
+        "notes": [LATER[1]] if measured else list(LATER),
+    }
+
+
+def device_labels(run: Run) -> tuple[str, ...]:
+    """The devices: those of the topology, else of the first table between devices, else of the columns."""
+    if run.topology:
+        return run.topology.labels
+    for table in run.tables:
+        if square(table):
+            return table.rows
+    named = [label for table in run.tables for label in (*table.rows, *table.columns) if re.match(r"gpu\d+$", label)]
+    return tuple(dict.fromkeys(named))
+
+
+def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[str, Any]:
+    """An entry of `devices`, with the NICs that are nearest to it."""
+    of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
+    nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
+    host, _, _ = label.rpartition(".")
+    return {
+        "index": index,
+        "label": label,
+        "name": run.devices.get(index, "unknown"),
+        "uuid": None,
+        "pci": None,
+        "node": host or "unknown",
+        "numa": topology.numa.get(label) if topology else None,
+        "nics": [nic for nic, word in of_device.items() if nearest is not None and word == NEAR[nearest]],
+    }
+
+
+def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[str, Any]:
+    """The block `topology`; null and "" is unknown."""
+
+    def pairs(known: Any, diagonal: Any, unknown: Any = None) -> list[list[Any]]:
+        return [[diagonal if a == b else (known or {}).get((a, b), unknown) for b in labels] for a in labels]
+
+    return {
+        "labels": list(labels),
+        "link_class": pairs(topology and topology.link_class, "X", ""),
+        "links": pairs(topology and topology.links, None),
+        "peer_access": pairs(topology and topology.peer_access, None),
+        "min_path": pairs(topology and topology.hops, None),
+    }
+
+
+def complete(table: Table) -> bool:
+    """Has every cell that applies a number or a reason to have none?"""
+    return all(
+        isinstance(value := table.cells.get((row, column), "not-run"), (int, float)) or value == "no-peer-access"
+        for row in table.rows
+        for column in table.columns
+        if row != column or table.local_copy
+    )
+
+
+def result(table: Table, topology: Topology | None, size: int | None) -> dict[str, Any]:
+    """An entry of `results`."""
+
+    def each(cell: Callable[[Pair], Any]) -> list[list[Any]]:
+        return [[cell((row, column)) for column in table.columns] for row in table.rows]
+
+    def status(pair: Pair) -> str:
+        if pair[0] == pair[1] and not table.local_copy:
+            return "not-applicable"
+        value = table.cells.get(pair, "not-run")
+        return value if isinstance(value, str) else "ok"
+
+    def number(pair: Pair) -> Any:
+        value = table.cells.get(pair)
+        return value if status(pair) == "ok" else None
+
+    def link_class(pair: Pair) -> str:
+        if pair[0] == pair[1]:
+            return "LOCAL" if table.local_copy else "X"
+        if pair[0] == "local":
+            return "LOCAL"
+        if "host" in pair:
+            return "HOST"
+        return topology.link_class.get(pair, "") if topology else ""
+
+    def shown(part: Any) -> dict[str, Any]:
+        return {"title": part.title, "unit": part.unit, "values": each(part.cells.get)}
+
+    given = size if table.size_bytes is None and table.unit == "GB/s" else table.size_bytes
+    bound = {"local_copy": True} if table.local_copy else {}
+    return {
+        "testcase": table.testcase,
+        "metric": table.metric,
+        "quantity": table.quantity,
+        "direction": table.direction,
+        "engine": table.engine,
+        "kernel": table.kernel,
+        "memory": table.memory,
+        "transport": table.transport,
+        "peer_access": table.peer_access,
+        "unit": table.unit,
+        "size_bytes": given,
+        **bound,
+        "rows": list(table.rows),
+        "columns": list(table.columns),
+        "values": each(number),
+        "status": each(status),
+        "low": each(number),
+        "high": each(number),
+        "samples": each(lambda pair: table.samples if status(pair) == "ok" else 0),
+        "converged": each(lambda pair: None),
+        "link_class": each(link_class),
+        "limit": each(lambda pair: None),
+        "parts": {name: shown(part) for name, part in table.parts.items()},
+        "verified": table.verified,
+        "schedule": {"mode": "serial", "rounds": 0, "pairs_at_once": 0, "interference": None},
+        "remeasured": [],
+        "seconds": 0.0,
+        "complete": complete(table),
+        "notes": [*table.notes, *table.faults][:50],
+    }

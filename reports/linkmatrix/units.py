@@ -1,0 +1,16 @@
+"""Sizes as people write them."""
+
+import re
+
+from .errors import BadInput
+
+SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+MOST = 1 << 50
+
+
+def parse_size(text: str, where: str) -> int:
+    """Bytes of "512MiB", "16" or "160 MB". Raises BadInput beginning with `where`."""
+    match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
+    if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST:
+        raise BadInput(f"{where} '{text}' is no size: write bytes, or a number with KiB, MiB, GiB, KB, MB or GB")
+    return int(match[1]) * SUFFIXES[match[2]]
