@@ -85,8 +85,16 @@ def judge_matrix(result: Mapping[str, Any], references: References, reference_na
     """A verdict for every cell of an entry of `results`."""
     matrix = from_result(result)
     expected = references.cells(reference_name, matrix.testcase) if reference_name else {}
+    of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
     cells = {
-        (row, column): judge_cell(result, matrix, (row, column), (r, c), expected.get((row, column)), reference_name)
+        (row, column): judge_cell(
+            result,
+            matrix,
+            (row, column),
+            (r, c),
+            expected.get((row, column)) or of_class.get(result["link_class"][r][c] or "unknown"),
+            reference_name,
+        )
         for r, row in enumerate(matrix.rows)
         for c, column in enumerate(matrix.columns)
         if result["status"][r][c] != "not-applicable"

@@ -280,7 +280,7 @@ def next_step(verdict: Verdict, judged: list[Judged]) -> str:
         some = f"there are references for only {held} of {len(cells)} cells"
         return (
             f"Everything was measured and verified; {some if held else 'there are no references to hold it against'}."
-            " To get them, measure several times, put the medians into a table of config/references/p2p.yaml, and name"
-            " that table in the partition's extras in config/systems: 'reference': NAME."
+            " To get them, measure six times, then linkmatrix adopt --table NAME --write, and name that table in the"
+            " partition's extras in config/systems: 'reference': NAME."
         )
     return "Something is missing, as listed: without it there is no verdict."

@@ -95,6 +95,11 @@ class References:
         pairs = ((variable.split("->"), reference) for variable, reference in self.table(name, testcase).items())
         return {(pair[0], pair[1]): reference for pair, reference in pairs if len(pair) == 2}
 
+    def classes(self, name: str, testcase: str) -> dict[str, Reference]:
+        """Those of each cell of a link class that has none of its own, "cell[NV18]", as {class: reference}."""
+        table = self.table(name, testcase)
+        return {variable[5:-1]: reference for variable, reference in table.items() if variable.startswith("cell[")}
+
 
 class StrictLoader(yaml.SafeLoader):
     """Refuses a key that comes twice: the later would silently hide the first."""

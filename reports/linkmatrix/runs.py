@@ -24,7 +24,7 @@ class Test:
     """One test case of a run.
 
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
-    reason: why ReFrame failed it, and why there is no record, each a sentence.
+    reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which it failed.
     reference: the table of references that its partition names, "" for none.
     """
 
@@ -34,6 +34,7 @@ class Test:
     reference: str = ""
     testcase: str = ""
     partition: str = ""
+    phase: str = ""
     path: Path | None = None
     record: dict[str, Any] | None = None
 
@@ -46,6 +47,7 @@ class Run:
     tests: tuple[Test, ...] = ()
     rerun: str = ""
     notes: tuple[str, ...] = field(default=())
+    session: str = ""
 
 
 def find(path: Path | None) -> Run:
@@ -147,7 +149,13 @@ def of_report(path: Path, report: dict[str, Any]) -> Run:
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{path} is not a report of ReFrame 4.10: {type(error).__name__} {error}") from None
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]
-    return Run(path=path, tests=tests, rerun=str(session.get("cmdline", "")), notes=tuple(notes))
+    return Run(
+        path=path,
+        tests=tests,
+        rerun=str(session.get("cmdline", "")),
+        notes=tuple(notes),
+        session=str(session.get("uuid") or ""),
+    )
 
 
 def of_case(case: dict[str, Any], report: Path) -> Test:
@@ -168,6 +176,7 @@ def of_case(case: dict[str, Any], report: Path) -> Test:
         reason="; ".join(reasons),
         reference=str(case.get("reference_name") or ""),
         testcase=str(case.get("testcase") or ""),
+        phase=str(case.get("fail_phase") or ""),
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=place,
         record=content,

@@ -1,0 +1,66 @@
+"""Robust centre and spread of many runs, and the tolerance that follows: numpy on whole matrices at once.
+
+A limit is the larger of a floor and k(m)·σ. σ is 1.4826 times the median absolute deviation of a link class's values
+from their cells' medians; the cells of a class share it, because six runs of one cell say little about its own. k(m)
+keeps the chance of any false alarm in m cells of a healthy run at 1 %: the normal quantile of 1 - 0.01 / m
+(Bonferroni), 3.6 for 8 devices (56 cells), 4.6 for 64, 5.6 for 1,024.
+"""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+FALSE_ALARMS = 0.01  # of a run
+OWN_SPREAD = 2.0  # a cell that is this much noisier than its class has a tolerance of its own
+MEDIAN_EFFICIENCY = np.pi / 2  # the median of n has pi/2 times the variance of their mean
+
+
+def sigmas(cells: int) -> float:
+    """k(m): how many σ a cell may be off where `cells` are judged at once."""
+    return NormalDist().inv_cdf(1 - FALSE_ALARMS / max(cells, 1))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of each cell, rows × columns, NaN where it does not apply; and σ as a fraction, of each and by class.
+
+    residuals: runs × rows × columns, value / median - 1
+    """
+
+    centre: np.ndarray
+    sigma: np.ndarray
+    of_class: dict[str, float]
+    residuals: np.ndarray
+
+
+def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
+    """values: runs × rows × columns, NaN where a cell does not apply; classes: rows × columns of words."""
+    runs = values.shape[0]
+    applies = np.isfinite(values).all(axis=0)
+    centre = np.where(applies, np.median(np.where(applies, values, 1.0), axis=0), np.nan)
+    residuals = values / centre - 1
+    # a median of few runs lies near each of them: their deviations are too small by this
+    small = np.sqrt(runs / max(runs - 1, 1))
+    own = 1.4826 * small * np.median(np.abs(np.where(applies, residuals, 0.0)), axis=0)
+    sigma = np.full(centre.shape, np.nan)
+    of_class = {}
+    for name in np.unique(classes[applies]):
+        cells = applies & (classes == name)
+        of_class[str(name)] = float(1.4826 * small * np.median(np.abs(residuals[:, cells])))
+        sigma[cells] = of_class[str(name)]
+    noisy = applies & (own > OWN_SPREAD * sigma)
+    if runs >= 2 * 6:
+        sigma[noisy] = own[noisy]
+    return Spread(centre, sigma, of_class, residuals)
+
+
+def tolerance(sigma: float, cells: int, runs: int) -> float:
+    """k(m)·σ of one new value against a median of `runs`, as a fraction."""
+    return sigmas(cells) * sigma * float(np.sqrt(1 + MEDIAN_EFFICIENCY / runs))
+
+
+def outliers(found: Spread, cells: int, floor: float) -> np.ndarray:
+    """runs × rows × columns: where a run is off its cell's median by more than any noise."""
+    limit = np.maximum(floor, sigmas(cells) * np.nan_to_num(found.sigma))
+    return np.abs(np.nan_to_num(found.residuals)) > limit

@@ -1,0 +1,247 @@
+"""Adopting references: only from healthy runs, never lower without a reason, and nothing else in the file changes."""
+
+import copy
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkmatrix import adopt, adopting, cli, noise, record
+from linkmatrix.errors import BadInput
+from linkmatrix.evaluate import Verdict, evaluate
+from linkmatrix.references import Reference, References
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+
+
+@pytest.fixture
+def store(tmp_path, make_record, write_record):
+    """Writes `count` records of noisy runs to a folder; change(record, number) spoils them."""
+
+    def make(count=6, folder="runs", level=396.0, sigma=0.0005, size=4, change=None):
+        chance = random.Random(f"{folder} {count}")
+        for number in range(count):
+            off = {
+                (r, c): round(level * (1 + chance.gauss(0, sigma)), 3)
+                for r in range(size)
+                for c in range(size)
+                if r != c
+            }
+            content = make_record(count=size, off=off)
+            content["started"] = f"2026-11-{10 + number}T01:50:22Z"
+            if change:
+                change(content, number)
+            write_record(content, tmp_path / folder / f"{number:02}" / "record.json")
+        return tmp_path / folder
+
+    return make
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    file = tmp_path / "references" / "p2p.yaml"
+
+    def adopted(*arguments):
+        code = cli.main(["adopt", *map(str, arguments), "--file", str(file)])
+        return code, *capsys.readouterr()
+
+    adopted.file = file
+    return adopted
+
+
+def test_k_is_that_of_the_number_of_cells():
+    assert [round(noise.sigmas(n * (n - 1)), 1) for n in (8, 64, 1024)] == [3.6, 4.6, 5.6]
+
+
+def test_what_is_adopted_passes_and_a_lost_link_fails(run, store, make_record):
+    code, out, _ = run(store(), "--table", "hgx", "--write")
+    assert code == 0, out
+    references = References.load(run.file)
+    table = references.table("hgx", TESTCASE)
+    assert set(table) == {
+        *(f"gpu{a}->gpu{b}" for a in range(4) for b in range(4) if a != b),
+        *(f"{word}[NV18]" for word in ("min", "median", "max")),
+    }
+    assert all((one.lower, one.upper) == (-0.02, 0.05) for one in table.values())
+    assert evaluate(make_record(value=396.0), references, "hgx").verdict is Verdict.PASS
+    lost = make_record(value=396.0, off={(1, 2): 396.0 * 17 / 18})
+    assert evaluate(lost, references, "hgx").verdict is Verdict.FAIL
+
+
+def test_noise_above_the_floor_makes_the_limit():
+    values = 400 * (1 + 0.01 * np.random.default_rng(1).standard_normal((30, 8, 8)))
+    values[:, range(8), range(8)] = np.nan
+    found = noise.spread(values, np.full((8, 8), "NV18"))
+    assert found.of_class["NV18"] == pytest.approx(0.01, rel=0.1)
+    limit = noise.tolerance(found.of_class["NV18"], 56, 30)
+    reference = adopt.made(400.0, found.of_class["NV18"], 56, 30, adopt.Floor(0.02, 0.05), "GB/s")
+    assert reference.lower == -adopt.rounded(limit) and 0.03 < limit < 0.045
+    assert reference.upper == 0.05
+
+
+def test_fewer_than_six_runs_are_too_few(run, store):
+    code, out, _ = run(store(5), "--table", "hgx", "--write")
+    assert code == 1 and "too few runs: 5, at least 6" in out
+    assert not run.file.exists()
+    assert run(store(6, "more"), "--table", "hgx", "--runs", "5")[0] == 2
+
+
+def test_a_run_with_an_outlier_is_refused_unless_told(run, store):
+    def dip(content, number):
+        if number == 3:
+            for grid in ("values", "low", "high"):
+                content["results"][0][grid][2][1] = 350.0
+
+    folder = store(7, change=dip)
+    code, out, _ = run(folder, "--table", "hgx", "--write")
+    assert code == 1 and "gpu2->gpu1 in" in out and "11.6 % under" in out
+    assert not run.file.exists()
+    code, out, _ = run(folder, "--table", "hgx", "--write", "--with-outliers")
+    assert code == 0 and "outlier: gpu2->gpu1" in out
+    assert References.load(run.file).table("hgx", TESTCASE)["gpu2->gpu1"].value == pytest.approx(396, rel=0.002)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content.update(result="FAIL", error="a bound failed"),
+        lambda content: content["results"][0].update(verified=False),
+        lambda content: content["results"][0].update(verified=None),
+    ],
+)
+def test_a_run_that_failed_is_left_out_and_said(run, store, spoil):
+    folder = store(7, change=lambda content, number: spoil(content) if number == 0 else None)
+    code, out, _ = run(folder, "--table", "hgx")
+    assert code == 0 and "left out: " in out and "6 runs" in out
+
+
+def test_other_drivers_are_no_noise(run, store):
+    folder = store(7, change=lambda content, n: content["software"].update(driver="999") if n > 4 else None)
+    code, out, _ = run(folder, "--table", "hgx")
+    assert code == 1 and "different driver: 580.159.04, 999" in out
+
+
+def test_without_write_nothing_is_written(run, store):
+    code, out, _ = run(store(), "--table", "hgx")
+    assert code == 0 and "--write" in out and "+  hgx:" in out
+    assert not run.file.exists()
+
+
+def test_a_reference_is_not_rolled_along(run, store):
+    run(store(6, "first"), "--table", "hgx", "--write")
+    before = run.file.read_text()
+    code, out, _ = run(store(6, "second", level=396.01), "--table", "hgx", "--write")
+    assert code == 0 and "15 kept" in out
+    assert run.file.read_text() == before
+
+
+def test_a_reference_is_lowered_only_with_a_reason_that_stays(run, store):
+    run(store(6, "first"), "--table", "hgx", "--write")
+    before = run.file.read_text()
+    slow = store(6, "slow", level=380.0)
+    code, out, _ = run(slow, "--table", "hgx", "--write")
+    assert code == 1 and "15 references would be lowered" in out
+    assert run.file.read_text() == before
+    assert run(slow, "--table", "hgx", "--allow-lower", "--write")[0] == 2
+    assert run(slow, "--table", "hgx", "--reason", "because", "--write")[0] == 2
+    code, out, _ = run(slow, "--table", "hgx", "--write", "--allow-lower", "--reason", "new firmware\nof the switches")
+    assert code == 0 and "15 lowered" in out
+    text = run.file.read_text()
+    assert "new firmware of the switches" in text
+    assert References.load(run.file).table("hgx", TESTCASE)["median[NV18]"].value == pytest.approx(380, rel=0.001)
+    run(store(6, "fast", level=396.0), "--table", "hgx", "--write")
+    text = run.file.read_text()
+    assert "new firmware of the switches" in text and text.count(adopting.ADOPTED) == 1
+    assert References.load(run.file).table("hgx", TESTCASE)["median[NV18]"].value == pytest.approx(396, rel=0.001)
+
+
+def test_higher_latency_is_lower(make_record):
+    present = {"median[NV18]": Reference(2.0, -0.25, 0.2, "us")}
+    proposal = adopt.Proposal(
+        "case", "us", {"median[NV18]": Reference(2.4, -0.25, 0.2, "us")}, 56, 6, {"NV18": 0.001}, ()
+    )
+    assert [one.kind for one in adopting.differences(present, proposal)] == ["lowered"]
+
+
+HAND = """# written by hand
+intranode_p2p:
+  $index: [reference_name, testcase]
+  other:
+    # a colleague's remark
+    some_case:
+      'gpu0->gpu1': [1.50, -0.5, null, us]   # because
+  hgx:
+    # keep this line
+    device_to_device_memcpy_write_ce:
+      gpu0->gpu1: [300.0, -0.02, 0.05, GB/s]  # the first pair
+      gpu0->gpu2: [396.0, -0.02, 0.05, GB/s]  # kept as it is
+# the end
+"""
+
+
+def test_what_a_person_wrote_stays(run, store):
+    run.file.parent.mkdir()
+    run.file.write_text(HAND)
+    code, out, _ = run(store(), "--table", "hgx", "--write")
+    assert code == 0, out
+    lines = run.file.read_text().splitlines()
+    for line in HAND.splitlines():
+        assert line in lines or "[300.0" in line
+    (first,) = [line for line in lines if "the first pair" in line]
+    assert first.startswith("      gpu0->gpu1: [39")
+    assert lines.index("    # keep this line") < lines.index("    device_to_device_memcpy_write_ce:")
+    assert any(adopting.ADOPTED in line and "6 runs of 2026-11-10 to 2026-11-15" in line for line in lines)
+
+
+def test_a_file_that_is_not_ours_is_refused_and_stays(run, store):
+    run.file.parent.mkdir()
+    run.file.write_text("intranode_p2p: [")
+    assert run(store(), "--table", "hgx", "--write")[0] == 2
+    assert run.file.read_text() == "intranode_p2p: ["
+
+
+def test_a_large_matrix_has_one_reference_for_a_class_and_its_exceptions(run, store, make_record):
+    def slower(content, number):
+        for grid in ("values", "low", "high"):
+            content["results"][0][grid][3][7] = 370.0 + number / 100
+
+    code, out, _ = run(store(size=20, change=slower), "--table", "big", "--write")
+    assert code == 0, out
+    references = References.load(run.file)
+    table = references.table("big", TESTCASE)
+    assert set(table) == {"cell[NV18]", "min[NV18]", "median[NV18]", "max[NV18]", "gpu3->gpu7"}
+    good = make_record(count=20, value=396.0, off={(3, 7): 370.0})
+    verdict = evaluate(good, references, "big")
+    assert verdict.verdict is Verdict.WARN  # the exception is far below its class, and said so
+    bad = make_record(count=20, value=396.0, off={(3, 7): 370.0, (0, 1): 370.0})
+    assert evaluate(bad, references, "big").matrices[0].cells["gpu0", "gpu1"].verdict is Verdict.FAIL
+    assert copy.deepcopy(record.check(good)) is None
+
+
+@given(st.integers(6, 30), st.floats(0, 0.05))
+def test_a_class_of_equal_noise_has_its_spread(runs, sigma):
+    chance = np.random.default_rng(0)
+    values = 100 * (1 + sigma * chance.standard_normal((runs, 12, 12)))
+    found = noise.spread(values, np.full((12, 12), "NET"))
+    assert found.of_class["NET"] == pytest.approx(sigma, rel=0.35, abs=1e-9)
+    assert np.allclose(found.centre, np.median(values, axis=0))
+
+
+def test_a_cell_that_a_run_lacks_has_no_reference():
+    values = np.full((6, 2, 2), 5.0)
+    values[2, 0, 1] = np.nan
+    assert np.isnan(noise.spread(values, np.full((2, 2), "NET")).centre[0, 1])
+
+
+def test_dates_sessions_and_systems_choose(run, store):
+    folder = store(9)
+    assert "7 runs" in run(folder, "--table", "hgx", "--since", "2026-11-12")[1]
+    assert "6 runs of 2026-11-13 to 2026-11-18" in run(folder, "--table", "hgx", "--runs", "6")[1]
+    assert run(folder, "--table", "hgx", "--since", "yesterday")[0] == 2
+    assert run(folder, "--table", "hgx", "--system", "no:where")[0] == 2
+    assert run(folder, "--table", "hgx", "--testcase", "none")[0] == 2
+    assert run(folder)[0] == 1  # records name no table
+    with pytest.raises(BadInput):
+        adopting.floor_of("2")
