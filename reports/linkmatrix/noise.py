@@ -62,5 +62,5 @@ def tolerance(sigma: float, cells: int, runs: int) -> float:
 
 def outliers(found: Spread, cells: int, floor: float) -> np.ndarray:
     """runs × rows × columns: where a run is off its cell's median by more than any noise."""
-    limit = np.maximum(floor, sigmas(cells) * np.nan_to_num(found.sigma))
+    limit = np.maximum(floor, sigmas(cells * len(found.residuals)) * np.nan_to_num(found.sigma))
     return np.abs(np.nan_to_num(found.residuals)) > limit

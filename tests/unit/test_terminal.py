@@ -59,7 +59,7 @@ def test_without_references_the_next_step_is_how_to_get_them(judged_run, make_re
     said = " ".join(text.split())
     assert verdict is Verdict.NO_VERDICT
     assert "Everything was measured and verified" in said
-    assert "config/references" in said and "'reference': NAME" in said
+    assert "linkmatrix adopt" in said and "'reference': NAME" in said
 
 
 def test_what_is_missing_is_never_called_everything(judged_run, make_record):
