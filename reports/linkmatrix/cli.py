@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import __version__, adopting, compare, curves, detect, explain, importing, page, plot, runs, terminal
+from . import __version__, adopting, compare, curves, detect, diagnose, explain, importing, page, plot, runs, terminal
 from .errors import BadInput
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
@@ -78,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
 
     for module in (importing, compare, adopting):
         module.add_command(commands, EXIT_HELP)
+    diagnose.add_command(commands, EXIT_HELP, judged)
     return top
 
 

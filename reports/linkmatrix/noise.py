@@ -18,7 +18,12 @@ MEDIAN_EFFICIENCY = np.pi / 2  # the median of n has pi/2 times the variance of 
 
 def sigmas(cells: int) -> float:
     """k(m): how many σ a cell may be off where `cells` are judged at once."""
-    return NormalDist().inv_cdf(1 - FALSE_ALARMS / max(cells, 1))
+    return sigmas_of(FALSE_ALARMS / max(cells, 1))
+
+
+def sigmas_of(chance: float) -> float:
+    """How many σ noise exceeds, on one side, with this chance."""
+    return -NormalDist().inv_cdf(chance)
 
 
 @dataclass(frozen=True)

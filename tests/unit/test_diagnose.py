@@ -1,0 +1,247 @@
+"""What is at fault is named, whatever it is and however many there are; a healthy matrix raises no alarm."""
+
+import copy
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkmatrix import cli, diagnose, explain, faults, locate, record, runs
+from linkmatrix.evaluate import Verdict, evaluate
+from linkmatrix.references import Reference, References
+
+DATA = Path(__file__).parents[1] / "data"
+TESTCASE = "device_to_device_memcpy_write_ce"
+
+
+@pytest.mark.parametrize("devices", [8, 64])
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("depth", [0.10, 0.05])
+def test_faults_that_are_put_in_are_located(devices, number, depth):
+    layout, chance = faults.layout_of(devices), np.random.default_rng(devices * 10 + number)
+    trials = 60 if devices == 8 else 15
+    good = 0
+    for _ in range(trials):
+        wanted = faults.draw(number, layout, chance)
+        values = faults.matrix_with(wanted, depth, layout, 0.005, chance)
+        good += faults.located(wanted, faults.search(values, layout, 0.005))
+    assert good >= trials - 1
+
+
+@pytest.mark.parametrize("kind", faults.KINDS[2])
+def test_every_kind_of_fault_is_located_alone(kind):
+    layout, chance = faults.layout_of(64), np.random.default_rng(3)
+    wanted = next(drawn for drawn in (faults.draw(1, layout, chance) for _ in range(1000)) if drawn[0].kind == kind)
+    found = faults.search(faults.matrix_with(wanted, 0.10, layout, 0.002, chance), layout, 0.002)
+    assert [(one.kind, one.subject) for one in found] == [(wanted[0].kind, wanted[0].subject)]
+    assert found[0].shift == pytest.approx(-0.10, abs=0.003)
+
+
+def test_a_thousand_endpoints_are_searched():
+    layout, chance = faults.layout_of(1024), np.random.default_rng(5)
+    wanted = [faults.Fault("nic", 700), faults.Fault("egress", 17)]
+    found = faults.search(faults.matrix_with(wanted, 0.05, layout, 0.005, chance), layout, 0.005)
+    assert faults.located(wanted, found)
+
+
+@pytest.mark.parametrize(("devices", "trials"), [(8, 1000), (64, 100)])
+def test_healthy_matrices_raise_no_alarm(devices, trials):
+    layout, chance = faults.layout_of(devices), np.random.default_rng(9)
+    for _ in range(trials):
+        assert faults.search(faults.matrix_with([], 0.0, layout, 0.005, chance), layout, 0.005) == []
+
+
+def test_a_row_within_its_tolerance_is_no_fault_however_sure_it_is():
+    layout, chance = faults.layout_of(64), np.random.default_rng(9)
+    values = faults.matrix_with([faults.Fault("egress", 3)], 0.01, layout, 0.0005, chance)
+    assert faults.search(values, layout, 0.0005) == []
+
+
+def test_median_polish_finds_the_row_and_the_column():
+    deviation = np.zeros((6, 6))
+    deviation[2, :] -= 0.1
+    deviation[:, 4] -= 0.05
+    np.fill_diagonal(deviation, np.nan)
+    level, rows, columns = locate.polish(deviation)
+    assert level == pytest.approx(0, abs=1e-9)
+    assert rows[2] == pytest.approx(-0.1) and columns[4] == pytest.approx(-0.05)
+    assert np.allclose(np.delete(rows, 2), 0) and np.allclose(np.delete(columns, 4), 0)
+
+
+def references(count, value=396.0, lower=-0.02, unit="GB/s", upper=0.05):
+    table = {
+        f"gpu{a}->gpu{b}": Reference(value, lower, upper, unit) for a in range(count) for b in range(count) if a != b
+    }
+    return References({("hgx", TESTCASE): table})
+
+
+def said(content, table=None, result=0):
+    """The sentences on a record, and its diagnosis."""
+    record.check(content)
+    evaluation = evaluate(content, table or References({}), "hgx" if table else None)
+    found = diagnose.diagnose(content, content["results"][result], evaluation.matrices[result])
+    return " ".join(found.sentences), found
+
+
+def noisy(make_record, count=8, slow=lambda r, c: 0.0, nodes=1, sigma=0.001, nics=False):
+    """A record of `count` devices on `nodes` nodes; slow: by how much a cell is slower."""
+    chance, per_node = random.Random(1), count // nodes
+    off = {}
+    for r in range(count):
+        for c in range(count):
+            if r != c:
+                level = 396.0 if r // per_node == c // per_node else 45.0
+                off[r, c] = level * (1 - slow(r, c)) * (1 + chance.gauss(0, sigma))
+    content = make_record(count=count, off=off)
+    for device in content["devices"]:
+        node, index = divmod(device["index"], per_node)
+        device["node"] = f"n{17 + node}"
+        device["nics"] = [f"mlx5_{index}"] if nics else []
+    for r in range(count):
+        for c in range(count):
+            if r // per_node != c // per_node:
+                content["results"][0]["link_class"][r][c] = "NET"
+    return content
+
+
+def two_levels(count, per_node):
+    table = {
+        f"gpu{a}->gpu{b}": Reference(396.0 if a // per_node == b // per_node else 45.0, -0.02, 0.05, "GB/s")
+        for a in range(count)
+        for b in range(count)
+        if a != b
+    }
+    return References({("hgx", TESTCASE): table})
+
+
+def test_an_egress_is_told_from_an_ingress_and_a_device(make_record):
+    text, _ = said(noisy(make_record, slow=lambda r, c: 0.11 * (r == 3)), references(8))
+    assert "gpu3 sends 11." in text and "receives fine (7 of 7 cells): suspect its egress" in text
+    text, _ = said(noisy(make_record, slow=lambda r, c: 0.11 * (c == 3)), references(8))
+    assert "gpu3 receives 1" in text and "suspect its ingress" in text
+    text, found = said(noisy(make_record, slow=lambda r, c: 0.11 * (3 in (r, c))), references(8))
+    assert "gpu3 sends and receives" in text and len(found.findings) == 1
+
+
+def test_a_link_and_one_of_its_directions(make_record):
+    text, _ = said(noisy(make_record, slow=lambda r, c: 0.1 * ({r, c} == {2, 5})), references(8))
+    assert "only gpu2->gpu5 and gpu5->gpu2 are off" in text and "suspect the link between them" in text
+    text, _ = said(noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5))), references(8))
+    assert "only gpu2->gpu5 is off" in text and "the way back is fine" in text
+
+
+def test_a_class_that_is_slow_as_a_whole(make_record):
+    text, _ = said(noisy(make_record, slow=lambda r, c: 0.04), references(8))
+    assert "all NV18 cells are 4.0 % slow (56 of 56 cells)" in text and "throttle" in text
+
+
+def test_a_nic_a_node_and_a_pair_of_nodes(make_record):
+    def net(r, c):
+        return r // 4 != c // 4
+
+    table = two_levels(16, 4)
+    text, _ = said(noisy(make_record, 16, lambda r, c: 0.5 * (net(r, c) and 5 in (r, c)), 4, nics=True), table)
+    assert "all cells over mlx5_1 of n18 are 50.0 % slow" in text and "suspect that NIC" in text
+    text, _ = said(
+        noisy(make_record, 16, lambda r, c: 0.5 * (net(r, c) and 1 in (r // 4, c // 4)), 4, nics=True), table
+    )
+    assert "all cells of node n18 over the network are 50.0 % slow" in text
+    text, _ = said(noisy(make_record, 16, lambda r, c: 0.5 * ({r // 4, c // 4} == {0, 2}), 4, nics=True), table)
+    assert "all cells between nodes n17 and n19" in text
+
+
+def test_with_two_nodes_the_node_and_the_pair_cannot_be_told_apart_and_that_is_said(make_record):
+    content = noisy(make_record, 8, lambda r, c: 0.5 * (r // 4 != c // 4), 2, nics=True)
+    text, found = said(content, two_levels(8, 4))
+    assert len(found.findings) == 1
+    kinds = {found.findings[0].kind, *(kind for kind, _ in found.findings[0].alike)}
+    assert {"node", "node_pair", "class"} <= kinds
+    assert "third node" in text
+
+
+def test_sums_of_both_directions_cannot_name_a_side(make_record):
+    content = noisy(make_record, slow=lambda r, c: 0.1 * (3 in (r, c)))
+    content["results"][0]["metric"] = "bidirectional"
+    text, found = said(content, references(8))
+    assert [one.kind for one in found.findings] == ["device"] and "measure one way" in text
+
+
+def test_without_references_a_slow_part_is_found_and_the_verdict_stays_none(make_record, write_record, capsys):
+    content = noisy(make_record, slow=lambda r, c: 0.1 * (r == 3))
+    text, found = said(content)
+    assert "gpu3 sends" in text and found.from_inside
+    assert said(noisy(make_record, slow=lambda r, c: 0.1))[1].findings == ()
+    assert cli.main(["diagnose", str(write_record(content))]) == 3
+    assert "looks healthy" in capsys.readouterr().out
+
+
+def test_a_long_latency_is_as_slow_as_a_low_bandwidth(make_record):
+    content = noisy(make_record, slow=lambda r, c: -0.3 * (r == 3))
+    content["results"][0].update(unit="us", metric="latency", quantity="copy latency")
+    table = references(8, lower=-0.25, upper=0.2, unit="us")
+    text, _ = said(content, table)
+    assert "gpu3 sends 30." in text and "longer than they should be" in text
+    content = noisy(make_record, slow=lambda r, c: 0.2 * (r == 3))
+    content["results"][0].update(unit="us", metric="latency", quantity="copy latency")
+    assert said(content, table)[1].findings == ()
+
+
+def test_counters_that_rose_are_evidence(make_record):
+    content = noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))
+    content["health"] = [
+        {"label": "gpu3", "counters": [{"name": "nvlink_replay", "before": 0, "after": 12}], "readings": []},
+        {"label": "gpu1", "counters": [{"name": "nvlink_replay", "before": 0, "after": 1}], "readings": []},
+    ]
+    text, _ = said(content, references(8))
+    assert "Evidence: gpu3: nvlink_replay rose from 0 to 12" in text and "gpu1:" not in text
+
+
+@pytest.mark.parametrize("kind", ["egress", "ingress", "link", "device"])
+@pytest.mark.parametrize("depth", [0.10, 0.05])
+def test_faults_in_a_real_run_are_located_by_the_references_that_are_shipped(kind, depth):
+    real = json.loads((DATA / "h200x4_full.record.json").read_text())
+    shipped = References.load()
+    tried = 0
+    for place, result in enumerate(real["results"]):
+        if not result["testcase"].endswith(("memcpy_write_ce", "memcpy_read_ce", "memcpy_write_sm", "memcpy_read_sm")):
+            continue
+        if "bidirectional" in result["testcase"] or not result["testcase"].startswith("device_to_device"):
+            continue
+        content = copy.deepcopy(real)
+        for r in range(4):
+            for c in range(4):
+                hit = {"egress": r == 2, "ingress": c == 2, "link": {r, c} == {1, 2}, "device": 2 in (r, c)}[kind]
+                if hit and r != c:
+                    for grid in ("values", "low", "high"):
+                        content["results"][place][grid][r][c] *= 1 - depth
+        evaluation = evaluate(content, shipped, "hgx-h200-half")
+        for at, matrix in enumerate(evaluation.matrices):
+            found = diagnose.diagnose(content, content["results"][at], matrix).findings
+            assert [one.kind for one in found] == ([kind] if at == place else []), content["results"][at]["testcase"]
+        tried += 1
+    assert tried == 4
+
+
+def test_a_real_run_is_not_at_fault(capsys):
+    code = cli.main(["diagnose", str(DATA / "h200x4_full.record.json"), "--reference", "hgx-h200-half"])
+    out = capsys.readouterr().out
+    assert code == 0 and "suspect" not in out and out.count("nothing is at fault") >= 20
+
+
+def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
+    content = noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))
+    run = runs.Run(path=Path("record.json"), tests=(runs.Test(name="t", record=content),))
+    (one,) = explain.judge_all(run, references(8), "hgx")
+    (pair,) = one.matrices
+    text = "\n".join(diagnose.lines(one, *pair))
+    assert one.verdict is Verdict.FAIL
+    assert "NV18: FAIL (7 FAIL, 49 PASS)" in text or "NV18: FAIL (7 FAIL, " in text
+    assert "row gpu3: FAIL in every cell" in text
+    assert "row effects by median polish (bandwidth): gpu3 -11." in text
+
+
+def test_nothing_is_found_where_nothing_was_measured(make_record):
+    content = make_record(off={(r, c): "timeout" for r in range(4) for c in range(4) if r != c}, result="TIMEOUT")
+    assert said(content, references(4))[1].findings == ()
