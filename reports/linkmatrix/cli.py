@@ -10,7 +10,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import __version__, adopting, compare, curves, detect, diagnose, explain, importing, page, plot, runs, terminal
+from . import (
+    __version__,
+    adopting,
+    compare,
+    curves,
+    detect,
+    diagnose,
+    explain,
+    history,
+    importing,
+    page,
+    plot,
+    runs,
+    terminal,
+)
 from .errors import BadInput
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
@@ -76,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--dry-run", action="store_true", help="show the files, write none")
     found.set_defaults(command=run_detect)
 
-    for module in (importing, compare, adopting):
+    for module in (importing, compare, adopting, history):
         module.add_command(commands, EXIT_HELP)
     diagnose.add_command(commands, EXIT_HELP, judged)
     return top

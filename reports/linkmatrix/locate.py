@@ -10,16 +10,18 @@ with the rest. Sets with the same unexplained cells cannot be told apart: the sm
 All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 endpoints take about a second.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from . import noise
 
-ALARMS = 0.0005  # chance of any finding in a healthy run
+ALARMS = 0.0002  # chance of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
+LEAST = 0.02  # of a shift of many cells, as a fraction: less is within what machines differ
+BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
 MOST = 12  # findings; more than this is another problem
-ALL = ("class", "egress", "ingress", "device", "link", "cell")
 
 
 @dataclass(frozen=True)
@@ -222,13 +224,18 @@ def tested(
 ) -> tuple[float, np.ndarray, int, int] | None:
     """(shift, cells, number, agreeing) of a hypothesis that stands; None for one that does not.
 
-    Deep enough: a single cell beyond its own tolerance; several beyond it by their median. Its cells agree, and those
-    that something else explained must be slow too, or it is only a rest of that.
+    Deep enough: a single cell beyond its own tolerance; of several the median beyond what n cells may be off together,
+    and some of them beyond their own, for what passes everywhere is no fault. Its cells agree, and those that something
+    else explained must be slow too, or it is only a rest of that.
     """
     cells = members(family, group) & applies
     fresh = cells & open_cells
-    shift = float(np.median(x[fresh]))
-    if shift >= -float(np.median(least[fresh])):
+    count = int(fresh.sum())
+    if not count:
+        return None
+    shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
+    together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
+    if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
         return None
     agreeing = fresh & (x <= shift / 2)
     number = int(cells.sum())

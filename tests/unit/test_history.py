@@ -1,0 +1,100 @@
+"""Values over time: a change of level is found and annotated, an outlier or noise is none."""
+
+import random
+
+import numpy as np
+import pytest
+
+from linkmatrix import changes, cli
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+
+
+def noisy(levels, sigma=0.002, seed=1):
+    chance = random.Random(seed)
+    return [level * (1 + chance.gauss(0, sigma)) for level in levels]
+
+
+def test_a_step_is_found_where_it_is():
+    (change,) = changes.change_points(noisy([400.0] * 12 + [388.0] * 5))
+    assert change.at == 12
+    assert change.before == pytest.approx(400, rel=0.003) and change.after == pytest.approx(388, rel=0.003)
+
+
+def test_two_steps_are_two():
+    found = changes.change_points(noisy([400.0] * 10 + [380.0] * 10 + [400.0] * 10))
+    assert [change.at for change in found] == [10, 20]
+
+
+def test_one_outlier_is_no_change_of_level():
+    for place in range(30):
+        values = noisy([400.0] * 30, seed=place)
+        values[place] *= 0.7
+        assert changes.change_points(values) == []
+
+
+def test_noise_is_no_change_of_level():
+    alarms = sum(bool(changes.change_points(noisy([400.0] * 40, 0.005, seed))) for seed in range(200))
+    assert alarms <= 10
+
+
+def test_equal_values_and_few_values_have_no_change():
+    assert changes.change_points([5.0] * 50) == []
+    assert changes.change_points([5.0, 5.0, 5.0, 9.0, 9.0]) == []
+    assert changes.change_points([]) == []
+
+
+def test_of_a_long_series_the_end_is_looked_at():
+    values = noisy([400.0] * 380 + [360.0] * 20)
+    (change,) = changes.change_points(values)
+    assert change.at == 380
+    assert np.isfinite(change.before)
+
+
+@pytest.fixture
+def history(tmp_path, make_record, write_record, capsys):
+    """The output of `history` over records of one value each; host and driver by number."""
+
+    def run(values, *arguments, host=lambda number: "n17", driver=lambda number: "580.1"):
+        paths = []
+        for number, value in enumerate(values):
+            content = make_record(value=value, host=host(number), off={(1, 2): value * 0.9})
+            content["started"] = f"2026-{1 + number // 28:02}-{1 + number % 28:02}T01:50:22Z"
+            content["software"]["driver"] = driver(number)
+            paths.append(write_record(content, tmp_path / f"{number:03}" / "record.json"))
+        code = cli.main(["history", *map(str, paths), *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_change_is_told_with_what_else_changed(history):
+    values = [round(value, 3) for value in noisy([396.0] * 10 + [384.0] * 8)]
+    code, out, _ = history(values, driver=lambda number: "580.1" if number < 10 else "590.2")
+    assert code == 0
+    assert "18 runs, 2026-01-01 to 2026-01-18" in out
+    assert "! 39" in out and "driver 580.1 -> 590.2" in out and "(-3." in out
+
+
+def test_a_pair_a_row_a_column_and_a_class_are_series(history):
+    assert "newest 360.00" in history([400.0] * 3, "--cell", "gpu1->gpu2")[1]
+    assert "row gpu1 NV18" in history([400.0] * 3, "--row", "gpu1")[1]
+    assert "newest 400.00" in history([400.0] * 3, "--column", "gpu3")[1]
+    assert "newest 400.00" in history([400.0] * 3, "--node", "node001", "--class", "NV18")[1]
+    assert history([400.0] * 3, "--class", "NV4")[0] == 3
+    assert history([400.0] * 3, "--testcase", "none")[0] == 3
+    assert history([400.0] * 3, "--cell", "gpu1")[0] == 2
+    assert history([400.0] * 3, "--since", "soon")[0] == 2
+    assert "1 run," in history([400.0] * 3, "--since", "2026-01-03")[1]
+
+
+def test_the_worst_host_of_a_fleet_comes_first(history):
+    values = [396.0, 395.0, 350.0, 397.0]
+    code, out, _ = history(values, "--fleet", host=lambda number: f"n{number}")
+    lines = out.splitlines()
+    assert code == 0 and "4 hosts" in lines[1]
+    assert lines[2].split()[0] == "n2" and "(-11." in lines[2]
+
+
+def test_too_few_runs_are_said(history):
+    assert "six are needed" in history([396.0] * 5)[1]
