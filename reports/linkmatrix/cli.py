@@ -12,6 +12,7 @@ from typing import Any
 
 from . import (
     __version__,
+    acceptance,
     adopting,
     compare,
     curves,
@@ -23,6 +24,7 @@ from . import (
     page,
     plot,
     runs,
+    schedule,
     terminal,
 )
 from .errors import BadInput
@@ -90,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--dry-run", action="store_true", help="show the files, write none")
     found.set_defaults(command=run_detect)
 
-    for module in (importing, compare, adopting, history):
+    for module in (importing, compare, adopting, history, acceptance, schedule):
         module.add_command(commands, EXIT_HELP)
     diagnose.add_command(commands, EXIT_HELP, judged)
     return top

@@ -1,0 +1,95 @@
+"""One run at a time for each system and partition: a file that says who runs, since when.
+
+It is made by a hard link, which is atomic on network file systems too. A holder on this host that is dead, or whose
+process number another process has by now, has lost it; of another host nobody can tell, so its lock is believed.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+
+class Held(Exception):  # noqa: N818  a state, as errors.BadInput is
+    """Another run holds the lock: who, and since when, in a sentence."""
+
+
+def holder() -> dict[str, Any]:
+    """This process."""
+    return {
+        "pid": os.getpid(),
+        "born": born(os.getpid()),
+        "host": socket.gethostname(),
+        "since": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+
+
+def born(pid: int) -> str:
+    """When a process began, in ticks since the boot; "" if there is none."""
+    try:
+        # behind the name, which may hold blanks and brackets
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[str]:
+    """Holds the lock; yields a note on a dead holder whose lock was taken over, or "". Raises Held."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    own.write_text(json.dumps(holder()), encoding="utf-8")
+    note = ""
+    try:
+        for _ in range(3):
+            try:
+                os.link(own, path)
+                break
+            except FileExistsError:
+                note = take_over(path, own)
+        else:
+            raise Held(f"{path} is taken by others again and again: try again later")
+        yield note
+        path.unlink(missing_ok=True)
+    except BaseException:
+        if path.exists() and same_file(path, own):
+            path.unlink(missing_ok=True)
+        raise
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Are the two names of one file?"""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def take_over(path: Path, own: Path) -> str:
+    """Removes the lock of a dead holder and says so. Raises Held if it lives, or may live."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        said = json.loads(text)
+        pid, host, since = int(said["pid"]), str(said["host"]), str(said["since"])
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Held(f"{path} is no lock of linkmatrix: look at it, and remove it") from None
+    if host != socket.gethostname() or (born(pid) and born(pid) == said.get("born")):
+        raise Held(f"process {pid} on {host} is running since {since} (lock {path})")
+    dead = path.with_name(f".{path.name}.dead.{os.getpid()}.{time.monotonic_ns()}")
+    with contextlib.suppress(FileNotFoundError):
+        # only one of several gets it; what it got may be a new lock, which goes back
+        os.rename(path, dead)
+        if dead.read_text(encoding="utf-8") != text:
+            with contextlib.suppress(FileExistsError):
+                os.link(dead, path)
+        dead.unlink(missing_ok=True)
+    return f"the lock of process {pid}, which died, was taken over (it ran since {since})"

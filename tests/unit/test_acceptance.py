@@ -1,0 +1,315 @@
+"""`linkmatrix run`: one at a time, never green without a test, and nothing of a run is left behind.
+
+ReFrame is played by a script here: what it does is in the tests of tests/integration.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import acceptance, cli, lock
+from linkmatrix.lock import Held
+
+#: Plays ReFrame: writes the report that a test prepared, and ends as told.
+PLAYED = """#!{python}
+import os, shutil, sys, time
+prefix = os.environ["LINKMATRIX_PREFIX"]
+open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
+if os.path.exists(prefix + "/wait"):
+    time.sleep(60)
+if os.path.exists(prefix + "/prepared.json"):
+    count = len(os.listdir(prefix + "/reports"))
+    shutil.copy(prefix + "/prepared.json", prefix + f"/reports/run-report-{{count}}.json")
+sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") else 0)
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
+    """A repository whose ReFrame is played: prepare(verdict of each case), run(*arguments)."""
+    repository, prefix = tmp_path / "repository", tmp_path / "prefix"
+    (repository / "config").mkdir(parents=True)
+    (repository / "config" / "settings.py").write_text("")
+    shutil.copytree(reference_folder, repository / "config" / "references")
+    prefix.mkdir()
+    program = tmp_path / "played_reframe"
+    program.write_text(PLAYED.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.chdir(repository)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(prefix))
+
+    class Machine:
+        folder = prefix
+        reframe = program
+
+        def prepare(self, *results, attempts=1, **changes):
+            cases = []
+            for number, word in enumerate(results):
+                place = prefix / "output" / str(number)
+                write_record(path=place / "record.json", **(changes if number == 0 else {}))
+                cases.append(
+                    {
+                        "name": f"intranode_p2p_{number}",
+                        "display_name": f"intranode_p2p %testcase={number}",
+                        "result": word,
+                        "outputdir": str(place),
+                        "stagedir": str(place),
+                        "reference_name": "hgx",
+                        "system": "node",
+                        "partition": "gpu",
+                        "hashcode": f"abc{number}",
+                        "fail_reason": None if word == "pass" else "it failed",
+                    }
+                )
+            report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
+            (prefix / "prepared.json").write_text(json.dumps(report))
+
+        def run(self, *arguments):
+            code = cli.main(["run", "--reframe", str(program), *arguments])
+            return code, capsys.readouterr().out
+
+        def commands(self):
+            return (prefix / "command.txt").read_text().splitlines()
+
+    return Machine()
+
+
+def test_all_that_was_measured_is_within_its_references(machine):
+    machine.prepare("pass", "pass")
+    code, out = machine.run("--mode", "acceptance", "--system", "node:gpu")
+    assert code == 0 and "2 test cases: 2 PASS" in out and "PASS  acceptance of node:gpu" in out
+    assert "--mode=acceptance --system=node:gpu --report-junit=" in machine.commands()[0]
+    assert not list((machine.folder / "locks").glob("*.lock"))
+
+
+@pytest.mark.parametrize("mode", ["quick", "nightly"])
+def test_every_mode_wants_references_and_takes_no_warning(machine, mode):
+    machine.prepare("pass")
+    machine.run("--mode", mode)
+    assert "-S require_reference=yes --warn-as-error" in machine.commands()[0]
+
+
+def test_no_test_case_is_never_a_pass(machine):
+    machine.prepare()
+    code, out = machine.run()
+    assert code == 3 and "0 test cases: that is never a pass" in out
+
+
+def test_no_report_is_never_a_pass(machine):
+    assert machine.run()[0] == 3
+    (machine.folder / "code").write_text("1")
+    code, out = machine.run()
+    assert code == 4 and "no report" in out
+
+
+def test_the_record_decides_and_not_the_word_passed(machine):
+    machine.prepare("pass", off={(0, 1): 300.0})
+    code, out = machine.run()
+    assert code == 1 and "FAIL" in out
+    assert "again: reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc0" in out
+
+
+def test_an_exit_code_that_no_test_explains_is_no_verdict(machine):
+    machine.prepare("pass")
+    (machine.folder / "code").write_text("1")
+    code, out = machine.run()
+    assert code == 3 and "ReFrame ended with 1 though no test case failed" in out
+
+
+def test_retries_are_counted_and_shown(machine):
+    machine.prepare("pass", attempts=2)
+    code, out = machine.run("--retries", "1")
+    assert "--max-retries=1" in machine.commands()[0] and "1 retries, of intranode_p2p_0" in out
+
+
+def test_a_run_is_resumed_from_its_report(machine):
+    machine.prepare("fail")
+    machine.run("--mode", "quick")
+    machine.run("--mode", "quick", "--resume")
+    report = machine.folder / "reports" / "run-report-0.json"
+    assert f"--restore-session={report} --failed" in machine.commands()[1]
+    code, out = machine.run("--mode", "nightly", "--resume")
+    assert "all is measured again" in out and "--restore-session" not in machine.commands()[2]
+
+
+def test_the_second_run_says_who_holds_the_lock(machine):
+    machine.prepare("pass")
+    (machine.folder / "locks").mkdir()
+    holder = {**lock.holder(), "since": "2026-11-21T01:00:00Z"}
+    (machine.folder / "locks" / "node-gpu.lock").write_text(json.dumps(holder))
+    code, out = machine.run("--system", "node:gpu")
+    assert code == 4 and f"process {os.getpid()}" in out and "since 2026-11-21T01:00:00Z" in out
+    assert not (machine.folder / "command.txt").exists()
+    assert machine.run("--system", "node:other")[0] == 0
+
+
+def test_the_lock_of_a_dead_holder_is_taken_over_with_a_note(machine):
+    machine.prepare("pass")
+    (machine.folder / "locks").mkdir()
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait(timeout=30)
+    dead = {"pid": child.pid, "born": "1", "host": socket.gethostname(), "since": "2026-11-21T01:00:00Z"}
+    (machine.folder / "locks" / "any.lock").write_text(json.dumps(dead))
+    code, out = machine.run()
+    assert code == 0 and "which died, was taken over" in out
+    assert list((machine.folder / "locks").iterdir()) == [machine.folder / "locks" / "any-acceptance.last.json"]
+
+
+def test_a_process_that_only_has_the_number_of_the_dead_does_not_hold_the_lock(tmp_path):
+    path = tmp_path / "a.lock"
+    path.write_text(json.dumps({**lock.holder(), "born": "1"}))
+    with lock.held(path) as note:
+        assert "taken over" in note
+
+
+def test_a_holder_on_another_host_is_believed(tmp_path):
+    path = tmp_path / "a.lock"
+    path.write_text(json.dumps({"pid": 1, "born": "1", "host": "elsewhere", "since": "2026-11-21T01:00:00Z"}))
+    with pytest.raises(Held, match="on elsewhere is running since"), lock.held(path):
+        pass
+    assert path.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
+def test_what_is_no_lock_is_left_alone(tmp_path, text):
+    path = tmp_path / "a.lock"
+    path.write_text(text)
+    with pytest.raises(Held, match="look at it"), lock.held(path):
+        pass
+    assert path.read_text() == text
+
+
+def test_of_many_that_want_the_lock_one_at_a_time_has_it(tmp_path):
+    path = tmp_path / "a.lock"
+    code = (
+        "import sys, time; from pathlib import Path; from linkmatrix import lock\n"
+        "place = Path(sys.argv[1])\n"
+        "for _ in range(400):\n"
+        "    try:\n"
+        "        with lock.held(place / 'a.lock'):\n"
+        "            (place / 'busy').mkdir(); time.sleep(0.002); (place / 'busy').rmdir()\n"
+        "            break\n"
+        "    except lock.Held:\n"
+        "        time.sleep(0.005)\n"
+        "else:\n"
+        "    sys.exit(3)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    path.write_text(json.dumps({"pid": 2**22 + 1, "born": "1", "host": socket.gethostname(), "since": "then"}))
+    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment) for _ in range(6)]
+    assert [child.wait(timeout=60) for child in children] == [0] * 6
+    assert not path.exists()
+
+
+def test_a_run_that_is_ended_leaves_no_lock_and_no_process(machine):
+    (machine.folder / "wait").write_text("")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "linkmatrix", "run", "--reframe", str(machine.reframe)]
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not (machine.folder / "command.txt").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 4 and "no report" in out
+    assert not list((machine.folder / "locks").glob("*.lock"))
+
+
+def test_a_run_does_not_outlive_its_time(machine, monkeypatch):
+    (machine.folder / "wait").write_text("")
+    monkeypatch.setattr(acceptance, "GRACE", 5)
+    code, out = machine.run("--timeout", "0.0002")
+    assert code == 4 and "time limit" in out
+
+
+def test_a_full_disk_starts_nothing(machine, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
+    code, out = machine.run()
+    assert code == 4 and "nothing was started" in out and not (machine.folder / "command.txt").exists()
+
+
+def test_old_reports_go_and_the_newest_stays(machine):
+    machine.prepare("pass")
+    for _ in range(3):
+        machine.run()
+    machine.run("--keep", "2")
+    assert len(list((machine.folder / "reports").glob("run-report-*.json"))) == 2
+
+
+@pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], ["--reframe", "/no/such"]])
+def test_bad_input_starts_nothing(machine, capsys, arguments):
+    assert cli.main(["run", "--reframe", str(machine.reframe), *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_process_that_has_the_lock_does_not_get_it_twice(tmp_path):
+    held, waiting = threading.Event(), threading.Event()
+
+    def hold():
+        with lock.held(tmp_path / "a.lock"):
+            held.set()
+            waiting.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    with pytest.raises(Held), lock.held(tmp_path / "a.lock"):
+        pass
+    waiting.set()
+    thread.join(10)
+    assert not (tmp_path / "a.lock").exists()
+
+
+@pytest.fixture
+def schedule(capsys, tmp_path, monkeypatch):
+    def run(*arguments):
+        code = cli.main(["schedule", *arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_a_timer_is_what_systemd_accepts(schedule, tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed (Debian: apt install systemd)")
+    code, out, _ = schedule("--systemd", "--at", "23:05", "--every", "weekly", "--system", "node:gpu")
+    assert code == 0 and "OnCalendar=Mon *-*-* 23:05:00" in out
+    parts = out.split("# /etc/systemd/system/")[1:]
+    for part in parts:
+        name, _, text = part.partition("\n")
+        (tmp_path / Path(name).name).write_text(text)
+    units = sorted(str(path) for path in tmp_path.glob("linkmatrix-*"))
+    assert len(units) == 2
+    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, timeout=60)
+    ours = [line for line in done.stderr.splitlines() if "linkmatrix" in line]
+    assert ours == [], done.stderr
+
+
+def test_a_crontab_line_has_its_five_fields_and_no_bare_percent(schedule, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", "/tmp/a b/100%")
+    code, out, _ = schedule("--cron", "--at", "02:30", "--mode", "quick")
+    line = out.splitlines()[1]
+    assert code == 0 and line.startswith("30 2 * * * cd ")
+    assert "run --mode=quick" in line and r"'/tmp/a b/100\%/schedule.log'" in line
+
+
+def test_a_scrontab_entry_names_its_partition(schedule):
+    code, out, _ = schedule("--scrontab", "--partition", "gpu", "--every", "weekly")
+    assert code == 0 and "#SCRON --partition=gpu" in out and out.splitlines()[-1].startswith("30 2 * * 1 cd ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--cron", "--at", "25:00"], ["--cron", "--system", "a;b"], ["--scrontab", "--partition", "a b"]]
+)
+def test_a_schedule_that_cannot_be_is_one_sentence(schedule, arguments):
+    code, out, errors = schedule(*arguments)
+    assert (code, out, errors.count("\n")) == (2, "", 1)
