@@ -45,10 +45,13 @@ def run_schedule(options: argparse.Namespace) -> int:
 
 
 def command_of(options: argparse.Namespace) -> list[str]:
-    """What is run."""
-    program = shutil.which("linkmatrix") or sys.argv[0]
+    """What is run: the installed program, else this package with this Python, for a timer has no PYTHONPATH."""
+    program = shutil.which("linkmatrix")
+    reports = Path(__file__).resolve().parent.parent
+    module = ["/usr/bin/env", f"PYTHONPATH={reports}", sys.executable, "-m", "linkmatrix"]
+    start = [str(Path(program).absolute())] if program else module
     system = [f"--system={options.system}"] if options.system else []
-    return [str(Path(program).absolute()), "run", f"--mode={options.mode}", *system, "--keep-days=400"]
+    return [*start, "run", f"--mode={options.mode}", *system, "--keep-days=400"]
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:

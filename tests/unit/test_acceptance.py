@@ -278,9 +278,11 @@ def schedule(capsys, tmp_path, monkeypatch):
     return run
 
 
-def test_a_timer_is_what_systemd_accepts(schedule, tmp_path):
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_timer_is_what_systemd_accepts(schedule, tmp_path, monkeypatch, installed):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed (Debian: apt install systemd)")
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/true" if installed and name == "linkmatrix" else None)
     code, out, _ = schedule("--systemd", "--at", "23:05", "--every", "weekly", "--system", "node:gpu")
     assert code == 0 and "OnCalendar=Mon *-*-* 23:05:00" in out
     parts = out.split("# /etc/systemd/system/")[1:]
