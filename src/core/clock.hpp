@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 namespace linkmatrix {
@@ -10,14 +11,17 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// A point in time that every wait looks at. Monotonic.
+/// The signal that asked this process to end; 0: none did. Set by Watchdog.
+inline std::atomic<int> stop_signal{0};
+
+/// A point in time that every wait looks at. Monotonic. Once a signal has asked for the end, all have passed.
 class Deadline {
  public:
   static Deadline in(double seconds) {
     return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
   }
 
-  bool passed() const { return Clock::now() >= at_; }
+  bool passed() const { return stop_signal != 0 || Clock::now() >= at_; }
   double seconds_left() const { return std::chrono::duration<double>(at_ - Clock::now()).count(); }
   Clock::time_point at() const { return at_; }
   friend Deadline earlier(Deadline a, Deadline b) { return a.at_ < b.at_ ? a : b; }

@@ -103,6 +103,27 @@ std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
   return *on ? "on" : "off";
 }
 
+void write_cells(JsonWriter& w, const MatrixResult& result) {
+  w.member("values", result.values);
+  w.key("status").matrix(result.status, [](JsonWriter& out, CellStatus status) { out.value(word(status)); });
+  w.member("low", result.low).member("high", result.high).member("samples", result.samples);
+  w.member("converged", result.converged).member("link_class", result.link_class).member("limit", result.limit);
+  write_parts(w, result.parts);
+}
+
+void write_summary(JsonWriter& w, const CellSummary& cells) {
+  w.key("cells").begin_object();
+  w.member("file", cells.file).member("statuses", cells.statuses).member("counts", cells.counts);
+  w.key("classes").begin_array();
+  for (const auto& one : cells.classes) {
+    w.begin_object().member("link_class", one.name).member("measured", one.measured);
+    w.member("min", one.least).member("median", one.median).member("max", one.most).end_object();
+  }
+  w.end_array();
+  w.member("row_medians", cells.row_medians).member("column_medians", cells.column_medians);
+  w.end_object();
+}
+
 void write_result(JsonWriter& w, const MatrixResult& result) {
   w.begin_object();
   w.member("testcase", result.testcase).member("metric", word(result.metric)).member("quantity", result.quantity);
@@ -114,11 +135,8 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("blocks", unless_zero(result.blocks)).member("threads", unless_zero(result.threads));
   w.member("host_pages", result.host_pages ? std::optional(word(*result.host_pages)) : std::nullopt);
   w.member("triangle", result.triangle).member("local_copy", result.local_copy);
-  w.member("rows", result.rows).member("columns", result.columns).member("values", result.values);
-  w.key("status").matrix(result.status, [](JsonWriter& out, CellStatus status) { out.value(word(status)); });
-  w.member("low", result.low).member("high", result.high).member("samples", result.samples);
-  w.member("converged", result.converged).member("link_class", result.link_class).member("limit", result.limit);
-  write_parts(w, result.parts);
+  w.member("rows", result.rows).member("columns", result.columns);
+  result.large ? write_summary(w, *result.large) : write_cells(w, result);
   w.member("verified", result.verified());
   write_schedule(w, result.schedule);
   write_remeasured(w, result);

@@ -16,6 +16,12 @@ void MatrixResult::shape(std::vector<std::string> row_labels, std::vector<std::s
 }
 
 std::size_t MatrixResult::cells(CellStatus wanted) const {
+  if (large) {
+    std::size_t found = 0;
+    for (std::size_t k = 0; k < large->statuses.size(); ++k)
+      if (large->statuses[k] == word(wanted)) found += large->counts[k];
+    return found;
+  }
   return static_cast<std::size_t>(std::count(status.begin(), status.end(), wanted));
 }
 

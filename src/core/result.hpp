@@ -48,6 +48,20 @@ struct Remeasured {
   double before, after;
 };
 
+/// What stands in the record of a matrix that is too large for it; its cells are in a file beside the record.
+struct CellSummary {
+  struct Class {
+    std::string name;
+    std::uint64_t measured;
+    double least, median, most;
+  };
+  std::string file;                   ///< its name, without the folder
+  std::vector<std::string> statuses;  ///< words for the numbers in the file
+  std::vector<std::uint64_t> counts;  ///< cells of each
+  std::vector<Class> classes;
+  std::vector<double> row_medians, column_medians;  ///< 0: nothing was measured
+};
+
 /// One measured matrix: facts only. Rows are sources, columns destinations.
 struct MatrixResult {
   std::string testcase;
@@ -75,6 +89,7 @@ struct MatrixResult {
   Matrix<std::string> link_class;
   Values limit;
   std::map<std::string, Part> parts;
+  std::optional<CellSummary> large;  ///< then the matrices above are empty
 
   bool verify = true;  ///< whether the data was to be compared
   std::size_t cells_verified = 0;

@@ -5,18 +5,27 @@
 
 namespace linkmatrix {
 
+std::size_t tournament_rounds(std::size_t n) { return n < 2 ? 0 : n - 1 + n % 2; }
+
+std::vector<std::pair<std::size_t, std::size_t>> tournament_round(std::size_t n, std::size_t round) {
+  const std::size_t seats = n + n % 2;  // an odd n plays against an empty seat: its bye
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t k = 0; k < seats / 2; ++k) {
+    // Seat `seats - 1` stays, the others turn by one each round.
+    const std::size_t a = k == 0 ? seats - 1 : (round + k) % (seats - 1);
+    const std::size_t b = k == 0 ? round : (round + seats - 1 - k) % (seats - 1);
+    if (std::max(a, b) < n) pairs.emplace_back(std::min(a, b), std::max(a, b));
+  }
+  return pairs;
+}
+
 std::vector<std::vector<Pair>> tournament(int n) {
-  const int seats = n + n % 2;  // an odd n plays against an empty seat: its bye
   std::vector<std::vector<Pair>> rounds;
-  for (int round = 0; round + 1 < seats; ++round) {
-    std::vector<Pair> pairs;
-    for (int k = 0; k < seats / 2; ++k) {
-      // Seat `seats - 1` stays, the others turn by one each round.
-      const int a = k == 0 ? seats - 1 : (round + k) % (seats - 1);
-      const int b = k == 0 ? round : (round - k + seats - 1) % (seats - 1);
-      if (std::max(a, b) < n) pairs.emplace_back(std::min(a, b), std::max(a, b));
-    }
-    if (!pairs.empty()) rounds.push_back(std::move(pairs));
+  const auto players = static_cast<std::size_t>(n);
+  for (std::size_t round = 0; round < tournament_rounds(players); ++round) {
+    auto& pairs = rounds.emplace_back();
+    for (const auto& [a, b] : tournament_round(players, round))
+      pairs.emplace_back(static_cast<int>(a), static_cast<int>(b));
   }
   return rounds;
 }

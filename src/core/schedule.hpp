@@ -9,8 +9,14 @@ namespace linkmatrix {
 
 using Pair = std::pair<int, int>;
 
-/// A round-robin tournament of n players by the circle method: every unordered pair once, each round's pairs disjoint.
-/// n − 1 rounds for an even n; n rounds, each with a bye, for an odd n.
+/// Rounds of a round-robin tournament of n players by the circle method, where every unordered pair meets once and each
+/// round's pairs are disjoint: n − 1 for an even n; n, each with a bye, for an odd n.
+std::size_t tournament_rounds(std::size_t n);
+
+/// The pairs of one round, (smaller, larger).
+std::vector<std::pair<std::size_t, std::size_t>> tournament_round(std::size_t n, std::size_t round);
+
+/// All rounds.
 std::vector<std::vector<Pair>> tournament(int n);
 
 /// Orders items into rounds in which no two share a resource: each item joins the first round that is free of its

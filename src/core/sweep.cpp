@@ -25,7 +25,9 @@ std::vector<TransferTime> times_of(std::span<const MatrixResult> results, std::s
 
 std::vector<std::uint64_t> sweep_sizes(std::uint64_t low, std::uint64_t high, double factor) {
   std::vector<std::uint64_t> sizes;
-  for (auto size = static_cast<double>(low); size < static_cast<double>(high); size *= factor) {
+  if (low == 0) sizes.push_back(0);
+  for (auto size = static_cast<double>(std::max<std::uint64_t>(low, 1)); size < static_cast<double>(high);
+       size *= factor) {
     const auto whole = static_cast<std::uint64_t>(std::llround(size));
     if (sizes.empty() || whole > sizes.back()) sizes.push_back(whole);
   }

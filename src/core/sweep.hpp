@@ -8,7 +8,8 @@
 
 namespace linkmatrix {
 
-/// Sizes from `low` to `high`, each `factor` (> 1) times the one before, whole bytes; `high` is always the last.
+/// Sizes from `low` to `high`, each `factor` (> 1) times the one before, whole bytes; `high` is always the last. From 0
+/// on the second is 1.
 std::vector<std::uint64_t> sweep_sizes(std::uint64_t low, std::uint64_t high, double factor);
 
 /// `count` sizes from `low` to `high`, the same for the same seed on every machine.

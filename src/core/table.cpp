@@ -14,6 +14,7 @@ namespace {
 
 using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
+constexpr std::size_t worst_shown = 8;
 constexpr std::string_view axes = "row = source, column = destination";
 
 std::string number(double value, int decimals) {
@@ -155,6 +156,11 @@ void print_head(std::ostream& out, const Record& record, std::size_t max_display
     out << '\n' << title << '\n';
     print_grid(out, labels, labels, max_display, cell);
   };
+  if (t.link_class.empty()) {
+    out << "more than can be shown: the nodes say which pairs are inside one\n";
+    for (const auto& note : record.notes) out << "note: " << note << '\n';
+    return;
+  }
   print("Link class (" + std::string(axes) + ")", [&](std::size_t r, std::size_t c) {
     return t.link_class(r, c).empty() ? std::string("?") : t.link_class(r, c);
   });
@@ -176,7 +182,45 @@ void print_health(std::ostream& out, const Record& record) {
             << number(*after, 0) << '\n';
 }
 
+namespace {
+
+/// Rows or columns by the median of their cells, the worst first.
+void print_worst(std::ostream& out, const std::string& what, const std::vector<std::string>& labels,
+                 const std::vector<double>& medians, bool high_is_bad, std::size_t most) {
+  std::vector<std::size_t> order(labels.size());
+  std::iota(order.begin(), order.end(), 0);
+  most = std::min({most, worst_shown, order.size()});
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+      [&](std::size_t a, std::size_t b) { return high_is_bad ? medians[a] > medians[b] : medians[a] < medians[b]; });
+  out << "worst " << what << ":";
+  for (std::size_t k = 0; k < most; ++k) out << ' ' << labels[order[k]] << ' ' << number(medians[order[k]], 3);
+  out << '\n';
+}
+
+/// Of a matrix that no screen holds: its classes, and where to look first.
+void print_large(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
+  const CellSummary& cells = *result.large;
+  out << '\n'
+      << result.testcase << ": " << result.quantity << " (" << result.unit << "), " << result.size_bytes << " bytes, "
+      << result.rows.size() << " x " << result.columns.size() << " cells, in " << cells.file << '\n';
+  for (const auto& one : cells.classes)
+    out << one.name << ": " << one.measured << " cells, min " << number(one.least, 3) << "  median "
+        << number(one.median, 3) << "  max " << number(one.most, 3) << '\n';
+  const bool latency = result.metric == Metric::latency;
+  print_worst(out, "rows", result.rows, cells.row_medians, latency, max_display);
+  print_worst(out, "columns", result.columns, cells.column_medians, latency, max_display);
+  print_schedule(out, result);
+  print_verified(out, result);
+  if (!result.complete())
+    out << "incomplete: " << result.cells(CellStatus::ok) << " of " << result.cells_expected() << " cells measured\n";
+  for (const auto& note : result.notes) out << "note: " << note << '\n';
+}
+
+}  // namespace
+
 void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
+  if (result.large) return print_large(out, result, max_display);
   const auto print = [&](const std::string& title, const std::string& unit, const Values& values) {
     print_table_head(out, result, title, unit);
     print_grid(out, result.rows, result.columns, max_display,

@@ -15,6 +15,8 @@
 namespace linkmatrix {
 namespace {
 
+constexpr int patience = 600;  // ms for the run to end by itself: Open MPI kills a second after SIGTERM
+
 /// From here on, in this thread and those that it starts, the signals wait to be read.
 int take_over_signals() {
   sigset_t set;
@@ -36,13 +38,19 @@ std::string wait_for_end(Deadline deadline, int signals, int done) {
     if (::poll(ends.data(), ends.size(), std::max(1, milliseconds_left(deadline))) <= 0) continue;
     if (ends[1].revents != 0) return "";
     signalfd_siginfo info{};
-    if (::read(signals, &info, sizeof info) == sizeof info)
-      return std::string("ended by signal ") + ::strsignal(static_cast<int>(info.ssi_signo));
+    if (::read(signals, &info, sizeof info) != sizeof info) continue;
+    stop_signal = static_cast<int>(info.ssi_signo);
+    return ::poll(&ends[1], 1, patience) > 0 ? "" : stop_reason();
   }
   return "a call into the driver or MPI did not return within --timeout";
 }
 
 }  // namespace
+
+std::string stop_reason() {
+  const int signal = stop_signal;
+  return signal == 0 ? "" : std::string("ended by signal ") + ::strsignal(signal);
+}
 
 Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);

@@ -21,10 +21,14 @@ class Descriptor {
   int number_;
 };
 
+/// "ended by signal Terminated"; empty where none has come.
+std::string stop_reason();
+
 /// The last resort for what would end a run without its record: a call into a driver that never returns, a scheduler
 /// that cancels the job, a user who presses ctrl-C. Calls `expire` with the reason, once, on a thread of its own, if it
-/// still lives when the deadline passes or when SIGTERM or SIGINT arrives. To be made before any other thread: those
-/// that come after leave the signals to it.
+/// still lives when the deadline passes, or some time after SIGTERM or SIGINT has arrived: that ends every wait
+/// (stop_signal), so that the run can end by itself. To be made before any other thread: those that come after leave
+/// the signals to it.
 class Watchdog {
  public:
   Watchdog(Deadline deadline, std::function<void(const std::string& why)> expire);

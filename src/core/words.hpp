@@ -20,7 +20,7 @@ enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };
 enum class Metric { bandwidth, bidirectional, latency };
 enum class Memory { device, host };
-enum class Concurrency { automatic, serial, rounds };
+enum class Concurrency { automatic, serial, rounds, bisection };
 enum class HostPages { pinned, pageable };
 
 template <class E>
@@ -59,7 +59,9 @@ template <>
 struct Words<Concurrency> {
   static constexpr std::string_view what = "concurrency";
   static constexpr std::array table{std::pair{Concurrency::automatic, "auto"}, std::pair{Concurrency::serial, "serial"},
-                                    std::pair{Concurrency::rounds, "rounds"}};
+                                    std::pair{Concurrency::serial, "isolated"},
+                                    std::pair{Concurrency::rounds, "rounds"},
+                                    std::pair{Concurrency::bisection, "bisection"}};
 };
 
 template <>

@@ -12,6 +12,7 @@
 #include "core/topology.hpp"
 #include "core/units.hpp"
 #include "core/words.hpp"
+#include "device/machine.hpp"
 
 namespace linkmatrix {
 
@@ -50,34 +51,15 @@ struct CopyTime {
   double whole_seconds = 0;    ///< of all repeats; 0 where the back end does not need it
 };
 
-/// Counters and readings of one device, by name.
-struct DeviceState {
-  std::map<std::string, double> counters;  ///< that a healthy run does not raise: errors, replays, Xid events
-  std::map<std::string, double> readings;  ///< that may change: clocks, power, temperature, corrected bits of links
-};
-
-/// Where memory lies and who copies it: CUDA devices, pinned threads, MPI ranks.
+/// Where memory lies and who copies it: CUDA devices, of one process or of several, or pinned threads.
 ///
 /// A back end brings everything up once (buffers, streams, events, peer access) and then runs
-/// lists of copies. It knows nothing of matrices, test cases or statistics. Under MPI every rank
+/// lists of copies. It knows nothing of matrices, test cases or statistics. One process a GPU, every one
 /// makes the same calls in the same order and gets the same answers.
 ///
 /// Every call throws DeviceError where the device fails and TimedOut where the deadline passes.
-class Backend {
+class Backend : public Machine {
  public:
-  virtual ~Backend() = default;
-
-  /// "cuda", "host" or "mpi".
-  virtual std::string name() const = 0;
-
-  /// Devices (or what stands for them: pinned threads, ranks) first, then host memory.
-  virtual const std::vector<Endpoint>& endpoints() const = 0;
-
-  /// Class, links, peer access and shortest path between all endpoints that are not host memory.
-  virtual const Topology& topology() const = 0;
-
-  virtual const Software& software() const = 0;
-
   /// Why this copy cannot run here, one sentence; nothing if it can.
   virtual std::optional<std::string> refusal(const Copy& copy) const = 0;
 
@@ -101,17 +83,8 @@ class Backend {
   /// buffer.
   virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
 
-  /// What each device says of itself now, in the order of endpoints(); empty where nothing can be asked.
-  virtual std::vector<DeviceState> device_states() { return {}; }
-
-  /// What holds devices back just now, "gpu3: power cap"; asked where the last copies have hardly ended.
-  virtual std::vector<std::string> throttle_reasons() { return {}; }
-
   /// True if any process says true; decisions that depend on a clock go through this.
   virtual bool any(bool here) { return here; }
-
-  /// Whether this process writes the output.
-  virtual bool is_root() const { return true; }
 };
 
 }  // namespace linkmatrix

@@ -34,8 +34,13 @@ struct SizeRange {
   std::uint64_t low, high;
 };
 
+/// A latency between ranks is also asked of empty messages; whoever cannot have them says so.
+std::uint64_t parse_message(std::string_view option, std::string_view text) {
+  return text == "0" ? 0 : parse_size(option, text);
+}
+
 SizeRange parse_range(std::string_view option, const std::string& low, const std::string& high) {
-  const SizeRange range{parse_size(option, low), parse_size(option, high)};
+  const SizeRange range{parse_message(option, low), parse_size(option, high)};
   if (range.low > range.high)
     throw BadInput(std::string(option) + " begins at " + low + " and ends at " + high +
                    ": name the smaller size first");
@@ -118,10 +123,21 @@ std::vector<Option> option_table(Given& given) {
        [&](auto v) { o.blocks = parse_list(v, [](auto b) { return parse_count("--blocks", b, 1, 1 << 20); }); }},
       {"--threads", "N", "threads of a block, a multiple of 32 (default: the best known)",
        [&](auto v) { o.plan.threads = parse_threads(v); }},
+      {"--window", "N", "messages in flight between two ranks (default: 64)",
+       [&](auto v) { o.ranks.window = parse_count("--window", v, 1, 1024); }},
+      {"--pairs-per-node", "N",
+       "between two nodes at once: pairs of ranks that make one cell of node_to_node_* (default: all), or cells of "
+       "rank_to_rank_* (default: as many as a node has network adapters)",
+       [&](auto v) { o.ranks.lanes = static_cast<std::size_t>(parse_count("--pairs-per-node", v, 1, 1024)); }},
+      {"--mapping", "MAPPING",
+       "of node_to_node_*: " + all_words<ranks::Mapping>() + "; each rank with that of its number, or the next one",
+       [&](auto v) { o.ranks.mapping = parse_word<ranks::Mapping>(v); }},
+      {"--pair-timeout", "SECONDS", "of one pair of ranks; what hangs is marked and the rest goes on (default: 30)",
+       [&](auto v) { o.ranks.pair_timeout = parse_number("--pair-timeout", v, 0.1, 86400); }},
       {"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
       {"--size", "BYTES[,BYTES…]",
-       "bytes of one transfer, with KiB MiB GiB (default: 512MiB on GPUs, 128MiB host, 64MiB MPI)",
-       [&](auto v) { o.sizes = parse_list(v, [](auto b) { return parse_size("--size", b); }), ++size_options; }},
+       "bytes of one transfer, with KiB MiB GiB (default: 512MiB on GPUs, 128MiB host, 1MiB of a message)",
+       [&](auto v) { o.sizes = parse_list(v, [](auto b) { return parse_message("--size", b); }), ++size_options; }},
       {"--sweep", "MIN:MAX[:FACTOR]",
        "sizes from MIN to MAX (default factor: 2); fits t = overhead + bytes / bandwidth",
        [&](auto v) { o.sizes = parse_sweep(v), o.sweep = true, ++size_options; }},

@@ -12,6 +12,7 @@
 #include "device/simulated_fault.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/testcases.hpp"
+#include "ranks/options.hpp"
 
 namespace linkmatrix {
 
@@ -31,7 +32,8 @@ struct P2pOptions {
   std::vector<int> devices;          ///< empty: all
   HostMemoryKind host_memory;
   MeasureOptions measure;
-  double timeout = 600;  ///< seconds of the whole run
+  ranks::NetworkOptions ranks;  ///< what is said of ranks; the rest comes from the other options
+  double timeout = 600;         ///< seconds of the whole run
   std::size_t max_display = 16;
   std::optional<std::filesystem::path> record;
   std::optional<std::string> backend;  ///< nothing: chosen from what is here

@@ -74,6 +74,8 @@ std::vector<Cell> lay_out(const TestCase& t, const Backend& backend, const CopyM
     case Pattern::outbound:
       result.shape(devices.labels, {"all"});
       return fan_cells(false, backend, devices.endpoints, copy);
+    case Pattern::nodes:  // of ranks, which have no copies
+      break;
   }
   throw BadInput("test case '" + std::string(t.name) + "' has no pattern");
 }
@@ -123,6 +125,8 @@ Path path_of(const TestCase& t, const Backend& backend, const Cell& cell) {
       return {"HOST", endpoint(copy.destination).host_limit};
     case Pattern::device_to_host:
       return {"HOST", endpoint(copy.source).host_limit};
+    case Pattern::nodes:
+      break;
   }
   return {"", std::nullopt};
 }

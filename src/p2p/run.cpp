@@ -68,36 +68,40 @@ class P2pRun {
                             [this](const std::string& why) { end_broken(late, why); });
     try {
       start_up();
+      if (measurer_->only_serves()) return measurer_->serve(), ExitCode::measured;
       if (options_.action != P2pOptions::Action::topology) measure_all();
     } catch (const BadInput& e) {
+      if (measurer_) measurer_->dismiss(ExitCode::bad_input);
       if (record_.results.empty()) throw;
       end_broken(refused, e.what());
     } catch (const DeviceError& e) {
       end_broken(broken, e.what());
     } catch (const TimedOut& e) {
-      end_broken(late, e.what());
+      const std::string signal = stop_reason();
+      end_broken(late, signal.empty() ? e.what() : signal);
     }
-    const auto states = backend_->device_states();
+    const auto states = machine().device_states();
     const std::lock_guard lock(mutex_);
     for (std::size_t d = 0; d < states.size() && d < record_.health.size(); ++d)
       close_health(record_.health[d], states[d]);
     const Outcome outcome = judge();
     finish(outcome, std::nullopt);
+    measurer_->dismiss(outcome.code);
     return outcome.code;
   }
 
  private:
   void start_up() {
-    ChosenBackend chosen = choose_backend(options_);
+    ChosenMeasurer chosen = choose_measurer(options_);
     const std::lock_guard lock(mutex_);
-    backend_ = std::move(chosen.backend);
-    root_ = backend_->is_root();
-    record_.backend = backend_->name();
-    for (const Endpoint& endpoint : backend_->endpoints())
+    measurer_ = std::move(chosen.measurer);
+    root_ = machine().is_root();
+    record_.backend = machine().name();
+    for (const Endpoint& endpoint : machine().endpoints())
       if (endpoint.kind == EndpointKind::device) record_.devices.push_back(endpoint);
-    record_.topology = backend_->topology();
-    record_.software = backend_->software();
-    const auto states = backend_->device_states();
+    record_.topology = machine().topology();
+    record_.software = machine().software();
+    const auto states = machine().device_states();
     for (std::size_t d = 0; d < states.size(); ++d)
       record_.health.push_back(open_health(record_.devices[d], states[d]));
     if (!chosen.note.empty()) record_.notes.push_back(chosen.note);
@@ -105,6 +109,8 @@ class P2pRun {
     end_phase("start-up");
     if (root_) print_head(std::cout, record_, options_.max_display);
   }
+
+  Machine& machine() { return measurer_->machine(); }
 
   /// Named test cases must run; of a suite or of axes, those that can.
   std::vector<TestCase> testcases() {
@@ -114,7 +120,7 @@ class P2pRun {
     std::vector<TestCase> possible;
     std::string reason;
     for (const TestCase& t : wanted) {
-      if (const auto why = why_not(t, *backend_, options_.plan))
+      if (const auto why = measurer_->why_not(t, options_.plan))
         reason = *why;
       else
         possible.push_back(t);
@@ -135,10 +141,13 @@ class P2pRun {
 
   /// Every size with every number of blocks, where the test case knows of them.
   std::vector<PlanOptions> variations(const TestCase& testcase) const {
-    std::vector<std::uint64_t> sizes{default_bytes(*backend_)};
+    std::vector<std::uint64_t> sizes{measurer_->default_bytes(testcase)};
     std::vector<int> blocks{0};
     if (!options_.sizes.empty()) sizes = options_.sizes;
-    if (testcase.metric == Metric::latency) sizes.resize(1);
+    if (measurer_->has_own_size(testcase))
+      sizes.resize(1);
+    else if (testcase.engine != Engine::mpi && std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
+      throw BadInput("--size 0 is for latencies between ranks, under mpirun");
     if (testcase.engine == Engine::sm && testcase.operation == Operation::copy && !options_.blocks.empty())
       blocks = options_.blocks;
     std::vector<PlanOptions> out;
@@ -156,18 +165,20 @@ class P2pRun {
 
   /// `sweep_from`: of the last of a sweep, where its results begin in the record.
   void measure_one(const TestCase& testcase, const PlanOptions& plan_options, std::size_t sweep_from) {
-    Plan plan = make_plan(testcase, *backend_, plan_options);
+    MatrixResult result = measurer_->plan(testcase, plan_options);
     MeasureOptions how = options_.measure;
     how.fit = options_.sizes.size() < 2;
-    plan.result.verify = how.verify;
+    result.verify = how.verify && result.size_bytes > 0;
     try {
-      measure(*backend_, plan.work, how, deadline_, plan.result);
+      measurer_->measure(how, deadline_, result);
+    } catch (const BadInput&) {
+      throw;
     } catch (...) {
-      keep(std::move(plan.result), none);
+      keep(std::move(result), none);
       throw;
     }
-    plan.result.throttled = backend_->throttle_reasons();
-    keep(std::move(plan.result), options_.sweep ? sweep_from : none);
+    result.throttled = machine().throttle_reasons();
+    keep(std::move(result), options_.sweep ? sweep_from : none);
   }
 
   void keep(MatrixResult result, std::size_t sweep_from) {
@@ -184,7 +195,11 @@ class P2pRun {
     record_.phases.push_back({name, seconds_since(start_) - before});
   }
 
+  /// What ended cells of a matrix that was finished all the same comes before what is wrong with others.
   Outcome judge() const {
+    for (const auto& [status, outcome] : {std::pair{CellStatus::timeout, late}, {CellStatus::error, broken}})
+      for (const MatrixResult& result : record_.results)
+        if (result.cells(status) > 0) return outcome;
     for (const MatrixResult& result : record_.results)
       if (!result.complete() || !result.verified().value_or(true)) return failed;
     return passed;
@@ -208,7 +223,7 @@ class P2pRun {
   /// Also called on the watchdog's thread.
   [[noreturn]] void end_broken(Outcome outcome, const std::string& what) {
     const std::lock_guard lock(mutex_);
-    if (backend_)
+    if (measurer_)
       finish(outcome, what);  // else nothing is known yet, not even what was to be measured
     else
       std::cerr << record_.program << ": " << what << std::endl;
@@ -220,7 +235,7 @@ class P2pRun {
   Deadline deadline_;
   std::mutex mutex_;  ///< guards record_ against the watchdog
   Record record_;
-  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Measurer> measurer_;
   bool root_ = true;
 };
 

@@ -85,9 +85,12 @@ constexpr TestCase table[]{
     {"device_to_device_memcpy_read_sm_stress", "each pair while every device sends and receives; kernels pull", pairs, bw, copy, sm, read, true, everyone},
     {"device_to_device_memcpy_write_sm_stress", "each pair while every device sends and receives; kernels push", pairs, bw, copy, sm, write, true, everyone},
     // ... and ranks.
-    {"rank_to_rank_bandwidth_mpi", "under mpirun: each pair of ranks, host memory, sends of a window", pairs, bw, copy, mpi, write},
-    {"rank_to_rank_bidirectional_mpi", "under mpirun: each pair of ranks, both ways at once, sum", pairs, bidir, copy, mpi, write},
-    {"rank_to_rank_latency_mpi", "under mpirun: half of a ping-pong's round trip of 16 bytes", pairs, lat, chase, mpi, write},
+    {"rank_to_rank_bandwidth_mpi", "under mpirun: each pair of ranks, a window of messages", pairs, bw, copy, mpi, write},
+    {"rank_to_rank_bidirectional_mpi", "under mpirun: each pair of ranks, a window both ways at once, sum", pairs, bidir, copy, mpi, write},
+    {"rank_to_rank_latency_mpi", "under mpirun: half of a ping-pong's round trip, 16 bytes unless told", pairs, lat, copy, mpi, write},
+    {"node_to_node_bandwidth_mpi", "under mpirun: each pair of nodes, all their ranks at once, total; and the message rate", nodes, bw, copy, mpi, write},
+    {"node_to_node_bidirectional_mpi", "under mpirun: each pair of nodes, all their ranks both ways at once, sum", nodes, bidir, copy, mpi, write},
+    {"node_to_node_latency_mpi", "under mpirun: each pair of nodes, half of a ping-pong's round trip, mean of all their ranks at once", nodes, lat, copy, mpi, write},
 };
 // clang-format on
 

@@ -18,6 +18,7 @@ enum class Pattern {
   local,           ///< each device with itself
   inbound,         ///< all other devices to each device: what it takes in
   outbound,        ///< each device to all others: what it gives out
+  nodes,           ///< every node with every other, all ranks of both at once
 };
 
 /// What else goes on while a cell is measured.

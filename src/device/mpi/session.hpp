@@ -42,6 +42,7 @@ class Session {
   int size() const { return size_; }
   /// A wait was given up: its requests are still with MPI.
   void set_stuck() { stuck_ = true; }
+  bool is_stuck() const { return stuck_; }
 
  private:
   int rank_ = 0, size_ = 1;

@@ -2,9 +2,9 @@
 #include <array>
 #include <cstdlib>
 
-#include "device/mpi/mpi_backend.hpp"
+#include "ranks/network.hpp"
 
-namespace linkmatrix {
+namespace linkmatrix::ranks {
 namespace {
 
 /// How many ranks there are: Open MPI, PMI (MPICH, Intel MPI, srun --mpi=pmi2), Slurm (srun --mpi=pmix).
@@ -23,4 +23,4 @@ bool started_by_mpirun() {
   return true;  // a launcher that does not say how many: there may be others
 }
 
-}  // namespace linkmatrix
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/measure.hpp"
+#include "core/result.hpp"
+#include "device/machine.hpp"
+#include "p2p/plan.hpp"
+#include "p2p/testcases.hpp"
+
+namespace linkmatrix {
+
+/// What a run measures with: a back end inside one node, or the ranks of an MPI job.
+class Measurer {
+ public:
+  virtual ~Measurer() = default;
+
+  virtual Machine& machine() = 0;
+
+  /// Why the test case cannot run here; nothing if it can.
+  virtual std::optional<std::string> why_not(const TestCase& testcase, const PlanOptions& options) const = 0;
+
+  /// Bytes of a copy or a message where the user says nothing.
+  virtual std::uint64_t default_bytes(const TestCase& testcase) const = 0;
+
+  /// Whether the test case has a size of its own, whatever the user says.
+  virtual bool has_own_size(const TestCase& testcase) const = 0;
+
+  /// The test case's result, shaped and described, not yet measured. Throws BadInput where it cannot run.
+  virtual MatrixResult plan(const TestCase& testcase, const PlanOptions& options) = 0;
+
+  /// Measures what was planned last. Throws as measure() does.
+  virtual void measure(const MeasureOptions& how, Deadline deadline, MatrixResult& result) = 0;
+
+  /// Of a process that does not write the output and only does what another one says: until there is no more to do.
+  virtual void serve() {}
+  virtual bool only_serves() const { return false; }
+
+  /// Ends the processes that serve, when all is written.
+  virtual void dismiss(ExitCode) {}
+};
+
+}  // namespace linkmatrix

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+
+#include "p2p/measurer.hpp"
+#include "p2p/options.hpp"
+
+namespace linkmatrix {
+
+/// The ranks of an MPI job; rank 0 plans and writes, the others serve. Throws BadInput.
+std::unique_ptr<Measurer> make_ranks_measurer(const P2pOptions& options);
+
+}  // namespace linkmatrix

@@ -1,0 +1,197 @@
+#include "ranks/cell_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "core/error.hpp"
+#include "core/statistics.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr double bin_width = 0.001, lowest = -13.9;  // log of 1e-6
+constexpr std::size_t bins = 34700;                  // up to 1e9
+constexpr std::size_t columns_at_once = 1024;        // 16 KiB of the file
+constexpr std::size_t most_pending = 256;            // cells of a row
+constexpr std::size_t header_bytes = 256;            // a multiple of 64, as the format wants it
+
+/// Version 1.0 of NumPy's format (numpy.lib.format): magic, length, a dictionary in Python's words, spaces, newline.
+std::string header(std::size_t n) {
+  const std::string shape = std::to_string(n) + ", " + std::to_string(n);
+  const std::string words =
+      "{'descr': [('value', '<f4'), ('low', '<f4'), ('high', '<f4'), ('samples', '<u2'), ('status', '|u1'), "
+      "('converged', '|u1')], 'fortran_order': False, 'shape': (" +
+      shape + "), }";
+  constexpr std::size_t before = 10;  // magic, version, length
+  std::string text("\x93NUMPY\x01\x00", 8);
+  const std::size_t length = header_bytes - before;
+  text += static_cast<char>(length & 0xFF);
+  text += static_cast<char>(length >> 8);
+  text += words + std::string(length - words.size() - 1, ' ') + "\n";
+  return text;
+}
+
+std::uint8_t code(CellStatus status) {
+  return status == CellStatus::not_run ? 0 : static_cast<std::uint8_t>(static_cast<int>(status) + 1);
+}
+
+double median_or_zero(std::vector<double> values) { return values.empty() ? 0 : median(std::move(values)); }
+
+}  // namespace
+
+void Quantiles::add(double value) {
+  if (!(value > 0)) return;
+  least_ = count_ == 0 ? value : std::min(least_, value);
+  most_ = count_ == 0 ? value : std::max(most_, value);
+  ++count_;
+  if (bins_.empty()) bins_.resize(bins);
+  const double bin = (std::log(value) - lowest) / bin_width;
+  ++bins_[static_cast<std::size_t>(std::clamp(bin, 0.0, static_cast<double>(bins - 1)))];
+}
+
+double Quantiles::at(double share) const {
+  const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_ - 1));
+  std::uint64_t seen = 0;
+  for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+    seen += bins_[bin];
+    if (seen > wanted)
+      return std::clamp(std::exp(lowest + (static_cast<double>(bin) + 0.5) * bin_width), least_, most_);
+  }
+  return most_;
+}
+
+/// In the order of their numbers in the file.
+std::vector<std::string> CellFile::status_words() {
+  std::vector<std::string> words{std::string(word(CellStatus::not_run))};
+  for (const auto& [status, text] : Words<CellStatus>::table)
+    if (status != CellStatus::not_run) words.emplace_back(text);
+  return words;
+}
+
+CellFile::CellFile(std::filesystem::path file, std::size_t n, bool both_ways, bool verify)
+    : file_{std::move(file)},
+      n_{n},
+      both_ways_{both_ways},
+      verify_{verify},
+      out_{::open(file_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)},
+      pending_(n) {
+  const std::uint64_t bytes = header_bytes + n * n * sizeof(Cell);
+  // room is taken at once: a disk that is full at the end would cost the whole measurement
+  if (out_.number() < 0 || ::posix_fallocate(out_.number(), 0, static_cast<off_t>(bytes)) != 0)
+    throw BadInput("--record: " + file_.string() + " cannot be made: the cells need " + std::to_string(bytes >> 20) +
+                   " MiB of disk beside the record");
+  const std::string text = header(n);
+  if (::pwrite(out_.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    throw BadInput("--record: " + file_.string() + " cannot be written");
+  Cell diagonal;
+  diagonal.status = code(CellStatus::not_applicable);
+  for (std::size_t d = 0; d < n_; ++d) write(d, d, {&diagonal, 1});
+}
+
+void CellFile::put(std::size_t row, std::size_t column, const Report& report) {
+  put_one(row, column, report);
+  if (both_ways_) put_one(column, row, report);
+}
+
+void CellFile::put_one(std::size_t row, std::size_t column, const Report& report) {
+  const CellStatus status = report.wrong_bytes > 0 ? CellStatus::corrupt : CellStatus::ok;
+  if (verify_ && status == CellStatus::ok) ++verified_;
+  add(row, column,
+      {static_cast<float>(report.value), static_cast<float>(report.low), static_cast<float>(report.high),
+       static_cast<std::uint16_t>(std::min(report.samples, 65535)), code(status),
+       static_cast<std::uint8_t>(report.converged)});
+}
+
+void CellFile::mark(std::size_t row, std::size_t column, CellStatus status) {
+  Cell cell;
+  cell.status = code(status);
+  add(row, column, cell);
+  if (both_ways_) add(column, row, cell);
+}
+
+void CellFile::add(std::size_t row, std::size_t column, const Cell& cell) {
+  pending_[row].push_back({static_cast<std::uint32_t>(column), cell});
+  if (pending_[row].size() >= most_pending) flush(row);
+}
+
+/// Writes a row's pending cells; what lies close together goes in one piece, with what is there between.
+void CellFile::flush(std::size_t row) {
+  std::vector<Pending>& cells = pending_[row];
+  std::stable_sort(cells.begin(), cells.end(), [](const Pending& a, const Pending& b) { return a.column < b.column; });
+  for (std::size_t from = 0, to = 0; from < cells.size(); from = to) {
+    while (to < cells.size() && cells[to].column - cells[from].column < columns_at_once) ++to;
+    std::vector<Cell> piece(cells[to - 1].column - cells[from].column + 1);
+    read(row, cells[from].column, piece);
+    for (std::size_t k = from; k < to; ++k) piece[cells[k].column - cells[from].column] = cells[k].cell;
+    write(row, cells[from].column, piece);
+  }
+  cells.clear();
+}
+
+void CellFile::read(std::size_t row, std::size_t column, std::span<Cell> cells) const {
+  const auto at = static_cast<off_t>(header_bytes + (row * n_ + column) * sizeof(Cell));
+  if (::pread(out_.number(), cells.data(), cells.size_bytes(), at) != static_cast<ssize_t>(cells.size_bytes()))
+    throw DeviceError(file_.string() + " cannot be read: is its file system still there?");
+}
+
+void CellFile::write(std::size_t row, std::size_t column, std::span<const Cell> cells) {
+  const auto at = static_cast<off_t>(header_bytes + (row * n_ + column) * sizeof(Cell));
+  if (::pwrite(out_.number(), cells.data(), cells.size_bytes(), at) != static_cast<ssize_t>(cells.size_bytes()))
+    throw DeviceError(file_.string() + " cannot be written: is its file system still there?");
+}
+
+std::optional<double> CellFile::value(std::size_t row, std::size_t column) const {
+  for (auto pending = pending_[row].rbegin(); pending != pending_[row].rend(); ++pending)
+    if (pending->column == column)
+      return pending->cell.samples == 0 ? std::nullopt : std::optional<double>(pending->cell.value);
+  Cell cell;
+  read(row, column, {&cell, 1});
+  if (cell.samples == 0) return std::nullopt;
+  return cell.value;
+}
+
+CellSummary CellFile::summary(const std::function<std::string(std::size_t, std::size_t)>& link_class) {
+  for (std::size_t row = 0; row < n_; ++row) flush(row);
+  CellSummary out{file_.filename().string(), status_words(), {}, {}, {}, {}};
+  std::array<std::uint64_t, 256> counts{};
+  std::map<std::string, Quantiles> classes;
+  std::vector<Cell> cells(n_);
+  for (std::size_t row = 0; row < n_; ++row) {
+    read(row, 0, cells);
+    std::vector<double> values;
+    for (std::size_t column = 0; column < n_; ++column) {
+      ++counts[cells[column].status];
+      if (cells[column].samples == 0) continue;
+      values.push_back(cells[column].value);
+      classes[link_class(row, column)].add(cells[column].value);
+    }
+    out.row_medians.push_back(median_or_zero(std::move(values)));
+  }
+  out.column_medians = column_medians();
+  for (std::size_t status = 0; status < out.statuses.size(); ++status) out.counts.push_back(counts[status]);
+  for (const auto& [name, values] : classes)
+    out.classes.push_back({name, values.count(), values.least(), values.at(0.5), values.most()});
+  return out;
+}
+
+std::vector<double> CellFile::column_medians() const {
+  std::vector<double> medians;
+  for (std::size_t first = 0; first < n_; first += columns_at_once) {
+    std::vector<Cell> cells(std::min(columns_at_once, n_ - first));
+    std::vector<std::vector<double>> values(cells.size());
+    for (std::size_t row = 0; row < n_; ++row) {
+      read(row, first, cells);
+      for (std::size_t k = 0; k < cells.size(); ++k)
+        if (cells[k].samples > 0) values[k].push_back(cells[k].value);
+    }
+    for (auto& column : values) medians.push_back(median_or_zero(std::move(column)));
+  }
+  return medians;
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,110 @@
+#include "ranks/facts.hpp"
+
+#include <mpi.h>
+#include <sched.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace linkmatrix::ranks {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What decides about transports and adapters, where it is set.
+constexpr std::array network_variables{"OMPI_MCA_pml",    "OMPI_MCA_btl", "OMPI_MCA_mtl",         "UCX_TLS",
+                                       "UCX_NET_DEVICES", "FI_PROVIDER",  "MPICH_OFI_NIC_POLICY", "I_MPI_FABRICS",
+                                       "PSM2_MULTIRAIL"};
+/// Part of a library's file name → what moves messages there.
+constexpr std::array transport_libraries{std::pair{"/libuct_ib", "UCX InfiniBand"}, std::pair{"/libucp", "UCX"},
+                                         std::pair{"/libfabric", "libfabric"},      std::pair{"/libpsm2", "PSM2"},
+                                         std::pair{"/libportals", "Portals"},       std::pair{"mca_btl_tcp", "btl tcp"},
+                                         std::pair{"mca_btl_openib", "btl openib"}};
+
+int read_int(const fs::path& file, int otherwise) {
+  std::ifstream in(file);
+  int value = otherwise;
+  return in >> value ? value : otherwise;
+}
+
+/// Open MPI's layer for messages shows performance variables only where it is the one that was taken: ob1, over TCP and
+/// shared memory. UCX and libfabric show none.
+bool open_mpi_took_ob1() {
+  int provided = 0, count = 0;
+  bool found = false;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
+  MPI_T_pvar_get_num(&count);
+  for (int i = 0; i < count; ++i) {
+    std::array<char, 256> name{};
+    int length = static_cast<int>(name.size()), level = 0, of = 0, bind = 0, readonly = 0, continuous = 0, atomic = 0,
+        no_description = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_T_enum meanings = MPI_T_ENUM_NULL;
+    const int status = MPI_T_pvar_get_info(i, name.data(), &length, &level, &of, &type, &meanings, nullptr,
+                                           &no_description, &bind, &readonly, &continuous, &atomic);
+    found = found || (status == MPI_SUCCESS && std::string(name.data()).starts_with("pml_ob1_"));
+  }
+  MPI_T_finalize();
+  return found;
+}
+
+/// Which libraries of transports this process has loaded, once MPI has started.
+std::string loaded_transports() {
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> found;
+  for (std::string line; std::getline(maps, line);)
+    for (const auto& [library, name] : transport_libraries)
+      if (line.find(library) != std::string::npos) found.insert(name);
+  std::string text;
+  for (const std::string& name : found) text += (text.empty() ? "" : "+") + name;
+  return text;
+}
+
+}  // namespace
+
+std::vector<Adapter> adapters() {
+  std::vector<Adapter> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/sys/class/infiniband", none))
+    found.push_back({entry.path().filename().string(), read_int(entry.path() / "device" / "numa_node", -1)});
+  std::sort(found.begin(), found.end(), [](const Adapter& a, const Adapter& b) { return a.name < b.name; });
+  return found;
+}
+
+int own_numa() {
+  const int core = ::sched_getcpu();
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu/cpu" + std::to_string(core), none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("node") && name.size() > 4) return std::atoi(name.c_str() + 4);
+  }
+  return -1;
+}
+
+std::string mpi_network() {
+  std::string text = open_mpi_took_ob1() ? "pml ob1" : "";
+  if (const std::string loaded = loaded_transports(); !loaded.empty())
+    text += (text.empty() ? "" : ", ") + ("loaded " + loaded);
+  for (const char* name : network_variables)
+    if (const char* value = std::getenv(name)) text += (text.empty() ? "" : ", ") + std::string(name) + "=" + value;
+  return text.empty() ? "unknown" : text;
+}
+
+bool mpi_is_cuda_aware() {
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+  return MPIX_Query_cuda_support() == 1;
+#else
+  const char* mpich = std::getenv("MPICH_GPU_SUPPORT_ENABLED");
+  const char* mvapich = std::getenv("MV2_USE_CUDA");
+  return (mpich != nullptr && std::string(mpich) == "1") || (mvapich != nullptr && std::string(mvapich) == "1");
+#endif
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace linkmatrix::ranks {
+
+/// Network adapters of this node as the kernel lists them (/sys/class/infiniband), with their NUMA node, -1 unknown.
+struct Adapter {
+  std::string name;
+  int numa = -1;
+};
+std::vector<Adapter> adapters();
+
+/// The NUMA node of the core this process runs on, -1 unknown.
+int own_numa();
+
+/// Which transports MPI has taken, as far as it shows: "pml ob1", "loaded UCX+UCX InfiniBand, UCX_TLS=rc,cuda".
+std::string mpi_network();
+
+/// Whether MPI takes addresses of device memory, as it says itself; false where it does not say.
+bool mpi_is_cuda_aware();
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,99 @@
+#include "ranks/payload.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr std::size_t answer_bytes = 4;  // as osu_bw
+
+}  // namespace
+
+Taken Messages::move(const Exchange& x, std::byte* source, std::byte* destination) {
+  if (x.order.metric == Metric::latency) return ping_pong(x, source, destination);
+  Taken taken;
+  const auto start = Clock::now();
+  for (int i = 0; i < x.step.repeats; ++i) {
+    if (x.order.metric == Metric::bidirectional)
+      both_ways(x, source, destination, taken);
+    else
+      window(x, source, destination);
+  }
+  taken.seconds = seconds_since(start);
+  return taken;
+}
+
+void Messages::window(const Exchange& x, std::byte* source, std::byte* destination) {
+  std::array<std::byte, answer_bytes> answer{};
+  for (int m = 0; m < x.step.messages; ++m) {
+    if (x.first)
+      wire_.send_bytes(source, x.order.bytes, x.other, x.tag);
+    else
+      wire_.receive_bytes(destination, x.order.bytes, x.other, x.tag);
+  }
+  wire_.finish(x.deadline);
+  if (x.first)
+    wire_.receive_bytes(answer.data(), answer.size(), x.other, x.tag);
+  else
+    wire_.send_bytes(answer.data(), answer.size(), x.other, x.tag);
+  wire_.finish(x.deadline);
+}
+
+/// Adds how long it took until all that comes here was here.
+void Messages::both_ways(const Exchange& x, std::byte* source, std::byte* destination, Taken& taken) {
+  const auto start = Clock::now();
+  for (int m = 0; m < x.step.messages; ++m) wire_.receive_bytes(destination, x.order.bytes, x.other, x.tag);
+  for (int m = 0; m < x.step.messages; ++m) wire_.send_bytes(source, x.order.bytes, x.other, x.tag);
+  wire_.finish_receives(x.deadline);
+  taken.received += seconds_since(start);
+  wire_.finish(x.deadline);
+}
+
+/// The source sends and waits for the answer; half of its round trips' time counts.
+Taken Messages::ping_pong(const Exchange& x, std::byte* source, std::byte* destination) {
+  const auto start = Clock::now();
+  for (int i = 0; i < x.step.repeats; ++i) {
+    if (x.first) wire_.send_bytes(source, x.order.bytes, x.other, x.tag);
+    wire_.receive_bytes(destination, x.order.bytes, x.other, x.tag);
+    wire_.finish(x.deadline);
+    if (!x.first) {
+      wire_.send_bytes(source, x.order.bytes, x.other, x.tag);
+      wire_.finish(x.deadline);
+    }
+  }
+  Taken taken;
+  taken.seconds = seconds_since(start) / 2;
+  return taken;
+}
+
+void HostPayload::reserve(std::uint64_t bytes) {
+  reserve_here(source_, bytes, huge_);
+  reserve_here(destination_, bytes, huge_);
+}
+
+Taken HostPayload::move(const Exchange& exchange) {
+  const std::uint64_t at = exchange.order.offset;
+  return messages_.move(exchange, source_.data() + at, destination_.data() + at);
+}
+
+void HostPayload::fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) {
+  fill_pattern(source_.data() + offset, 0, bytes, seed);
+}
+
+void HostPayload::spoil(std::uint64_t bytes, std::uint64_t offset) {
+  std::memset(destination_.data() + offset, spoiled_byte, bytes);
+}
+
+PatternCheck HostPayload::compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) {
+  return check_pattern(destination_.data() + offset, 0, bytes, seed);
+}
+
+void HostPayload::renew() {
+  const std::uint64_t bytes = source_.bytes();
+  given_up_.push_back(std::move(source_));
+  given_up_.push_back(std::move(destination_));
+  reserve(bytes);
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,56 @@
+#include "ranks/wire.hpp"
+
+#include <thread>
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr int polls_between_looks = 256;  // at the clock; a waiting rank also lets go of its core, which it may share
+
+}  // namespace
+
+void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
+  if (requests.empty()) return;
+  const int count = static_cast<int>(requests.size());
+  for (int done = 0, polls = 1;; ++polls) {
+    const int status = count == 1 ? MPI_Test(requests.data(), &done, MPI_STATUS_IGNORE)
+                                  : MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE);
+    check(status, rank(), "waiting for a message");
+    if (done != 0) break;
+    if (polls % polls_between_looks != 0) continue;
+    if (deadline.passed()) throw TimedOut("rank" + std::to_string(rank()) + ": no answer within --pair-timeout");
+    heed_alarm();
+    std::this_thread::yield();
+  }
+  requests.clear();
+}
+
+void Wire::heed_alarm() const {
+  for (const int other : others_) {
+    int called = 0;
+    check(MPI_Iprobe(other, alarm_tag_, MPI_COMM_WORLD, &called, MPI_STATUS_IGNORE), rank(),
+          ("looking for rank" + std::to_string(other)).c_str());
+    if (called == 0) continue;
+    Alarm alarm{};
+    check(MPI_Recv(alarm.data(), sizeof(alarm), MPI_BYTE, other, alarm_tag_, MPI_COMM_WORLD, MPI_STATUS_IGNORE), rank(),
+          "MPI_Recv");
+    throw Alarmed(text_of(alarm));
+  }
+}
+
+bool Wire::abandon() {
+  bool any = false;
+  for (auto* requests : {&receives_, &sends_}) {
+    for (MPI_Request& request : *requests) {
+      if (request == MPI_REQUEST_NULL) continue;
+      any = true;
+      if (requests == &receives_) MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+    requests->clear();
+  }
+  if (any) session_.set_stuck();
+  return any;
+}
+
+}  // namespace linkmatrix::ranks
