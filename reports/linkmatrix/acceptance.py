@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import adopt, explain, lock, runs
+from . import explain, lock, runs
 from .errors import BadInput
 from .evaluate import EXIT_CODES, Verdict
 from .explain import Judged
@@ -35,9 +35,8 @@ MODES = {
 GRACE = 60  # seconds between SIGTERM and SIGKILL
 
 
-def add_command(commands: Any, epilog: str) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `run`."""
-    command = commands.add_parser("run", help="acceptance: measure, judge, report, with a lock", epilog=epilog)
     command.add_argument("--mode", choices=sorted(MODES), default="acceptance")
     command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
     command.add_argument("--resume", action="store_true", help="only what the last run of this kind did not pass")
@@ -81,7 +80,7 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
-    known = set(adopt.reports(prefix))
+    known = set(runs.reports(prefix))
     command = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
@@ -91,7 +90,7 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
     started = time.monotonic()
     code = supervised(command, repository, options.timeout * 3600)
     seconds = time.monotonic() - started
-    new = [path for path in adopt.reports(prefix) if path not in known]
+    new = [path for path in runs.reports(prefix) if path not in known]
     if not new:
         print(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
@@ -177,7 +176,7 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
 
 def pruned(prefix: Path, keep: int | None, days: int | None) -> None:
     """Removes old reports, JUnit files and pages; the newest stays, and records stay where ReFrame keeps them."""
-    reports = adopt.reports(prefix)[::-1]
+    reports = runs.reports(prefix)[::-1]
     old = set(reports[max(keep, 1) :]) if keep is not None else set()
     if days is not None:
         old |= {path for path in reports[1:] if time.time() - path.stat().st_mtime > days * 86400}

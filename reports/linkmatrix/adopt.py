@@ -4,12 +4,11 @@ import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import noise, runs
+from . import noise
 from .errors import BadInput
 from .matrix import variant_of
 from .references import Reference, Table
@@ -238,8 +237,3 @@ def provenance(samples: Sequence[Sample], found: noise.Spread) -> tuple[str, ...
         f" {result['size_bytes']} bytes, {software}",
         f"sigma {noises}; limits: larger of floor and {noise.sigmas(cells):.1f} sigma ({cells} cells)",
     )
-
-
-def reports(prefix: Path) -> list[Path]:
-    """All ReFrame reports of a prefix, the newest last."""
-    return sorted((prefix / "reports").glob("run-report-*.json"), key=runs.age)

@@ -39,9 +39,8 @@ class Change(NamedTuple):
     kind: str
 
 
-def add_command(commands: Any, epilog: str) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `adopt`."""
-    command = commands.add_parser("adopt", help="references out of stored runs, and their difference", epilog=epilog)
     command.add_argument(
         "paths", nargs="*", type=Path, metavar="RUN", help="records, reports or folders; default: all stored reports"
     )
@@ -135,7 +134,7 @@ def selected(options: argparse.Namespace) -> Iterator[runs.Test]:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
     if options.runs is not None and options.runs < adopt.FEWEST:
         raise BadInput(f"--runs {options.runs}: too few runs, at least {adopt.FEWEST} are needed to know their noise")
-    paths = options.paths or adopt.reports(runs.prefix())
+    paths = options.paths or runs.reports(runs.prefix())
     if not paths:
         raise BadInput(f"there are no reports in {runs.prefix() / 'reports'}: measure first, or name records")
     for path in paths:

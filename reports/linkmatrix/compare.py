@@ -61,9 +61,8 @@ class Row(NamedTuple):
     pairs: tuple[float, float, int] | None
 
 
-def add_command(commands: Any, epilog: str) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `compare`."""
-    command = commands.add_parser("compare", help="a run beside another one or a published system", epilog=epilog)
     command.add_argument("path", nargs="?", type=Path, metavar="RUN", help="as for show; default: the newest report")
     command.add_argument(
         "--against", required=True, metavar="OTHER", help=f"a run, or one of {', '.join(published.SYSTEMS)}"

@@ -14,6 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from . import explain
+from .errors import clean
 from .explain import Result
 from .matrix import ClassSummary, from_result
 from .plot import DPI, STYLE
@@ -104,7 +105,7 @@ def draw(record: dict[str, Any], curves: Iterable[Curve]) -> dict[str, bytes]:
         for number, (curve, name, points) in enumerate(lines):
             draw_line(axes, number, curve, name, points)
         dress(axes, curves[0])
-        figure.suptitle(explain.clean(explain.provenance(record)), fontsize=8, color="#555555", x=0.01, ha="left")
+        figure.suptitle(clean(explain.provenance(record)), fontsize=8, color="#555555", x=0.01, ha="left")
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
@@ -123,7 +124,7 @@ def draw_line(axes: Axes, number: int, curve: Curve, name: str, points: list[tup
         marker=marker,
         markersize=4,
         linewidth=1.6,
-        label=explain.clean(said),
+        label=clean(said),
     )
     axes.fill_between(
         places,

@@ -3,6 +3,7 @@
 Only what was found is promised: a machine whose GPUs do not all have the same link class gets no promise about links.
 """
 
+import argparse
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import jinja2
 
+from . import runs
 from .errors import BadInput
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
@@ -28,6 +30,29 @@ SCHEDULERS = [("sbatch", "slurm", "srun"), ("qsub", "pbs", "mpirun")]
 # how a job asks for its GPUs; ReFrame fills in the number, and for PBS puts what has no dash into the select chunk
 GPU_OPTIONS = {"slurm": "--gres=gpu:{num_gpus_per_node}", "pbs": "ngpus={num_gpus_per_node}"}
 TEMPLATES = Path(__file__).with_name("templates")
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `detect`."""
+    command.add_argument("--system", metavar="NAME", help="default: this host's name")
+    command.add_argument("--partition", metavar="NAME", help="default: gpu, or cpu where there is none")
+    command.add_argument("--config", type=Path, metavar="DIR", help="default: the folder config of the repository")
+    command.add_argument("--force", action="store_true", help="overwrite files that are there")
+    command.add_argument("--dry-run", action="store_true", help="show the files, write none")
+    command.set_defaults(command=run_detect)
+
+
+def run_detect(options: argparse.Namespace) -> int:
+    """`linkmatrix detect`: shows the files and writes them, all or none."""
+    config = options.config or runs.repository() / "config"
+    if not config.is_dir():
+        raise BadInput(f"{config} is no folder: name the repository's config with --config")
+    texts = files(machine(), config, options.system, options.partition)
+    for path, text in texts.items():
+        print(f"# {path}\n{text}")
+    if not options.dry_run:
+        write(texts, options.force, print)
+    return 0
 
 
 @dataclass(frozen=True)

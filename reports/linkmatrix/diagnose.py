@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from . import explain, noise, record, runs
+from . import explain, judging, noise, record
 from .adopt import floor_of
+from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict, worst
 from .explain import Judged, Result
 from .locate import Finding, Layout, locate, polish
-from .references import References
 
 UNKNOWN = "unknown"
 LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
@@ -83,32 +83,27 @@ EXPERIMENTS = [
 ]
 
 
-def add_command(commands: Any, epilog: str, judged: argparse.ArgumentParser) -> None:
-    """The options of `diagnose`; those of `show` are in `judged`."""
-    command = commands.add_parser("diagnose", parents=[judged], help="which part is at fault, and why", epilog=epilog)
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `diagnose`."""
+    judging.add_options(command)
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; may come several times")
     command.set_defaults(command=run_diagnose)
 
 
 def run_diagnose(options: argparse.Namespace) -> int:
     """Prints what is known of each matrix. Raises BadInput."""
-    folder = runs.repository() / "config" / "references"
-    references = References.load(options.references or (folder if folder.is_dir() else None))
-    run = runs.find(options.path)
-    judged = explain.judge_all(run, references, options.reference)
+    _, judged = judging.judged_run(options)
     verdicts = []
     for one in judged:
         if not one.matrices:
             verdicts.append(one.verdict)
-            print(
-                f"{explain.WORDS[one.verdict]}  {explain.clean(one.test.name)}: {explain.clean('; '.join(one.reasons))}"
-            )
+            print(f"{explain.WORDS[one.verdict]}  {clean(one.test.name)}: {clean('; '.join(one.reasons))}")
         for result, matrix in one.matrices:
             if options.testcase and result["testcase"] not in options.testcase:
                 continue
             verdicts.append(one.of_matrix(matrix))
             for line in lines(one, result, matrix):
-                print(explain.clean(line))
+                print(clean(line))
     verdict = worst(verdicts)
     print(explain.WORDS[verdict])
     return EXIT_CODES[verdict]

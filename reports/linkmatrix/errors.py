@@ -1,5 +1,14 @@
-"""What goes wrong because of what came in."""
+"""What goes wrong because of what came in, and how it is said."""
+
+import re
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 
 class BadInput(ValueError):  # noqa: N818  a user's mistake is named as one, as in src/
     """A file, option or table cannot be used: one sentence that names it and says the remedy."""
+
+
+def clean(text: str) -> str:
+    """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
+    return UNPRINTABLE.sub(" ", text)

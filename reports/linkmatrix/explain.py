@@ -1,6 +1,5 @@
 """The words that the terminal and the page share: what was measured, how, what came of it and what to do next."""
 
-import re
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ DECIMALS = {"GB/s": 2, "us": 3, "%": 2}
 UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%"}
 MOST_LABEL = 12
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 Result = dict[str, Any]  # one entry of a record's `results`
 
@@ -54,11 +52,6 @@ class Judged:
 def overall(judged: list[Judged]) -> Verdict:
     """The verdict of a run: that of its worst test."""
     return worst(one.verdict for one in judged)
-
-
-def clean(text: str) -> str:
-    """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
-    return UNPRINTABLE.sub(" ", text)
 
 
 def heading(one: Judged) -> str:

@@ -12,9 +12,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import adopt, explain, runs
+from . import explain, runs
 from .changes import change_points
-from .errors import BadInput
+from .errors import BadInput, clean
 from .runs import Test
 
 NOTHING = 3
@@ -51,9 +51,8 @@ class Choice:
         return f"{self.cell[0]}->{self.cell[1]}" if self.cell else said
 
 
-def add_command(commands: Any, epilog: str) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `history`."""
-    command = commands.add_parser("history", help="values over time, and where they changed", epilog=epilog)
     command.add_argument("paths", nargs="*", type=Path, metavar="RUN", help="default: all stored reports")
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
     what = command.add_mutually_exclusive_group()
@@ -79,9 +78,9 @@ def run_history(options: argparse.Namespace) -> int:
         points = sorted(points)
         title = f"{testcase} ({explain.size(size)}), {' '.join(filter(None, [choice.name, group]))}"
         lines = fleet(points, unit) if options.fleet else over_time(points, unit)
-        print(explain.clean(title))
+        print(clean(title))
         for line in lines:
-            print(f"  {explain.clean(line)}")
+            print(f"  {clean(line)}")
     return 0
 
 
@@ -103,7 +102,7 @@ def tests_of(options: argparse.Namespace) -> Iterator[Test]:
             date.fromisoformat(options.since)
         except ValueError:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
-    for path in options.paths or adopt.reports(runs.prefix()):
+    for path in options.paths or runs.reports(runs.prefix()):
         for test in runs.find(path).tests:
             wanted = test.record is not None and (not options.system or test.partition == options.system)
             if wanted and (not options.since or test.record["started"] >= options.since):

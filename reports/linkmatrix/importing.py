@@ -6,7 +6,6 @@ import os
 import re
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from . import record
 from .errors import BadInput
@@ -20,13 +19,8 @@ UTC = "%Y-%m-%dT%H:%M:%SZ"
 INCOMPLETE = 3  # as NO VERDICT: something is missing
 
 
-def add_command(commands: Any, epilog: str) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `import`."""
-    command = commands.add_parser(
-        "import",
-        help="outputs of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, perftest, topo -m as records",
-        epilog=epilog,
-    )
     command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a text, or the JSON of nvbandwidth")
     command.add_argument("--out", type=Path, metavar="DIR", help="default: beside FILE, a folder of its name")
     command.add_argument("--measured", metavar="TIME", help="when: 2026-11-21T01:50:22Z; default: not known")

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from . import explain
 from .curves import on_a_curve
+from .errors import clean
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .record import risen_counters
@@ -55,7 +56,7 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else explain.clean(str(value)),
+        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
     )
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from . import explain
+from .errors import clean
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Result
 
@@ -116,9 +117,9 @@ def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: 
     width, height = figure.get_size_inches()
     said = f"{explain.GLYPHS[verdict]} {explain.WORDS[verdict]}"
     lines = [
-        (explain.clean(result["testcase"]), 11.5, "bold", "black"),
-        (f"{said}   {explain.clean(explain.title(result))}", 9, "normal", "black"),
-        (explain.clean(explain.provenance(record)), 8, "normal", "#555555"),
+        (clean(result["testcase"]), 11.5, "bold", "black"),
+        (f"{said}   {clean(explain.title(result))}", 9, "normal", "black"),
+        (clean(explain.provenance(record)), 8, "normal", "#555555"),
     ]
     y = 0.12
     for text, points, weight, colour in lines:

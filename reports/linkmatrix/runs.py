@@ -94,6 +94,11 @@ def newest_report(folder: Path) -> Path:
     return reports[-1]
 
 
+def reports(prefix: Path) -> list[Path]:
+    """All ReFrame reports of a prefix, the newest last."""
+    return sorted((prefix / "reports").glob("run-report-*.json"), key=age)
+
+
 def age(path: Path) -> tuple[int, list[int]]:
     """Sorts reports by time; by session number where a file system's clock cannot tell."""
     return path.stat().st_mtime_ns, [int(number) for number in re.findall(r"\d+", path.name)]

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from . import runs
 from .acceptance import MODES
@@ -17,9 +16,8 @@ TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 DAYS = {"daily": ("*", "*-*-*"), "weekly": ("1", "Mon *-*-*")}
 
 
-def add_command(commands: Any, epilog: str) -> None:
+def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `schedule`."""
-    command = commands.add_parser("schedule", help="a crontab line, systemd timer or scrontab entry", epilog=epilog)
     form = command.add_mutually_exclusive_group(required=True)
     for name in FORMS:
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name)

@@ -4,15 +4,20 @@ Nothing is said by colour alone. Colours go from orange (worse than expected) to
 tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
+import argparse
 import textwrap
 from collections.abc import Iterator
 from typing import TextIO
 
-from rich.console import Console
-from rich.text import Text
+try:
+    from rich.console import Console
+    from rich.text import Text
+except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
+    from .plain import Console, Text
 
-from . import explain
-from .evaluate import MatrixVerdict, Verdict
+from . import explain, judging
+from .errors import clean
+from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .runs import Run
 
@@ -39,6 +44,12 @@ VERDICT_STYLES = {
 }
 
 
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `show`."""
+    judging.add_options(command)
+    command.set_defaults(command=lambda options: EXIT_CODES[show(*judging.judged_run(options))])
+
+
 class PipeConsole(Console):
     """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
 
@@ -56,7 +67,7 @@ class Screen:
 
     def text(self, text: str, style: str = "") -> Text:
         """`text` without control characters, and in ASCII where the terminal knows no more."""
-        text = "\n".join(explain.clean(line) for line in text.split("\n"))
+        text = "\n".join(clean(line) for line in text.split("\n"))
         if self.ascii:
             text = text.translate(ASCII).encode("ascii", "replace").decode()
         return Text(text, style)
@@ -68,7 +79,7 @@ class Screen:
             return
         margin, width = " " * indent, max(self.console.width, 2 * indent + 1)
         lines = textwrap.wrap(
-            explain.clean(text),
+            clean(text),
             width,
             initial_indent=margin,
             subsequent_indent=margin,

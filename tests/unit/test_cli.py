@@ -1,11 +1,12 @@
 import io
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
-from linkmatrix import cli
+from linkmatrix import cli, reporting
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_matrices_of_other_sizes_or_paths_do_not_share_a_scale(make_record):
     results = [make_record()["results"][0] for _ in range(4)]
     results[1]["peer_access"] = "off"
     results[2]["size_bytes"] = 16
-    keys = [cli.scale_key(result) for result in results]
+    keys = [reporting.scale_key(result) for result in results]
     assert keys[0] == keys[3] and len(set(keys)) == 3
 
 
@@ -107,3 +108,64 @@ def test_usage_errors_are_exit_code_2(monkeypatch):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
         assert ended.value.code == 2
+
+
+#: Started with this, Python has the packages that ReFrame brings, and none of the others that pyproject.toml names.
+ONLY_REFRAME = """
+import sys
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"numpy", "pandas", "matplotlib", "rich", "ruamel"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Nothing())
+from linkmatrix.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def started(reference_folder):
+    """Starts the command in a process of its own."""
+
+    def start(*arguments, before=ONLY_REFRAME):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1", "COLUMNS": "100"}
+        command = [sys.executable, "-c", before, *map(str, arguments)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+    return start
+
+
+def test_where_there_is_only_reframe_show_says_the_same(started, write_record, reference_folder):
+    arguments = ["show", write_record(off={(0, 1): 300.0}), "--references", reference_folder, "--reference", "hgx"]
+    bare = started(*arguments)
+    full = started(*arguments, before="import sys; from linkmatrix.cli import main; sys.exit(main(sys.argv[1:]))")
+    assert (bare.returncode, bare.stderr) == (1, "")
+    assert bare.stdout == full.stdout and "300.00✗" in bare.stdout
+
+
+@pytest.mark.parametrize("command", ["report", "diagnose", "history", "adopt"])
+def test_a_command_that_lacks_a_package_names_it_in_one_sentence(started, write_record, command):
+    done = started(command, write_record())
+    assert (done.returncode, done.stdout) == (4, "")
+    assert f"'{command}' needs the Python package " in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["show", "run", "compare", "import", "detect", "schedule"])
+def test_the_commands_of_a_cluster_need_no_more_than_reframe(started, command):
+    assert started(command, "--help").returncode == 0
+
+
+def test_the_list_of_commands_imports_nothing_but_python():
+    text = "import json, sys; before = set(sys.modules)\nfrom linkmatrix import cli\n"
+    text += "try: cli.main(['--help'])\nexcept SystemExit: print(json.dumps(sorted(set(sys.modules) - before)))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=60)
+    imported = {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    assert imported <= {*sys.stdlib_module_names, "linkmatrix"}
+
+
+def test_every_command_has_a_module_that_takes_its_options():
+    for name in cli.COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([name, "--help"])
+        assert ended.value.code == 0
