@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,12 @@ SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
 REMEDY = "measure again, the file is damaged or not a record"
 CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
+MANY = 8  # items, from which on only those that differ are looked at
+PLAIN = {int, float, str, bool, type(None)}
+NOT_MISSING = ("ok", "not-applicable", "no-peer-access")
 WITH_VALUE = ("ok", "corrupt")  # a corrupt cell was measured, but what arrived is wrong
+
+HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
 
 Record = dict[str, Any]
 
@@ -36,13 +42,8 @@ def load(path: str | Path) -> Record:
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not UTF-8 text: {REMEDY}") from None
     try:
-        record = json.loads(
-            content,
-            parse_constant=refuse_constant,
-            parse_float=finite,
-            parse_int=finite,
-            object_pairs_hook=refuse_repeats,
-        )
+        numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
+        record = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not valid JSON, {error}: {REMEDY}") from None
     try:
@@ -75,7 +76,9 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 @cache
 def validator() -> jsonschema.protocols.Validator:
     """Of the schema; both ends of the pipeline keep to it."""
-    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": whole_pattern})
+    strict = jsonschema.validators.extend(
+        jsonschema.Draft202012Validator, {"pattern": whole_pattern, "items": items_by_kind}
+    )
     return strict(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 
@@ -85,6 +88,28 @@ def whole_pattern(
     """The schema's `pattern`, where "$" is the very end: Python's is before a last line end too."""
     if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
         yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def items_by_kind(
+    checker: Any, items: Any, instance: Any, schema: Any
+) -> Iterator[jsonschema.exceptions.ValidationError]:
+    """The schema's `items`; of plain values only those that differ in what the schema can see.
+
+    It sees types, bounds and texts: of a row of numbers the least and the largest stand for all, for a matrix of 1,024
+    endpoints has ten million.
+    """
+    if not isinstance(instance, list):
+        return
+    kinds = {type(item) for item in instance}
+    if len(instance) < MANY or not kinds <= PLAIN:
+        yield from jsonschema.Draft202012Validator.VALIDATORS["items"](checker, items, instance, schema)
+        return
+    chosen = list({item for item in instance if type(item) not in (int, float)})
+    for kind in kinds & {int, float}:
+        numbers = [item for item in instance if type(item) is kind]
+        chosen += [min(numbers), max(numbers)]
+    for item in chosen:
+        yield from checker.descend(item, items, path=instance.index(item))
 
 
 def check(record: Any) -> None:
@@ -130,12 +155,12 @@ def check_result(result: dict[str, Any]) -> None:
     for part_name, part in result["parts"].items():
         check_shape(f"{name}.parts.{part_name}", part["values"], len(rows), len(columns))
     for r, row in enumerate(rows):
-        for c, column in enumerate(columns):
-            check_cell(result, r, c, f"{name}: {row}->{column}")
-    statuses = [status for row in result["status"] for status in row]
-    missing = [status for status in statuses if status not in ("ok", "not-applicable", "no-peer-access")]
+        for c, fault in row_faults(result, r):
+            raise BadInput(f"{name}: {row}->{columns[c]} {fault}")
+    statuses = Counter(status for row in result["status"] for status in row)
+    missing = sum(count for status, count in statuses.items() if status not in NOT_MISSING)
     if result["complete"] != (not missing):
-        raise BadInput(f"{name}: 'complete' is {result['complete']}, and {len(missing)} cells are missing or corrupt")
+        raise BadInput(f"{name}: 'complete' is {result['complete']}, and {missing} cells are missing or corrupt")
     if result["verified"] and "corrupt" in statuses:
         raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")
 
@@ -150,9 +175,10 @@ def check_endpoints(result: dict[str, Any], devices: list[str]) -> None:
         missing = [label for label in devices if label not in result[axis]]
         if missing and len(missing) < len(devices):
             raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
+    local_copy, triangle = bool(result.get("local_copy")), bool(result.get("triangle"))
     for r, (row, statuses) in enumerate(zip(result["rows"], result["status"], strict=True)):
         for c, (column, status) in enumerate(zip(result["columns"], statuses, strict=True)):
-            left_out = (row == column and not result.get("local_copy")) or (r > c and bool(result.get("triangle")))
+            left_out = (row == column and not local_copy) or (triangle and r > c)
             if (status == "not-applicable") != left_out:
                 raise BadInput(f"{name}: {row}->{column} is '{status}', which is for the diagonal, and only for it")
 
@@ -167,17 +193,17 @@ def risen_counters(record: Record) -> list[str]:
     ]
 
 
-def check_cell(result: dict[str, Any], r: int, c: int, where: str) -> None:
-    """A cell has a number exactly where its status says so, and the number lies in its interval."""
-    status, value = result["status"][r][c], result["values"][r][c]
-    if (value is not None) != (status in WITH_VALUE):
-        raise BadInput(f"{where} is '{status}' and its value is {value}")
-    if value is None:
-        return
-    low, high = result["low"][r][c], result["high"][r][c]
-    if not all(math.isfinite(number) for number in (value, low or 0, high or 0)) or value <= 0:
-        raise BadInput(f"{where} is {value}, which nothing can measure")
-    if low is None or high is None or not low <= value <= high:
-        raise BadInput(f"{where} is {value}, outside of its interval {low} to {high}")
-    if not result["samples"][r][c]:
-        raise BadInput(f"{where} has a value and no samples")
+def row_faults(result: dict[str, Any], r: int) -> Iterator[tuple[int, str]]:
+    """(column, what is wrong): a cell has a number exactly where its status says so, which lies in its interval."""
+    maps = (result[name][r] for name in ("status", "values", "low", "high", "samples"))
+    for c, (status, value, low, high, samples) in enumerate(zip(*maps, strict=True)):
+        if (value is not None) != (status in WITH_VALUE):
+            yield c, f"is '{status}' and its value is {value}"
+        elif value is None:
+            continue
+        elif not 0 < value < math.inf:
+            yield c, f"is {value}, which nothing can measure"
+        elif low is None or high is None or not low <= value <= high:
+            yield c, f"is {value}, outside of its interval {low} to {high}"
+        elif not samples:
+            yield c, "has a value and no samples"

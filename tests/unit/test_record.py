@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from linkmatrix import record
 from linkmatrix.errors import BadInput
@@ -180,3 +182,29 @@ def test_only_counters_that_rose_are_findings(make_record):
         "gpu1: nvlink_replay rose from 1 to 6 during the run",
         "gpu1: xid_79 rose from 0 to 1 during the run",
     ]
+
+
+@given(
+    st.sampled_from(["numbers", "counts", "flags", "words", "signed"]),
+    st.lists(
+        st.one_of(
+            st.none(),
+            st.booleans(),
+            st.integers(-2, 2),
+            st.sampled_from([10**9, 10**9 + 1, -1.5, 0.0, 2.5, 1e9, 1.1e9, "ok", "", "\x00", "a\n", 1e300]),
+        ),
+        min_size=record.MANY,
+        max_size=20,
+    ),
+)
+def test_a_long_row_is_checked_as_every_single_cell_would_be(name, row):
+    schema = {**record.validator().schema, "$ref": f"#/$defs/{name}"}
+    schema = {key: schema[key] for key in ("$schema", "$defs", "$ref") if key in schema}
+    assert record.validator().evolve(schema=schema).is_valid([row]) == all(
+        record.validator().evolve(schema=schema).is_valid([[cell]]) for cell in row
+    )
+
+
+def test_a_number_of_many_digits_and_an_exponent_is_refused(tmp_path, make_record):
+    text = json.dumps(make_record()).replace('"seconds": 1.5', '"seconds": ' + "9" * 299 + "e99")
+    assert "it holds the number" in refusal(tmp_path, text.encode())
