@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from . import explain, lock, runs
-from .errors import BadInput
+from .errors import BadInput, clean
 from .evaluate import EXIT_CODES, Verdict
 from .explain import Judged
 from .references import References
@@ -42,6 +42,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--resume", action="store_true", help="only what the last run of this kind did not pass")
     command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
     command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
+    command.add_argument(
+        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+    )
     command.add_argument("--keep", type=int, metavar="N", help="afterwards keep the N newest reports and their pages")
     command.add_argument("--keep-days", type=int, metavar="DAYS", help="and remove those that are older")
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
@@ -51,8 +54,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_acceptance(options: argparse.Namespace) -> int:
     """Exit code: that of the verdict, 4 where nothing could be run. Raises BadInput."""
-    if options.retries < 0 or not 0 < options.timeout <= 1000:
-        raise BadInput("--retries must be 0 or more, and --timeout between 0 and 1000 hours")
+    if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
+        raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
     repository, prefix = runs.repository(), runs.prefix()
     if not (repository / "config" / "settings.py").is_file():
         raise BadInput(f"{repository} holds no config/settings.py: start it in the repository")
@@ -96,7 +99,7 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
     last.write_text(json.dumps({"mode": options.mode, "report": str(new[-1]), "stamp": stamp}), encoding="utf-8")
     verdict, lines = judged_report(new[-1], code, repository)
-    print("\n".join(lines))
+    print("\n".join([*lines, *suspect_lines(prefix, options.clean_runs, repository)]))
     where = options.system or "this machine"
     print(f"{explain.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
     pruned(prefix, options.keep, options.keep_days)
@@ -156,6 +159,19 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
         verdict = Verdict.NO_VERDICT
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
     return verdict, lines + list(rerun_lines(judged, content))
+
+
+def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
+    """The devices that the stored runs, this one too, leave under suspicion."""
+    try:
+        from .suspects import MOST_RUNS, suspects
+    except ModuleNotFoundError as error:
+        yield f"note: suspect devices are not looked for: there is no Python package {error.name} here"
+        return
+    folder = repository / "config" / "references"
+    stored = [runs.find(path) for path in runs.reports(prefix)[-MOST_RUNS:]]
+    for one in suspects(stored, References.load(folder if folder.is_dir() else None), None, clean_runs):
+        yield clean(one.sentence(clean_runs))
 
 
 def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:

@@ -34,6 +34,7 @@ COMMANDS = {
     "history": Command("history", "values over time, and where they changed"),
     "compare": Command("compare", "a run beside another one or a published system"),
     "import": Command("importing", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
+    "export": Command("export", "for other tools: csv, parquet, prometheus, nodes for Slurm to leave out"),
     "detect": Command("detect", "a system file and devices.json for this machine"),
     "schedule": Command("schedule", "a crontab line, systemd timer or scrontab entry"),
 }

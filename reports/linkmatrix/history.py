@@ -1,26 +1,29 @@
 """`linkmatrix history`: values over time from ReFrame's reports and kept records, and where their level changed.
 
 A change of level is told with what changed in between: driver, CUDA, MPI, kernel, program, host. A single outlier is
-none. `--fleet` puts the newest figures of all hosts beside each other, the worst first.
+none. `--fleet` puts the newest figures of all hosts beside each other, those with outliers first. Devices that are
+suspect are named at the end.
 """
 
 import argparse
 import statistics
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import explain, runs
+from . import explain, fleet, judging, runs
 from .changes import change_points
 from .errors import BadInput, clean
-from .runs import Test
+from .runs import Run, Test
+from .suspects import suspects
 
 NOTHING = 3
 BARS = "▁▂▃▄▅▆▇█"
 MOST_POINTS = 60  # of a sparkline
-MOST_ROWS = 20
+
+Key = tuple[str, int | None, str, str]  # test case, size, unit, link class
 
 
 class Point(NamedTuple):
@@ -63,24 +66,40 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
     command.add_argument("--since", metavar="DATE", help="only runs that started on 2026-11-21 or later")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
-    command.add_argument("--fleet", action="store_true", help="the newest figure of each host, the worst first")
+    command.add_argument(
+        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+    )
+    judging.add_reference_options(command)
+    command.add_argument(
+        "--fleet", action="store_true", help="each pair of each host beside the same pair elsewhere, outliers first"
+    )
     command.set_defaults(command=run_history)
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Prints a block for each series. Raises BadInput."""
-    choice = choice_of(options)
-    found = series(tests_of(options), choice, set(options.testcase or ()))
-    if not found:
-        print("There is no run with such cells: measure first, or choose others.")
-        return NOTHING
-    for (testcase, size, unit, group), points in found.items():
-        points = sorted(points)
-        title = f"{testcase} ({explain.size(size)}), {' '.join(filter(None, [choice.name, group]))}"
-        lines = fleet(points, unit) if options.fleet else over_time(points, unit)
-        print(clean(title))
+    """Prints a block for each series, and which devices are suspect. Raises BadInput."""
+    choice, testcases = choice_of(options), set(options.testcase or ())
+    if options.clean_runs < 1:
+        raise BadInput(f"--clean-runs {options.clean_runs}: one at least")
+    found = list(runs_of(options))
+    tests = [test for run in found for test in run.tests]
+    if options.fleet:
+        blocks = (
+            (key, fleet.lines(hosts, key[0], key[2])) for key, hosts in of_fleet(tests, choice, testcases).items()
+        )
+    else:
+        blocks = ((key, over_time(sorted(points), key[2])) for key, points in series(tests, choice, testcases).items())
+    count = 0
+    for (testcase, size, _, group), lines in blocks:
+        count += 1
+        print(clean(f"{testcase} ({explain.size(size)}), {' '.join(filter(None, [choice.name, group]))}"))
         for line in lines:
             print(f"  {clean(line)}")
+    if not count:
+        print("There is no run with such cells: measure first, or choose others.")
+        return NOTHING
+    for one in suspects(found, judging.references_of(options), options.reference, options.clean_runs):
+        print(clean(one.sentence(options.clean_runs)))
     return 0
 
 
@@ -95,44 +114,79 @@ def choice_of(options: argparse.Namespace) -> Choice:
     return Choice(cell, options.row or "", options.column or "", options.link_class, options.node or "")
 
 
-def tests_of(options: argparse.Namespace) -> Iterator[Test]:
-    """The tests with records that the options choose. Raises BadInput."""
+def runs_of(options: argparse.Namespace) -> Iterator[Run]:
+    """The runs, with the tests that have records and that the options choose. Raises BadInput."""
     if options.since:
         try:
             date.fromisoformat(options.since)
         except ValueError:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
     for path in options.paths or runs.reports(runs.prefix()):
-        for test in runs.find(path).tests:
-            wanted = test.record is not None and (not options.system or test.partition == options.system)
-            if wanted and (not options.since or test.record["started"] >= options.since):
-                yield test
+        run = runs.find(path)
+        tests = tuple(
+            test
+            for test in run.tests
+            if test.record is not None
+            and (not options.system or test.partition == options.system)
+            and (not options.since or test.record["started"] >= options.since)
+        )
+        yield replace(run, tests=tests)
 
 
-def series(
-    tests: Iterable[Test], choice: Choice, testcases: set[str]
-) -> dict[tuple[str, int | None, str, str], list[Point]]:
+def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[Key, list[Point]]:
     """{(test case, size, unit, link class): points}; each is the median of the chosen cells of a run."""
-    found: dict[tuple[str, int | None, str, str], list[Point]] = {}
-    for test in tests:
-        record = test.record or {}
-        nodes = {device["label"]: device["node"] for device in record["devices"]}
+    found: dict[Key, list[Point]] = {}
+    for test, record, result in results_of(tests, testcases):
         software = tuple(sorted({**record["software"], "program": f"{record['program']} {record['version']}"}.items()))
-        for result in record["results"]:
-            if testcases and result["testcase"] not in testcases:
-                continue
-            for group, values in chosen(result, choice, nodes).items():
-                key = (result["testcase"], result["size_bytes"], result["unit"], group)
-                point = Point(
-                    record["started"], statistics.median(values), record["host"]["name"], str(test.path), software
-                )
-                found.setdefault(key, []).append(point)
+        groups: dict[str, list[float]] = {}
+        for group, r, c in chosen(result, choice, record):
+            groups.setdefault(group, []).append(result["values"][r][c])
+        for group, values in groups.items():
+            key = (result["testcase"], result["size_bytes"], result["unit"], group)
+            point = Point(
+                record["started"], statistics.median(values), record["host"]["name"], str(test.path), software
+            )
+            found.setdefault(key, []).append(point)
     return found
 
 
-def chosen(result: dict[str, Any], choice: Choice, nodes: dict[str, str]) -> dict[str, list[float]]:
-    """{link class: values of the chosen cells}."""
-    groups: dict[str, list[float]] = {}
+def of_fleet(
+    tests: Iterable[Test], choice: Choice, testcases: set[str]
+) -> dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]]:
+    """{(test case, size, unit, link class): {host: {position: its newest value}}}; of several cells their median."""
+    gathered: dict[Key, dict[str, dict[fleet.Position, tuple[str, list[float]]]]] = {}
+    for _, record, result in results_of(tests, testcases):
+        group_of = {(r, c): group for group, r, c in chosen(result, choice, record)}
+        for host, position, r, c in fleet.places(record, result, iter(group_of)):
+            key = (result["testcase"], result["size_bytes"], result["unit"], group_of[r, c])
+            of_host = gathered.setdefault(key, {}).setdefault(host, {})
+            started, values = of_host.get(position, ("", []))
+            if record["started"] > started:
+                started, values = record["started"], []
+            if record["started"] == started:
+                values.append(result["values"][r][c])
+            of_host[position] = (started, values)
+    return {
+        key: {
+            host: {place: fleet.Newest(when, statistics.median(values)) for place, (when, values) in of_host.items()}
+            for host, of_host in hosts.items()
+        }
+        for key, hosts in gathered.items()
+    }
+
+
+def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Test, dict[str, Any], dict[str, Any]]]:
+    """(test, record, result) of all results, or of those test cases."""
+    for test in tests:
+        record = test.record or {"results": []}
+        for result in record["results"]:
+            if not testcases or result["testcase"] in testcases:
+                yield test, record, result
+
+
+def chosen(result: dict[str, Any], choice: Choice, record: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """(link class, row, column) of the measured cells that are chosen."""
+    nodes = {device["label"]: device["node"] for device in record["devices"]}
     for r, row in enumerate(result["rows"]):
         for c, column in enumerate(result["columns"]):
             group = result["link_class"][r][c] or "unknown"
@@ -145,8 +199,7 @@ def chosen(result: dict[str, Any], choice: Choice, nodes: dict[str, str]) -> dic
                 and (not choice.node or choice.node in (nodes.get(row), nodes.get(column)))
             )
             if wanted:
-                groups.setdefault(group, []).append(result["values"][r][c])
-    return groups
+                yield group, r, c
 
 
 def over_time(points: list[Point], unit: str) -> Iterator[str]:
@@ -190,18 +243,3 @@ def sparkline(values: list[float]) -> str:
     if high - low <= 1e-9 * abs(high):
         return BARS[3] * len(last)
     return "".join(BARS[min(int((value - low) / (high - low) * len(BARS)), len(BARS) - 1)] for value in last)
-
-
-def fleet(points: list[Point], unit: str) -> Iterator[str]:
-    """The newest value of each host against the median of all hosts, the worst first."""
-    newest = {point.host: point for point in points}
-    middle = statistics.median(point.value for point in newest.values())
-    sign = 1 if unit == "us" else -1
-    ranked = sorted(newest.values(), key=lambda point: -sign * (point.value / middle - 1))
-    decimals, shown = explain.DECIMALS[unit], explain.UNITS[unit]
-    yield f"{explain.counted(len(newest), 'host')}, median {middle:.{decimals}f} {shown}"
-    for point in ranked[:MOST_ROWS]:
-        percent = 100 * (point.value / middle - 1)
-        yield f"{point.host:<24} {point.value:.{decimals}f} {shown} ({percent:+.1f} %)  {point.started[:16]}"
-    if len(ranked) > MOST_ROWS:
-        yield f"and {len(ranked) - MOST_ROWS} more, all better"

@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import os
 import re
 from datetime import datetime, timezone
 from pathlib import Path
 
 from . import record
 from .errors import BadInput
+from .files import write_whole
 from .foreign.scan import read_text
 from .foreign.to_record import to_record
 from .record import Record
@@ -44,7 +44,7 @@ def run_import(options: argparse.Namespace) -> int:
     if there is not None:
         raise BadInput(f"{there} is there already, and a record is never changed: name another folder with --out")
     for path, one in written:
-        write(path, one)
+        write_whole(path, json.dumps(one, separators=(",", ":")).encode())
         print(f"{path}: {summary(one)}")
         if one["error"]:
             print(f"  {one['error']}")
@@ -90,17 +90,6 @@ def folder_of(out: Path | None, file: Path, files: int) -> Path:
         folder = file.with_suffix("")
         return folder if folder != file else file.with_name(file.name + ".records")
     return out / file.stem if files > 1 else out
-
-
-def write(path: Path, content: Record) -> None:
-    """Whole or not at all: a full disk leaves no half record."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    try:
-        part.write_text(json.dumps(content, separators=(",", ":")), encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def summary(one: Record) -> str:

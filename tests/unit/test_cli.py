@@ -150,7 +150,7 @@ def test_a_command_that_lacks_a_package_names_it_in_one_sentence(started, write_
     assert f"'{command}' needs the Python package " in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["show", "run", "compare", "import", "detect", "schedule"])
+@pytest.mark.parametrize("command", ["show", "run", "compare", "import", "export", "detect", "schedule"])
 def test_the_commands_of_a_cluster_need_no_more_than_reframe(started, command):
     assert started(command, "--help").returncode == 0
 

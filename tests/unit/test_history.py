@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from linkmatrix import changes, cli
+from linkmatrix import changes, cli, fleet
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 
@@ -93,8 +93,51 @@ def test_the_worst_host_of_a_fleet_comes_first(history):
     code, out, _ = history(values, "--fleet", host=lambda number: f"n{number}")
     lines = out.splitlines()
     assert code == 0 and "4 hosts" in lines[1]
-    assert lines[2].split()[0] == "n2" and "(-11." in lines[2]
+    assert lines[2].split()[:2] == ["!", "n2"] and "(-11." in lines[2] and "12 of 12 off" in lines[2]
+    assert [line.split()[0] for line in lines[3:]] == ["n1", "n0", "n3"]
 
 
 def test_too_few_runs_are_said(history):
     assert "six are needed" in history([396.0] * 5)[1]
+
+
+def test_one_pair_of_one_host_is_seen_beside_the_same_pair_elsewhere(tmp_path, make_record, write_record, capsys):
+    def of_host(number):
+        """Pair 1->2 is 10 % slow everywhere, which is its place; 0->3 of host n5 alone is 6 % slow."""
+        off = {(r, c): noisy([396.0], seed=number * 16 + r * 4 + c)[0] for r in range(4) for c in range(4) if r != c}
+        off[1, 2] *= 0.9
+        off[0, 3] *= 0.94 if number == 5 else 1
+        return write_record(make_record(off=off, host=f"n{number}"), tmp_path / f"n{number}" / "record.json")
+
+    assert cli.main(["history", "--fleet", *(str(of_host(number)) for number in range(8))]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "8 hosts, 12 positions" in lines[1] and ": 1 with outliers" in lines[1]
+    assert lines[2].split()[:2] == ["!", "n5"] and "1 of 12 off: gpu0->gpu3 -6." in lines[2]
+    assert not any(line.split()[0] == "!" for line in lines[3:])
+
+
+def test_of_two_hosts_nobody_knows_which_one_is_off(history):
+    out = history([396.0, 350.0], "--fleet", host=lambda number: f"n{number}")[1]
+    assert "too few to tell which one is off" in out and "!" not in out
+
+
+def test_a_long_latency_is_the_outlier_of_a_fleet(history):
+    values = {
+        f"n{number}": {("gpu0", "gpu1"): fleet.Newest("2026-11-21", 4.0 if number == 2 else 2.0)} for number in range(5)
+    }
+    found, _ = fleet.standings(values, "device_to_device_latency_sm", "us")
+    assert [one.host for one in found if one.outliers] == ["n2"] and found[0].host == "n2"
+
+
+def test_of_several_nodes_a_position_is_a_place_in_the_node(make_record):
+    content = make_record(count=4)
+    for device in content["devices"]:
+        device["node"] = f"n{device['index'] // 2}"
+    result = content["results"][0]
+    found = {(host, place) for host, place, _, _ in fleet.places(content, result, iter([(0, 1), (0, 3), (2, 3)]))}
+    assert found == {
+        ("n0", ("device 0", "device 1")),
+        ("n1", ("device 0", "device 1")),
+        ("n0", ("device 0", "other nodes")),
+        ("n1", ("other nodes", "device 1")),
+    }

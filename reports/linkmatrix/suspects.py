@@ -1,0 +1,154 @@
+"""Which devices are suspect: blamed in a stored run, and not yet cleared by enough clean runs since.
+
+Nothing is kept: the stored runs are read and judged again each time, so a corrected reference corrects this too.
+
+A run blames a device where references say FAIL and the device, its links, its NIC or its node explains it, where what
+arrived there was wrong, or where its own counters failed the test. A run is clean for a device where its cells that
+have references are there and none failed; what is missing neither blames nor clears. What all share, a rail or a link
+class, is no device's.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import diagnose, explain
+from .evaluate import MatrixVerdict, Verdict
+from .explain import Judged, Result
+from .locate import Finding, Layout
+from .record import risen_counters
+from .references import References
+from .runs import Run
+
+MOST_RUNS = 50  # of the newest, that `linkmatrix run` looks back on
+
+Device = tuple[str, str]  # its node, and its UUID, or its label where it has none
+
+
+@dataclass
+class Suspect:
+    """A device under suspicion.
+
+    since: when it was first blamed, since it was last clear. reason: of the last time. clean: clean runs since that.
+    blamed, seen: runs that ever blamed it, and that had it at all, so that one that comes and goes is seen.
+    """
+
+    node: str
+    label: str
+    since: str = ""
+    reason: str = ""
+    clean: int = 0
+    blamed: int = 0
+    seen: int = 0
+
+    def sentence(self, clean_runs: int) -> str:
+        """ "gpu3 of n17 is suspect since 2026-11-20 01:50 (blamed in 2 of 9 runs, 1 of 3 clean since): …"."""
+        runs = f"blamed in {self.blamed} of {explain.counted(self.seen, 'run')}"
+        when = self.since[:16].replace("T", " ")
+        return (
+            f"{self.label} of {self.node} is suspect since {when} ({runs}, {self.clean} of {clean_runs} clean since):"
+            f" {self.reason}"
+        )
+
+
+def suspects(runs: Iterable[Run], references: References, name: str | None, clean_runs: int) -> list[Suspect]:
+    """Those that the runs leave under suspicion, the longest first; `name`: table of references, None: each its own."""
+    known: dict[Device, Suspect] = {}
+    suspect: dict[tuple[str, str], Device] = {}  # the device that is now at a place, if it is suspect
+    found = [(started(run), of_run(explain.judge_all(run, references, name))) for run in runs]
+    for when, (blamed, clean, seen) in sorted((one for one in found if one[0]), key=lambda one: one[0]):
+        for device, place in seen.items():
+            one = known.setdefault(device, Suspect(*place))
+            one.node, one.label = place
+            one.seen += 1
+            if suspect.get(place, device) != device:
+                del suspect[place]  # another device is there now
+            if device in blamed:
+                one.since = one.since if place in suspect else when
+                one.reason, one.clean, one.blamed = blamed[device], 0, one.blamed + 1
+                suspect[place] = device
+            elif device in clean and place in suspect:
+                one.clean += 1
+                if one.clean >= clean_runs:
+                    del suspect[place]
+    return sorted((known[device] for device in suspect.values()), key=lambda one: (one.since, one.node, one.label))
+
+
+def started(run: Run) -> str:
+    """When a run began; "" where it has no record."""
+    return min((test.record["started"] for test in run.tests if test.record), default="")
+
+
+def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, tuple[str, str]]]:
+    """(blamed devices with the reason, clean devices, node and label of all devices) of a run."""
+    blamed: dict[Device, str] = {}
+    clean: set[Device] = set()
+    spoiled: set[Device] = set()
+    seen: dict[Device, tuple[str, str]] = {}
+    for one in judged:
+        record = one.test.record
+        if record is None:
+            continue
+        devices = {device["label"]: (device["node"], device["uuid"] or device["label"]) for device in record["devices"]}
+        seen |= {key: (key[0], label) for label, key in devices.items()}
+        for label, reason in blamed_in(one, record):
+            if label in devices:
+                blamed.setdefault(devices[label], reason)
+        for _, matrix in one.matrices:
+            good, bad = clean_labels(matrix)
+            clean |= {devices[label] for label in good & devices.keys()}
+            spoiled |= {devices[label] for label in bad & devices.keys()}
+    return blamed, clean - spoiled - blamed.keys(), seen
+
+
+def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(label, reason) of each device that a test blames."""
+    if one.test.result not in ("", "pass"):
+        for sentence in risen_counters(dict(record)):
+            yield sentence.partition(":")[0], sentence
+    for result, matrix in one.matrices:
+        failed = {pair: cell for pair, cell in matrix.cells.items() if cell.verdict is Verdict.FAIL}
+        if not failed:
+            continue
+        found = diagnose.diagnose(record, result, matrix)
+        layout, _ = diagnose.layout_of(record, result)
+        where = f"{result['testcase']}: "
+        # its sentences begin with one for each finding
+        for finding, sentence in zip(found.findings, found.sentences, strict=False):
+            yield from ((label, where + sentence) for label in ends(finding, layout, result))
+        for pair, cell in failed.items():
+            if not found.findings or "not what was sent" in cell.reason:
+                yield from ((label, where + cell.reason) for label in pair)
+
+
+def ends(finding: Finding, layout: Layout, result: Result) -> list[str]:
+    """The endpoints that a finding is about; none where all share what is at fault."""
+    kind, subject = finding.kind, finding.subject
+    rows, columns = result["rows"], result["columns"]
+    if kind in ("rail", "class"):
+        return []
+    if kind in ("link", "cell"):
+        assert isinstance(subject, tuple)
+        return [rows[subject[0]], columns[subject[1]]]
+    if kind.startswith(("nic", "node", "inside")):
+        of_rows, of_columns = (
+            (layout.row_nic, layout.column_nic) if kind.startswith("nic") else (layout.row_node, layout.column_node)
+        )
+        wanted = subject if isinstance(subject, tuple) else (subject,)
+        named = [rows[at] for at in np.flatnonzero(np.isin(of_rows, wanted))]
+        named += [columns[at] for at in np.flatnonzero(np.isin(of_columns, wanted))]
+        return list(dict.fromkeys(named))
+    assert isinstance(subject, int)
+    return [(columns if kind.endswith("ingress") else rows)[subject]]
+
+
+def clean_labels(matrix: MatrixVerdict) -> tuple[set[str], set[str]]:
+    """(endpoints with cells that passed, endpoints with one that failed or is missing); no reference is neither."""
+    good: set[str] = set()
+    bad: set[str] = set()
+    for pair, cell in matrix.cells.items():
+        if not explain.unjudged(cell):
+            (good if cell.verdict <= Verdict.WARN else bad).update(pair)
+    return good, bad

@@ -1,0 +1,135 @@
+"""A device that a run blames stays suspect until enough clean runs, and what is missing neither blames nor clears."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli, runs
+from linkmatrix.references import Reference, References
+from linkmatrix.suspects import suspects
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+PAIRS = [(a, b) for a in range(4) for b in range(4) if a != b]
+REFERENCES = References(
+    {("hgx", TESTCASE): {f"gpu{a}->gpu{b}": Reference(396.0, -0.02, 0.05, "GB/s") for a, b in PAIRS}}
+)
+GOOD = {}
+EGRESS = {(3, c): 350.0 for c in range(3)}
+LINK = {(1, 2): 350.0, (2, 1): 350.0}
+LOST = {(3, c): "timeout" for c in range(3)}
+
+
+@pytest.fixture
+def after(make_record):
+    """The suspects after runs with these cells, a day each."""
+
+    def look(*offs, clean_runs=3, change=lambda number, content: None, result="", references=REFERENCES):
+        found = []
+        for number, off in enumerate(offs):
+            content = copy.deepcopy(make_record(off=off, result="TIMEOUT" if off is LOST else "PASS"))
+            content["started"] = f"2026-11-{1 + number:02}T01:50:22Z"
+            change(number, content)
+            found.append(runs.Run(Path("r"), (runs.Test(TESTCASE, result=result, record=content),)))
+        return suspects(found[::-1], references, "hgx", clean_runs)  # the order of the files says nothing
+
+    return look
+
+
+def test_a_device_stays_suspect_until_three_clean_runs(after):
+    assert after(GOOD, GOOD) == []
+    (one,) = after(GOOD, EGRESS)
+    assert (one.node, one.label, one.since[:10], one.clean, one.blamed, one.seen) == (
+        "node001",
+        "gpu3",
+        "2026-11-02",
+        0,
+        1,
+        2,
+    )
+    assert [one.clean for one in after(EGRESS, GOOD, GOOD)] == [2]
+    assert after(EGRESS, GOOD, GOOD, GOOD) == []
+    assert after(EGRESS, GOOD, clean_runs=1) == []
+
+
+def test_one_that_comes_and_goes_begins_to_be_cleared_anew_and_is_counted(after):
+    (one,) = after(EGRESS, GOOD, GOOD, EGRESS, GOOD)
+    assert (one.since[:10], one.clean, one.blamed, one.seen) == ("2026-11-01", 1, 2, 5)
+    said = one.sentence(3)
+    assert said.startswith(
+        "gpu3 of node001 is suspect since 2026-11-01 01:50 (blamed in 2 of 5 runs, 1 of 3 clean since)"
+    )
+    assert "gpu3 sends" in said
+
+
+def test_what_is_missing_neither_blames_nor_clears(after):
+    assert after(GOOD, LOST) == []
+    (one,) = after(EGRESS, LOST, LOST, LOST)
+    assert one.label == "gpu3" and one.clean == 0
+    (one,) = after(EGRESS, GOOD, GOOD, GOOD, references=REFERENCES, change=drop_all_but(0))
+    assert one.clean == 0
+
+
+def drop_all_but(kept):
+    """Runs without any result but one: they say nothing about a device."""
+
+    def change(number, content):
+        if number != kept:
+            content["results"] = []
+
+    return change
+
+
+def test_the_two_ends_of_a_link_are_suspect_and_the_others_are_not(after):
+    assert {one.label for one in after(LINK)} == {"gpu1", "gpu2"}
+
+
+def test_a_class_that_is_slow_as_a_whole_is_no_device(after):
+    assert after({pair: 380.0 for pair in PAIRS}) == []
+
+
+def test_without_references_nobody_is_blamed(after):
+    other = References({("hgx", "another_testcase"): {"gpu0->gpu1": Reference(1.0, -0.1, 0.1, "GB/s")}})
+    assert after(EGRESS, references=other) == []
+
+
+def test_wrong_data_blames_both_ends(after):
+    found = after({(0, 1): "corrupt"}, change=lambda _, content: content.update(result="FAIL"))
+    assert {one.label for one in found} == {"gpu0", "gpu1"}
+
+
+def test_counters_that_failed_a_test_blame_their_device(after):
+    def count(_, content):
+        counters = [{"name": "nvlink_replay", "before": 0, "after": 12}]
+        content["health"] = [{"label": "gpu2", "counters": counters, "readings": []}]
+
+    assert [one.label for one in after(GOOD, change=count, result="fail")] == ["gpu2"]
+    assert after(GOOD, change=count, result="pass") == []
+
+
+def test_a_device_that_was_exchanged_is_another_one(after):
+    def exchange(number, content):
+        content["devices"][3]["uuid"] = f"GPU-{number}"
+
+    assert after(EGRESS, GOOD, change=exchange) == []
+    assert [one.seen for one in after(EGRESS, EGRESS, change=exchange)] == [1]
+
+
+def test_history_names_them(tmp_path, make_record, write_record, reference_folder, capsys):
+    paths = [str(write_record(make_record(off=EGRESS), tmp_path / name / "record.json")) for name in "ab"]
+    options = ["--references", str(reference_folder), "--reference", "hgx"]
+    assert cli.main(["history", *paths, *options]) == 0
+    assert "gpu3 of node001 is suspect since" in capsys.readouterr().out
+    assert cli.main(["history", *paths, *options, "--clean-runs", "0"]) == 2
+
+
+def test_a_correct_reference_clears_what_a_wrong_one_blamed(after):
+    table = {f"gpu{a}->gpu{b}": Reference(350.0 if a == 3 else 396.0, -0.02, 0.05, "GB/s") for a, b in PAIRS}
+    assert after(EGRESS, references=References({("hgx", TESTCASE): table})) == []
+
+
+def test_a_real_run_suspects_nobody():
+    path = Path(__file__).parents[1] / "data" / "h200x4_full.record.json"
+    assert json.loads(path.read_text())["devices"]
+    assert suspects([runs.find(path)], References.load(), "hgx-h200-half", 3) == []
