@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": Command("compare", "a run beside another one or a published system"),
     "import": Command("importing", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
     "export": Command("export", "for other tools: csv, parquet, prometheus, nodes for Slurm to leave out"),
+    "compact": Command("compact", "records of many endpoints in a form that is read in no time"),
     "detect": Command("detect", "a system file and devices.json for this machine"),
     "schedule": Command("schedule", "a crontab line, systemd timer or scrontab entry"),
 }

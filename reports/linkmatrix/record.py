@@ -16,6 +16,7 @@ from .errors import BadInput
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
 REMEDY = "measure again, the file is damaged or not a record"
+TOPOLOGY_MAPS = ("link_class", "links", "peer_access", "min_path")
 CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
 MANY = 8  # items, from which on only those that differ are looked at
 PLAIN = {int, float, str, bool, type(None)}
@@ -114,27 +115,34 @@ def items_by_kind(
 
 def check(record: Any) -> None:
     """Raises BadInput for what the schema refuses, and for what a schema cannot see: shapes, and contradictions."""
+    check_schema(record)
+    check_labels(record)
+    labels = record["topology"]["labels"]
+    for name in TOPOLOGY_MAPS:
+        check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
+    for result in record["results"]:
+        check_axes(result, labels)
+        check_result(result)
+        check_diagonal(result)
+
+
+def check_schema(record: Any) -> None:
+    """Raises BadInput for what the schema refuses, and for a result that contradicts the error."""
     error = jsonschema.exceptions.best_match(validator().iter_errors(record))
     if error is not None:
         place = ".".join(str(step) for step in error.absolute_path) or "the record"
         raise BadInput(f"{place}: {error.message[:200]}")
     if record["result"] == "PASS" and record["error"] is not None:
         raise BadInput("'result' is PASS, and there is an error")
-    check_topology(record)
-    for result in record["results"]:
-        check_result(result)
-        check_endpoints(result, record["topology"]["labels"])
 
 
-def check_topology(record: Record) -> None:
-    """All matrices of the topology are square and in the order of the devices."""
+def check_labels(record: Record) -> None:
+    """Every device comes once, and the topology has them in their order."""
     labels = [device["label"] for device in record["devices"]]
     if len(set(labels)) != len(labels):
         raise BadInput(f"a device comes twice: {', '.join(labels)}")
     if record["topology"]["labels"] != labels:
         raise BadInput("topology.labels are not the devices")
-    for name in ("link_class", "links", "peer_access", "min_path"):
-        check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
 
 
 def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> None:
@@ -147,9 +155,6 @@ def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> 
 def check_result(result: dict[str, Any]) -> None:
     """The maps of a result agree in shape and with each other."""
     name, rows, columns = result["testcase"], result["rows"], result["columns"]
-    for labels in (rows, columns):
-        if len(set(labels)) != len(labels):
-            raise BadInput(f"{name}: a label comes twice: {', '.join(labels)}")
     for map_name in CELL_MAPS:
         check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
     for part_name, part in result["parts"].items():
@@ -165,16 +170,24 @@ def check_result(result: dict[str, Any]) -> None:
         raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")
 
 
-def check_endpoints(result: dict[str, Any], devices: list[str]) -> None:
-    """No pair is left out: an axis with a device has all of them, and nothing but the diagonal does not apply.
+def check_axes(result: dict[str, Any], devices: list[str]) -> None:
+    """No endpoint comes twice, and an axis with a device has all of them: no pair is left out."""
+    name = result["testcase"]
+    for axis in ("rows", "columns"):
+        labels = set(result[axis])
+        if len(labels) != len(result[axis]):
+            raise BadInput(f"{name}: a label comes twice: {', '.join(result[axis])}")
+        missing = [label for label in devices if label not in labels]
+        if missing and len(missing) < len(devices):
+            raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
+
+
+def check_diagonal(result: dict[str, Any]) -> None:
+    """Nothing but the diagonal does not apply.
 
     Unless it was asked for: the diagonal of local copies applies, and what is below it in a triangle does not.
     """
     name = result["testcase"]
-    for axis in ("rows", "columns"):
-        missing = [label for label in devices if label not in result[axis]]
-        if missing and len(missing) < len(devices):
-            raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
     local_copy, triangle = bool(result.get("local_copy")), bool(result.get("triangle"))
     for r, (row, statuses) in enumerate(zip(result["rows"], result["status"], strict=True)):
         for c, (column, status) in enumerate(zip(result["columns"], statuses, strict=True)):

@@ -16,6 +16,7 @@ from . import record as records
 from .errors import BadInput
 
 SCHEMA = "linkmatrix.record/"
+COMPACT = ".npz"
 MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
 
 
@@ -58,6 +59,8 @@ def find(path: Path | None) -> Run:
     path = newest_report(prefix() / "reports") if path is None else path
     if path.is_dir():
         return in_folder(path)
+    if path.suffix == COMPACT:
+        return of_records([path])
     content = read_json(path)
     if isinstance(content, dict) and str(content.get("schema", "")).startswith(SCHEMA):
         return of_records([path])
@@ -109,7 +112,8 @@ def in_folder(folder: Path) -> Run:
     for place in (folder, folder / "reports"):
         if next(place.glob("run-report-*.json"), None):
             return find(newest_report(place))
-    found = sorted(folder.rglob("record.json"))
+    places = {path.parent for name in ("record.json", f"record{COMPACT}") for path in folder.rglob(name)}
+    found = sorted(place / "record.json" for place in places)
     if not found:
         raise BadInput(f"{folder} holds no run-report-*.json and no record.json: name the folder of a run")
     return of_records(found)
@@ -132,7 +136,7 @@ def of_records(paths: Iterable[Path]) -> Run:
     paths = list(paths)
     tests = []
     for path in paths:
-        content = records.load(path)
+        content = load(path)
         cases = [result["testcase"] for result in content["results"]]
         tests.append(
             Test(
@@ -143,6 +147,21 @@ def of_records(paths: Iterable[Path]) -> Run:
         )
     rerun = " ".join(tests[0].record["command"]) if len(tests) == 1 else ""
     return Run(path=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)), tests=tuple(tests), rerun=rerun)
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The checked record at `path`: in its compact form where that is there and not older. Raises BadInput."""
+    beside = path.with_suffix(COMPACT)
+    fits = beside.is_file() and (not path.is_file() or beside.stat().st_mtime_ns >= path.stat().st_mtime_ns)
+    if fits:
+        try:
+            from . import compact
+        except ModuleNotFoundError:  # numpy, which a cluster may lack
+            if not path.is_file() or path == beside:
+                raise
+        else:
+            return compact.load(beside)
+    return records.load(path)
 
 
 def of_report(path: Path, report: dict[str, Any]) -> Run:
@@ -172,7 +191,7 @@ def of_case(case: dict[str, Any], report: Path) -> Test:
         try:
             if place is None:
                 raise BadInput("there is no record.json of this test case: it did not get as far as measuring")
-            content = records.load(place)
+            content = load(place)
         except BadInput as error:
             reasons.append(str(error))
     return Test(
@@ -205,6 +224,6 @@ def record_place(case: dict[str, Any], report: Path) -> Path | None:
         parts = Path(folder).parts
         moved = (report.resolve().parent.parent.joinpath(*parts[start:]) for start in range(1, len(parts)))
         for place in (Path(folder), *moved):
-            if (place / "record.json").is_file():
+            if (place / "record.json").is_file() or (place / f"record{COMPACT}").is_file():
                 return place / "record.json"
     return None

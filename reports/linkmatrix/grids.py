@@ -1,0 +1,64 @@
+"""The maps of a result, rows × columns, as numpy arrays, whether they come from JSON or from the compact form."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+MOST_WORDS = 256  # different values of a map that is kept as codes
+
+
+class Grid(Sequence):
+    """A map that looks as JSON's lists of lists do, over an array: numbers, NaN for null, or codes of `words`."""
+
+    def __init__(self, read: Callable[[], np.ndarray], words: Sequence[Any] | None) -> None:
+        self.read = read  # anew each time, so that thirty runs need no more memory than what is used of them
+        self.words = words
+
+    @cached_property
+    def array(self) -> np.ndarray:
+        """What was read, and stays."""
+        return self.read()
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, row: int) -> list[Any]:
+        if self.words is not None:
+            return [self.words[code] for code in self.array[row].tolist()]
+        return [None if value != value else value for value in self.array[row].tolist()]
+
+
+Cells = Grid | list[list[Any]]
+
+
+def numbers(cells: Cells) -> np.ndarray:
+    """Floats, NaN for null."""
+    if not isinstance(cells, Grid):
+        return np.array(cells, dtype=float)
+    if cells.words is None:
+        return cells.read()
+    return np.array([np.nan if word is None else word for word in cells.words], dtype=float)[cells.read()]
+
+
+def codes(cells: Cells) -> tuple[np.ndarray, list[Any]]:
+    """(index of each cell's value, the values)."""
+    if isinstance(cells, Grid) and cells.words is not None:
+        return cells.read().astype(np.intp), list(cells.words)
+    words = list(dict.fromkeys(value for row in cells for value in row))
+    index = {word: place for place, word in enumerate(words)}
+    flat = np.fromiter((index[value] for row in cells for value in row), dtype=np.intp)
+    return flat.reshape(len(cells), -1), words
+
+
+def where(cells: Cells, *wanted: Any) -> np.ndarray:
+    """True where a cell is one of `wanted`."""
+    found, words = codes(cells)
+    return np.isin(found, [place for place, word in enumerate(words) if word in wanted])
+
+
+def texts(cells: Cells) -> np.ndarray:
+    """Strings."""
+    found, words = codes(cells)
+    return np.array(words, dtype=str)[found]
