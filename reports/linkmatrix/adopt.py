@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import noise
+from . import grids, noise
 from .errors import BadInput
 from .matrix import variant_of
 from .references import Reference, Table
@@ -127,12 +127,13 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None 
         raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to know their noise")
     same_machine(name, samples)
     floor = floor or floor_of(name, unit)
-    classes = np.array(first["link_class"], dtype=object)
-    values = np.array([sample.result["values"] for sample in samples], dtype=float)
-    statuses = np.array([sample.result["status"] for sample in samples], dtype=object)
-    values[statuses != "ok"] = np.nan
-    found = noise.spread(values, np.where(classes == "", "unknown", classes).astype(str))
-    classes = np.where(classes == "", "unknown", classes).astype(str)
+    classes = grids.texts(first["link_class"])
+    classes = np.where(classes == "", "unknown", classes)
+    values = np.empty((len(samples), *classes.shape))
+    for run, sample in enumerate(samples):
+        ok = grids.where(sample.result["status"], "ok")
+        values[run] = np.where(ok, grids.numbers(sample.result["values"]), np.nan)
+    found = noise.spread(values, classes)
     applies = np.isfinite(found.centre)
     cells = int(applies.sum())
     if not cells:
@@ -145,9 +146,10 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None 
         )
     table: Table = {}
     for group, sigma in found.of_class.items():
-        of_class = values[:, applies & (classes == group)]
+        inside = applies & (classes == group)
+        of_class = [values[run][inside] for run in range(len(samples))]
         for word, summary in SUMMARIES.items():
-            each = summary(of_class, axis=1)
+            each = np.array([summary(of_run) for of_run in of_class])
             centre = float(statistics.median(each))
             own = 1.4826 * float(np.median(np.abs(each / centre - 1)))
             table[f"{word}[{group}]"] = made(centre, max(sigma, own), cells, len(samples), floor, unit)

@@ -8,6 +8,7 @@ import argparse
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ import numpy as np
 from . import grids, record, runs
 from .errors import BadInput
 from .files import write_whole
-from .grids import MOST_WORDS, Grid
+from .grids import MOST_WORDS, Cells, Grid
 from .record import CELL_MAPS, NOT_MISSING, TOPOLOGY_MAPS, WITH_VALUE, Record
 
 HEAD = "record.json"
 LEAST_ENDPOINTS = 64  # of a record for which it is worth it
+#: What zipfile, zlib, json and numpy raise for damaged bytes; a flag may even say that they are encrypted.
+DAMAGED = (OSError, EOFError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, MemoryError)
+DAMAGED += (zipfile.BadZipFile, zlib.error)
 REMEDY = "linkmatrix compact makes it again from its record.json"
 
 
@@ -90,8 +94,10 @@ def pack(content: Record) -> bytes:
     return stream.getvalue()
 
 
-def coded(rows: list[list[Any]]) -> tuple[np.ndarray, list[Any] | None]:
+def coded(rows: Cells) -> tuple[np.ndarray, list[Any] | None]:
     """(codes, the values) of a map with few different values, else (numbers, None)."""
+    if isinstance(rows, Grid):
+        return rows.read(), None if rows.words is None else list(rows.words)
     known: set[Any] = set()
     for row in rows:
         known.update(row)
@@ -110,12 +116,13 @@ def load(path: Path) -> Record:
             for name, holder, key in maps_of(content):
                 check_shape(archive, name, words.get(name), *size_of(content, name))
                 holder[key] = Grid(reader(path, f"{name}.npy"), words.get(name))
+        for result in content["results"]:
+            check_cells(result)
         check_schema(content)
         record.check_labels(content)
         for result in content["results"]:
             record.check_axes(result, content["topology"]["labels"])
-            check_cells(result)
-    except (OSError, zipfile.BadZipFile, LookupError, TypeError, AttributeError, ValueError, EOFError) as error:
+    except DAMAGED as error:
         why = str(error) if isinstance(error, BadInput) else f"{type(error).__name__} {error}"
         raise BadInput(f"{path} is no compact record, {why[:300]}: {REMEDY}") from None
     return content
@@ -146,9 +153,9 @@ def representatives(grid: Grid) -> list[Any]:
     """The values of codes; the least and the largest number."""
     if grid.words is not None:
         return list(grid.words)
-    found = grid.read()
-    found = found[~np.isnan(found)]
-    return [float(found.min()), float(found.max())] if found.size else []
+    if not grid.ends:
+        grids.numbers(grid)
+    return grid.ends
 
 
 def reader(path: Path, member: str) -> Callable[[], np.ndarray]:
@@ -158,7 +165,7 @@ def reader(path: Path, member: str) -> Callable[[], np.ndarray]:
         try:
             with zipfile.ZipFile(path) as archive, archive.open(member) as file:
                 return np.lib.format.read_array(file, allow_pickle=False)
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
             raise BadInput(f"{path} is damaged at {member}, {error}: {REMEDY}") from None
 
     return read
@@ -181,13 +188,15 @@ def check_cells(result: Record) -> None:
     """As record.check_result and check_diagonal say, for all cells at once. Raises BadInput."""
     name = result["testcase"]
     values, low, high = (grids.numbers(result[key]) for key in ("values", "low", "high"))
-    measured = grids.where(result["status"], *WITH_VALUE)
+    found = result["status"].read()
+    status = Grid(lambda: found, result["status"].words)  # read once
+    measured = grids.where(status, *WITH_VALUE)
     with np.errstate(invalid="ignore"):
         faults = {
             "has a value and no status for it, or a status and no value": np.isfinite(values) != measured,
-            "is nothing that can be measured": measured & ~(values > 0),
+            "is nothing that can be measured": (measured & ~(values > 0)) | np.isinf(values),
             "is outside of its interval": measured & ~((low <= values) & (values <= high)),
-            "has a value and no samples": measured & ~(grids.numbers(result["samples"]) > 0),
+            "has a value and no samples": measured & ~grids.which(result["samples"], bool),
         }
     rows, columns = np.array(result["rows"]), np.array(result["columns"])
     left_out = np.zeros(values.shape, dtype=bool)
@@ -195,13 +204,13 @@ def check_cells(result: Record) -> None:
         left_out |= rows[:, None] == columns[None, :]
     if result.get("triangle"):
         left_out |= np.tri(*values.shape, -1, dtype=bool)
-    faults["is applicable, or not, against its place"] = grids.where(result["status"], "not-applicable") != left_out
+    faults["is applicable, or not, against its place"] = grids.where(status, "not-applicable") != left_out
     for said, wrong in faults.items():
         if wrong.any():
             r, c = np.argwhere(wrong)[0]
             raise BadInput(f"{name}: {rows[r]}->{columns[c]} {said}")
-    missing = int((~grids.where(result["status"], *NOT_MISSING)).sum())
+    missing = int((~grids.where(status, *NOT_MISSING)).sum())
     if result["complete"] != (not missing):
         raise BadInput(f"{name}: 'complete' is {result['complete']}, and {missing} cells are missing or corrupt")
-    if result["verified"] and grids.where(result["status"], "corrupt").any():
+    if result["verified"] and grids.where(status, "corrupt").any():
         raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import explain, judging, noise, record
+from . import explain, grids, judging, large, noise, record
 from .adopt import floor_of
 from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict, worst
@@ -118,7 +118,7 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     for sentence in found.sentences:
         yield f"  {sentence}"
     if not found.sentences:
-        bad = sum(cell.verdict is Verdict.FAIL for cell in matrix.cells.values())
+        bad = matrix.counts[Verdict.FAIL]
         if bad:
             yield f"  {explain.counted(bad, 'cell')} failed, and nothing that they share explains them"
         elif verdict is Verdict.PASS:
@@ -130,21 +130,19 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
 
 def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Verdicts by link class, and the rows and columns that are not as the rest."""
-    by_class: dict[str, list[Verdict]] = {}
-    by_row: dict[str, list[Verdict]] = {}
-    by_column: dict[str, list[Verdict]] = {}
-    for pair, cell in matrix.cells.items():
-        by_class.setdefault(matrix.matrix.link_class.get(pair) or UNKNOWN, []).append(cell.verdict)
-        by_row.setdefault(pair[0], []).append(cell.verdict)
-        by_column.setdefault(pair[1], []).append(cell.verdict)
-    for name, verdicts in by_class.items():
-        tally = ", ".join(
-            f"{verdicts.count(kind)} {explain.WORDS[kind]}" for kind in reversed(explain.ORDER) if kind in verdicts
-        )
-        yield f"{name}: {explain.WORDS[worst(verdicts)]} ({tally})"
-    for word, groups in (("row", by_row), ("column", by_column)):
-        whole = [name for name, verdicts in groups.items() if set(verdicts) == {Verdict.FAIL} and len(verdicts) > 1]
-        if whole and len(whole) < len(groups):
+    codes, _ = large.verdict_grid(result, matrix)
+    classes = grids.texts(result["link_class"])
+    for name in np.unique(classes[codes >= 0]):
+        of_class = codes[(classes == name) & (codes >= 0)]
+        found = {verdict: int((of_class == verdict).sum()) for verdict in reversed(explain.ORDER)}
+        tally = ", ".join(f"{count} {explain.WORDS[verdict]}" for verdict, count in found.items() if count)
+        if tally:
+            worst_one = max(verdict for verdict, count in found.items() if count)
+            yield f"{name or UNKNOWN}: {explain.WORDS[worst_one]} ({tally})"
+    for word, labels, grid in (("row", result["rows"], codes), ("column", result["columns"], codes.T)):
+        failed, applies = (grid == Verdict.FAIL).sum(axis=1), (grid >= 0).sum(axis=1)
+        whole = [labels[at] for at in np.flatnonzero((failed == applies) & (applies > 1))]
+        if whole and len(whole) < int((applies > 0).sum()):
             yield f"{word}{'s' if len(whole) > 1 else ''} {listed(whole)}: FAIL in every cell"
 
 
@@ -157,7 +155,7 @@ def listed(names: Sequence[str]) -> str:
 def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
     """What is at fault in a matrix of the checked record `content`."""
     layout, names = layout_of(content, result)
-    inside = not any(cell.reference is not None for cell in matrix.cells.values())
+    inside = not matrix.held
     deviation, sigma, limit = (from_class if inside else from_references)(result, matrix, layout)
     if result["unit"] == "us":
         deviation = -deviation
@@ -187,11 +185,13 @@ def layout_of(content: Mapping[str, Any], result: Result) -> tuple[Layout, Names
     def nic(device: Mapping[str, Any]) -> int:
         return nics.index(f"{device['nics'][0]} of {device['node']}") if device["nics"] else -1
 
-    words = np.array([[word or UNKNOWN for word in row] for row in result["link_class"]], dtype=object)
-    applies = np.array([[status != "not-applicable" for status in row] for row in result["status"]])
-    classes = list(dict.fromkeys(words[applies].tolist()))
-    number = {name: index for index, name in enumerate(classes)}
-    index = np.array([[number.get(word, -1) for word in row] for row in words], dtype=int)
+    codes, words = grids.codes(result["link_class"])
+    applies = ~grids.where(result["status"], "not-applicable")
+    used = dict.fromkeys(codes[applies].tolist())
+    number = np.full(len(words) + 1, -1)
+    number[list(used)] = np.arange(len(used))
+    classes = [words[code] or UNKNOWN for code in used]
+    index = number[codes]
     rows, columns = result["rows"], result["columns"]
     layout = Layout(
         np.where(applies, index, -1),
@@ -206,25 +206,19 @@ def layout_of(content: Mapping[str, Any], result: Result) -> tuple[Layout, Names
 
 def values_of(result: Result) -> np.ndarray:
     """Rows × columns, NaN where nothing was measured."""
-    values = np.array(result["values"], dtype=float)
-    values[np.array(result["status"], dtype=object) != "ok"] = np.nan
-    return values
+    return np.where(grids.where(result["status"], "ok"), grids.numbers(result["values"]), np.nan)
 
 
 def from_references(result: Result, matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(deviation, sigma, limit) of each cell, with its own reference; a cell without one does not count."""
     values = values_of(result)
-    expected, limit = np.full(values.shape, np.nan), np.full(values.shape, np.nan)
     bandwidth = result["unit"] != "us"
     cells = max(int((layout.classes >= 0).sum()), 1)
-    for r, row in enumerate(result["rows"]):
-        for c, column in enumerate(result["columns"]):
-            cell = matrix.cells.get((row, column))
-            if cell is None or cell.reference is None or cell.reference.unit != result["unit"]:
-                continue
-            allowed = cell.reference.lower if bandwidth else cell.reference.upper
-            expected[r, c] = cell.reference.value
-            limit[r, c] = min(abs(allowed), 0.99) if allowed is not None else 0.99
+    found = large.expected_grid(result, matrix)
+    expected, low, high = found if found is not None else (np.full(values.shape, np.nan),) * 3
+    with np.errstate(invalid="ignore"):
+        limit = 1 - low / expected if bandwidth else high / expected - 1
+    limit = np.where(np.isfinite(expected), np.minimum(np.nan_to_num(np.abs(limit), posinf=0.99), 0.99), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation = np.log(values / expected)
     # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)

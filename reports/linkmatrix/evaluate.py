@@ -1,11 +1,13 @@
 """Judges a record against references. An evaluation can be made again at any time; the record never changes."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
-from .matrix import Matrix, Pair, from_result
+from .matrix import Matrix, Pair, from_result, has_status, is_large
 from .references import Reference, References
 
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
@@ -37,6 +39,11 @@ class CellVerdict:
     reference: Reference | None = None
     deviation: float | None = None
 
+    @property
+    def unjudged(self) -> bool:
+        """Was it measured, and nothing but the reference is missing?"""
+        return self.verdict is Verdict.NO_VERDICT and self.value is not None and self.reference is None
+
 
 @dataclass(frozen=True)
 class MatrixVerdict:
@@ -49,6 +56,40 @@ class MatrixVerdict:
     def verdict(self) -> Verdict:
         """The worst of the cells; NO VERDICT without any."""
         return worst(cell.verdict for cell in self.cells.values())
+
+    @cached_property
+    def counts(self) -> dict[Verdict, int]:
+        """How many cells have each verdict."""
+        found = Counter(cell.verdict for cell in self.cells.values())
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    @property
+    def unjudged(self) -> int:
+        """Cells that lack nothing but a reference."""
+        return sum(cell.unjudged for cell in self.cells.values())
+
+    @property
+    def held(self) -> int:
+        """Cells with a reference."""
+        return sum(cell.reference is not None for cell in self.cells.values())
+
+    def worse(self, pair: Pair) -> float | None:
+        """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
+
+        Expected is its reference, or the median of its link class where it has none. None where it has no value.
+        """
+        cell = self.cells.get(pair)
+        deviation = cell.deviation if cell is not None else None
+        if deviation is None:
+            deviation = self.matrix.deviation(pair)
+        return deviation if deviation is None or self.matrix.unit == "us" else -deviation
+
+    def marked(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
+        """(the worst cells that are not PASS and lack more than a reference, how many there are)."""
+        found = [item for item in self.cells.items() if item[1].verdict is not Verdict.PASS and not item[1].unjudged]
+        # what was never tried is a consequence of what went wrong
+        found.sort(key=lambda item: (-item[1].verdict, "not-run" in item[1].reason, -(self.worse(item[0]) or 0.0)))
+        return found[:most], len(found)
 
 
 @dataclass(frozen=True)
@@ -83,6 +124,10 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
 
 def judge_matrix(result: Mapping[str, Any], references: References, reference_name: str | None) -> MatrixVerdict:
     """A verdict for every cell of an entry of `results`."""
+    if is_large(result):
+        from . import large
+
+        return large.judge_matrix(result, references, reference_name)
     matrix = from_result(result)
     expected = references.cells(reference_name, matrix.testcase) if reference_name else {}
     of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
@@ -145,8 +190,7 @@ def not_compared(result: Mapping[str, Any]) -> str:
     """Why nobody knows whether what arrived is what was sent; "" where the record says of each cell whether it is."""
     if result["verified"] is None:
         return "its data was not compared (--no-verify)"
-    corrupt = any("corrupt" in row for row in result["status"])
-    return "" if result["verified"] or corrupt else "not all data was compared"
+    return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"
 
 
 def off_reference(pair: Pair, value: float, reference: Reference) -> str:

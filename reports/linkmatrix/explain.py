@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import BadInput
-from .evaluate import CellVerdict, Evaluation, MatrixVerdict, Verdict, evaluate, worst
-from .matrix import ClassSummary, Pair, from_result, variant_of
+from .evaluate import Evaluation, MatrixVerdict, Verdict, evaluate, worst
+from .matrix import ClassSummary, from_result, has_status, variant_of
 from .references import References
 from .runs import Run, Test
 
@@ -166,7 +166,7 @@ def how(result: Result) -> str:
 
 def verification(result: Result) -> str:
     """Whether the data that arrived was compared, and right."""
-    if any("corrupt" in row for row in result["status"]):
+    if has_status(result, "corrupt"):
         return "WRONG DATA ARRIVED"
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
@@ -202,31 +202,11 @@ def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
     return f"{name}: min {low}  median {median}  max {high} {UNITS[unit]} ({counted(summary.count, 'cell')})"
 
 
-def worse(matrix: MatrixVerdict, pair: Pair) -> float | None:
-    """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
-
-    Expected is its reference, or the median of its link class where it has none. None where it has no value.
-    """
-    cell = matrix.cells.get(pair)
-    deviation = cell.deviation if cell is not None else None
-    if deviation is None:
-        deviation = matrix.matrix.deviation(pair)
-    return deviation if deviation is None or matrix.matrix.unit == "us" else -deviation
-
-
 def marked_cells(matrix: MatrixVerdict, most: int = 5) -> list[str]:
     """A line for each cell that is not PASS, the worst first; not for those that lack nothing but a reference."""
-    marked = [(pair, cell) for pair, cell in matrix.cells.items() if cell.verdict is not Verdict.PASS]
-    marked = [(pair, cell) for pair, cell in marked if not unjudged(cell)]
-    # what was never tried is a consequence of what went wrong
-    marked.sort(key=lambda item: (-item[1].verdict, "not-run" in item[1].reason, -(worse(matrix, item[0]) or 0.0)))
-    lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked[:most]]
-    return lines + ([f"and {len(marked) - most} more"] if len(marked) > most else [])
-
-
-def unjudged(cell: CellVerdict) -> bool:
-    """Was it measured, and nothing but the reference is missing?"""
-    return cell.verdict is Verdict.NO_VERDICT and cell.value is not None and cell.reference is None
+    marked, count = matrix.marked(most)
+    lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked]
+    return lines + ([f"and {count - most} more"] if count > most else [])
 
 
 def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
@@ -250,7 +230,9 @@ def only_references_missing(judged: list[Judged]) -> bool:
     return all(
         not one.reasons
         and all(
-            result["verified"] and all(cell.verdict <= Verdict.WARN or unjudged(cell) for cell in matrix.cells.values())
+            result["verified"]
+            and matrix.verdict <= Verdict.NO_VERDICT
+            and matrix.counts[Verdict.NO_VERDICT] == matrix.unjudged
             for result, matrix in one.matrices
         )
         for one in judged
@@ -268,9 +250,9 @@ def next_step(verdict: Verdict, judged: list[Judged]) -> str:
     if verdict is Verdict.FAIL:
         return "Each failure is listed with its reason. Measure it again, alone, before a part is replaced."
     if only_references_missing(judged):
-        cells = [cell for one in judged for _, matrix in one.matrices for cell in matrix.cells.values()]
-        held = sum(cell.reference is not None for cell in cells)
-        some = f"there are references for only {held} of {len(cells)} cells"
+        matrices = [matrix for one in judged for _, matrix in one.matrices]
+        held, count = sum(matrix.held for matrix in matrices), sum(len(matrix.cells) for matrix in matrices)
+        some = f"there are references for only {held} of {count} cells"
         return (
             f"Everything was measured and verified; {some if held else 'there are no references to hold it against'}."
             " To get them, measure six times, then linkmatrix adopt --table NAME --write, and name that table in the"

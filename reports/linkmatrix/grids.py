@@ -15,6 +15,7 @@ class Grid(Sequence):
     def __init__(self, read: Callable[[], np.ndarray], words: Sequence[Any] | None) -> None:
         self.read = read  # anew each time, so that thirty runs need no more memory than what is used of them
         self.words = words
+        self.ends: list[float] = []  # the least and the largest number, known once they were read
 
     @cached_property
     def array(self) -> np.ndarray:
@@ -38,7 +39,10 @@ def numbers(cells: Cells) -> np.ndarray:
     if not isinstance(cells, Grid):
         return np.array(cells, dtype=float)
     if cells.words is None:
-        return cells.read()
+        found = cells.read()
+        known = found[np.isfinite(found)]
+        cells.ends = [float(known.min()), float(known.max())] if known.size else []
+        return found
     return np.array([np.nan if word is None else word for word in cells.words], dtype=float)[cells.read()]
 
 
@@ -54,8 +58,13 @@ def codes(cells: Cells) -> tuple[np.ndarray, list[Any]]:
 
 def where(cells: Cells, *wanted: Any) -> np.ndarray:
     """True where a cell is one of `wanted`."""
-    found, words = codes(cells)
-    return np.isin(found, [place for place, word in enumerate(words) if word in wanted])
+    return which(cells, lambda word: word in wanted)
+
+
+def which(cells: Cells, test: Callable[[Any], bool]) -> np.ndarray:
+    """True where a cell's value passes `test`, which is asked once for each value."""
+    found, words = (cells.read(), cells.words) if isinstance(cells, Grid) and cells.words is not None else codes(cells)
+    return np.array([bool(test(word)) for word in words], dtype=bool)[found]
 
 
 def texts(cells: Cells) -> np.ndarray:

@@ -21,6 +21,7 @@ ALARMS = 0.0002  # chance of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
 LEAST = 0.02  # of a shift of many cells, as a fraction: less is within what machines differ
 BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
+SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
 MOST = 12  # findings; more than this is another problem
 
 
@@ -254,6 +255,7 @@ def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, 
     with np.errstate(invalid="ignore"):
         for _ in range(rounds):
             step = middle(rest, 1)
+            done = np.abs(step).max(initial=0.0) < SETTLED
             rest, rows = rest - step[:, None], rows + step
             shift = float(np.median(columns))
             columns, level = columns - shift, level + shift
@@ -261,6 +263,8 @@ def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, 
             rest, columns = rest - step[None, :], columns + step
             shift = float(np.median(rows))
             rows, level = rows - shift, level + shift
+            if done:
+                break
     return level, rows, columns
 
 

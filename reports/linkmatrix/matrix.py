@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .errors import BadInput
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 UNITS = ("GB/s", "us")  # 1e9 bytes a second; microseconds
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
+MOST_CELLS = 128 * 128  # that are worth an object each
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run")
 
 Pair = tuple[str, str]  # source, destination
@@ -116,8 +118,23 @@ def check_cell(where: str, pair: Pair, value: Any, unit: str) -> None:
         raise BadInput(f"{name} is {value} {unit}, which nothing can measure")
 
 
+def is_large(result: Mapping[str, Any]) -> bool:
+    """Has a result so many cells that objects for each of them take too long, and is numpy here to do without?"""
+    return len(result["rows"]) * len(result["columns"]) > MOST_CELLS and find_spec("numpy") is not None
+
+
+def has_status(result: Mapping[str, Any], word: str) -> bool:
+    """Does any cell have this status? The compact form knows without a look at the cells that none does."""
+    words = getattr(result["status"], "words", None)
+    return (words is None or word in words) and any(word in row for row in result["status"])
+
+
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
     """The matrix of an entry of a record's `results`, or of one of its parts; the record has been checked."""
+    if is_large(result):
+        from . import large
+
+        return large.matrix_of(result, part)
     source = result if part is None else result["parts"][part]
     cells: dict[Pair, float | str] = {}
     classes: dict[Pair, str] = {}

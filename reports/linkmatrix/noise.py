@@ -43,21 +43,34 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
     """values: runs × rows × columns, NaN where a cell does not apply; classes: rows × columns of words."""
     runs = values.shape[0]
     applies = np.isfinite(values).all(axis=0)
-    centre = np.where(applies, np.median(np.where(applies, values, 1.0), axis=0), np.nan)
-    residuals = values / centre - 1
+    scratch = np.where(applies, values, 1.0)
+    centre = np.where(applies, median_of_runs(scratch), np.nan)
+    residuals = values / centre
+    residuals -= 1
     # a median of few runs lies near each of them: their deviations are too small by this
     small = np.sqrt(runs / max(runs - 1, 1))
-    own = 1.4826 * small * np.median(np.abs(np.where(applies, residuals, 0.0)), axis=0)
+    off = np.abs(residuals, out=scratch)
+    off[:, ~applies] = 0.0
     sigma = np.full(centre.shape, np.nan)
     of_class = {}
     for name in np.unique(classes[applies]):
         cells = applies & (classes == name)
-        of_class[str(name)] = float(1.4826 * small * np.median(np.abs(residuals[:, cells])))
+        deviations = np.concatenate([of_run[cells] for of_run in off])
+        of_class[str(name)] = float(1.4826 * small * np.median(deviations, overwrite_input=True))
         sigma[cells] = of_class[str(name)]
-    noisy = applies & (own > OWN_SPREAD * sigma)
     if runs >= 2 * 6:
+        own = 1.4826 * small * median_of_runs(off)
+        noisy = applies & (own > OWN_SPREAD * sigma)
         sigma[noisy] = own[noisy]
     return Spread(centre, sigma, of_class, residuals)
+
+
+def median_of_runs(values: np.ndarray) -> np.ndarray:
+    """The median of each cell. `values` is sorted in part: it is the fastest way through a gigabyte."""
+    runs = len(values)
+    low, high = (runs - 1) // 2, runs // 2
+    values.partition((low, high), axis=0)
+    return values[low] if low == high else (values[low] + values[high]) / 2
 
 
 def tolerance(sigma: float, cells: int, runs: int) -> float:
@@ -68,4 +81,5 @@ def tolerance(sigma: float, cells: int, runs: int) -> float:
 def outliers(found: Spread, cells: int, floor: float) -> np.ndarray:
     """runs × rows × columns: where a run is off its cell's median by more than any noise."""
     limit = np.maximum(floor, sigmas(cells * len(found.residuals)) * np.nan_to_num(found.sigma))
-    return np.abs(np.nan_to_num(found.residuals)) > limit
+    with np.errstate(invalid="ignore"):
+        return np.array([np.abs(of_run) > limit for of_run in found.residuals])  # NaN is not

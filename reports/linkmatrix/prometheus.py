@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import explain
-from .evaluate import Verdict
 from .explain import Judged
 from .matrix import variant_of
 
@@ -73,10 +72,9 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
             for name, summary in matrix.matrix.classes.items():
                 for stat, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
                     yield Sample(metric, {**case, "link_class": name, "stat": stat}, value * factor)
-            verdicts = [cell.verdict for cell in matrix.cells.values()]
-            for verdict in Verdict:
+            for verdict, count in matrix.counts.items():
                 word = explain.WORDS[verdict].lower().replace(" ", "_")
-                yield Sample("cells", {**case, "verdict": word}, verdicts.count(verdict))
+                yield Sample("cells", {**case, "verdict": word}, count)
             yield Sample("verdict", case, int(one.of_matrix(matrix)))
     yield Sample("run_verdict", {}, int(explain.overall(judged)))
     for partition, when in newest.items():

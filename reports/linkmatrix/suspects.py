@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import diagnose, explain
+from . import diagnose, explain, grids, large
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .locate import Finding, Layout
@@ -22,6 +22,7 @@ from .record import risen_counters
 from .references import References
 from .runs import Run
 
+MOST_CELLS = 10_000  # whose ends are named
 MOST_RUNS = 50  # of the newest, that `linkmatrix run` looks back on
 
 Device = tuple[str, str]  # its node, and its UUID, or its label where it has none
@@ -96,8 +97,8 @@ def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], di
         for label, reason in blamed_in(one, record):
             if label in devices:
                 blamed.setdefault(devices[label], reason)
-        for _, matrix in one.matrices:
-            good, bad = clean_labels(matrix)
+        for result, matrix in one.matrices:
+            good, bad = clean_labels(result, matrix)
             clean |= {devices[label] for label in good & devices.keys()}
             spoiled |= {devices[label] for label in bad & devices.keys()}
     return blamed, clean - spoiled - blamed.keys(), seen
@@ -109,8 +110,7 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         for sentence in risen_counters(dict(record)):
             yield sentence.partition(":")[0], sentence
     for result, matrix in one.matrices:
-        failed = {pair: cell for pair, cell in matrix.cells.items() if cell.verdict is Verdict.FAIL}
-        if not failed:
+        if not matrix.counts[Verdict.FAIL]:
             continue
         found = diagnose.diagnose(record, result, matrix)
         layout, _ = diagnose.layout_of(record, result)
@@ -118,9 +118,12 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         # its sentences begin with one for each finding
         for finding, sentence in zip(found.findings, found.sentences, strict=False):
             yield from ((label, where + sentence) for label in ends(finding, layout, result))
-        for pair, cell in failed.items():
-            if not found.findings or "not what was sent" in cell.reason:
-                yield from ((label, where + cell.reason) for label in pair)
+        wrong = set(zip(*np.nonzero(grids.where(result["status"], "corrupt")), strict=True))
+        codes, _ = large.verdict_grid(result, matrix)
+        unexplained = set() if found.findings else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
+        for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
+            pair = (result["rows"][r], result["columns"][c])
+            yield from ((label, where + matrix.cells[pair].reason) for label in pair)
 
 
 def ends(finding: Finding, layout: Layout, result: Result) -> list[str]:
@@ -144,11 +147,11 @@ def ends(finding: Finding, layout: Layout, result: Result) -> list[str]:
     return [(columns if kind.endswith("ingress") else rows)[subject]]
 
 
-def clean_labels(matrix: MatrixVerdict) -> tuple[set[str], set[str]]:
+def clean_labels(result: Result, matrix: MatrixVerdict) -> tuple[set[str], set[str]]:
     """(endpoints with cells that passed, endpoints with one that failed or is missing); no reference is neither."""
-    good: set[str] = set()
-    bad: set[str] = set()
-    for pair, cell in matrix.cells.items():
-        if not explain.unjudged(cell):
-            (good if cell.verdict <= Verdict.WARN else bad).update(pair)
-    return good, bad
+    codes, unjudged = large.verdict_grid(result, matrix)
+    found = []
+    for cells in ((codes >= 0) & (codes <= Verdict.WARN), (codes > Verdict.WARN) & ~unjudged):
+        rows, columns = (np.flatnonzero(cells.any(axis=axis)) for axis in (1, 0))
+        found.append({result["rows"][at] for at in rows} | {result["columns"][at] for at in columns})
+    return found[0], found[1]

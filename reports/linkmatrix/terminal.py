@@ -199,7 +199,7 @@ def cell_text(
     cell = matrix.cells.get(pair)
     verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
     shown = SHORT.get(status, status) if status != "ok" or value is None else f"{value:.{decimals}f}"
-    off = explain.worse(matrix, pair)
+    off = matrix.worse(pair)
     style = next(style for least, style in SHADES if off >= least) if off is not None else ""
     if verdict is Verdict.FAIL:
         style = VERDICT_STYLES[Verdict.FAIL]

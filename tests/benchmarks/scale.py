@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""scale [ENDPOINTS [RUNS]]: adopting, judging and locating in records of many endpoints, in seconds and memory.
+
+Writes records of nodes of eight devices in their compact form to a temporary folder, each with its own noise and the
+last one with a slow NIC, and then lets `linkmatrix` work on them as a user would: adopt out of all of them, judge and
+locate in the newest. By default 1,024 endpoints and 30 runs, which take 0.8 GB of disk.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from linkmatrix import compact, faults, files
+from linkmatrix.grids import Grid
+
+SIGMA = 0.003
+SLOW = (700, 0.08)  # a NIC, and by how much
+TESTCASE = "device_to_device_memcpy_write_ce"
+LARGEST = 8192  # endpoints, of which several runs fit into memory
+
+
+def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
+    """A record of `count` endpoints, its maps as arrays that compact.pack takes as they are."""
+    layout = faults.layout_of(count)
+    slow = [faults.Fault("nic", SLOW[0] % count)] if number < 0 else []
+    values = faults.matrix_with(slow, SLOW[1], layout, SIGMA, chance)
+    labels = [f"rank{index}" for index in range(count)]
+    diagonal = np.eye(count, dtype=bool)
+    net = layout.classes == 1
+
+    place = np.where(diagonal, 0, np.where(net, 2, 1)).astype(np.uint8)
+
+    def words(off: object, inside: object, between: object) -> Grid:
+        return Grid(lambda: place, [off, inside, between])
+
+    def doubles(array: np.ndarray) -> Grid:
+        return Grid(lambda: array, None)
+
+    classes = words("X", "NV18", "NET")
+    result = {
+        "testcase": TESTCASE,
+        "metric": "bandwidth",
+        "quantity": "bandwidth",
+        "direction": "write",
+        "engine": "mpi",
+        "kernel": None,
+        "memory": "host",
+        "transport": "mpi",
+        "peer_access": None,
+        "unit": "GB/s",
+        "size_bytes": 1 << 26,
+        "rows": labels,
+        "columns": labels,
+        "values": doubles(values),
+        "status": words("not-applicable", "ok", "ok"),
+        "low": doubles(values * (1 - SIGMA)),
+        "high": doubles(values * (1 + SIGMA)),
+        "samples": words(0, 7, 7),
+        "converged": words(None, True, True),
+        "link_class": classes,
+        "limit": words(None, 450.0, 50.0),
+        "parts": {},
+        "verified": True,
+        "schedule": {"mode": "rounds", "rounds": 2 * count - 2, "pairs_at_once": count // 2, "interference": 0.001},
+        "remeasured": [],
+        "seconds": 60.0,
+        "complete": True,
+        "notes": [],
+    }
+    devices = [
+        {"index": index, "label": name, "name": "rank", "uuid": None, "pci": None}
+        | {"node": f"n{index // faults.PER_NODE:04}", "numa": 0, "nics": [f"mlx5_{index % faults.PER_NODE}"]}
+        for index, name in enumerate(labels)
+    ]
+    topology = {"labels": labels, "link_class": classes, "links": words(0, 18, 0), "min_path": words(0, 1, 0)}
+    return {
+        "schema": "linkmatrix.record/1",
+        "program": "p2p_matrix",
+        "version": "0.1.0",
+        "started": f"2026-11-{1 + number % 30:02}T01:50:22Z" if number >= 0 else "2026-12-01T01:50:22Z",
+        "seconds": 61.0,
+        "phases": [],
+        "command": ["p2p_matrix", "--testcase", TESTCASE],
+        "backend": "mpi",
+        "host": {"name": "n0000", "cpu": "cpu", "cores": 8, "numa": 1},
+        "devices": devices,
+        "topology": {**topology, "peer_access": words(True, True, False)},
+        "software": {"MPI": "synthetic"},
+        "results": [result],
+        "result": "PASS",
+        "error": None,
+        "notes": ["synthetic: made by tests/benchmarks/scale.py, not measured"],
+    }
+
+
+def timed(what: str, *arguments: str) -> str:
+    """Runs `linkmatrix` in a process of its own, prints its seconds and its memory, and returns what it said."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    command = [sys.executable, "-m", "linkmatrix", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    wall = time.monotonic() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    # ru_maxrss is the largest of all children so far: they run from small to large
+    print(
+        f"{what:34}{wall:8.1f} s{processor:10.1f} s{after.ru_maxrss / 2**20:10.2f} GiB  rc {done.returncode}",
+        flush=True,
+    )
+    if done.stderr:
+        print(done.stderr[:500])
+    return done.stdout
+
+
+def main(count: int, runs: int) -> int:
+    """Prints a line for each step; exit code 1 where the slow part was not found."""
+    chance = np.random.default_rng(7)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        for number in [*range(runs), -1]:
+            content = compact.pack(content_of(count, number, chance))
+            files.write_whole(place / f"{number % (runs + 1):02}" / "record.npz", content)
+        print(f"{count} endpoints, {runs} runs and one with a slow NIC, {len(content) / 1e6:.1f} MB a record")
+        print(f"{'':34}{'wall':>10}{'processor':>12}{'memory':>14}")
+        newest = str(place / f"{runs:02}")
+        found = ""
+        if count > LARGEST:
+            found = timed("rows and classes", "export", newest, "--format", "rows")
+            print("\n".join(found.splitlines()[:3]))
+            return int(found.count("\n") < count)
+        file = str(place / "references" / "p2p.yaml")
+        stored = [str(place / f"{number:02}") for number in range(runs)]
+        judge = [newest, "--references", str(place / "references"), "--reference", "big"]
+        adopted = timed("adopt", "adopt", *stored, "--table", "big", "--file", file, "--write")
+        timed("judge and show", "show", *judge)
+        found = timed("judge and locate", "diagnose", *judge)
+    print(adopted.splitlines()[0] if adopted else "nothing was adopted")
+    print(next((line for line in found.splitlines() if "suspect" in line), "NOTHING WAS LOCATED").strip())
+    return int(f"mlx5_{SLOW[0] % count % faults.PER_NODE} of" not in found)
+
+
+if __name__ == "__main__":
+    numbers = [int(word) for word in sys.argv[1:3]]
+    sys.exit(main(*(numbers + [1024, 30][len(numbers) :])))

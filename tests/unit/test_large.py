@@ -1,0 +1,205 @@
+"""Matrices of many endpoints get the verdicts, summaries and references that small ones get, in either form."""
+
+import copy
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from linkmatrix import cli, compact, evaluate, explain, grids, large, matrix, noise, record, runs
+from linkmatrix.errors import BadInput
+from linkmatrix.evaluate import Verdict
+from linkmatrix.references import Reference, References
+
+DATA = Path(__file__).parents[1] / "data"
+RECORDS = sorted(path.name for path in DATA.glob("*.record.json"))
+TESTCASE = "device_to_device_memcpy_write_ce"
+
+
+SHIPPED = References.load()
+
+
+def plain(content):
+    """A record with lists of lists again."""
+    if isinstance(content, grids.Grid):
+        return [content[row] for row in range(len(content))]
+    if isinstance(content, dict):
+        return {key: plain(value) for key, value in content.items()}
+    return [plain(value) for value in content] if isinstance(content, list) else content
+
+
+def same_verdicts(result, references, name):
+    """Both ways of judging say the same of everything that is asked for."""
+    one = evaluate.judge_matrix(result, references, name)
+    many = large.judge_matrix(result, references, name)
+    assert dict(many.cells) == dict(one.cells)
+    assert (many.verdict, many.counts, many.unjudged, many.held) == (one.verdict, one.counts, one.unjudged, one.held)
+    assert many.matrix.classes == one.matrix.classes and dict(many.matrix.cells) == dict(one.matrix.cells)
+    assert dict(many.matrix.numbers) == one.matrix.numbers and dict(many.matrix.link_class) == one.matrix.link_class
+    (marked, count), (wanted, wanted_count) = many.marked(5), one.marked(5)
+    assert count == wanted_count and [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]
+    if all(status in ("ok", "not-applicable") for row in result["status"] for status in row) and not many.lost:
+        assert [many.worse(pair) for pair, _ in marked] == [one.worse(pair) for pair, _ in wanted]
+    for grid, other in zip(large.verdict_grid(result, many), large.verdict_grid(result, one), strict=True):
+        assert (grid == other).all()
+    for grid, other in zip(
+        large.expected_grid(result, many) or (), large.expected_grid(result, one) or (), strict=True
+    ):
+        assert np.array_equal(grid, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_real_matrices_are_judged_alike(name):
+    content = record.load(DATA / name)
+    for result in content["results"]:
+        for table in ("hgx-h200-half", None):
+            same_verdicts(result, SHIPPED, table)
+
+
+CELL = st.one_of(
+    st.sampled_from(["ok"] * 6 + ["corrupt", "timeout", "not-run", "no-peer-access"]), st.floats(300.0, 480.0)
+)
+
+
+def test_a_compact_matrix_is_judged_as_the_json_is(tmp_path):
+    path = tmp_path / "record.npz"
+    path.write_bytes(compact.pack(record.load(DATA / "h200x4_write_ce.record.json")))
+    (result,) = compact.load(path)["results"]
+    same_verdicts(result, SHIPPED, "hgx-h200-half")
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(CELL, min_size=12, max_size=12),
+    st.dictionaries(
+        st.sampled_from(["gpu0->gpu1", "gpu2->gpu3", "gpu3->gpu0", "gpu0->gpu9", "cell[NV18]", "cell[unknown]"]),
+        st.builds(
+            Reference,
+            st.floats(350.0, 450.0),
+            st.sampled_from([-0.02, -0.2, None]),
+            st.sampled_from([0.0, 0.1]),
+            st.sampled_from(["GB/s", "GB/s", "us"]),
+        ),
+    ),
+    st.sampled_from([True, False, None]),
+    st.floats(0.0, 0.1),
+    st.sampled_from(["GB/s", "us"]),
+)
+def test_any_matrix_is_judged_alike(make_record, cells, table, verified, width, unit):
+    pairs = [(r, c) for r in range(4) for c in range(4) if r != c]
+    off = {pair: cell for pair, cell in zip(pairs, cells, strict=True) if cell != "ok"}
+    result = make_record(off=off)["results"][0]
+    result.update(unit=unit, verified=verified and result["verified"])
+    result["link_class"][1][2] = ""
+    for r, c in pairs:
+        if result["values"][r][c] is not None:
+            result["low"][r][c] *= 1 - width
+            result["high"][r][c] *= 1 + width
+    same_verdicts(result, References({("hgx", TESTCASE): table}), "hgx")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_compact_form_is_the_record(tmp_path, name):
+    content = record.load(DATA / name)
+    path = tmp_path / "record.npz"
+    path.write_bytes(compact.pack(content))
+    loaded = compact.load(path)
+    assert plain(loaded) == content
+    for result, other in zip(loaded["results"], content["results"], strict=True):
+        assert matrix.from_result(result).cells == matrix.from_result(other).cells
+
+
+def test_a_damaged_archive_is_one_sentence_wherever_it_is_cut_or_changed(tmp_path, make_record):
+    path, good = tmp_path / "record.npz", compact.pack(make_record())
+    chance = random.Random(1)
+    said = 0
+    for place in [*range(0, len(good), 97), *(chance.randrange(len(good)) for _ in range(150))]:
+        for content in (good[:place], good[:place] + bytes([good[place] ^ 0x5A]) + good[place + 1 :]):
+            path.write_bytes(content)
+            try:
+                loaded = plain(compact.load(path))
+            except BadInput as error:
+                said += 1
+                assert str(path) in str(error) and "\n" not in str(error)
+            else:  # a time or an attribute of a member, which holds nothing
+                assert loaded == make_record()
+    assert said > 100
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda content: content["results"][0]["values"][0].__setitem__(1, None),
+        lambda content: content["results"][0]["low"][0].__setitem__(1, 397.0),
+        lambda content: content["results"][0]["samples"][0].__setitem__(1, 0),
+        lambda content: content["results"][0]["status"][0].__setitem__(1, "fine"),
+        lambda content: content["results"][0]["status"][0].__setitem__(0, "ok"),
+        lambda content: content["results"][0].__setitem__("complete", False),
+        lambda content: content["results"][0].__setitem__("rows", ["gpu0", "gpu1", "gpu2", "gpu2"]),
+        lambda content: content["results"][0]["values"].pop(),
+        lambda content: content["topology"]["links"].pop(),
+        lambda content: content["devices"].pop(),
+        lambda content: content.__setitem__("result", "GOOD"),
+    ],
+)
+def test_an_archive_is_checked_as_the_json_is(tmp_path, make_record, spoil):
+    content = copy.deepcopy(make_record())
+    spoil(content)
+    with pytest.raises(BadInput):
+        record.check(content)
+    path = tmp_path / "record.npz"
+    path.write_bytes(compact.pack(content))
+    with pytest.raises(BadInput):
+        compact.load(path)
+
+
+def test_the_archive_is_taken_unless_its_record_is_newer(tmp_path, make_record, write_record, capsys):
+    path = write_record(make_record())
+    assert cli.main(["compact", str(path)]) == 0 and "No record has 64 endpoints" in capsys.readouterr().out
+    assert cli.main(["compact", str(path), "--least", "4"]) == 0 and "4 endpoints" in capsys.readouterr().out
+    assert isinstance(runs.find(path).tests[0].record["results"][0]["values"], grids.Grid)
+    assert isinstance(runs.find(path.with_suffix(".npz")).tests[0].record["results"][0]["values"], grids.Grid)
+    path.write_text(json.dumps(make_record(value=390.0)))
+    assert runs.find(path).tests[0].record["results"][0]["values"][0][1] == 390.0
+    assert cli.main(["compact", str(path), "--least", "4"]) == 0
+    path.unlink()
+    (test,) = runs.find(tmp_path).tests
+    assert test.record["results"][0]["values"][0][1] == 390.0
+    assert cli.main(["show", str(tmp_path)]) == 3 and "390.00" in capsys.readouterr().out
+
+
+def test_a_matrix_of_many_endpoints_is_shown_and_located(make_record, write_record, capsys, tmp_path):
+    size = 160
+    off = {(r, c): 396.0 + (r * 7 + c * 13) % 10 / 100 for r in range(size) for c in range(size) if r != c}
+    off |= {(17, c): 350.0 for c in range(size) if c != 17}
+    path = write_record(make_record(count=size, off=off))
+    folder = tmp_path / "references"
+    folder.mkdir()
+    lines = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  big:", f"    {TESTCASE}:"]
+    (folder / "p2p.yaml").write_text("\n".join([*lines, "      'cell[NV18]': [396.0, -0.02, 0.05, GB/s]", ""]))
+    options = [str(path), "--references", str(folder), "--reference", "big"]
+    assert isinstance(
+        explain.judge_all(runs.find(path), References.load(folder), "big")[0].matrices[0][1], large.LargeVerdict
+    )
+    assert cli.main(["show", *options]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL: gpu17->gpu" in out and "and 154 more" in out
+    assert cli.main(["diagnose", *options]) == 1
+    out = capsys.readouterr().out
+    assert "gpu17 sends" in out and "(159 of 159 cells): suspect its egress" in out
+    assert f"NV18: FAIL (159 FAIL, {size * (size - 1) - 159} PASS)" in out and "row gpu17: FAIL in every cell" in out
+
+
+def test_medians_of_runs_are_medians():
+    chance = np.random.default_rng(2)
+    for count in (6, 7, 30, 31):
+        values = chance.random((count, 5, 4))
+        assert np.array_equal(noise.median_of_runs(values.copy()), np.median(values, axis=0))
+
+
+def test_all_verdicts_of_a_class_are_counted():
+    assert sorted(Verdict) == [0, 1, 2, 3]  # what an array of verdicts relies on
