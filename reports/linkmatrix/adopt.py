@@ -15,6 +15,7 @@ from .references import Reference, Table
 from .runs import Test
 
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
+MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a reference is none
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
 SUMMARIES = {"min": np.min, "median": np.median, "max": np.max}
 FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")
@@ -146,6 +147,12 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None 
         )
     table: Table = {}
     for group, sigma in found.of_class.items():
+        limit = noise.tolerance(sigma, cells, len(samples))
+        if limit > MOST_NOISE:
+            raise BadInput(
+                f"{name}: {group} differs so much from run to run ({100 * sigma:.0f} %) that a reference would let"
+                f" {100 * limit:.0f} % pass: measure where nothing else runs"
+            )
         inside = applies & (classes == group)
         of_class = [values[run][inside] for run in range(len(samples))]
         for word, summary in SUMMARIES.items():
@@ -207,9 +214,11 @@ def same_machine(name: str, samples: Sequence[Sample]) -> None:
                 f"{name}: the runs have different {key}: {', '.join(versions)}: choose those of one with --since,"
                 " --session or --runs"
             )
-    models = sorted({device["name"] for sample in samples for device in sample.record["devices"]})
+    # within a run they may differ: cores have numbers, and a node may hold two models
+    models = {tuple(sorted(device["name"] for device in sample.record["devices"])) for sample in samples}
     if len(models) > 1:
-        raise BadInput(f"{name}: the runs are of different devices: {', '.join(models)}")
+        said = " and ".join(sorted(", ".join(dict.fromkeys(one)) for one in models)[:2])
+        raise BadInput(f"{name}: the runs are of different devices: {said}")
 
 
 def outlier_sentences(samples: Sequence[Sample], found: noise.Spread, off: np.ndarray) -> list[str]:
@@ -230,12 +239,12 @@ def provenance(samples: Sequence[Sample], found: noise.Spread) -> tuple[str, ...
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     record, result = samples[0].record, samples[0].result
     hosts = sorted({sample.record["host"]["name"] for sample in samples})
-    software = ", ".join(f"{key} {record['software'][key]}" for key in FINGERPRINT if key in record["software"])
+    software = "".join(f", {key} {record['software'][key]}" for key in FINGERPRINT if key in record["software"])
     noises = ", ".join(f"{name} {100 * sigma:.3f} %" for name, sigma in found.of_class.items())
     cells = int(np.isfinite(found.centre).sum())
     on = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
     return (
         f"{len(samples)} runs of {days} on {on}, {record['program']} {record['version']},"
-        f" {result['size_bytes']} bytes, {software}",
+        f" {result['size_bytes']} bytes{software}",
         f"sigma {noises}; limits: larger of floor and {noise.sigmas(cells):.1f} sigma ({cells} cells)",
     )

@@ -245,3 +245,22 @@ def test_dates_sessions_and_systems_choose(run, store):
     assert run(folder)[0] == 1  # records name no table
     with pytest.raises(BadInput):
         adopting.floor_of("2")
+
+
+def test_runs_that_agree_on_nothing_give_no_reference(run, store):
+    code, out, _ = run(store(sigma=0.35), "--table", "hgx", "--with-outliers", "--write")
+    assert code == 1 and "a reference would let" in out and not run.file.exists()
+
+
+def test_devices_may_differ_within_a_run_but_not_from_run_to_run(run, store):
+    def two_models(content, number):
+        for device in content["devices"]:
+            device["name"] = f"core {device['index']}"
+
+    assert run(store(folder="cores", change=two_models), "--table", "hgx")[0] == 0
+
+    def another(content, number):
+        content["devices"][0]["name"] = "NVIDIA H100" if number == 3 else "NVIDIA H200"
+
+    code, out, _ = run(store(folder="mixed", change=another), "--table", "hgx")
+    assert code == 1 and "of different devices: NVIDIA H100, NVIDIA H200 and NVIDIA H200" in out
