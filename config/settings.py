@@ -35,15 +35,23 @@ except BadInput as error:
     raise ConfigError(str(error)) from None
 
 
-def load(file):
-    """The system and environments of one file of systems/; an environment is its own system's unless it says more."""
-    spec = importlib.util.spec_from_file_location(f"linkmatrix_system_{file.stem}", file)
+def module_of(file):
+    """A Python file of this folder, as a module."""
+    spec = importlib.util.spec_from_file_location(f"linkmatrix_{file.parent.name}_{file.stem}", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def load(file):
+    """The system and environments of one file of systems/; an environment is its own system's unless it says more."""
+    module = module_of(file)
     system = {"prefix": str(PREFIX), **module.system}
     environments = getattr(module, "environments", [])
     return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
 
+
+module_of(CONFIG / "schedulers.py").end_every_wait()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
 files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
