@@ -57,6 +57,13 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         self.executable_opts = [*self.program_opts(), "--record", "record.json", "--max-display", "1024"]
         self.executable_opts += self.extra_opts
 
+    @run_before("run")
+    def say_layout(self):
+        """For back ends that do not ask for nodes and tasks themselves: a partition's resource `layout` can."""
+        tasks, on_each = self.num_tasks, self.num_tasks_per_node or 1
+        layout = {"num_nodes": -(-tasks // on_each), "num_tasks": tasks, "num_tasks_per_node": on_each}
+        self.extra_resources = {**self.extra_resources, "layout": layout}
+
     def program_opts(self):
         """The options that make the program measure what the check asks for."""
         raise NotImplementedError

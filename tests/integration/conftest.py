@@ -1,10 +1,12 @@
 """Runs ReFrame with this repository's configuration and checks, in a process of its own, and reads what it left."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,3 +91,74 @@ def reframe(tmp_path):
         return Run(done.returncode, done.stdout, prefix, tuple(testcases))
 
     return run
+
+
+@pytest.fixture
+def on_system(reframe, tmp_path):
+    """A function that runs ReFrame on a partition of a shipped system, its file changed as a site changes it.
+
+    file: name of the file in config/systems; replace: {text of it: other text}; grace: seconds in the place of those of
+    config/schedulers.py.
+    """
+
+    def run(file, partition, *options, replace=None, grace=None, **keywords):
+        config = tmp_path / "config"
+        shutil.copytree(REPOSITORY / "config", config, dirs_exist_ok=True)
+        changed = {config / "systems" / file: replace or {}}
+        if grace is not None:
+            changed[config / "schedulers.py"] = {"GRACE = 120": f"GRACE = {grace}"}
+        for path, texts in changed.items():
+            text = path.read_text()
+            for old, new in texts.items():
+                assert old in text, f"{path.name} has no {old}"
+                text = text.replace(old, new)
+            path.write_text(text)
+        system = file.removesuffix(".py").replace("_", "-")
+        return reframe(f"--system={system}:{partition}", *options, config=config, **keywords)
+
+    return run
+
+
+def cluster_of(script, base, *arguments):
+    """Runs `script up`, yields, and always runs `script down`; fails with the log where it does not come up."""
+    log = base / "up.log"
+    silent = {"stdin": subprocess.DEVNULL, "timeout": 180}
+    try:
+        with log.open("w") as output:  # daemons keep a pipe open: a file does not wait for them
+            subprocess.run([script, "up", base, *arguments], stdout=output, stderr=output, check=True, **silent)
+        yield
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.fail(f"the cluster did not come up:\n{log.read_text()}")
+    finally:
+        subprocess.run([script, "down", base], capture_output=True, check=False, **silent)
+
+
+@pytest.fixture(scope="session")
+def started():
+    """A function that starts a cluster by its script, in a folder that its daemons' users can enter, and ends it."""
+    return contextlib.contextmanager(cluster_of)
+
+
+@pytest.fixture(scope="session")
+def need_namespaces():
+    """Skips where nobody may make network namespaces, and where no rank can be started."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces and a scheduler's daemons need root")
+    if subprocess.run(["unshare", "--net", "--uts", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("this machine lets nobody make network namespaces: a container without the right to?")
+    if not (shutil.which("mpicxx") and shutil.which("mpirun")):
+        pytest.skip("no MPI here, so there are no ranks to start")
+
+
+@pytest.fixture
+def meanwhile():
+    """A function that runs another one on a thread of its own, which the test waits for at its end."""
+    threads = []
+
+    def start(action):
+        threads.append(threading.Thread(target=action, daemon=True))
+        threads[-1].start()
+
+    yield start
+    for thread in threads:
+        thread.join(30)

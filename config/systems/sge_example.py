@@ -1,0 +1,108 @@
+"""A cluster with Grid Engine: the file to copy. Every line that a site changes says what it is; the rest may stay.
+
+Copy it to config/systems/<your cluster>.py, give it your names, and run on the login node:
+
+    reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
+
+What belongs to one run and not to the site comes from the command line: `-J P=project`, `-J ar=reservation number`,
+`-J 'l hostname=node17'`, and `-S` for the variables of the checks. `linkmatrix detect` on a compute node writes a first
+file with its GPUs.
+
+Grid Engine tells neither how a job ended nor where it ran; the checks take both from what the program printed.
+"""
+
+system = {
+    # --system=NAME; and the first part of the folders of results and of config/topology/NAME-PARTITION
+    "name": "sge-example",
+    "descr": "an example of a cluster with Grid Engine",
+    # regular expressions of the host names on which ReFrame takes this system by itself: its login nodes
+    "hostnames": [r"sge-example-login\d+"],
+    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository
+    # "prefix": "/shared/you/linkmatrix",
+    # modules that make ReFrame's programs work: "lmod", "envmod" …; without it none are loaded
+    # "modules_system": "lmod",
+    "partitions": [
+        {
+            "name": "cpu",
+            "descr": "hosts without GPUs: host memory and the network",
+            "scheduler": "sge",
+            # ranks are started by mpirun, which reads the hosts of the job where your MPI knows Grid Engine
+            # (Open MPI: `ompi_info | grep gridengine`)
+            "launcher": "mpirun",
+            "environs": ["gnu"],
+            # what its hosts and network have: gpu cuda mpi
+            "features": ["mpi"],
+            # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
+            "max_jobs": 4,
+            # ReFrame asks Grid Engine for no slots, and ignores "access": every option of a job stands here.
+            # {num_tasks}, {num_nodes} and {num_tasks_per_node} are what the check wants
+            "resources": [
+                {
+                    "name": "layout",
+                    "options": [
+                        # a parallel environment (`qconf -spl`) and slots: its allocation_rule must spread ranks as the
+                        # check wants: $pe_slots for one host, a fixed number of each host for several
+                        "-pe mpi {num_tasks}",
+                        # the queue (`qconf -sql`)
+                        "-q all.q",
+                        # all hosts to itself, where your site has such a resource: `qconf -sc | grep EXCL`
+                        # "-l exclusive=true",
+                        # the shell that reads the job, whatever the queue's is
+                        "-S /bin/bash",
+                        # the login node's environment variables, as Slurm and PBS would; without it, modules below
+                        "-V",
+                    ],
+                }
+            ],
+        },
+        {
+            "name": "gpu",
+            "descr": "hosts with GPUs",
+            "scheduler": "sge",
+            "launcher": "mpirun",
+            "environs": ["gnu-cuda"],
+            "features": ["gpu", "cuda", "mpi"],
+            "max_jobs": 4,
+            "resources": [
+                {"name": "layout", "options": ["-pe mpi {num_tasks}", "-q gpu.q", "-S /bin/bash", "-V"]},
+                # how this site asks for GPUs: checks say only how many; a type of node with all of its GPUs, as
+                # abci.py has, needs no such line
+                {"name": "_rfm_gpu", "options": ["-l gpu={num_gpus_per_node}"]},
+            ],
+            # the GPUs of a host; or config/topology/sge-example-gpu/devices.json, as `linkmatrix detect` writes it
+            "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
+            "extras": {
+                # the table in config/references that measurements are held against; without it there is no verdict
+                # "reference": "sge-example",
+                # what every pair of GPUs of a host must have; what is left out is not judged
+                "link_class": "NV18",
+                "peer_access": True,
+                "hops": 1,
+                # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
+                # "limits": {"HOST": 63.0},
+            },
+        },
+    ],
+}
+
+environments = [
+    {
+        "name": "gnu",
+        # modules to load, in order
+        # "modules": ["gcc/13", "openmpi/5"],
+        "cc": "gcc",
+        "cxx": "g++",
+        # what the environment can build: mpi, and cuda with nvcc
+        "features": ["mpi"],
+    },
+    {
+        "name": "gnu-cuda",
+        # "modules": ["gcc/13", "cuda/13.0", "openmpi/5"],
+        "cc": "gcc",
+        "cxx": "g++",
+        "nvcc": "nvcc",
+        "features": ["cuda", "mpi"],
+        # architectures to build for: the login node may have no GPU to ask
+        "extras": {"cuda_arch": "90"},
+    },
+]

@@ -1,0 +1,117 @@
+"""The checks through a real Grid Engine: submitted, waited for, judged. Every way to end badly is one verdict."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record
+
+pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
+
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
+QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
+HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def failed_because(run):
+    """Why the one check failed."""
+    assert run.code != 0, run.output
+    assert only(run)["result"] == "fail"
+    return only(run)["fail_reason"]
+
+
+def record_of(check):
+    return linkmatrix.record.load(Path(check["outputdir"]) / "record.json")
+
+
+def test_a_job_is_measured_on_the_host_that_grid_engine_gave_it(login):
+    run = login(*HOST, *QUICK)
+    assert run.code == 0, run.output
+    assert record_of(only(run))["host"]["name"] == "lmxge"
+
+
+def test_ranks_are_a_matrix_and_have_a_slot_each(login, gridengine):
+    run = login(*RANKS, "-S", "rank_p2p.ranks=3")
+    assert run.code == 0, run.output
+    record = record_of(only(run))
+    assert [device["node"] for device in record["devices"]] == ["lmxge"] * 3
+    (result,) = record["results"]
+    assert result["complete"]
+    assert result["verified"]
+    assert re.search(r"^slots +3 *$", gridengine("qacct", "-j", only(run)["jobid"]), re.MULTILINE)
+
+
+def test_several_jobs_in_flight_are_each_waited_for(login):
+    run = login("-r", "-n", "rank_to_rank", "-S", "rank_p2p.extra_opts=--samples,3,--size,1MiB")
+    assert run.code == 0, run.output
+    assert [check["result"] for check in run.checks()] == ["pass"] * 3
+
+
+def test_an_unknown_queue_is_refused_in_the_words_of_grid_engine(login):
+    run = login(*HOST, replace={'"-q all.q"': '"-q nonsense.q"'})
+    assert 'job requests unknown queue "nonsense.q"' in failed_because(run)
+
+
+def test_an_unknown_parallel_environment_is_refused_in_the_words_of_grid_engine(login):
+    run = login(*HOST, replace={'"-pe mpi {num_tasks}"': '"-pe nonsense {num_tasks}"'})
+    assert 'the requested parallel environment "nonsense" does not exist' in failed_because(run)
+
+
+def test_a_job_that_wants_more_slots_than_there_are_is_given_up(login, gridengine):
+    run = login(*RANKS, "-S", "rank_p2p.ranks=9", "-S", "max_pending_time=5s")
+    assert "it did not begin in time, max_pending_time is 5 s" in failed_because(run)
+    assert gridengine("qstat") == ""
+
+
+def test_a_job_in_the_error_state_is_given_up(login, gridengine):
+    run = login(*HOST, replace={'"-S /bin/bash"': '"-S /bin/nonsense"'})
+    assert "the scheduler put it into its error state" in failed_because(run)
+    assert gridengine("qstat") == ""
+
+
+def test_a_job_that_is_deleted_while_it_waits_fails(login, gridengine, when, meanwhile):
+    meanwhile(lambda: gridengine("qdel", when("qw")))
+    run = login(*RANKS, "-S", "rank_p2p.ranks=9")
+    assert "left no output" in failed_because(run)
+
+
+def test_a_job_that_is_deleted_while_it_runs_fails(login, gridengine, when, meanwhile):
+    meanwhile(lambda: gridengine("qdel", when("r")))
+    run = login(*HOST, *HANG)
+    assert "not with 'Result: PASS'" in failed_because(run)
+
+
+def test_a_job_that_reaches_its_time_limit_fails(login):
+    run = login(*HOST, *HANG, "-S", "intranode_p2p.time_limit=3s")
+    assert "not with 'Result: PASS'" in failed_because(run)
+
+
+def test_a_job_whose_program_fails_is_a_failure_though_grid_engine_tells_no_exit_code(login):
+    run = login(*HOST, "-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,corrupt:cpu1")
+    assert only(run)["job_exitcode"] is None
+    assert "cpu1" in failed_because(run)
+
+
+def test_a_job_whose_host_is_lost_is_given_up_after_its_time_limit(login, when, daemon, meanwhile):
+    lost = daemon()
+
+    def lose():
+        when("r")
+        os.kill(lost, signal.SIGSTOP)
+
+    meanwhile(lose)
+    try:
+        run = login(*HOST, *HANG, "-S", "intranode_p2p.time_limit=5s", grace=5)
+    finally:
+        os.kill(lost, signal.SIGCONT)
+    assert "is its node lost?" in failed_because(run)
