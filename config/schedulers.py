@@ -1,8 +1,9 @@
 """An end to every wait for a job of PBS or Grid Engine, where ReFrame 4.10 has none.
 
 Its back ends for them wait without end for a Grid Engine job that cannot begin or is in an error state, for the output
-of a PBS job that was deleted in the queue, and for a job whose node is lost. With `end_every_wait` the same back ends
-give such a job up, with a reason; system files name them as ever.
+of a PBS job that was deleted in the queue, and for a job whose node is lost; `pbspro` ends the whole session over a job
+that was deleted in the queue. With `end_every_wait` the same back ends give such a job up, with a reason; system files
+name them as ever.
 """
 
 import functools
@@ -64,8 +65,24 @@ def bounded(poll):
     return poll_and_give_up
 
 
+def one_by_one(poll):
+    """The method `poll` of `pbspro`: OpenPBS's `qstat -F json` tells of the first of several jobs only."""
+
+    @functools.wraps(poll)
+    def poll_each(scheduler, *jobs):
+        for job in jobs:
+            try:
+                poll(scheduler, job)
+            except KeyError:  # a job that never began has no Exit_status
+                job._completed = True
+
+    return poll_each
+
+
 def end_every_wait():
     """Mends the back ends, once however often a configuration is read."""
+    if not hasattr(PbsProJobScheduler.poll, "ends_every_wait"):
+        PbsProJobScheduler.poll = one_by_one(PbsProJobScheduler.poll)
     for back_end in BACK_ENDS:
         if not hasattr(back_end.poll, "ends_every_wait"):
             back_end.poll = bounded(back_end.poll)

@@ -1,0 +1,139 @@
+"""The checks through a real OpenPBS: submitted, waited for, judged. Every way for a job to end badly is one verdict."""
+
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record
+
+pytestmark = [pytest.mark.integration, pytest.mark.pbs]
+
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
+QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
+HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
+BACK_ENDS = pytest.mark.parametrize(
+    "replace", [{}, {'"scheduler": "pbs"': '"scheduler": "pbspro"'}], ids=["pbs", "pbspro"]
+)
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def failed_because(run):
+    """Why the one check failed."""
+    assert run.code != 0, run.output
+    assert only(run)["result"] == "fail"
+    return only(run)["fail_reason"]
+
+
+def record_of(check):
+    return linkmatrix.record.load(Path(check["outputdir"]) / "record.json")
+
+
+def test_a_job_on_one_node_is_measured_there_and_gets_its_gpus(login, pbs):
+    run = login(*HOST, *QUICK, gpus=2)
+    assert run.code == 0, run.output
+    assert record_of(only(run))["host"]["name"] in {"lmp1", "lmp2"}
+    assert "Resource_List.ngpus = 2\n" in pbs("qstat", "-xf", only(run)["jobid"])
+
+
+@BACK_ENDS
+def test_ranks_on_two_nodes_are_a_matrix_over_the_network(login, replace):
+    run = login(*RANKS, "-S", "rank_p2p.nodes=2", "-S", "rank_p2p.ranks=1", replace=replace)
+    assert run.code == 0, run.output
+    record = record_of(only(run))
+    assert sorted(device["node"] for device in record["devices"]) == ["lmp1", "lmp2"]
+    (result,) = record["results"]
+    assert {result["link_class"][row][1 - row] for row in range(2)} == {"NET"}
+    assert result["complete"]
+    assert result["verified"]
+
+
+def test_ranks_that_share_nodes_have_both_classes(login):
+    run = login(*RANKS, "-S", "rank_p2p.nodes=2", "-S", "rank_p2p.ranks=2")
+    assert run.code == 0, run.output
+    published = {name.split(":")[-1] for name in only(run)["perfvalues"]}
+    assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= published
+
+
+@BACK_ENDS
+def test_several_jobs_in_flight_are_each_waited_for(login, replace):
+    run = login("-r", "-n", "rank_to_rank", "-S", "rank_p2p.extra_opts=--samples,3,--size,1MiB", replace=replace)
+    assert run.code == 0, run.output
+    assert [check["result"] for check in run.checks()] == ["pass"] * 3
+
+
+def test_an_unknown_queue_is_refused_in_the_words_of_pbs(login):
+    run = login(*HOST, replace={'"-q workq"': '"-q nonsense"'})
+    assert "Unknown queue" in failed_because(run)
+
+
+@BACK_ENDS
+@pytest.mark.parametrize(("nodes", "gpus"), [(1, 9), (3, 0)], ids=["too-many-gpus", "too-many-nodes"])
+def test_a_job_that_can_never_run_is_given_up(login, pbs, nodes, gpus, replace):
+    """PBS accepts it, and would keep it for ever."""
+    options = ("-S", f"rank_p2p.nodes={nodes}", "-S", "max_pending_time=5s")
+    run = login(*RANKS, *options, gpus=gpus, replace=replace)
+    assert "maximum pending time exceeded" in failed_because(run)
+    assert pbs("qstat") == ""
+
+
+def test_a_job_that_waits_for_offline_nodes_is_given_up(login, pbs):
+    pbs("pbsnodes", "-o", "lmp1", "lmp2")
+    try:
+        run = login(*HOST, "-S", "max_pending_time=5s")
+    finally:
+        pbs("pbsnodes", "-r", "lmp1", "lmp2")
+    assert "maximum pending time exceeded" in failed_because(run)
+    assert pbs("qstat") == ""
+
+
+def test_a_job_runs_on_the_node_that_is_not_offline(login, pbs):
+    pbs("pbsnodes", "-o", "lmp1")
+    try:
+        run = login(*HOST, *QUICK)
+    finally:
+        pbs("pbsnodes", "-r", "lmp1")
+    assert run.code == 0, run.output
+    assert record_of(only(run))["host"]["name"] == "lmp2"
+
+
+@BACK_ENDS
+def test_a_job_that_is_deleted_while_it_runs_fails(login, pbs, when, meanwhile, replace):
+    meanwhile(lambda: pbs("qdel", when("R")))
+    run = login(*HOST, *HANG, replace=replace)
+    assert "not with 'Result: PASS'" in failed_because(run)
+
+
+@BACK_ENDS
+def test_a_job_that_is_deleted_while_it_waits_fails(login, pbs, when, meanwhile, replace):
+    meanwhile(lambda: pbs("qdel", when("Q")))
+    run = login(*RANKS, "-S", "rank_p2p.nodes=3", grace=3, replace=replace)
+    reason = failed_because(run)
+    assert "its output did not appear within 3 s" in reason or "left no output" in reason
+
+
+@BACK_ENDS
+def test_a_job_that_reaches_its_time_limit_fails(login, replace):
+    run = login(*HOST, *HANG, "-S", "intranode_p2p.time_limit=5s", replace=replace)
+    assert "not with 'Result: PASS'" in failed_because(run)
+
+
+@BACK_ENDS
+def test_a_job_whose_program_fails_tells_its_exit_code(login, replace):
+    opts = "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,corrupt:cpu1"
+    run = login(*HOST, "-S", opts, replace=replace)
+    assert "cpu1" in failed_because(run)
+    assert only(run)["job_exitcode"] == 1
+
+
+@BACK_ENDS
+def test_a_job_whose_node_is_lost_fails(login, when, meanwhile, lose_node, replace):
+    meanwhile(lambda: lose_node(when("R")))
+    run = login(*HOST, *HANG, grace=3, replace=replace)
+    reason = failed_because(run)
+    assert "its output did not appear within 3 s" in reason or "left no output" in reason
