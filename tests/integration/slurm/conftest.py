@@ -11,6 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
+UNPACKED = REPOSITORY / ".build" / "debian" / "torque" / "usr" / "bin"  # where .ci/run puts Debian's package
 NODES = 3
 NEEDED = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged", "ip", "srun")
 
@@ -111,3 +112,22 @@ def when_running(slurm):
         raise AssertionError("no job of a check began to run")
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def torque_commands(tmp_path_factory):
+    """A folder with the qsub, qstat and qdel that Slurm has for users of Torque, and what of Slurm they call."""
+    wrappers = next((folder for folder in (UNPACKED, Path("/usr/bin")) if is_of_slurm(folder / "qsub")), None)
+    if wrappers is None:
+        reason = "no qsub of Slurm: apt install slurm-wlm-torque, or see .ci/run"
+        pytest.fail(reason) if os.environ.get("LINKMATRIX_NO_SKIP") else pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("torque")
+    for name in ("qsub", "qstat", "qdel"):
+        (folder / name).symlink_to(wrappers / name)
+    for name in ("sbatch", "salloc", "srun", "squeue", "scancel"):
+        (folder / name).symlink_to(shutil.which(name))
+    return folder
+
+
+def is_of_slurm(qsub):
+    return qsub.exists() and b"This file is part of Slurm" in qsub.read_bytes()

@@ -1,0 +1,88 @@
+"""ReFrame's back ends torque and pbs through the Torque wrappers of a real Slurm: not through a PBS.
+
+They prove the job script, submission, polling and deletion of these back ends. They do not prove what PBS does: the
+wrappers tell no exit code, and accept `-l place`, `-l select=…:ngpus` and options that do not exist without a word.
+../pbs has the tests on OpenPBS.
+"""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
+HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
+
+
+@pytest.fixture(params=["torque", "pbs"])
+def login(request, cluster, torque_commands, on_system, monkeypatch):
+    """A function that runs ReFrame on the login node with config/systems/pbs_example.py, by each back end."""
+    monkeypatch.setenv("PATH", f"{torque_commands}:/usr/sbin:{os.environ['PATH']}")
+    for name, value in {**cluster, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}.items():
+        monkeypatch.setenv(name, value)
+    site = {'"scheduler": "pbs"': f'"scheduler": "{request.param}"', '"-q workq"': '"-q cpu"'}
+
+    def run(*options, replace=None, **keywords):
+        return on_system("pbs_example.py", "cpu", *options, replace={**site, **(replace or {})}, **keywords)
+
+    return run
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def failed_because(run):
+    """Why the one check failed."""
+    assert run.code != 0, run.output
+    assert only(run)["result"] == "fail"
+    return only(run)["fail_reason"]
+
+
+def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login):
+    run = login(*RANKS, "-S", "rank_p2p.nodes=3", "-S", "rank_p2p.ranks=1")
+    assert run.code == 0, run.output
+    record = linkmatrix.record.load(Path(only(run)["outputdir"]) / "record.json")
+    assert sorted(device["node"] for device in record["devices"]) == ["lmx1", "lmx2", "lmx3"]
+    assert record["results"][0]["complete"]
+
+
+def test_a_job_whose_program_fails_is_a_failure_though_no_exit_code_is_told(login):
+    run = login(*HOST, "-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,corrupt:cpu1")
+    assert only(run)["job_exitcode"] is None
+    assert "cpu1" in failed_because(run)
+
+
+def test_an_unknown_queue_is_refused_in_the_words_of_slurm(login):
+    run = login(*HOST, replace={'"-q workq"': '"-q nonsense"'})
+    assert "invalid partition" in failed_because(run).lower()
+
+
+def test_a_job_that_waits_for_drained_nodes_is_given_up(login, slurm):
+    slurm("scontrol", "update", "nodename=lmx[1-3]", "state=drain", "reason=test")
+    try:
+        run = login(*HOST, "-S", "max_pending_time=5s")
+    finally:
+        slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
+    assert "maximum pending time exceeded" in failed_because(run)
+    assert slurm("squeue", "-h") == ""
+
+
+def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, meanwhile):
+    def cancel():
+        end = time.monotonic() + 60
+        while not (job := slurm("squeue", "-h", "-t", "R", "-o", "%i")) and time.monotonic() < end:
+            time.sleep(0.2)
+        slurm("scancel", job)
+
+    meanwhile(cancel)
+    run = login(*HOST, *HANG)
+    assert "not with 'Result: PASS'" in failed_because(run)
