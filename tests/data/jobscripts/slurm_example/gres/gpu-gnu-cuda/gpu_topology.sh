@@ -1,0 +1,11 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_gpu_topology"
+#SBATCH --ntasks=1
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:5:0
+#SBATCH --exclusive
+#SBATCH --nodes=1
+#SBATCH --partition=gpu
+#SBATCH --gres=gpu:8
+srun STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --backend cuda --record record.json --max-display 1024

@@ -1,2 +1,0 @@
-#!/bin/bash
-BUILD/bin/p2p_matrix --topology --backend cuda --record record.json --max-display 1024
