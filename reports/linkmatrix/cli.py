@@ -36,7 +36,7 @@ COMMANDS = {
     "import": Command("importing", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
     "export": Command("export", "for other tools: csv, parquet, prometheus, nodes for Slurm to leave out"),
     "compact": Command("compact", "records of many endpoints in a form that is read in no time"),
-    "detect": Command("detect", "a system file and devices.json for this machine"),
+    "detect": Command("detecting", "a system file for this machine or its cluster"),
     "schedule": Command("schedule", "a crontab line, systemd timer or scrontab entry"),
 }
 #: What a module is called where packages are installed from, if not the same.

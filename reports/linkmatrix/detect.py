@@ -3,7 +3,6 @@
 Only what was found is promised: a machine whose GPUs do not all have the same link class gets no promise about links.
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,7 +17,6 @@ from pathlib import Path
 
 import jinja2
 
-from . import runs
 from .errors import BadInput
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
@@ -26,33 +24,14 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, even in a pipe
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
 # the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
-SCHEDULERS = [("sbatch", "slurm", "srun"), ("qsub", "pbs", "mpirun")]
+SCHEDULERS = [("sbatch", "slurm", "srun"), ("qconf", "sge", "mpirun"), ("qsub", "pbs", "mpirun")]
 # how a job asks for its GPUs; ReFrame fills in the number, and for PBS puts what has no dash into the select chunk
-GPU_OPTIONS = {"slurm": "--gres=gpu:{num_gpus_per_node}", "pbs": "ngpus={num_gpus_per_node}"}
+GPU_OPTIONS = {
+    "slurm": "--gres=gpu:{num_gpus_per_node}",
+    "pbs": "ngpus={num_gpus_per_node}",
+    "sge": "-l gpu={num_gpus_per_node}",
+}
 TEMPLATES = Path(__file__).with_name("templates")
-
-
-def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of `detect`."""
-    command.add_argument("--system", metavar="NAME", help="default: this host's name")
-    command.add_argument("--partition", metavar="NAME", help="default: gpu, or cpu where there is none")
-    command.add_argument("--config", type=Path, metavar="DIR", help="default: the folder config of the repository")
-    command.add_argument("--force", action="store_true", help="overwrite files that are there")
-    command.add_argument("--dry-run", action="store_true", help="show the files, write none")
-    command.set_defaults(command=run_detect)
-
-
-def run_detect(options: argparse.Namespace) -> int:
-    """`linkmatrix detect`: shows the files and writes them, all or none."""
-    config = options.config or runs.repository() / "config"
-    if not config.is_dir():
-        raise BadInput(f"{config} is no folder: name the repository's config with --config")
-    texts = files(machine(), config, options.system, options.partition)
-    for path, text in texts.items():
-        print(f"# {path}\n{text}")
-    if not options.dry_run:
-        write(texts, options.force, print)
-    return 0
 
 
 @dataclass(frozen=True)
@@ -109,12 +88,23 @@ def machine() -> Machine:
 
 
 def answer(command: list[str]) -> str:
-    """Standard output of `command`, without terminal escapes. Raises OSError with one sentence if it fails or hangs."""
+    """Standard output of `command`, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
+
+    Nothing is asked of it by standard input, and its words are English.
+    """
     said = " ".join(command[:2])
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            env={**os.environ, "LC_ALL": "C"},
+        )
     except subprocess.TimeoutExpired:
-        raise OSError(f"'{said}' did not answer in {TIMEOUT_S} s: is the driver all right?") from None
+        raise OSError(f"'{said}' did not answer in {TIMEOUT_S} s: is what it asks all right?") from None
     if done.returncode != 0:
         reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
         raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'it said nothing'}")
@@ -171,19 +161,24 @@ def comment(text: str) -> str:
     return re.sub(r'[\\"\x00-\x1f\x7f]', " ", text)
 
 
-def system_file(found: Machine, system: str, partition: str) -> str:
-    """The text of config/systems/<system>.py, in the format of the other files there."""
-    environment = jinja2.Environment(  # what it writes is Python, so nothing is escaped as HTML
+def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
+    """A template of a system file. What it writes is Python, so nothing is escaped as HTML."""
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"quoted": quoted, "comment": comment}
+    environment.filters |= {"quoted": quoted, "comment": comment, **filters}
+    return environment.get_template(name)
+
+
+def system_file(found: Machine, system: str, partition: str) -> str:
+    """The text of config/systems/<system>.py, in the format of the other files there."""
     models = Counter(gpu.name for gpu in found.gpus)
     cuda = ["cuda"] if found.gpus else []
     mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
-    return environment.get_template("system.jinja").render(
+    return template("system.jinja").render(
         found=found,
         system=system,
         partition=partition,

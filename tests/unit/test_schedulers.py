@@ -1,60 +1,253 @@
-"""Jobs of PBS and Grid Engine that would be waited for without end are given up, and no others."""
+"""What schedulers answered, or print after their manuals, as a system file: tests/data/README.md tells them apart."""
 
-import importlib.util
-from dataclasses import dataclass
+import re
 from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).resolve().parents[2] / "config" / "schedulers.py"
+from linkmatrix import cli, cluster, schedulers
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "schedulers"
+# {what a command line holds: the file with the answer}
+ANSWERS = {
+    r"sinfo .*": "nodes.txt",
+    r"scontrol show config": "config.txt",
+    r"scontrol show partition --oneliner": "partitions.txt",
+    r"pbsnodes -a": "nodes.txt",
+    r"qstat -Qf": "queues.txt",
+    r"qhost -q -F": "hosts.txt",
+    r"qconf -sql": "queues.txt",
+    r"qconf -sq (\S+)": r"queue_\1.txt",
+    r"qconf -sp (\S+)": r"pe_\1.txt",
+}
+SLURM = "AccountingStorageType = accounting_storage/slurmdbd\nMpiDefault = pmix\nSelectType = select/cons_tres\n"
 
 
-@pytest.fixture
-def schedulers():
-    spec = importlib.util.spec_from_file_location("schedulers", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def recorded(folder, **instead):
+    """Answers from a folder of tests/data/schedulers; `instead`: {file without its suffix: other text}."""
+
+    def answer(command):
+        line = " ".join(command)
+        ((pattern, name),) = [(pattern, name) for pattern, name in ANSWERS.items() if re.fullmatch(pattern, line)]
+        file = DATA / folder / re.sub(pattern, name, line)
+        return instead.get(file.stem) or file.read_text()
+
+    return answer
 
 
-@dataclass(eq=False)
-class StandInJob:
-    """What is asked of a job of ReFrame, in the place of one."""
+def asked(dialect, folder, **instead):
+    """(cluster, {partition: what was found of it})."""
+    found = schedulers.DIALECTS[dialect].ask(recorded(folder, **instead))
+    return found, {partition.name: partition for partition in found.partitions}
 
-    state: str
-    submit_time: float = 0.0
-    max_pending_time: float | None = 10.0
-    time_limit: float | None = 100.0
-    exception: Exception | None = None
+
+def written(found):
+    """(system, environments) as Python reads the file that is written of a cluster; {partition: its entry}."""
+    scope = {}
+    exec(schedulers.system_file(found, "my-cluster"), scope)
+    return scope["system"], {partition["name"]: partition for partition in scope["system"]["partitions"]}
+
+
+def test_slurm_of_three_nodes():
+    found, partitions = asked("slurm", "slurm")
+    assert (found.scheduler, found.launcher) == ("slurm", "srun")
+    assert {name: (sum(one.nodes.values()), one.gpus, one.down) for name, one in partitions.items()} == {
+        "cpu": (3, 2, 1),
+        "gpu": (3, 2, 1),
+    }
+    system, entries = written(found)
+    assert system["name"] == "my-cluster"
+    assert entries["gpu"]["access"] == ["--partition=gpu"]
+    assert entries["gpu"]["resources"] == [{"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]}]
+    assert entries["gpu"]["devices"] == [{"type": "gpu", "num_devices": 2}]
+    assert entries["gpu"]["descr"] == "3 nodes of 4 cores, 2 GPUs (gpu:2)"
+
+
+def test_slurm_whose_nodes_differ_promises_no_gpus_and_says_why():
+    found, partitions = asked("slurm", "slurm-mixed", config=SLURM)
+    assert partitions["hgx"].gpus == 8
+    assert partitions["mixed.short"].gpus == 0
+    text = schedulers.system_file(found, "my-cluster")
+    for note in [
+        "left out: empty has no nodes",
+        "its nodes do not have the same number of GPUs, so none is promised",
+        "1 node of 64 cores, 4 GPUs (gpu:a100:4, a100)",
+        "only for project (AllowAccounts)",
+        "its state is DOWN: no job starts",
+        "its time limit is 00:20:00, the checks ask for 30 minutes: -S time_limit=20m",
+    ]:
+        assert f"# {note}" in text
+    _, entries = written(found)
+    assert entries["mixed-short"]["access"] == ["--partition=mixed.short"]
+    assert entries["mixed-short"]["features"] == ["mpi"]
 
 
 @pytest.mark.parametrize(
-    ("job", "first", "last", "said"),
+    ("old", "new", "scheduler", "option"),
     [
-        (StandInJob("PENDING"), 9.9, 10.0, "max_pending_time is 10 s"),
-        (StandInJob("COMPLETED"), 119.9, 120.0, "output did not appear"),
-        (StandInJob("RUNNING"), 219.9, 220.0, "is its node lost?"),
-        (StandInJob("DELETING"), 219.9, 220.0, "is its node lost?"),
-        (StandInJob("QUEUED", exception=ValueError("too late")), 119.9, 120.0, "too late; it is still there"),
+        ("slurmdbd", "none", "squeue", "--gpus-per-node={num_gpus_per_node}"),
+        ("accounting_storage/slurmdbd", "(null)", "squeue", "--gpus-per-node={num_gpus_per_node}"),
+        ("cons_tres", "linear", "slurm", "--gres=gpu:{num_gpus_per_node}"),
     ],
 )
-def test_a_job_is_given_up_at_its_limit_and_not_before(schedulers, job, first, last, said):
-    assert schedulers.overdue(job, 0.0) is None
-    assert schedulers.overdue(job, first) is None
-    assert said in schedulers.overdue(job, last)
+def test_slurm_as_it_is_configured(old, new, scheduler, option):
+    found, _ = asked("slurm", "slurm", config=SLURM.replace(old, new))
+    assert (found.scheduler, found.gpu_option) == (scheduler, option)
 
 
-def test_a_job_in_an_error_state_is_given_up_at_once(schedulers):
-    assert "error state" in schedulers.overdue(StandInJob("ERROR"), 0.0)
+def test_slurm_without_an_mpi_of_its_own_is_noted():
+    found, _ = asked("slurm", "slurm", config=SLURM.replace("pmix", "none"))
+    assert "SLURM_MPI_TYPE" in " ".join(found.notes)
 
 
-def test_the_time_that_a_job_is_in_the_queue_or_suspended_is_none_of_its_time_limit(schedulers):
-    job = StandInJob("PENDING", max_pending_time=None)
-    assert schedulers.overdue(job, 1e6) is None
-    job.state = "RUNNING"
-    assert schedulers.overdue(job, 1e6) is None
-    job.state = "SUSPENDED"
-    assert schedulers.overdue(job, 2e6) is None
-    job.state = "RUNNING"
-    assert schedulers.overdue(job, 2e6) is None
-    assert schedulers.overdue(job, 2e6 + 220) is not None
+@pytest.mark.parametrize(
+    ("gres", "count"),
+    [
+        ("gpu:2", 2),
+        ("gpu:h200:8(S:0-1)", 8),
+        ("gpu:h200:8(S:0-1),tmpdisk:100", 8),
+        ("nvme:1,gpu:a100:4,gpu:mig-1g.10gb:7(S:0)", 11),
+        ("gpu", 1),
+        ("gpu:h200", 1),
+        ("tmpdisk:100", 0),
+        ("(null)", 0),
+    ],
+)
+def test_gpus_in_the_words_of_slurm(gres, count):
+    assert schedulers.gpus_of_gres(gres) == count
+
+
+def test_slurm_that_answers_something_else_is_an_error():
+    with pytest.raises(OSError, match="not six fields"):
+        asked("slurm", "slurm", nodes="cpu up 1:00:00\n")
+
+
+def test_pbs_counts_hosts_not_virtual_nodes_and_finds_the_nodes_of_each_queue():
+    found, partitions = asked("pbs", "pbs")
+    assert found.scheduler == "pbs"
+    assert {name: (dict(one.nodes), one.down) for name, one in partitions.items()} == {
+        "cpu": ({cluster.Kind(64, 0): 2}, 1),
+        "gpu": ({cluster.Kind(96, 8): 1}, 0),
+    }
+    text = schedulers.system_file(found, "my-cluster")
+    for note in ["left out: route only routes", "left out: nowhere has no nodes", "started is False: no job starts"]:
+        assert note in text
+    assert "not for all: acl_groups = project1,project2" in text
+    _, entries = written(found)
+    assert entries["gpu"]["access"] == ["-q gpu", "-l place=scatter:excl"]
+    assert entries["gpu"]["resources"][0]["options"] == ["ngpus={num_gpus_per_node}"]
+
+
+def test_torque_is_told_from_pbs():
+    found, partitions = asked("pbs", "torque")
+    assert (found.scheduler, found.gpu_option) == ("torque", "gpus={num_gpus_per_node}")
+    assert partitions["batch"].nodes == {cluster.Kind(16, 2): 1}
+    assert partitions["batch"].access == ("-q batch",)
+
+
+def test_grid_engine_gets_its_slots_by_a_parallel_environment():
+    found, partitions = asked("sge", "sge")
+    assert found.scheduler == "sge"
+    assert partitions["all.q"].nodes == {cluster.Kind(2, 0): 1}
+    _, entries = written(found)
+    layout = ["-pe mpi {num_tasks}", "-q all.q", "-S /bin/bash", "-V"]
+    assert entries["all-q"]["resources"] == [{"name": "layout", "options": layout}]
+    assert "allocation_rule of the parallel environment mpi is $pe_slots" in schedulers.system_file(found, "x")
+
+
+def test_grid_engine_with_gpus():
+    found, partitions = asked("sge", "sge-gpus")
+    assert (partitions["gpu.q"].gpus, partitions["gpu.q"].down) == (4, 1)
+    assert found.gpu_option == "-l gpu={num_gpus_per_node}"
+    assert "no parallel environment" in " ".join(partitions["gpu.q"].notes)
+    assert "its time limit is 0:20:0" in " ".join(partitions["gpu.q"].notes)
+
+
+@pytest.mark.parametrize(
+    ("limit", "minutes"),
+    [("1-00:00:00", 1440), ("01:00:00", 60), ("20:00", 20), ("600", 10), ("INFINITY", None), ("UNLIMITED", None)],
+)
+def test_time_limits_of_all_schedulers(limit, minutes):
+    assert cluster.minutes(limit) == minutes
+
+
+@pytest.fixture
+def login_node(tmp_path, monkeypatch):
+    """A function that makes the commands of a scheduler, which print what is recorded, the only ones on PATH."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
+
+    def install(folder, *commands):
+        cases = "\n".join(
+            f"{re.sub(r' .[*]| .S[+].', '', pattern).replace(' ', '?')}*) exec /bin/cat {DATA / folder / name} ;;"
+            for pattern, name in ANSWERS.items()
+            if "\\1" not in name
+        )
+        for name in commands:
+            script = tmp_path / "bin" / name
+            script.write_text(f'#!/bin/sh\ncase "{name} $*" in\n{cases}\nesac\nexit 1\n')
+            script.chmod(0o755)
+        return ["detect", "--config", str(tmp_path / "config"), "--system", "mine"]
+
+    return install
+
+
+def test_auto_takes_the_scheduler_that_is_here_and_writes_one_file(login_node, tmp_path, capsys):
+    command = login_node("slurm", "sinfo", "scontrol", "qstat", "pbsnodes")
+    assert cli.main([*command, "--scheduler", "auto"]) == 0
+    (file,) = (path for path in (tmp_path / "config").rglob("*") if path.is_file())
+    assert file.name == "mine.py"
+    assert '"--partition=gpu"' in file.read_text()
+    assert file.read_text() in capsys.readouterr().out
+
+
+def test_one_partition_of_a_cluster(login_node, tmp_path):
+    command = login_node("slurm", "sinfo", "scontrol")
+    assert cli.main([*command, "--scheduler", "slurm", "--partition", "gpu"]) == 0
+    text = (tmp_path / "config" / "systems" / "mine.py").read_text()
+    assert "--partition=gpu" in text and "--partition=cpu" not in text
+
+
+def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, capsys):
+    command = [*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]
+    mine = tmp_path / "config" / "systems" / "mine.py"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    assert cli.main(command) == 2
+    assert "--force" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+    assert cli.main([*command, "--force"]) == 0
+    assert mine.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scheduler", "pbs"], "--scheduler pbs needs qstat and pbsnodes, not on PATH here"),
+        (["--scheduler", "sge"], "--scheduler sge needs qconf and qhost, not on PATH here"),
+        (["--scheduler", "slurm", "--partition", "x"], "'x' is no partition of this cluster (there are: cpu, gpu)"),
+    ],
+)
+def test_what_is_not_there_is_one_sentence(login_node, tmp_path, capsys, options, sentence):
+    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), *options]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+    assert list((tmp_path / "config").iterdir()) == []
+
+
+def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp_path, capsys):
+    command = login_node("slurm", "sinfo", "scontrol")
+    (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
+    assert cli.main([*command, "--scheduler", "auto"]) == 4
+    assert "Unable to contact slurm controller" in capsys.readouterr().err
+    assert list((tmp_path / "config").iterdir()) == []
+
+
+def test_no_name_of_a_partition_becomes_code():
+    evil = 'a"""\n\\{{ 1 }}" + exit()  # \x7f'
+    partition = cluster.Partition(evil, cluster.Counter({cluster.Kind(1, 2, evil): 1}), 1, (evil,), notes=(evil,))
+    found = cluster.Cluster("Slurm", "slurm", "srun", (partition,), evil, (evil,), evil)
+    system, _ = written(found)
+    assert system["partitions"][0]["access"] == [evil]
+    assert re.fullmatch(system["hostnames"][0], evil)
