@@ -1,6 +1,7 @@
 """What every check of p2p_matrix has in common: one run of the program, read once, judged without gaps."""
 
 import re
+import shlex
 from pathlib import Path
 
 import reframe as rfm
@@ -18,6 +19,15 @@ from .expect import Promise, cell_faults, listed, table_faults
 from .variables import matrix_variables
 
 MOST_LINES = 4  # of standard error that are quoted
+# states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
+RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE"}
+# states that say why a program did not end well; what it or its launcher wrote may not
+ENDED = {
+    "TIMEOUT": "the job reached its time limit",
+    "OUT_OF_MEMORY": "the job ran out of memory",
+    "NODE_FAIL": "a node of the job failed",
+    "PREEMPTED": "the job made room for another",
+}
 
 
 class p2p_matrix_run(rfm.RunOnlyRegressionTest):
@@ -53,7 +63,7 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
 
     @run_before("run")
     def set_program(self):
-        self.executable = str(Path(self.build.stagedir) / "prefix" / "bin" / "p2p_matrix")
+        self.executable = shlex.quote(str(Path(self.build.stagedir) / "prefix" / "bin" / "p2p_matrix"))
         self.executable_opts = [*self.program_opts(), "--record", "record.json", "--max-display", "1024"]
         self.executable_opts += self.extra_opts
 
@@ -100,14 +110,21 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
             return []
         # a launcher says in several lines, and in any order, why it ended
         said = " / ".join([line.strip() for line in errors.splitlines() if line.strip()][-MOST_LINES:])
-        return [f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+        ended = [ENDED[self.job.state]] if self.job.state in ENDED else []
+        return [*ended, f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
 
     def without_output(self):
         """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log."""
-        job, waited = self.job, f", max_pending_time is {self.max_pending_time:g} s" if self.max_pending_time else ""
-        said = f"the scheduler says {job.state or 'nothing of it'}"
-        ended = f"it did not begin in time{waited}, or was cancelled before it could write"
-        return f"job {job.jobid} left no output, {said}: {ended}"
+        state, waited = self.job.state, f", max_pending_time is {self.max_pending_time:g} s"
+        never = (
+            f"it did not begin in time{waited if self.max_pending_time else ''}, or was cancelled before it could write"
+        )
+        unshared = (
+            f"it ran where {self.stagedir} cannot be written: results must go to a folder that login and compute nodes"
+            " share ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
+        )
+        why = unshared if state in RAN else never if state in NEVER_RAN else f"{never}; or {unshared}"
+        return f"job {self.job.jobid} left no output, the scheduler says {state or 'nothing of it'}: {why}"
 
     def faults(self):
         """What is missing or not as promised, in sentences."""

@@ -7,12 +7,19 @@ or to $LINKMATRIX_PREFIX.
 
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 from reframe.core.exceptions import ConfigError
 
 CONFIG = Path(__file__).resolve().parent
 PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or CONFIG.parent / ".linkmatrix").absolute()
+# ReFrame starts scripts by the shell's words, and replaces variables in the name of its log file
+if re.search(r"""[\s'"\\$]""", str(PREFIX)):
+    raise ConfigError(
+        f"results cannot go to {PREFIX}: ReFrame needs a path without spaces, quotes, backslashes and $; "
+        "name another folder in $LINKMATRIX_PREFIX"
+    )
 PREFIX.mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
 
 # Without it ReFrame would skip every check with a warning, run none and say PASSED.

@@ -5,8 +5,9 @@ Copy it to config/systems/<your cluster>.py, give it your names, and run on the 
     reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
 
 What belongs to one run and not to the site comes from the command line: `-J account=…`, `-J reservation=…`,
-`-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks. `linkmatrix detect` on a compute node
-writes a first file with its GPUs.
+`-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks: `-S time_limit=…`, `-S max_pending_time=…`
+(8 hours by default), `-S build_linkmatrix.build_locally=no` to compile on a node of the partition and not here.
+`linkmatrix detect --scheduler slurm` writes a first file of all partitions.
 """
 
 system = {
@@ -15,7 +16,8 @@ system = {
     "descr": "an example of a cluster with Slurm",
     # regular expressions of the host names on which ReFrame takes this system by itself: its login nodes
     "hostnames": [r"slurm-example-login\d+"],
-    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository
+    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository.
+    # Nothing is needed of a home directory there
     # "prefix": "/shared/you/linkmatrix",
     # modules that make ReFrame's programs work: "lmod", "tmod4" …; without it none are loaded
     # "modules_system": "lmod",

@@ -60,11 +60,20 @@ def tools():
 def reframe(tmp_path):
     """A function that runs `reframe` with our configuration and the given options; results go to a temporary folder.
 
-    references: the text of p2p.yaml, none by default.
+    references: the text of p2p.yaml, none by default. folder: the name of that of results. umask: of all that is
+    written, as of this process by default.
     """
 
-    def run(*options, references="intranode_p2p: {}\n", python_path=(), timeout=TIMEOUT, config=REPOSITORY / "config"):
-        prefix = tmp_path / f"results{len(list(tmp_path.iterdir()))}"
+    def run(
+        *options,
+        references="intranode_p2p: {}\n",
+        python_path=(),
+        timeout=TIMEOUT,
+        config=REPOSITORY / "config",
+        folder="results",
+        umask=-1,
+    ):
+        prefix = tmp_path / f"{folder}{len(list(tmp_path.iterdir()))}"
         (prefix / "references").mkdir(parents=True)
         (prefix / "references" / "p2p.yaml").write_text(references)
         environment = {
@@ -82,6 +91,7 @@ def reframe(tmp_path):
             env=environment,
             cwd=tmp_path,
             timeout=timeout,
+            umask=umask,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

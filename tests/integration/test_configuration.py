@@ -86,3 +86,10 @@ def test_references_that_cannot_be_read_stop_every_run_with_their_name(reframe, 
     assert run.code != 0
     assert "p2p.yaml" in run.output
     assert "Found" not in run.output
+
+
+@pytest.mark.parametrize("folder", ["my results", "it's", "$HOME"])
+def test_a_folder_for_results_that_reframe_cannot_use_is_refused_with_the_remedy(reframe, folder):
+    run = reframe("-l", folder=folder)
+    assert run.code != 0
+    assert "name another folder in $LINKMATRIX_PREFIX" in run.output

@@ -72,18 +72,39 @@ def slurm(cluster):
 
 
 @pytest.fixture
+def hide(cluster):
+    """A function that hides a folder from all nodes until the test ends: there it is empty, and another one."""
+    run = Path(cluster["SLURM_CONF"]).parents[1] / "run"
+    daemons = [file.read_text().strip() for file in run.glob("slurmd.*.pid")]
+    hidden = []
+
+    def everywhere(*command):
+        for daemon in daemons:
+            subprocess.run(["nsenter", "--mount", "--target", daemon, *command], timeout=20, check=True)
+
+    def put(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        everywhere("mount", "-t", "tmpfs", "none", str(folder))
+        hidden.append(folder)
+
+    yield put
+    for folder in hidden:
+        everywhere("umount", "--lazy", str(folder))
+
+
+@pytest.fixture
 def login(cluster, reframe, monkeypatch, tmp_path):
     """A function that runs ReFrame on the login node with config/systems/slurm_example.py.
 
-    replace: {text of that file: other text}, as a site changes it; the system is then called slurm-other
+    replace: {text of that file: other text}, as a site changes it; the system is then called slurm-other. config and
+    system: others than those
     """
     for name, value in cluster.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 
-    def run(*options, replace=None, **keywords):
-        system, config = "slurm-example", REPOSITORY / "config"
+    def run(*options, replace=None, config=REPOSITORY / "config", system="slurm-example", **keywords):
         if replace:
             system, config = "slurm-other", tmp_path / "config"
             shutil.copytree(REPOSITORY / "config", config, dirs_exist_ok=True)

@@ -1,5 +1,9 @@
 """The checks through a real Slurm: submitted, waited for, judged. Every way for a job to end badly is one verdict."""
 
+import os
+import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -9,6 +13,7 @@ import linkmatrix.record
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
+REPOSITORY = Path(__file__).resolve().parents[3]
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
 RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
@@ -54,17 +59,36 @@ def test_ranks_that_share_nodes_have_both_classes(login):
     assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= published
 
 
-def test_a_resource_that_is_asked_for_is_allocated(login, slurm):
-    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}", "-J", "gres=gpu:2")
+@pytest.mark.parametrize("option", ["--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"])
+def test_gpus_are_allocated_in_both_ways_to_ask_for_them(login, slurm, option):
+    """The nodes of this cluster have no GPU behind the resource, so the host back end measures."""
+    resources = f'"access": ["--partition=cpu"], "resources": [{{"name": "_rfm_gpu", "options": ["{option}"]}}]'
+    run = login(
+        *HOST,
+        *("-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "intranode_p2p.num_gpus_per_node=2"),
+        replace={'"access": ["--partition=cpu"]': resources},
+    )
     assert run.code == 0, run.output
     job = only(run)["jobid"]
     assert "gres/gpu=2" in slurm("sacct", "-n", "-X", "-P", "-o", "AllocTRES", "-j", job)
+
+
+def test_more_gpus_than_a_node_has_are_refused_in_the_words_of_slurm(login):
+    run = login(*HOST, "-J", "gres=gpu:3")
+    assert run.code != 0
+    assert "Requested node configuration is not available" in only(run)["fail_reason"]
 
 
 def test_an_unknown_partition_is_refused_in_the_words_of_slurm(login):
     run = login(*HOST, "-J", "partition=nonsense")
     assert run.code != 0
     assert "invalid partition" in run.output.lower()
+
+
+def test_an_unknown_account_is_refused_in_the_words_of_slurm(login):
+    run = login(*HOST, "-J", "account=nonsense")
+    assert run.code != 0
+    assert "Invalid account" in only(run)["fail_reason"]
 
 
 def test_a_job_that_no_node_can_hold_is_refused_in_the_words_of_slurm(login):
@@ -108,7 +132,7 @@ def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, when_running):
     thread.join(10)
     assert run.code != 0
     assert only(run)["result"] == "fail"
-    assert "Terminated" in only(run)["fail_reason"]
+    assert "CANCELLED AT" in only(run)["fail_reason"]
 
 
 def test_a_job_whose_node_goes_down_fails(login, slurm, when_running):
@@ -125,3 +149,69 @@ def test_a_job_whose_node_goes_down_fails(login, slurm, when_running):
     assert run.code != 0
     assert only(run)["result"] == "fail"
     assert "node failure" in only(run)["fail_reason"].lower()
+
+
+def test_a_job_that_reaches_its_time_limit_fails(login):
+    """A minute and more: Slurm knows no shorter limit."""
+    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}", "-S", "intranode_p2p.time_limit=1m")
+    assert run.code != 0
+    assert only(run)["result"] == "fail"
+    assert "the job reached its time limit" in only(run)["fail_reason"]
+
+
+def test_results_that_nodes_cannot_write_end_with_what_to_do(login, hide, tmp_path):
+    hide(tmp_path)
+    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}")
+    assert run.code != 0
+    reason = only(run)["fail_reason"]
+    assert "the scheduler says FAILED" in reason
+    assert "a folder that login and compute nodes share ($LINKMATRIX_PREFIX" in reason
+
+
+def test_no_home_directory_on_the_nodes_and_a_strict_umask_are_no_obstacle(login, hide, tmp_path, monkeypatch):
+    home = tmp_path / "homes" / "me"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    hide(home.parent)
+    run = login(*RANKS, "-S", "rank_p2p.nodes=2", umask=0o077)
+    assert run.code == 0, run.output
+    record = Path(only(run)["outputdir"]) / "record.json"
+    assert record.stat().st_mode & 0o077 == 0
+
+
+def test_no_more_jobs_are_in_flight_than_the_system_says(login, slurm):
+    run = login(
+        *("-r", "-n", "device_to_device_memcpy_write_ce$", "--repeat=5", "-S", f"intranode_p2p.extra_opts={QUICK}"),
+        replace={'"max_jobs": 4': '"max_jobs": 2'},
+    )
+    assert run.code == 0, run.output
+    jobs = ",".join(check["jobid"] for check in run.checks())
+    lines = slurm("sacct", "-n", "-X", "-P", "-o", "Submit,End", "-j", jobs).splitlines()
+    spans = [tuple(line.split("|")) for line in lines]
+    assert len(spans) == 5
+    assert max(sum(begin <= submit < end for begin, end in spans) for submit, _ in spans) <= 2
+
+
+def test_programs_can_be_built_on_a_node(login, slurm):
+    run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "build_linkmatrix.build_locally=no")
+    assert run.code == 0, run.output
+    names = slurm("sacct", "-n", "-X", "-P", "-o", "JobName", "-S", "now-10minutes").splitlines()
+    assert any(name.startswith("rfm_build_") for name in names)
+
+
+def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path):
+    """The scheduler's own description of the cluster, as a system file, and a run with that file and nothing added."""
+    config = shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    command = [sys.executable, "-m", "linkmatrix", "detect", "--scheduler", "auto", "--system", "slurm-other"]
+    done = subprocess.run(
+        [*command, "--config", config], capture_output=True, text=True, timeout=60, env={**os.environ}
+    )
+    assert done.returncode == 0, done.stderr
+    text = (config / "systems" / "slurm_other.py").read_text()
+    assert "3 nodes of 4 cores, 2 GPUs (gpu:2)" in text
+    text = (
+        text.replace('"gpu", "cuda", "mpi"', '"mpi"').replace('"gnu-cuda"', '"gnu"').replace('"cuda", "mpi"', '"mpi"')
+    )
+    (config / "systems" / "slurm_other.py").write_text(text)  # no CUDA behind these GPUs
+    run = login(*RANKS, "-S", "rank_p2p.nodes=3", "-S", "rank_p2p.ranks=1", system="slurm-other", config=config)
+    assert run.code == 0, run.output
