@@ -70,6 +70,19 @@ def device_faults(record, promise):
     return faults
 
 
+def rank_faults(record, nodes, ranks):
+    """Did `ranks` ranks on each of `nodes` nodes take part?"""
+    places = [device["node"] for device in record["devices"]]
+    faults = []
+    if len(places) != nodes * ranks:
+        faults.append(f"{nodes * ranks} ranks were started, {len(places)} took part")
+    ran = {node: places.count(node) for node in sorted(set(places))}
+    if list(ran.values()) != [ranks] * nodes:
+        said = ", ".join(f"{count} on {node}" for node, count in ran.items()) or "none"
+        faults.append(f"{ranks} ranks should run on each of {nodes} nodes, there were {said}")
+    return faults
+
+
 def path_faults(record, promise):
     """Is every pair of devices connected as promised? Names the pair that is not."""
     topology = record["topology"]

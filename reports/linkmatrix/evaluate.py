@@ -129,7 +129,7 @@ def judge_matrix(result: Mapping[str, Any], references: References, reference_na
 
         return large.judge_matrix(result, references, reference_name)
     matrix = from_result(result)
-    expected = references.cells(reference_name, matrix.testcase) if reference_name else {}
+    expected = references.cells(reference_name, matrix.testcase, matrix.rows) if reference_name else {}
     of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
     cells = {
         (row, column): judge_cell(

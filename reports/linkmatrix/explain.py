@@ -15,8 +15,8 @@ ORDER = sorted(Verdict)  # from good to bad
 WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
 GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
 ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
-DECIMALS = {"GB/s": 2, "us": 3, "%": 2}
-UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%"}
+DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0}
+UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s"}
 MOST_LABEL = 12
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 

@@ -142,7 +142,7 @@ class LargeVerdict(MatrixVerdict):
 def judge_matrix(result: Mapping[str, Any], references: References, name: str | None) -> LargeVerdict:
     """As evaluate.judge_matrix does: the first rule that applies decides."""
     matrix = matrix_of(result, None)
-    of_cell = references.cells(name, matrix.testcase) if name else {}
+    of_cell = references.cells(name, matrix.testcase, matrix.rows) if name else {}
     of_class = references.classes(name, matrix.testcase) if name else {}
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
     applies = ~grids.where(result["status"], "not-applicable")

@@ -17,10 +17,21 @@ if TYPE_CHECKING:
 
 UNITS = ("GB/s", "us")  # 1e9 bytes a second; microseconds
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
+MESSAGE_RATE = "msg/s"  # of a further matrix
 MOST_CELLS = 128 * 128  # that are worth an object each
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run")
 
 Pair = tuple[str, str]  # source, destination
+
+
+def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
+    """What references and performance variables call the endpoints `labels`, in their order.
+
+    A job gets other nodes each time, so a rank "n17:gpu3" is "rank19", and of a matrix of nodes "n17" is "node2".
+    """
+    if testcase.startswith("node_to_node_"):
+        return [f"node{number}" for number in range(len(labels))]
+    return [f"rank{number}" if ":" in label else label for number, label in enumerate(labels)]
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Matrix:
 
     def __post_init__(self) -> None:
         where = f"matrix '{self.testcase}: {self.title}'"
-        if self.unit not in (*UNITS, PERCENT):
+        if self.unit not in (*UNITS, PERCENT, MESSAGE_RATE):
             raise BadInput(f"{where} has the unit '{self.unit}': only {' and '.join(UNITS)} can be compared")
         for name, labels in (("row", self.rows), ("column", self.columns)):
             if not labels:

@@ -15,7 +15,7 @@ A reference is value, lower and upper tolerance as fractions of it (null: no lim
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 import yaml
 
 from .errors import BadInput
-from .matrix import UNITS, Pair
+from .matrix import UNITS, Pair, lasting_names
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "references"
 INDEX = ["reference_name", "testcase"]
@@ -90,10 +90,18 @@ class References:
         """All references of a test case; empty where there are none."""
         return self._tables.get((name, testcase), {})
 
-    def cells(self, name: str, testcase: str) -> dict[Pair, Reference]:
-        """Those of cells, "gpu0->gpu3", as {(source, destination): reference}."""
+    def cells(self, name: str, testcase: str, labels: Sequence[str] = ()) -> dict[Pair, Reference]:
+        """Those of cells, "gpu0->gpu3", as {(source, destination): reference}.
+
+        labels: the matrix's, which stand in place of their lasting names.
+        """
         pairs = ((variable.split("->"), reference) for variable, reference in self.table(name, testcase).items())
-        return {(pair[0], pair[1]): reference for pair, reference in pairs if len(pair) == 2}
+        label = dict(zip(lasting_names(testcase, labels), labels, strict=True))
+        return {
+            (label.get(pair[0], pair[0]), label.get(pair[1], pair[1])): reference
+            for pair, reference in pairs
+            if len(pair) == 2
+        }
 
     def classes(self, name: str, testcase: str) -> dict[str, Reference]:
         """Those of each cell of a link class that has none of its own, "cell[NV18]", as {class: reference}."""
@@ -101,7 +109,7 @@ class References:
         return {variable[5:-1]: reference for variable, reference in table.items() if variable.startswith("cell[")}
 
 
-class StrictLoader(yaml.SafeLoader):
+class StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Refuses a key that comes twice: the later would silently hide the first."""
 
 

@@ -82,7 +82,7 @@ void write_health(JsonWriter& w, const std::vector<Health>& health) {
 
 void write_schedule(JsonWriter& w, const Schedule& schedule) {
   w.key("schedule").begin_object();
-  w.member("mode", schedule.at_once ? "rounds" : "serial").member("rounds", schedule.rounds);
+  w.member("mode", schedule.bisection ? "bisection" : schedule.at_once ? "rounds" : "serial").member("rounds", schedule.rounds);
   w.member("pairs_at_once", schedule.pairs_at_once).member("interference", schedule.interference);
   w.end_object();
 }

@@ -37,7 +37,8 @@ struct Part {
 
 /// How the cells were put together in time.
 struct Schedule {
-  bool at_once = false;  ///< rounds of several pairs, else one pair after the other
+  bool at_once = false;    ///< rounds of several pairs, else one pair after the other
+  bool bisection = false;  ///< only between the two halves
   std::size_t rounds = 0;
   std::size_t pairs_at_once = 0;
   std::optional<double> interference;  ///< largest |together / alone − 1| of the calibration; nothing: not calibrated

@@ -30,6 +30,7 @@ void Conductor::measure(const Rounds& rounds, const Order& form, const MeasureOp
                         MatrixResult& result, Sink& sink) {
   const auto start = Clock::now();
   const Deadline soft = Deadline::in(how.max_seconds);
+  result.schedule.bisection = how.concurrency == Concurrency::bisection;
   result_ = &result;
   sink_ = &sink;
   failed_.clear();

@@ -1,0 +1,176 @@
+"""How fast is it between nodes: each pair of them, each pair of their ranks, and every size of message?"""
+
+from itertools import permutations
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import parameter, run_after, run_before, variable
+
+import linkmatrix.parse
+
+from .expect import Table, cell_faults, rank_faults
+from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
+from .p2p import p2p_matrix_case, p2p_matrix_run
+from .variables import matrix_variables
+
+#: The test cases of p2p_matrix between ranks, with the tables that each prints.
+CASES = {
+    "node_to_node_bandwidth_mpi": (Table("total bandwidth", "GB/s"), Table("message rate", "msg/s")),
+    "node_to_node_bidirectional_mpi": BIDIRECTIONAL,
+    "node_to_node_latency_mpi": COPY_LATENCY,
+    "rank_to_rank_bandwidth_mpi": BANDWIDTH,
+    "rank_to_rank_bidirectional_mpi": BIDIRECTIONAL,
+    "rank_to_rank_latency_mpi": COPY_LATENCY,
+}
+
+
+class CrossNode(rfm.RegressionTestPlugin):
+    """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
+
+    #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``.
+    #:
+    #: :type: :class:`int`
+    #: :default: 0: as `extent` says
+    nodes = variable(int, value=0, loggable=True)
+
+    #: Ranks on each node.
+    #:
+    #: :type: :class:`int`
+    #: :default: 0: as many as the node has GPUs, or 1 where it has none
+    ranks = variable(int, value=0)
+
+    def place_on_nodes(self, wanted, ranks):
+        """Asks for `wanted` nodes, None: all of the partition, with `ranks` ranks on each."""
+        where = self.current_partition.fullname
+        self.skip_if(self.is_local(), f"{where} runs jobs on this machine: there is no other node")
+        size = self.current_partition.extras.get("nodes")
+        self.skip_if(wanted is None and size is None, f"{where} does not say how many nodes it has: extras['nodes']")
+        self.nodes = self.nodes or wanted or size
+        self.skip_if(self.nodes < 2, f"{where} has one node: there is no pair of them")
+        self.num_tasks_per_node = self.ranks or ranks
+        self.num_tasks = self.nodes * self.num_tasks_per_node
+
+    def machine_faults(self):
+        """All ranks that were started took part, on as many nodes as were asked for, as many on each."""
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
+
+
+@rfm.simple_test
+class crossnode_matrix(p2p_matrix_case, CrossNode):
+    """Measures one matrix between nodes: of the nodes, all their ranks at once, or of the ranks.
+
+    A node whose row and column are low is at fault itself; a pair that is low alone is its path. `linkmatrix diagnose`
+    says which.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter(list(CASES), loggable=True)
+
+    #: ``two`` nodes, or ``all`` of the partition, which says in its extras['nodes'] how many those are.
+    extent = parameter(["two", "all"], loggable=True)
+
+    #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
+    #: or ``crossed``, with the next one's, which takes the data from one rail to another.
+    #:
+    #: :type: :class:`str`
+    #: :default: ``'affine'``
+    mapping = variable(str, value="affine", loggable=True)
+
+    descr = "messages between nodes"
+    valid_systems = ["+mpi +crossnode"]
+    valid_prog_environs = ["+mpi"]
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"crossnode", "matrix", "acceptance", "full"}
+        if self.testcase == "node_to_node_bandwidth_mpi":
+            self.tags |= {"smoke", "quick"}
+
+    @run_after("setup")
+    def place_ranks(self):
+        self.place_on_nodes({"two": 2, "all": None}[self.extent], max(1, self.promise.devices or 0))
+        if self.mapping != "affine" and self.reference_name:
+            self.reference_name += f"@{self.mapping}"
+
+    def backend(self):
+        return "mpi"
+
+    def program_opts(self):
+        return [*super().program_opts(), "--mapping", self.mapping]
+
+    def wanted_tables(self):
+        return CASES[self.testcase]
+
+    def wanted_cells(self):
+        devices = self.record["devices"]
+        by_node = self.testcase.startswith("node_")
+        labels = dict.fromkeys(device["node"] if by_node else device["label"] for device in devices)
+        return list(permutations(labels, 2))
+
+    def excused_cells(self):
+        return set()
+
+
+@rfm.simple_test
+class crossnode_sweep(p2p_matrix_run, CrossNode):
+    """Measures two nodes with every size of message, as the OSU benchmarks do: one rank on each.
+
+    The performance variables are medians of the link class and a size, such as ``NET@4096``; their references stand in
+    the partition's table with ``@sweep`` added to its name.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter([name for name in CASES if name.startswith("rank_")], loggable=True)
+
+    #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
+    #:
+    #: :type: :class:`str`
+    #: :default: up to 4 MiB, each four times the one before; latencies from empty messages on
+    sizes = variable(str, value="")
+
+    reference = {"$ref": "p2p.yaml"}
+    descr = "messages of every size between two nodes"
+    valid_systems = ["+mpi +crossnode"]
+    valid_prog_environs = ["+mpi"]
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"crossnode", "sweep", "acceptance", "full"}
+        self.sizes = self.sizes or ("0:4MiB:4" if "latency" in self.testcase else "1:4MiB:4")
+
+    @run_after("setup")
+    def place_ranks(self):
+        self.place_on_nodes(2, 1)
+        if self.reference_name:
+            self.reference_name += "@sweep"
+
+    def program_opts(self):
+        return ["--testcase", self.testcase, "--backend", "mpi", "--sweep", self.sizes]
+
+    def faults(self):
+        """Each size has its tables, whole, and its data was compared; an empty message has none."""
+        self.tables = linkmatrix.parse.p2p_matrix(self.text)
+        faults = self.machine_faults()
+        pairs = list(permutations([device["label"] for device in self.record["devices"]], 2))
+        printed = {table.size_bytes for table in self.tables}
+        results = self.record["results"]
+        if len(results) < 2 or printed != {result["size_bytes"] for result in results}:
+            faults.append(f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep")
+        for table in self.tables:
+            faults += cell_faults(table, pairs)
+        for result in results:
+            if result["size_bytes"] > 0 and result["verified"] is not True:
+                faults.append(f"{self.testcase}: the data of {result['size_bytes']} bytes was not compared")
+        return faults
+
+    @run_before("performance")
+    def publish_sizes(self):
+        if self.is_dry_run():
+            return
+        self.perf_variables = {}
+        wanted = CASES[self.testcase][0].title
+        for table in (table for table in self.tables if table.title == wanted):
+            found = matrix_variables(table, {pair: "NET" for pair in table.cells})
+            self.perf_variables[f"NET@{table.size_bytes}"] = sn.make_performance_function(
+                sn.defer(found["median[NET]"]), table.unit
+            )
