@@ -5,6 +5,7 @@ is judged again from its record, and what is missing is NO VERDICT.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import shlex
@@ -32,6 +33,7 @@ MODES = {
     "nightly": ["--tag=full", *STRICT],
     "quick": ["--tag=quick", *STRICT],
 }
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 GRACE = 60  # seconds between SIGTERM and SIGKILL
 
 
@@ -120,9 +122,17 @@ def resume_options(options: argparse.Namespace, last: Path) -> list[str]:
     return []
 
 
+def end_with_parent() -> None:
+    """Called in the child: a SIGKILL of `linkmatrix run` ends ReFrame too, which then cancels its jobs.
+
+    Else it would measure on without a lock, beside the next run.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def supervised(command: list[str], folder: Path, timeout: float) -> int:
     """Runs a command in a process group of its own; SIGTERM and SIGINT go to it, and it does not outlive `timeout`."""
-    child = subprocess.Popen(command, cwd=folder, start_new_session=True)
+    child = subprocess.Popen(command, cwd=folder, start_new_session=True, preexec_fn=end_with_parent)
 
     def forward(number: int, _: Any) -> None:
         os.killpg(child.pid, number)

@@ -24,6 +24,7 @@ PLAYED = """#!{python}
 import os, shutil, sys, time
 prefix = os.environ["LINKMATRIX_PREFIX"]
 open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
+open(prefix + "/pid.txt", "w").write(str(os.getpid()))
 if os.path.exists(prefix + "/wait"):
     time.sleep(60)
 if os.path.exists(prefix + "/prepared.json"):
@@ -50,11 +51,12 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
     class Machine:
         folder = prefix
         reframe = program
+        prepared = 0
 
         def prepare(self, *results, attempts=1, **changes):
-            cases = []
+            cases, self.prepared = [], self.prepared + 1
             for number, word in enumerate(results):
-                place = prefix / "output" / str(number)
+                place = prefix / "output" / f"{number}-{self.prepared}"
                 write_record(path=place / "record.json", **(changes if number == 0 else {}))
                 cases.append(
                     {
@@ -222,6 +224,53 @@ def test_a_run_that_is_ended_leaves_no_lock_and_no_process(machine):
     out, _ = child.communicate(timeout=30)
     assert child.returncode == 4 and "no report" in out
     assert not list((machine.folder / "locks").glob("*.lock"))
+
+
+def started(machine, *arguments):
+    """`linkmatrix run` in a process of its own, and the number of ReFrame's process that it started."""
+    (machine.folder / "wait").write_text("")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "linkmatrix", "run", "--reframe", str(machine.reframe), *arguments]
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    deadline, pid = time.monotonic() + 60, machine.folder / "pid.txt"
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return child, int(pid.read_text())
+
+
+def test_reframe_that_is_killed_leaves_no_verdict_and_can_be_run_again(machine):
+    machine.prepare("pass")
+    child, reframe = started(machine, "--mode", "quick")
+    os.kill(reframe, signal.SIGKILL)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 4 and "ReFrame ended with -9 and wrote no report" in out
+    assert not list((machine.folder / "locks").glob("*.lock"))
+    (machine.folder / "wait").unlink()
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert code == 0 and "the run before left no report, so all is measured again" in out
+
+
+def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
+    machine.prepare("pass")
+    child, reframe = started(machine)
+    child.kill()
+    child.communicate(timeout=60)
+    deadline = time.monotonic() + 30
+    while lock.born(reframe) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not lock.born(reframe)
+    (machine.folder / "wait").unlink()
+    code, out = machine.run()
+    assert code == 0 and "which died, was taken over" in out
+
+
+def test_suspects_are_named_until_runs_are_clean(machine):
+    machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
+    code, out = machine.run()
+    assert code == 1 and "gpu3 of node001 is suspect since" in out and "0 of 2 clean since" not in out
+    machine.prepare("pass")
+    assert "1 of 2 clean since" in machine.run("--clean-runs", "2")[1]
+    assert "is suspect" not in machine.run("--clean-runs", "2")[1]
 
 
 def test_a_run_does_not_outlive_its_time(machine, monkeypatch):
