@@ -14,5 +14,7 @@ def write_whole(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
+    except OSError as error:  # of a full disk it does not say the name
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         part.unlink(missing_ok=True)

@@ -195,7 +195,7 @@ def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict
     verdict = one.of_matrix(matrix)
     fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS
     lines = explain.marked_cells(matrix, MOST_LINES)
-    lines += explain.part_lines(result)
+    lines += explain.remeasured_lines(result, MOST_LINES) + explain.part_lines(result)
     return {
         **marks(verdict),
         "anchor": anchor,

@@ -138,7 +138,7 @@ def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict, verdict: 
     for line in [*explain.class_lines(matrix), *explain.part_lines(result, fit=False)]:
         screen.print(line)
     screen.print(explain.how(result), "dim")
-    for line in explain.marked_cells(matrix):
+    for line in [*explain.marked_cells(matrix), *explain.remeasured_lines(result)]:
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")

@@ -133,3 +133,14 @@ def test_no_color_leaves_the_same_words_without_colours(judged_run, make_record,
 
 def test_a_pipe_gets_no_escapes(judged_run, make_record, monkeypatch):
     assert "\x1b" not in coloured(judged_run, make_record, monkeypatch)
+
+
+def test_cells_that_were_measured_again_are_listed_and_the_transient_ones_come_first(judged_run, make_record):
+    record = make_record(off={(2, 3): 350.0})
+    record["results"][0]["remeasured"] = [
+        {"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0},
+        {"row": "gpu0", "column": "gpu1", "before": 340.0, "after": 396.0},
+    ]
+    said = " ".join(shown(judged_run(record, reference="hgx"), width=200)[0].split())
+    assert "gpu0->gpu1 was 340.00 GB/s, and 396.00 when measured again alone: transient gpu2->gpu3 was 349.00" in said
+    assert "350.00 when measured again alone: it stayed" in said
