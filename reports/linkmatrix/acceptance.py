@@ -22,6 +22,7 @@ from . import explain, lock, runs
 from .errors import BadInput, clean
 from .evaluate import EXIT_CODES, Verdict
 from .explain import Judged
+from .matrix import has_status
 from .references import References
 
 CANNOT = 4
@@ -158,17 +159,38 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     folder = repository / "config" / "references"
     run = runs.find(report)
     judged = explain.judge_all(run, References.load(folder if folder.is_dir() else None), None)
-    verdict = explain.overall(judged)
-    lines = [explain.tally(judged)] if judged else ["0 test cases: that is never a pass"]
     content = runs.read_json(report)
     attempts = content["runs"]
+    final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
+    verdict = max([explain.overall(final)] + [Verdict.WARN for _ in passed_later])
+    lines = [explain.tally(final)] if judged else ["0 test cases: that is never a pass"]
     if len(attempts) > 1:
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         lines.append(f"{len(attempts) - 1} retries, of {', '.join(again)[:400]}: what failed once is not forgotten")
+        lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
     if code != 0 and verdict < Verdict.NO_VERDICT:
         verdict = Verdict.NO_VERDICT
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
     return verdict, lines + list(rerun_lines(judged, content))
+
+
+def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
+    """(the last attempt of each test case; those that failed before they passed, with the reason).
+
+    Wrong data is no matter of chance: an attempt with some stays in the first list.
+    """
+    attempts: dict[tuple[str, str], list[Judged]] = {}
+    for one in judged:
+        attempts.setdefault((one.test.name, one.test.partition), []).append(one)
+    final, passed_later = [], []
+    for tries in attempts.values():
+        wrong = [one for one in tries[:-1] if any(has_status(result, "corrupt") for result, _ in one.matrices)]
+        final += [*wrong, tries[-1]]
+        failed = next((one for one in tries[:-1] if one.verdict > Verdict.WARN), None)
+        if failed and tries[-1].verdict <= Verdict.WARN:
+            reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in explain.marked_cells(one, 1))]
+            passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
+    return final, passed_later
 
 
 def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
