@@ -21,7 +21,6 @@ from linkmatrix.grids import Grid
 SIGMA = 0.003
 SLOW = (700, 0.08)  # a NIC, and by how much
 TESTCASE = "device_to_device_memcpy_write_ce"
-LARGEST = 8192  # endpoints, of which several runs fit into memory
 
 
 def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
@@ -128,11 +127,6 @@ def main(count: int, runs: int) -> int:
         print(f"{count} endpoints, {runs} runs and one with a slow NIC, {len(content) / 1e6:.1f} MB a record")
         print(f"{'':34}{'wall':>10}{'processor':>12}{'memory':>14}")
         newest = str(place / f"{runs:02}")
-        found = ""
-        if count > LARGEST:
-            found = timed("rows and classes", "export", newest, "--format", "rows")
-            print("\n".join(found.splitlines()[:3]))
-            return int(found.count("\n") < count)
         file = str(place / "references" / "p2p.yaml")
         stored = [str(place / f"{number:02}") for number in range(runs)]
         judge = [newest, "--references", str(place / "references"), "--reference", "big"]
