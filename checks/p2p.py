@@ -9,7 +9,7 @@ import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 
 import linkmatrix.parse
 import linkmatrix.record
@@ -48,6 +48,13 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
     #: :default: the partition's ``extras['reference']``, else empty: no references, and no verdict
     reference_name = variable(str, value="", loggable=True)
 
+    #: The node to run on, e.g. ``-S on=node017``; the partition's resource ``node`` says how a job asks for one. What
+    #: ``--distribute`` does for all nodes at once where ReFrame can list them.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: any node
+    on = variable(str, value="", loggable=True)
+
     executable = "p2p_matrix"
     sourcesdir = None
     keep_files = ["record.json"]
@@ -74,6 +81,23 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         layout = {"num_nodes": -(-tasks // on_each), "num_tasks": tasks, "num_tasks_per_node": on_each}
         self.extra_resources = {**self.extra_resources, "layout": layout}
 
+    @run_before("run")
+    def ask_for_the_node(self):
+        if not self.on:
+            return
+        if not self.current_partition.get_resource("node", host=self.on):
+            raise ReframeError(
+                f"on={self.on}: {self.current_partition.fullname} has no resource 'node' to ask for one by"
+            )
+        self.extra_resources = {**self.extra_resources, "node": {"host": self.on}}
+
+    def node_faults(self):
+        """Did it run on the node that was asked for?"""
+        ran, wanted = self.record["host"]["name"], self.on
+        if not wanted or ran.partition(".")[0] == wanted.partition(".")[0]:
+            return []
+        return [f"it should run on {wanted}, and ran on {ran}"]
+
     def program_opts(self):
         """The options that make the program measure what the check asks for."""
         raise NotImplementedError
@@ -90,7 +114,7 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
             raise SanityError(listed(faults))
         try:
             self.record = linkmatrix.record.load("record.json")
-            faults += self.faults()
+            faults += self.node_faults() + self.faults()
         except (OSError, ValueError) as error:
             faults.append(str(error))
         if faults:

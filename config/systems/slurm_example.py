@@ -35,6 +35,8 @@ system = {
             "environs": ["gnu"],
             # what its nodes and network have: gpu cuda mpi
             "features": ["mpi"],
+            # how a job asks for a certain node: -S on=node017
+            "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
             "sched_options": {
@@ -55,7 +57,10 @@ system = {
             "max_jobs": 4,
             "sched_options": {"use_nodes_option": True},
             # how this site asks for GPUs: checks say only how many; "--gres=gpu:{num_gpus_per_node}" is the older way
-            "resources": [{"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]}],
+            "resources": [
+                {"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]},
+                {"name": "node", "options": ["--nodelist={host}"]},
+            ],
             # the GPUs of a node; or config/topology/slurm-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {

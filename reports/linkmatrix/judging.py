@@ -28,7 +28,7 @@ def add_reference_options(command: argparse.ArgumentParser) -> None:
 
 def judged_run(options: argparse.Namespace) -> tuple[runs.Run, list[Judged]]:
     """What is at the given path, with verdicts. Raises BadInput."""
-    run = runs.find(options.path)
+    run = runs.find_all([path for path in [options.path, *getattr(options, "more", [])] if path is not None])
     return run, explain.judge_all(run, references_of(options), options.reference)
 
 

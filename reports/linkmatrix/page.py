@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from . import explain
+from . import explain, nodes
 from .curves import on_a_curve
 from .errors import clean
 from .evaluate import MatrixVerdict, Verdict
@@ -25,6 +25,7 @@ from .runs import Run
 TEMPLATES = Path(__file__).with_name("templates")
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
 MOST_LINES = 10  # cells that are listed for one matrix
+MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 CLASSES = {
     Verdict.PASS: "pass",
     Verdict.WARN: "warn",
@@ -61,10 +62,12 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     verdict = explain.overall(judged)
+    entries = nodes.entries(judged)
+    drawn = worth_drawing(judged, several=bool(entries))
     matrices = [
         shown_matrix(f"m{number}", one, result, matrix, picture)
         for number, (one, result, matrix) in enumerate(all_matrices(judged))
-        if not hidden(one, result)
+        if number in drawn
     ]
     return environment.get_template("page.html").render(
         style=Markup(style),
@@ -73,7 +76,8 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
         **marks(verdict),
         next_step=explain.next_step(verdict, judged),
         tally=explain.tally(judged) + ".",
-        overview=overview(judged),
+        overview=overview(judged, of_nodes=not entries),
+        fleet=fleet_table(entries, set(drawn)) if entries else None,
         problems=problems(judged, run),
         machines=machines(judged),
         curves=[(caption, base64.b64encode(png).decode()) for caption, png in curves],
@@ -100,6 +104,36 @@ def hidden(one: Judged, result: Result) -> bool:
     return one.test.record is not None and any(result is other for other in on_a_curve(one.test.record))
 
 
+def worth_drawing(judged: list[Judged], several: bool) -> list[int]:
+    """The numbers of the matrices that are drawn: all, but of several nodes no more than a person looks at."""
+    shown = [
+        (matrix.verdict, -number, number)
+        for number, (one, result, matrix) in enumerate(all_matrices(judged))
+        if not hidden(one, result)
+    ]
+    chosen = sorted(shown, reverse=True)[:MOST_MATRICES] if several else shown
+    return sorted(number for *_, number in chosen)
+
+
+def fleet_table(entries: list[nodes.Entry], drawn: set[int]) -> dict[str, Any]:
+    """Nodes × test cases, the worst node first."""
+    names, rows = nodes.by_node(entries)
+    return {
+        "names": names,
+        "rows": [(node, [shown_entry(entry) for entry in cells]) for node, cells in rows],
+        "drawn": len(drawn),
+    }
+
+
+def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
+    """A node's test case in the table."""
+    if entry is None:
+        return {"text": "not run", "title": "", **marks(Verdict.NO_VERDICT)}
+    text = entry.text if entry.value is not None or entry.verdict is Verdict.PASS else "nothing measured"
+    pair = f"{entry.pair[0]}->{entry.pair[1]}" if entry.pair else ""
+    return {"text": text, "title": entry.reason or pair, **marks(entry.verdict)}
+
+
 def records(judged: list[Judged]) -> list[dict[str, Any]]:
     """The records of the run."""
     return [one.test.record for one in judged if one.test.record is not None]
@@ -114,11 +148,17 @@ def heading(judged: list[Judged]) -> str:
     return f"{hosts}: {'; '.join(dict.fromkeys(explain.measured(record) for record in found))}"
 
 
-def overview(judged: list[Judged]) -> list[dict[str, Any]]:
-    """One row for each link class of each matrix, and one for each test without a matrix."""
+def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]]:
+    """One row for each link class of each matrix, and one for each test without a matrix.
+
+    of_nodes: with those that ran on one node; where there are several nodes, the table of nodes has them
+    """
     rows: list[dict[str, Any]] = []
     number = 0
     for one in judged:
+        if not of_nodes and nodes.node_of(one):
+            number += len(one.matrices)
+            continue
         for result, matrix in one.matrices:
             anchor = "curves" if hidden(one, result) else f"m{number}"
             rows += overview_rows(anchor, one.of_matrix(matrix), result, matrix)

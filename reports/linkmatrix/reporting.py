@@ -15,6 +15,7 @@ FEW = 8  # pictures that are listed one by one
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `report`."""
     judging.add_options(command)
+    command.add_argument("more", nargs="*", type=Path, metavar="MORE", help="further ones for the same page")
     command.add_argument("--out", type=Path, metavar="DIR", help="default: beside PATH, a folder of its name")
     command.set_defaults(command=run_report)
 

@@ -26,7 +26,8 @@ class Test:
 
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
     reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which it failed.
-    reference: the table of references that its partition names, "" for none.
+    reference: the table of references that its partition names, "" for none. node: the one that it was for, where it
+    was for a certain one.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Test:
     testcase: str = ""
     partition: str = ""
     phase: str = ""
+    node: str = ""
     path: Path | None = None
     record: dict[str, Any] | None = None
 
@@ -68,6 +70,18 @@ def find(path: Path | None) -> Run:
         return of_report(path, content)
     raise BadInput(
         f"{path} is neither a record of linkmatrix nor a ReFrame report: name a record.json or run-report-*.json"
+    )
+
+
+def find_all(paths: list[Path]) -> Run:
+    """The runs at all paths as one; none is the newest run. Raises BadInput."""
+    found = [find(path) for path in paths] or [find(None)]
+    if len(found) == 1:
+        return found[0]
+    return Run(
+        path=Path(os.path.commonpath([run.path.absolute() for run in found])),
+        tests=tuple(test for run in found for test in run.tests),
+        notes=tuple(f"{run.path.name}: {note}" for run in found for note in run.notes),
     )
 
 
@@ -201,10 +215,17 @@ def of_case(case: dict[str, Any], report: Path) -> Test:
         reference=str(case.get("reference_name") or ""),
         testcase=str(case.get("testcase") or ""),
         phase=str(case.get("fail_phase") or ""),
+        node=pinned_node(case),
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=place,
         record=content,
     )
+
+
+def pinned_node(case: dict[str, Any]) -> str:
+    """The node that `--distribute` or `-S on=NODE` chose; "" for none."""
+    distributed = re.search(r"%\.nid=([^\s+]+)(?: |$)", str(case.get("display_name", "")))
+    return distributed[1] if distributed else str(case.get("on") or "")
 
 
 def sentence(reason: Any) -> str:

@@ -1,6 +1,7 @@
 """The checks through a real Slurm: submitted, waited for, judged. Every way for a job to end badly is one verdict."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,11 +63,12 @@ def test_ranks_that_share_nodes_have_both_classes(login):
 @pytest.mark.parametrize("option", ["--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"])
 def test_gpus_are_allocated_in_both_ways_to_ask_for_them(login, slurm, option):
     """The nodes of this cluster have no GPU behind the resource, so the host back end measures."""
-    resources = f'"access": ["--partition=cpu"], "resources": [{{"name": "_rfm_gpu", "options": ["{option}"]}}]'
+    node = '"resources": [{"name": "node"'
+    resources = f'"resources": [{{"name": "_rfm_gpu", "options": ["{option}"]}}, {{"name": "node"'
     run = login(
         *HOST,
         *("-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "intranode_p2p.num_gpus_per_node=2"),
-        replace={'"access": ["--partition=cpu"]': resources},
+        replace={node: resources},
     )
     assert run.code == 0, run.output
     job = only(run)["jobid"]
@@ -215,3 +217,49 @@ def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path):
     (config / "systems" / "slurm_other.py").write_text(text)  # no CUDA behind these GPUs
     run = login(*RANKS, "-S", "rank_p2p.nodes=3", "-S", "rank_p2p.ranks=1", system="slurm-other", config=config)
     assert run.code == 0, run.output
+
+
+def page_of(*prefixes, out):
+    """(exit code, {node: text of its row, from worst to best}) of the page over the runs of all these folders."""
+    reports = [report for prefix in prefixes for report in (prefix / "reports").glob("run-report-*.json")]
+    references = ["--references", prefixes[0] / "references"]
+    command = [sys.executable, "-m", "linkmatrix", "report", *reports, "--out", out, *references]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    text = (out / "report.html").read_text()
+    table = re.search(r"<h2>Nodes</h2>.*?</section>", text, re.DOTALL)[0]
+    rows = re.findall(r'<tr><th scope="row">([^<]+)</th>(.*?)</tr>', table, re.DOTALL)
+    return done.returncode, {node: re.sub(r"<[^>]+>", "", cells) for node, cells in rows}
+
+
+def test_every_node_of_a_partition_in_one_run_is_one_page(login, slurm, tmp_path):
+    slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=test")
+    try:
+        run = login(*HOST, "--distribute=all", "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "max_pending_time=5s")
+    finally:
+        slurm("scontrol", "update", "nodename=lmx2", "state=resume")
+    assert run.code != 0
+    code, rows = page_of(run.prefix, out=tmp_path / "page")
+    assert code == 1
+    assert next(iter(rows)) == "lmx2"
+    assert "nothing measured" in rows["lmx2"]
+    assert all("GB/s" in rows[node] for node in ("lmx1", "lmx3"))
+
+
+def test_a_run_on_each_node_is_one_page_with_the_bad_node_first(login, tmp_path):
+    """For schedulers that ReFrame cannot distribute over: a session for each node, and one page of all."""
+    prefixes = []
+    for node in ("lmx1", "lmx2", "lmx3"):
+        opts = QUICK + (",--simulate-fault,corrupt:cpu1" if node == "lmx3" else "")
+        run = login(*HOST, "-S", f"on={node}", "-S", f"intranode_p2p.extra_opts={opts}")
+        assert (run.code != 0) == (node == "lmx3"), run.output
+        prefixes.append(run.prefix)
+    code, rows = page_of(*prefixes, out=tmp_path / "page")
+    assert code == 1
+    assert next(iter(rows)) == "lmx3"
+    assert sorted(rows) == ["lmx1", "lmx2", "lmx3"]
+
+
+def test_a_node_cannot_be_asked_for_where_the_partition_does_not_say_how(login):
+    run = login(*HOST, "-S", "on=lmx1", replace={'"resources": [{"name": "node", ': '"resources": [{"name": "other", '})
+    assert run.code != 0
+    assert "has no resource 'node'" in only(run)["fail_reason"]

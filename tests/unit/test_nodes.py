@@ -1,0 +1,72 @@
+"""Many nodes side by side: which is worse than the others."""
+
+import pytest
+
+from linkmatrix import nodes, runs
+from linkmatrix.evaluate import Verdict
+
+
+@pytest.fixture
+def of_nodes(make_record, judged_run):
+    """Judged runs, one a node; {node: {(row, column): value}} of what is not 396 GB/s; None: no record."""
+
+    def judge(nodes, reference=None):
+        judged = []
+        for name, off in nodes.items():
+            record = None if off is None else make_record(off=off, host=name)
+            for device in record["devices"] if record else []:
+                device["node"] = name
+            judged += judged_run(record, reference=reference, node="" if record else name)[1]
+        return judged
+
+    return judge
+
+
+def test_the_worst_node_is_first_and_its_cell_is_named(of_nodes):
+    found = nodes.entries(of_nodes({"a": {}, "b": {(0, 1): 380.0}, "c": {(2, 3): 300.0}, "d": {}}))
+    assert [entry.node for entry in found][:2] == ["c", "b"]
+    assert found[0].pair == ("gpu2", "gpu3")
+    assert found[0].worse == pytest.approx(96 / 396)
+    assert found[0].text == "300.00 GB/s (-24.2 %)"
+    assert {entry.worse for entry in found[2:]} == {0.0}
+
+
+def test_a_node_that_fails_comes_before_one_that_is_slow(of_nodes):
+    found = nodes.entries(of_nodes({"a": {}, "b": {(0, 1): 390.0}, "c": {(2, 3): "corrupt"}, "d": {}}, reference="hgx"))
+    assert found[0].node == "c"
+    assert found[0].verdict == Verdict.FAIL
+
+
+def test_a_node_that_measured_nothing_is_in_the_table(of_nodes):
+    found = nodes.entries(of_nodes({"a": {}, "b": None, "c": {}}, reference="hgx"))
+    assert found[0].node == "b"
+    assert found[0].verdict == Verdict.NO_VERDICT
+    assert "b" in dict(nodes.by_node(found)[1])
+
+
+def test_one_node_is_no_fleet(of_nodes):
+    assert nodes.entries(of_nodes({"a": {}})) == []
+
+
+def test_a_cell_that_no_other_node_has_is_compared_with_nothing(make_record, judged_run):
+    judged = [
+        one
+        for name, count in [("a", 4), ("b", 2)]
+        for one in judged_run({**make_record(count=count, host=name), "devices": []})[1]
+    ]
+    by_name = {entry.node: entry for entry in nodes.entries(judged)}
+    assert by_name["a"].worse == 0.0  # by the cells that both have
+    assert by_name["b"].worse == 0.0
+
+
+@pytest.mark.parametrize(
+    ("case", "node"),
+    [
+        ({"display_name": "x %testcase=y %.part=s:p %.nid=lmx3"}, "lmx3"),
+        ({"display_name": "x %.nid=node-01.cluster /abc"}, "node-01.cluster"),
+        ({"display_name": "x %testcase=y", "on": "n7"}, "n7"),
+        ({"display_name": "x %testcase=y"}, ""),
+    ],
+)
+def test_the_node_that_was_asked_for_is_known_without_a_record(case, node):
+    assert runs.pinned_node(case) == node
