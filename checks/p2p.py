@@ -82,6 +82,12 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         self.extra_resources = {**self.extra_resources, "layout": layout}
 
     @run_before("run")
+    def bind_processes(self):
+        """As the partition says, for ranks or for a process that has the node to itself."""
+        kind = "rank_options" if self.num_tasks and self.num_tasks > 1 else "process_options"
+        self.job.launcher.options = [*self.job.launcher.options, *self.current_partition.extras.get(kind, [])]
+
+    @run_before("run")
     def ask_for_the_node(self):
         if not self.on:
             return

@@ -19,7 +19,7 @@ def node(name, descr, resource, gpus, model, arch):
         "scheduler": "sge",
         "launcher": "mpirun",
         "environs": [f"gnu-{name}"],
-        "features": ["gpu", "cuda", "mpi"],
+        "features": ["gpu", "cuda", "mpi", "crossnode"],
         "max_jobs": 4,
         # ReFrame asks Grid Engine for nothing by itself
         "resources": [{"name": "layout", "options": [f"-l {resource}={{num_nodes}}", "-S /bin/bash"]}],

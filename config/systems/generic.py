@@ -83,7 +83,8 @@ system = {
             # both given, so that ReFrame leaves nothing about this machine in ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
-            "extras": extras(found),
+            # a workstation may have fewer cores than ranks
+            "extras": {**extras(found), "shared_cores": True, "spans_numa": True},
         }
     ],
 }

@@ -48,8 +48,8 @@ system = {
                 "-V",
             ],
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi
-            "features": ["mpi"],
+            # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
+            "features": ["mpi", "crossnode"],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
         },
@@ -60,7 +60,7 @@ system = {
             "launcher": "mpirun",
             "access": ["-q gpuq", "-l place=scatter:excl", "-r n", "-V"],
             "environs": ["gnu-cuda"],
-            "features": ["gpu", "cuda", "mpi"],
+            "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,
             # how this site asks for the GPUs of a chunk: checks say only how many. The scheduler must count ngpus
             # (`resources:` in sched_config), or it gives what a node does not have; Torque: gpus={num_gpus_per_node}

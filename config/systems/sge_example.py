@@ -31,7 +31,7 @@ system = {
             "launcher": "mpirun",
             "environs": ["gnu"],
             # what its hosts and network have: gpu cuda mpi
-            "features": ["mpi"],
+            "features": ["mpi", "crossnode"],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
             # ReFrame asks Grid Engine for no slots, and ignores "access": every option of a job stands here.
@@ -61,7 +61,7 @@ system = {
             "scheduler": "sge",
             "launcher": "mpirun",
             "environs": ["gnu-cuda"],
-            "features": ["gpu", "cuda", "mpi"],
+            "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,
             "resources": [
                 {"name": "layout", "options": ["-pe mpi {num_tasks}", "-q gpu.q", "-S /bin/bash", "-V"]},

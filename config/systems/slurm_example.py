@@ -33,8 +33,8 @@ system = {
             # options of every job: partition, account, quality of service
             "access": ["--partition=cpu"],
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi
-            "features": ["mpi"],
+            # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
+            "features": ["mpi", "crossnode"],
             # how a job asks for a certain node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
@@ -45,6 +45,15 @@ system = {
                 # a job that ended is known to sacct a little later
                 "job_submit_timeout": 60,
             },
+            "extras": {
+                # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
+                # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
+                "rank_options": ["--cpu-bind=cores"],
+                "process_options": ["--cpu-bind=none"],
+                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # "shared_cores": True,
+                # "spans_numa": True,
+            },
         },
         {
             "name": "gpu",
@@ -53,7 +62,7 @@ system = {
             "launcher": "srun",
             "access": ["--partition=gpu"],
             "environs": ["gnu-cuda"],
-            "features": ["gpu", "cuda", "mpi"],
+            "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,
             "sched_options": {"use_nodes_option": True},
             # how this site asks for GPUs: checks say only how many; "--gres=gpu:{num_gpus_per_node}" is the older way
@@ -70,6 +79,13 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
+                # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees
+                "rank_options": ["--cpu-bind=cores", "--gpu-bind=none"],
+                "process_options": ["--cpu-bind=none"],
+                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # "shared_cores": True,
+                # "spans_numa": True,
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
             },

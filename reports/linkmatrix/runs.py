@@ -27,7 +27,7 @@ class Test:
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
     reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which it failed.
     reference: the table of references that its partition names, "" for none. node: the one that it was for, where it
-    was for a certain one.
+    was for a certain one. measures: whether it leaves a record.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Test:
     partition: str = ""
     phase: str = ""
     node: str = ""
+    measures: bool = True
     path: Path | None = None
     record: dict[str, Any] | None = None
 
@@ -200,8 +201,9 @@ def of_case(case: dict[str, Any], report: Path) -> Test:
     """One test case of a report, with its record where it has one."""
     reasons = [sentence(case.get("fail_reason"))] if case.get("fail_reason") else []
     place, content = record_place(case, report), None
+    measures = "record.json" in case.get("keep_files", ["record.json"])
     # a fixture and a test case that never ran have none
-    if not case.get("fixture") and case["result"] not in ("skip", "fail_deps"):
+    if measures and not case.get("fixture") and case["result"] not in ("skip", "fail_deps"):
         try:
             if place is None:
                 raise BadInput("there is no record.json of this test case: it did not get as far as measuring")
@@ -216,6 +218,7 @@ def of_case(case: dict[str, Any], report: Path) -> Test:
         testcase=str(case.get("testcase") or ""),
         phase=str(case.get("fail_phase") or ""),
         node=pinned_node(case),
+        measures=measures,
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=place,
         record=content,

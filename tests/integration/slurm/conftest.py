@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ NEEDED = ("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged", "ip", "srun")
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory, tools):
+def cluster(tools):
     """The environment variables that reach the cluster; it ends with the session."""
     missing = [tool for tool in NEEDED if not shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin")]
     if os.geteuid() != 0:
@@ -29,13 +30,11 @@ def cluster(tmp_path_factory, tools):
         pytest.fail(reason) if os.environ.get("LINKMATRIX_NO_SKIP") else pytest.skip(reason)
     if not (shutil.which("mpicxx") and shutil.which("mpirun")):
         pytest.skip("no MPI here, so there are no ranks to start")
-    base = tmp_path_factory.mktemp("slurm")
+    # not below pytest's folder: munge and the database have users of their own, and any pytest that starts closes that
+    base = Path(tempfile.mkdtemp(prefix="linkmatrix-slurm-"))
     base.chmod(0o755)
-    for folder in list(base.parents)[:3]:  # pytest keeps them to root; munge and the database have users of their own
-        if folder.name.startswith("pytest"):
-            folder.chmod(0o755)
     script = HERE / "cluster"
-    log = base / "up.log"
+    log, came_up = base / "up.log", False
     try:
         with log.open("w") as output:  # daemons keep a pipe open: a file does not wait for them
             subprocess.run(
@@ -46,6 +45,7 @@ def cluster(tmp_path_factory, tools):
                 timeout=120,
                 check=True,
             )
+        came_up = True
         yield {"SLURM_CONF": str(base / "etc" / "slurm.conf")}
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         pytest.fail(f"the cluster did not come up:\n{log.read_text()}")
@@ -58,6 +58,8 @@ def cluster(tmp_path_factory, tools):
             timeout=120,
             check=False,
         )
+        if came_up:  # else its logs stay
+            shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.fixture

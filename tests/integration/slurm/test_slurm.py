@@ -20,6 +20,13 @@ RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
 HANG = f"{QUICK},--simulate-fault,hang:cpu1,--timeout,120"
 
+# as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
+MPIRUN = {
+    '"launcher": "srun"': '"launcher": "mpirun"',
+    '"rank_options": ["--cpu-bind=cores"]': '"rank_options": ["--map-by", "numa", "--bind-to", "core"]',
+    '"process_options": ["--cpu-bind=none"]': '"process_options": []',
+}
+
 
 def only(run):
     """The one check that ran."""
@@ -39,7 +46,7 @@ def test_a_job_on_one_node_is_measured_there(login):
 
 @pytest.mark.parametrize(
     "replace",
-    [{}, {'"launcher": "srun"': '"launcher": "mpirun"'}, {'"scheduler": "slurm"': '"scheduler": "squeue"'}],
+    [{}, MPIRUN, {'"scheduler": "slurm"': '"scheduler": "squeue"'}],
     ids=["slurm-srun", "slurm-mpirun", "squeue-srun"],
 )
 def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login, replace):
@@ -263,3 +270,21 @@ def test_a_node_cannot_be_asked_for_where_the_partition_does_not_say_how(login):
     run = login(*HOST, "-S", "on=lmx1", replace={'"resources": [{"name": "node", ': '"resources": [{"name": "other", '})
     assert run.code != 0
     assert "has no resource 'node'" in only(run)["fail_reason"]
+
+
+BINDING = ("-r", "-n", "rank_binding", "-S", "rank_binding.nodes=2", "-S", "rank_binding.ranks=2")
+
+
+def test_ranks_that_are_not_bound_are_found_out(login):
+    """This cluster has no plugin that binds (TaskPlugin=task/none), so srun leaves both ranks on all cores."""
+    run = login(*BINDING)
+    assert run.code != 0
+    reason = only(run)["fail_reason"]
+    assert re.search(r"rank \d on lmx\d \(cores [\d,]+\) and rank \d share cores", reason)
+
+
+def test_ranks_that_mpirun_binds_are_where_they_should_be(login):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core cannot be two ranks' own")
+    run = login(*BINDING, replace=MPIRUN)
+    assert run.code == 0, run.output

@@ -7,4 +7,4 @@
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=cpu
-srun STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend host --record record.json --max-display 1024
+srun --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend host --record record.json --max-display 1024

@@ -8,4 +8,4 @@
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
 #SBATCH --gpus-per-node=8
-srun STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --backend cuda --record record.json --max-display 1024
+srun --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --backend cuda --record record.json --max-display 1024

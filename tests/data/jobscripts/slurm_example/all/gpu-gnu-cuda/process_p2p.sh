@@ -9,4 +9,4 @@
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
 #SBATCH --gpus-per-node=8
-srun STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend ipc --record record.json --max-display 1024
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend ipc --record record.json --max-display 1024

@@ -8,4 +8,4 @@
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
-srun STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024

@@ -12,4 +12,4 @@
 #SBATCH --reservation=acceptance
 #SBATCH --constraint=h200
 #SBATCH --exclude=node[3-4]
-srun STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024

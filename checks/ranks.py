@@ -1,0 +1,92 @@
+"""Where ranks run, as src/binding prints it, and what is wrong with that. Plain Python: nothing here runs anything."""
+
+import re
+from dataclasses import dataclass, field
+from itertools import combinations
+
+LINE = re.compile(
+    r"binding host=(\S+) rank=(\S+) local=(\S+) cores=(\S+) numa=(\S+) visible=(\S+) gpus=(\S+) nics=(\S+)"
+)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One rank. numa: {NUMA node: its cores}; visible: devices in the launcher's words, None where it hides none.
+
+    gpus and nics: {name: NUMA node}, -1 where that is not known.
+    """
+
+    host: str
+    rank: str
+    local: str
+    cores: frozenset[int]
+    numa: dict[int, frozenset[int]] = field(default_factory=dict)
+    visible: tuple[str, ...] | None = None
+    gpus: dict[str, int] = field(default_factory=dict)
+    nics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def nodes(self):
+        """The NUMA nodes that its cores are of."""
+        return sorted(node for node, cores in self.numa.items() if cores & self.cores)
+
+    @property
+    def device(self):
+        """The device that it takes: that of its number on the node among those that it sees; None without any."""
+        seen = tuple(self.gpus) if self.visible is None else self.visible
+        return seen[int(self.local) % len(seen)] if seen and self.local.isdigit() else None
+
+
+def numbers(text):
+    """{0, 1, 2, 3, 8} of "0-3,8"."""
+    found = set()
+    for part in text.split(","):
+        low, _, high = part.partition("-")
+        if low.isdigit():
+            found |= set(range(int(low), int(high or low) + 1))
+    return frozenset(found)
+
+
+def places(text):
+    """{"mlx5_0": 1} of "mlx5_0:1", {} of "-"."""
+    return {name: int(node) for name, _, node in (entry.rpartition(":") for entry in text.split(",")) if name}
+
+
+def bindings(text):
+    """The ranks in what src/binding printed, in the order of host and rank."""
+    found = []
+    for host, rank, local, cores, numa, visible, gpus, nics in LINE.findall(text):
+        of_node = {int(node): numbers(list_) for node, list_ in re.findall(r"(\d+):([\d,-]+)", numa)}
+        seen = None if visible == "-" else tuple(visible.split(","))
+        found.append(Binding(host, rank, local, numbers(cores), of_node, seen, places(gpus), places(nics)))
+    return sorted(found, key=lambda one: (one.host, int(one.rank) if one.rank.isdigit() else -1))
+
+
+def spoken(rank):
+    """A rank in words, with the NIC that is nearest to it."""
+    near = [nic for nic, node in rank.nics.items() if node in rank.nodes]
+    cores = ",".join(map(str, sorted(rank.cores))) or "none"
+    device = f", device {rank.device}" if rank.device is not None else ""
+    return f"rank {rank.rank} on {rank.host} (cores {cores}{device}{', near ' + ' '.join(near) if near else ''})"
+
+
+def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=False):
+    """What is wrong, in sentences; [] for nothing. What cannot be told is a fault."""
+    faults = []
+    if len(found) != ranks or len({one.rank for one in found}) != ranks:
+        faults.append(f"{ranks} ranks were started, {len({one.rank for one in found})} said where they are")
+    hosts = sorted({one.host for one in found})
+    if len(hosts) != nodes:
+        faults.append(f"ranks should be on {nodes} nodes, they are on {len(hosts)}: {', '.join(hosts) or 'none'}")
+    faults += [f"rank {one.rank} on {one.host} does not say its cores" for one in found if not one.cores]
+    for one, other in combinations(found, 2):
+        shared = one.cores & other.cores if one.host == other.host else ()
+        if shared and not shared_cores:
+            faults.append(f"{spoken(one)} and rank {other.rank} share cores {','.join(map(str, sorted(shared)))}")
+        if devices and one.host == other.host and one.device == other.device and one.device is not None:
+            faults.append(f"{spoken(one)} and rank {other.rank} have the same device")
+    if not spans_numa:
+        faults += [f"{spoken(one)} spans NUMA nodes {', '.join(map(str, one.nodes))}" for one in found if one.nodes[1:]]
+    if devices:
+        faults += [f"{spoken(one)} sees no device" for one in found if one.device is None]
+    return faults

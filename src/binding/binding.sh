@@ -1,0 +1,38 @@
+#!/bin/sh
+# Prints one line for the rank that it is started as: where it runs, on which cores it may, and which devices it sees.
+#
+#   binding host=NAME rank=N local=N cores=0-3,8 numa=0:0-3;1:4-7 visible=0,1 gpus=0:NODE,1:NODE nics=mlx5_0:NODE
+#
+# numa: the cores of each NUMA node; NODE: the NUMA node, -1 where the system does not know; "-" where there is none, or
+# nothing limits what is visible. It starts nothing and measures nothing, so any launcher can start it.
+
+first() { # WORDS…: the first of them, or -
+  echo "${1:--}"
+}
+
+joined() { # lines, with commas between them
+  list=$(paste -sd, -)
+  first "$list"
+}
+
+node_of() { # FILE with the number of a NUMA node
+  cat "$1" 2>/dev/null || echo -1
+}
+
+# shellcheck disable=SC2086 # an unset variable is no word
+rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
+# shellcheck disable=SC2086
+local=$(first ${OMPI_COMM_WORLD_LOCAL_RANK:-} ${MPI_LOCALRANKID:-} ${SLURM_LOCALID:-})
+cores=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
+numa=$(for node in /sys/devices/system/node/node[0-9]*; do
+  [ -r "$node/cpulist" ] && echo "${node##*/node}:$(cat "$node/cpulist")"
+done | paste -sd';' -)
+gpus=$(nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader 2>/dev/null | tr 'A-F' 'a-f' |
+  while IFS=', ' read -r index address; do
+    echo "$index:$(node_of "/sys/bus/pci/devices/${address#0000}/numa_node")"
+  done | joined)
+nics=$(for nic in /sys/class/infiniband/*; do
+  [ -e "$nic" ] && echo "${nic##*/}:$(node_of "$nic/device/numa_node")"
+done | joined)
+echo "binding host=$(uname -n) rank=$rank local=$local cores=${cores:--} numa=${numa:--}" \
+  "visible=${CUDA_VISIBLE_DEVICES:--} gpus=$gpus nics=$nics"

@@ -1,0 +1,73 @@
+"""Where ranks run and what is wrong with that: lines as src/binding/binding.sh prints them."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+spec = importlib.util.spec_from_file_location("checks_ranks", REPOSITORY / "checks" / "ranks.py")
+ranks = importlib.util.module_from_spec(spec)
+__import__("sys").modules["checks_ranks"] = ranks  # dataclasses look their module up
+spec.loader.exec_module(ranks)
+
+
+def line(rank, cores, host="n1", local=None, visible="-", gpus="0:0,1:1", nics="mlx5_0:0,mlx5_1:1"):
+    local = rank if local is None else local
+    return (
+        f"binding host={host} rank={rank} local={local} cores={cores} numa=0:0-3;1:4-7 visible={visible} gpus={gpus}"
+        f" nics={nics}\n"
+    )
+
+
+def faults(text, count=2, nodes=1, **options):
+    return "; ".join(ranks.faults_of(ranks.bindings(text), count, nodes, **options))
+
+
+def test_ranks_with_cores_and_devices_of_their_own_are_fine():
+    assert faults(line(0, "0-3") + line(1, "4-7"), devices=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (line(0, "0-3") + line(1, "3-5"), "share cores 3"),
+        (
+            line(0, "0-4") + line(1, "5"),
+            "rank 0 on n1 (cores 0,1,2,3,4, device 0, near mlx5_0 mlx5_1) spans NUMA nodes 0, 1",
+        ),
+        (line(0, "0-3"), "2 ranks were started, 1 said where they are"),
+        (line(0, "0-3") + line(0, "4-7"), "2 ranks were started, 1 said"),
+        (line(0, "0-3") + line(1, "0-3", host="n2"), "they are on 2: n1, n2"),
+        (line(0, "0-3") + line(1, "-"), "rank 1 on n1 does not say its cores"),
+        ("", "2 ranks were started, 0 said"),
+        (line(0, "0", local=0) + line(1, "4", local=0), "have the same device"),
+        (line(0, "0", visible="5") + line(1, "4", visible="5"), "have the same device"),
+        (line(0, "0", gpus="-") + line(1, "4", gpus="-"), "sees no device"),
+        (line(0, "0", local="-") + line(1, "4", local="-"), "sees no device"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(text, sentence):
+    assert sentence in faults(text, devices=True)
+
+
+def test_a_partition_may_allow_what_a_workstation_needs():
+    text = line(0, "0-7") + line(1, "0-7")
+    assert faults(text, shared_cores=True, spans_numa=True) == ""
+    assert "spans" in faults(text, shared_cores=True)
+    assert "share" in faults(text, spans_numa=True)
+
+
+def test_each_rank_may_see_one_device_that_the_launcher_chose():
+    text = line(0, "0", visible="0") + line(1, "4", visible="1")
+    assert [one.device for one in ranks.bindings(text)] == ["0", "1"]
+    assert faults(text, devices=True) == ""
+
+
+def test_the_program_says_where_this_process_runs():
+    program = REPOSITORY / "src" / "binding" / "binding.sh"
+    done = subprocess.run(["taskset", "-c", "0", program], capture_output=True, text=True, timeout=60, check=True)
+    (found,) = ranks.bindings(done.stdout)
+    assert found.cores == {0}
+    assert found.nodes == [0] or not found.numa
