@@ -30,7 +30,7 @@ system = {
             # (Open MPI: `ompi_info | grep gridengine`)
             "launcher": "mpirun",
             "environs": ["gnu"],
-            # what its hosts and network have: gpu cuda mpi
+            # what its hosts and network have: gpu cuda mpi, and crossnode where a job may take several hosts
             "features": ["mpi", "crossnode"],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,

@@ -82,7 +82,10 @@ void write_health(JsonWriter& w, const std::vector<Health>& health) {
 
 void write_schedule(JsonWriter& w, const Schedule& schedule) {
   w.key("schedule").begin_object();
-  w.member("mode", schedule.bisection ? "bisection" : schedule.at_once ? "rounds" : "serial").member("rounds", schedule.rounds);
+  w.member("mode", schedule.bisection ? "bisection"
+                   : schedule.at_once ? "rounds"
+                                      : "serial")
+      .member("rounds", schedule.rounds);
   w.member("pairs_at_once", schedule.pairs_at_once).member("interference", schedule.interference);
   w.end_object();
 }
@@ -135,6 +138,7 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("blocks", unless_zero(result.blocks)).member("threads", unless_zero(result.threads));
   w.member("host_pages", result.host_pages ? std::optional(word(*result.host_pages)) : std::nullopt);
   w.member("triangle", result.triangle).member("local_copy", result.local_copy);
+  if (!result.transports.empty()) w.member("transports", result.transports);
   w.member("rows", result.rows).member("columns", result.columns);
   result.large ? write_summary(w, *result.large) : write_cells(w, result);
   w.member("verified", result.verified());

@@ -72,7 +72,8 @@ struct MatrixResult {
   Engine engine = Engine::ce;
   std::optional<Kernel> kernel;
   Memory memory = Memory::device;
-  std::string transport;
+  std::string transport;           ///< "auto": see transports
+  Matrix<std::string> transports;  ///< of each pair of ranks, where they differ; else empty
   std::optional<bool> peer_access;
   std::string unit;  ///< "GB/s" or "us"
   std::uint64_t size_bytes = 0;

@@ -22,6 +22,9 @@ enum class Metric { bandwidth, bidirectional, latency };
 enum class Memory { device, host };
 enum class Concurrency { automatic, serial, rounds, bisection };
 enum class HostPages { pinned, pageable };
+/// How bytes get from one rank to another: by MPI itself, by one device writing the other's memory (CUDA IPC), or
+/// through pinned host memory in pieces.
+enum class Transport { automatic, mpi, ipc, staged };
 
 template <class E>
 struct Words;
@@ -68,6 +71,13 @@ template <>
 struct Words<HostPages> {
   static constexpr std::string_view what = "host memory";
   static constexpr std::array table{std::pair{HostPages::pinned, "pinned"}, std::pair{HostPages::pageable, "pageable"}};
+};
+
+template <>
+struct Words<Transport> {
+  static constexpr std::string_view what = "transport";
+  static constexpr std::array table{std::pair{Transport::automatic, "auto"}, std::pair{Transport::mpi, "mpi"},
+                                    std::pair{Transport::ipc, "ipc"}, std::pair{Transport::staged, "staged"}};
 };
 
 template <class E>

@@ -28,6 +28,9 @@ class Measurer {
   /// Whether the test case has a size of its own, whatever the user says.
   virtual bool has_own_size(const TestCase& testcase) const = 0;
 
+  /// Whether --memory says where all test cases have their data, and is no choice among them.
+  virtual bool chooses_memory() const { return false; }
+
   /// The test case's result, shaped and described, not yet measured. Throws BadInput where it cannot run.
   virtual MatrixResult plan(const TestCase& testcase, const PlanOptions& options) = 0;
 

@@ -113,7 +113,8 @@ std::vector<Option> option_table(Given& given) {
       {"--metric", "METRIC", "test cases with this metric: " + all_words<Metric>(), axis(o.axes.metric)},
       {"--direction", "DIRECTION", "test cases with this direction: " + all_words<Direction>(), axis(o.axes.direction)},
       {"--engine", "ENGINE", "test cases with this engine: " + all_words<Engine>(), axis(o.axes.engine)},
-      {"--memory", "MEMORY", "test cases with this memory: " + all_words<Memory>(), axis(o.axes.memory)},
+      {"--memory", "MEMORY", "test cases with this memory; of ranks, where their data is: " + all_words<Memory>(),
+       axis(o.axes.memory)},
       {"--peer-access", "on|off", "test cases with or without peer access (default: on)",
        [&](auto v) { o.axes.peer_access = parse_switch("--peer-access", v); }},
       {"--kernel", "KERNEL", "copy kernel of the sm engine: " + all_words<Kernel>() + " (default: noncached)",
@@ -132,6 +133,11 @@ std::vector<Option> option_table(Given& given) {
       {"--mapping", "MAPPING",
        "of node_to_node_*: " + all_words<ranks::Mapping>() + "; each rank with that of its number, or the next one",
        [&](auto v) { o.ranks.mapping = parse_word<ranks::Mapping>(v); }},
+      {"--transport", "TRANSPORT",
+       "of device memory between ranks: " + all_words<Transport>() +
+           " (default: auto: ipc inside a node, between nodes "
+           "mpi where it is CUDA-aware, else staged)",
+       [&](auto v) { o.ranks.transport = parse_word<Transport>(v); }},
       {"--pair-timeout", "SECONDS", "of one pair of ranks; what hangs is marked and the rest goes on (default: 30)",
        [&](auto v) { o.ranks.pair_timeout = parse_number("--pair-timeout", v, 0.1, 86400); }},
       {"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
@@ -188,7 +194,10 @@ std::vector<Option> option_table(Given& given) {
 }
 
 void refuse_contradictions(const P2pOptions& o) {
-  const int ways = !o.named.empty() + o.suite.has_value() + o.axes.any();
+  Axes axes = o.axes;
+  if (std::any_of(o.named.begin(), o.named.end(), [](const TestCase& t) { return t.engine == Engine::mpi; }))
+    axes.memory.reset();  // of ranks: where their data is
+  const int ways = !o.named.empty() + o.suite.has_value() + axes.any();
   if (o.plan.host_pages == HostPages::pageable && (!o.blocks.empty() || o.plan.threads > 0))
     throw BadInput(
         "--blocks and --threads shape kernels, which do not reach pageable memory: use --host-memory pinned");

@@ -4,6 +4,9 @@
 
 #include "core/units.hpp"
 #include "ranks/network.hpp"
+#ifdef LINKMATRIX_IPC
+#include "ranks/device/device_payload.hpp"
+#endif
 
 namespace linkmatrix {
 namespace {
@@ -16,6 +19,7 @@ class RanksMeasurer final : public Measurer {
   explicit RanksMeasurer(const ranks::NetworkOptions& options) : network_{ranks::Network::start(options)} {}
 
   Machine& machine() override { return *network_; }
+  bool chooses_memory() const override { return true; }
   bool only_serves() const override { return !network_->is_root(); }
   void serve() override { network_->serve(); }
   void dismiss(ExitCode code) override { network_->dismiss(code); }
@@ -49,8 +53,7 @@ class RanksMeasurer final : public Measurer {
                                                           : "bandwidth";
     result.direction = t.direction;
     result.engine = t.engine;
-    result.memory = Memory::host;
-    result.transport = network_->transport();
+    result.memory = network_->memory();
     result.unit = t.metric == Metric::latency ? "us" : "GB/s";
     result.size_bytes = options.bytes;
     result.offset = options.offset;
@@ -65,6 +68,7 @@ class RanksMeasurer final : public Measurer {
  private:
   void shape(const PlanOptions& options, MatrixResult& result) const {
     const auto labels = network_->labels(what_.by_node);
+    result.transport = network_->transport(what_.by_node, 0, 1);
     if (labels.size() > ranks::most_in_record) {
       result.rows = result.columns = labels;
       return;
@@ -74,10 +78,23 @@ class RanksMeasurer final : public Measurer {
       for (std::size_t c = 0; c < labels.size(); ++c) {
         const std::string link_class = network_->link_class(what_.by_node, r, c);
         result.link_class(r, c) = link_class;
+        if (r != c) name_transport(r, c, result);
         const auto limit = options.limits.find(link_class);
         if (limit != options.limits.end() && what_.metric != Metric::latency)
           result.limit(r, c) = limit->second * (what_.metric == Metric::bidirectional ? 2 : 1);
       }
+  }
+
+  /// Of each pair, where they differ.
+  void name_transport(std::size_t r, std::size_t c, MatrixResult& result) const {
+    const std::string transport = network_->transport(what_.by_node, r, c);
+    if (transport == result.transport && result.transports.empty()) return;
+    if (result.transports.empty()) {
+      result.transports = Matrix<std::string>(result.rows.size(), result.columns.size(), result.transport);
+      for (std::size_t d = 0; d < result.rows.size(); ++d) result.transports(d, d) = "";
+      result.transport = word(Transport::automatic);
+    }
+    result.transports(r, c) = transport;
   }
 
   std::unique_ptr<ranks::Network> network_;
@@ -91,6 +108,10 @@ std::unique_ptr<Measurer> make_ranks_measurer(const P2pOptions& options) {
   ranks::NetworkOptions network = options.ranks;
   network.huge_pages = options.host_memory.huge;
   network.fault = options.fault;
+  network.memory = options.axes.memory.value_or(Memory::host);
+#ifdef LINKMATRIX_IPC
+  network.device_payload = ranks::make_device_payload;
+#endif
   network.record = options.record.value_or("p2p_matrix.json");
   std::vector<std::string> words = options.command;
   words.erase(words.begin());  // the program may lie elsewhere on another node

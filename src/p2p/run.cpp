@@ -115,8 +115,9 @@ class P2pRun {
   /// Named test cases must run; of a suite or of axes, those that can.
   std::vector<TestCase> testcases() {
     if (!options_.named.empty()) return options_.named;
-    const auto wanted =
-        options_.axes.any() ? matching_testcases(options_.axes) : suite(options_.suite.value_or("quick"));
+    Axes axes = options_.axes;
+    if (measurer_->chooses_memory()) axes.memory.reset();
+    const auto wanted = axes.any() ? matching_testcases(axes) : suite(options_.suite.value_or("quick"));
     std::vector<TestCase> possible;
     std::string reason;
     for (const TestCase& t : wanted) {

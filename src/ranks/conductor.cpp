@@ -22,8 +22,14 @@ CellStatus status_of(Outcome outcome) { return outcome == Outcome::timeout ? Cel
 
 }  // namespace
 
-Conductor::Conductor(Wire& wire, Player& own, std::vector<std::string> labels, std::vector<std::string> nodes)
-    : wire_{wire}, own_{own}, labels_{std::move(labels)}, nodes_{std::move(nodes)}, seats_(labels_.size()) {}
+Conductor::Conductor(Wire& wire, Player& own, std::vector<std::string> labels, std::vector<std::string> nodes,
+                     Route route)
+    : wire_{wire},
+      own_{own},
+      labels_{std::move(labels)},
+      nodes_{std::move(nodes)},
+      route_{std::move(route)},
+      seats_(labels_.size()) {}
 
 std::string Conductor::name(const Match& match) const {
   return result_->rows[match.row] + "->" + result_->columns[match.column];
@@ -59,6 +65,7 @@ std::vector<Order> Conductor::orders_for(std::span<const Match> matches, const O
     order.serial = serial_;
     order.lanes = static_cast<int>(match.lanes.size());
     std::copy(match.lanes.begin(), match.lanes.end(), order.lane.begin());
+    route_(match, order);
   }
   return orders;
 }
@@ -179,10 +186,12 @@ void Conductor::reserve(std::uint64_t bytes, double seconds) {
     if (seats_[rank].alive && static_cast<int>(rank) != wire_.rank()) others.push_back(static_cast<int>(rank));
   Order order;
   order.task = Task::reserve;
-  order.bytes = bytes;
-  call(others, bytes, seconds);
-  order.serial = serial_;
-  seats_[static_cast<std::size_t>(wire_.rank())].report = own_.play(order);
+  for (const std::uint64_t step : {std::uint64_t{0}, bytes}) {  // all let go of each other's before anybody frees any
+    order.bytes = step;
+    call(others, step, seconds);
+    order.serial = serial_;
+    seats_[static_cast<std::size_t>(wire_.rank())].report = own_.play(order);
+  }
   for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
     const Report& report = seats_[rank].report;
     if (seats_[rank].alive && report.outcome != Outcome::ok)

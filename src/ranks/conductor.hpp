@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,8 +24,11 @@ constexpr int order_tag = 1, report_tag = 2;
 /// then on, a match that failed is played once more at the end, and everything else goes on.
 class Conductor {
  public:
+  /// Says in a match's order by which transport each lane goes.
+  using Route = std::function<void(const Match& match, Order& order)>;
+
   /// labels: of every rank, by number.
-  Conductor(Wire& wire, Player& own, std::vector<std::string> labels, std::vector<std::string> nodes);
+  Conductor(Wire& wire, Player& own, std::vector<std::string> labels, std::vector<std::string> nodes, Route route);
 
   /// Has every rank make its buffers. Throws BadInput with the first refusal.
   void reserve(std::uint64_t bytes, double seconds);
@@ -66,6 +70,7 @@ class Conductor {
   Wire& wire_;
   Player& own_;
   std::vector<std::string> labels_, nodes_;
+  Route route_;
   std::vector<Seat> seats_;
   std::deque<std::vector<Order>> sent_;  ///< those that may still be under way to a rank that is lost
   int serial_ = 0;

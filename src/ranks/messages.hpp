@@ -18,6 +18,7 @@ constexpr std::size_t most_lanes = 64;
 /// Two ranks that exchange data.
 struct Lane {
   int source = 0, destination = 0;
+  Transport transport = Transport::mpi;
 };
 
 /// What a rank tells of itself when the job begins.
@@ -47,6 +48,12 @@ std::string text_of(const std::array<char, n>& field) {
   return field.data();
 }
 
+/// Kinds of messages within a match.
+enum class Talk : int { data, control, answer, alarm, back };
+
+/// The tag of a match's messages, apart from those of all matches before: one given up may still arrive.
+constexpr int tag_of(int serial, Talk kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
+
 enum class Task : int { reserve, match, end };
 
 /// What the conductor orders a rank to do.
@@ -62,6 +69,7 @@ struct Order {
   bool verify = true;
   StopRule stop{};
   double pair_timeout = 30;
+  bool same_node = false;  ///< of each lane
   int lanes = 0;
   std::array<Lane, most_lanes> lane{};
 
@@ -96,7 +104,8 @@ struct Step {
 /// What the others answer after a step.
 struct Taken {
   double seconds = 0;
-  double received = 0;  ///< of a bidirectional step: until all that comes here was here
+  double received = 0;  ///< of a bidirectional step: until all that comes here was here …
+  double sent = 0;      ///< … or until all that goes from here was there, whichever this rank can tell
   std::uint64_t wrong_bytes = 0;
   double stretch = 1;  ///< of the simulated fault "slow"
 };

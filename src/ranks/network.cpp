@@ -39,7 +39,14 @@ class MpiNetwork final : public Network {
       labels.push_back(endpoint.label);
       nodes.push_back(endpoint.node);
     }
-    conductor_ = std::make_unique<Conductor>(wire_, *player_, labels, nodes);
+    conductor_ = std::make_unique<Conductor>(wire_, *player_, labels, nodes, [this](const Match& match, Order& order) {
+      for (std::size_t k = 0; k < match.lanes.size(); ++k) {
+        const auto from = static_cast<std::size_t>(match.lanes[k].source);
+        const auto to = static_cast<std::size_t>(match.lanes[k].destination);
+        order.lane[k].transport = way(from, to);
+        order.same_node = same_node(from, to);
+      }
+    });
     if (!refused.empty()) {
       conductor_->dismiss();
       throw BadInput(refused);
@@ -81,10 +88,17 @@ class MpiNetwork final : public Network {
 
   std::string link_class(bool by_node, std::size_t row, std::size_t column) const override {
     if (row == column) return "X";
-    return by_node || endpoints_[row].node != endpoints_[column].node ? "NET" : "NODE";
+    return by_node || !same_node(row, column) ? "NET" : "NODE";
   }
 
-  std::string transport() const override { return "mpi"; }
+  /// Of two ranks: what was asked for, else what is there.
+  std::string transport(bool by_node, std::size_t row, std::size_t column) const override {
+    const std::size_t from = by_node ? static_cast<std::size_t>(ranks_of_[row].front()) : row;
+    const std::size_t to = by_node ? static_cast<std::size_t>(ranks_of_[column].front()) : column;
+    return std::string(word(way(from, to)));
+  }
+
+  Memory memory() const override { return options_.memory; }
 
   void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, MatrixResult& result) override {
     const Rounds rounds(ranks_of_, round_options(what, how));
@@ -97,7 +111,7 @@ class MpiNetwork final : public Network {
     form.verify = how.verify;
     form.stop = how.stop;
     form.pair_timeout = options_.pair_timeout;
-    check_memory(what.bytes + what.offset);
+    if (options_.memory == Memory::host) check_memory(what.bytes + what.offset);
     conductor_->reserve(std::max(what.bytes + what.offset, least_buffer), std::max(60.0, options_.pair_timeout));
     if (result.rows.size() > most_in_record)
       measure_large(what, rounds, form, how, deadline, result);
@@ -115,6 +129,15 @@ class MpiNetwork final : public Network {
   }
 
  private:
+  bool same_node(std::size_t a, std::size_t b) const { return endpoints_[a].node == endpoints_[b].node; }
+
+  Transport way(std::size_t from, std::size_t to) const {
+    if (options_.memory == Memory::host) return Transport::mpi;
+    if (options_.transport != Transport::automatic) return options_.transport;
+    if (same_node(from, to)) return Transport::ipc;
+    return cuda_aware_ ? Transport::mpi : Transport::staged;
+  }
+
   void measure_whole(const NetworkCase& what, const Rounds& rounds, const Order& form, const MeasureOptions& how,
                      Deadline deadline, MatrixResult& result) {
     for (std::size_t r = 0; r < result.rows.size(); ++r)
@@ -158,6 +181,11 @@ class MpiNetwork final : public Network {
     put(card.model, "host memory");
     card.available = available_memory();
     card.numa = own_numa();
+    try {
+      make_payload(card);
+    } catch (const std::exception& e) {
+      put(card.complaint, e.what());
+    }
     card.cuda_aware = mpi_is_cuda_aware();
     const std::vector<Adapter> all = adapters();
     card.adapters = static_cast<int>(all.size());
@@ -203,6 +231,7 @@ class MpiNetwork final : public Network {
       available_.push_back(card.available);
     }
     ranks_of_[node].push_back(static_cast<int>(rank));
+    cuda_aware_ = (rank == 0 || cuda_aware_) && card.cuda_aware;
     adapters_ = rank == 0 ? card.adapters : std::min(adapters_, card.adapters);
     endpoints_.push_back(std::move(endpoint));
   }
@@ -233,11 +262,26 @@ class MpiNetwork final : public Network {
     return fault.endpoint == label || label.ends_with(":" + fault.endpoint);
   }
 
+  void make_payload(Card& card) {
+    if (options_.memory == Memory::host) {
+      payload_ = std::make_unique<HostPayload>(wire_, options_.huge_pages);
+      return;
+    }
+    if (!options_.device_payload)
+      throw BadInput("--memory device: this p2p_matrix was built without it: configure with -DLINKMATRIX_CUDA=ON");
+    MPI_Comm node = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, wire_.rank(), MPI_INFO_NULL, &node), wire_.rank(),
+          "MPI_Comm_split_type");
+    int number = 0;
+    MPI_Comm_rank(node, &number);
+    MPI_Comm_free(&node);
+    payload_ = options_.device_payload(wire_, number, card);
+  }
+
   void make_player() {
     std::optional<SimulatedFault::Kind> fault;
     const std::string own = host_facts().name + ":rank" + std::to_string(wire_.rank());
     if (options_.fault && is_me(*options_.fault, own)) fault = options_.fault->kind;
-    payload_ = std::make_unique<HostPayload>(wire_, options_.huge_pages);
     player_ = std::make_unique<Player>(wire_, *payload_, fault);
   }
 
@@ -251,6 +295,7 @@ class MpiNetwork final : public Network {
     }
     software_ = {{"MPI", mpi_library()},
                  {"MPI network", text_of(card.network)},
+                 {"CUDA-aware MPI", cuda_aware_ ? "yes" : "no"},
                  {"compiler", compiler_version()},
                  {"kernel", kernel_release()}};
   }
@@ -316,6 +361,7 @@ class MpiNetwork final : public Network {
   std::vector<std::vector<int>> ranks_of_;
   std::vector<std::uint64_t> available_;
   int adapters_ = 0;
+  bool cuda_aware_ = false;
   Topology topology_;
   Software software_;
   std::unique_ptr<Payload> payload_;

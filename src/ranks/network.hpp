@@ -35,7 +35,8 @@ class Network : public Machine {
   /// Labels of rows and columns: the ranks', or the nodes'.
   virtual std::vector<std::string> labels(bool by_node) const = 0;
   virtual std::string link_class(bool by_node, std::size_t row, std::size_t column) const = 0;
-  virtual std::string transport() const = 0;
+  virtual std::string transport(bool by_node, std::size_t row, std::size_t column) const = 0;
+  virtual Memory memory() const = 0;
 
   /// Shapes and measures; `result` has been described. Throws BadInput, TimedOut and DeviceError.
   virtual void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, MatrixResult& result) = 0;

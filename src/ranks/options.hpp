@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -16,8 +18,16 @@ namespace ranks {
 /// which has the adapter of the same rail, or with the next one's.
 enum class Mapping { affine, crossed };
 
+class Wire;
+class Payload;
+struct Card;
+
 struct NetworkOptions {
   Memory memory = Memory::host;
+  Transport transport = Transport::automatic;
+  /// Makes the memory of a device for this rank, the `number`-th of its node, and describes the device in the card;
+  /// empty: not built in. Throws BadInput.
+  std::function<std::unique_ptr<Payload>(Wire&, int number, Card&)> device_payload;
   bool huge_pages = true;
   double pair_timeout = 30;  ///< seconds of one match
   int window = 64;           ///< messages in flight

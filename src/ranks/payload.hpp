@@ -18,6 +18,8 @@ struct Exchange {
   Step step;
   int other = 0;
   bool first = true;  ///< the lane's source: it sends, or begins
+  Transport transport = Transport::mpi;
+  bool same_node = false;
   int tag = 0;
   Deadline deadline;
 };
@@ -27,8 +29,12 @@ class Payload {
  public:
   virtual ~Payload() = default;
 
+  /// Lets go of what belongs to other ranks: they may free it from now on.
+  virtual void forget() {}
   /// Makes both buffers hold `bytes`; throws BadInput where that is not to be had.
   virtual void reserve(std::uint64_t bytes) = 0;
+  /// At the beginning of a match: exchanges what the two ranks must know of each other's memory.
+  virtual void meet(const Exchange&) {}
   /// A step's transfers, timed. Throws TimedOut and DeviceError.
   virtual Taken move(const Exchange& exchange) = 0;
   /// What is verified: the pattern in the source, the destination spoiled, and what arrived there.

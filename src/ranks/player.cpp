@@ -16,10 +16,6 @@ constexpr int most_repeats = 10000;
 constexpr double parting = 2;           // seconds to tell the others that something failed
 constexpr double simulated_rate = 0.8;  // of the fault "slow"
 
-/// The messages of a match, apart from those of all matches before: one given up may still arrive.
-int tag_of(int serial, int kind) { return 64 + serial % 4096 * 4 + kind; }
-constexpr int data = 0, control = 1, answer = 2, alarm = 3;
-
 bool is_latency(const Order& order) { return order.metric == Metric::latency; }
 
 /// Bytes that a lane moves in a step.
@@ -46,11 +42,11 @@ Report Player::play(const Order& order) {
   };
   try {
     if (order.task == Task::reserve) {
-      payload_.reserve(order.bytes);
+      order.bytes == 0 ? payload_.forget() : payload_.reserve(order.bytes);
       return report;
     }
     const Deadline deadline = Deadline::in(order.pair_timeout);
-    wire_.listen(tag_of(order.serial, alarm), others_of(order));
+    wire_.listen(tag_of(order.serial, Talk::alarm), others_of(order));
     order.lane.front().source == wire_.rank() ? lead(order, deadline, report) : follow(order, deadline, report);
   } catch (const TimedOut& e) {
     fail(Outcome::timeout, e.what());
@@ -81,7 +77,8 @@ void Player::call_alarm(const Order& order, const std::string& why) {
   put(text, why);
   try {
     wire_.stop_listening();
-    for (const int rank : others_of(order)) wire_.send_bytes(&text, sizeof(text), rank, tag_of(order.serial, alarm));
+    for (const int rank : others_of(order))
+      wire_.send_bytes(&text, sizeof(text), rank, tag_of(order.serial, Talk::alarm));
     wire_.finish(Deadline::in(parting));
   } catch (const std::exception&) {  // then they do
     wire_.abandon();
@@ -135,16 +132,17 @@ Step Player::first_step(const Order& order, Deadline deadline, Report& report) {
 }
 
 void Player::tell_all(const Order& order, const Step& step, Deadline deadline) {
-  for (const int rank : others_of(order)) wire_.send_bytes(&step, sizeof(step), rank, tag_of(order.serial, control));
+  for (const int rank : others_of(order))
+    wire_.send_bytes(&step, sizeof(step), rank, tag_of(order.serial, Talk::control));
   wire_.finish(deadline);
 }
 
 Taken Player::step_all(const Order& order, const Step& step, Deadline deadline, Report& report) {
-  const int from_all = tag_of(order.serial, answer);
+  const int from_all = tag_of(order.serial, Talk::answer);
   const auto lanes = order.all_lanes();
   tell_all(order, step, deadline);
   Taken all = take(order, step, lanes.front(), deadline);
-  double sum = all.seconds, sent = all.received, received = 0;
+  double sum = all.seconds, there = all.sent, back = all.received;
   for (const Lane& lane : lanes)
     for (const int rank : {lane.source, lane.destination}) {
       if (rank == wire_.rank()) continue;
@@ -154,13 +152,14 @@ Taken Player::step_all(const Order& order, const Step& step, Deadline deadline, 
       all.wrong_bytes += taken.wrong_bytes;
       all.stretch = std::max(all.stretch, taken.stretch);
       if (is_source) sum += taken.seconds;
-      (is_source ? sent : received) = std::max(is_source ? sent : received, taken.received);
+      there = std::max(there, is_source ? taken.sent : taken.received);
+      back = std::max(back, is_source ? taken.received : taken.sent);
     }
   if (is_latency(order)) all.seconds = sum / static_cast<double>(lanes.size());
   all.seconds *= all.stretch;
   if (order.metric == Metric::bidirectional) {
     const double bytes = bytes_of(order, step) / 2 * static_cast<double>(lanes.size());
-    report.one_direction = {bytes / std::max(received, 1e-9) * 1e-9, bytes / std::max(sent, 1e-9) * 1e-9};
+    report.one_direction = {bytes / std::max(there, 1e-9) * 1e-9, bytes / std::max(back, 1e-9) * 1e-9};
   }
   return all;
 }
@@ -173,11 +172,11 @@ void Player::follow(const Order& order, Deadline deadline, Report& report) {
   });
   if (mine == lanes.end()) throw DeviceError("an order names no lane of this rank");
   for (;;) {
-    const Step step = wire_.receive<Step>(leader, tag_of(order.serial, control), deadline);
+    const Step step = wire_.receive<Step>(leader, tag_of(order.serial, Talk::control), deadline);
     if (step.kind == Step::Kind::stop) return;
     const Taken taken = take(order, step, *mine, deadline);
     report.wrong_bytes += taken.wrong_bytes;
-    wire_.send(taken, leader, tag_of(order.serial, answer), deadline);
+    wire_.send(taken, leader, tag_of(order.serial, Talk::answer), deadline);
   }
 }
 
@@ -193,7 +192,10 @@ Taken Player::take(const Order& order, const Step& step, const Lane& lane, Deadl
     if (!first || both) payload_.spoil(order.bytes, order.offset);
   }
   suffer(deadline);
-  Taken taken = payload_.move({order, step, other, first, tag_of(order.serial, data), deadline});
+  const Exchange exchange{
+      order, step, other, first, lane.transport, order.same_node, tag_of(order.serial, Talk::data), deadline};
+  if (std::exchange(met_, order.serial) != order.serial) payload_.meet(exchange);
+  Taken taken = payload_.move(exchange);
   if (fault_ == SimulatedFault::Kind::slow) taken.stretch = 1 / simulated_rate;
   if (verify && (!first || both)) {
     taken.wrong_bytes = payload_.compare(order.bytes, order.offset, of(other)).wrong_bytes;

@@ -36,6 +36,7 @@ class Player {
   Wire& wire_;
   Payload& payload_;
   std::optional<SimulatedFault::Kind> fault_;
+  int met_ = 0;  ///< serial of the last match that began
 };
 
 }  // namespace linkmatrix::ranks

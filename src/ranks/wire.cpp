@@ -18,11 +18,27 @@ void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
     check(status, rank(), "waiting for a message");
     if (done != 0) break;
     if (polls % polls_between_looks != 0) continue;
-    if (deadline.passed()) throw TimedOut("rank" + std::to_string(rank()) + ": no answer within --pair-timeout");
-    heed_alarm();
-    std::this_thread::yield();
+    look(deadline);
   }
   requests.clear();
+}
+
+bool Wire::test(MPI_Request& request) {
+  int done = 0;
+  check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), rank(), "waiting for a message");
+  return done != 0;
+}
+
+void Wire::look(Deadline deadline) const {
+  if (deadline.passed()) throw TimedOut("rank" + std::to_string(rank()) + ": no answer within --pair-timeout");
+  heed_alarm();
+  std::this_thread::yield();
+}
+
+void Wire::give_up(MPI_Request& request) {
+  if (request == MPI_REQUEST_NULL) return;
+  MPI_Request_free(&request);
+  session_.set_stuck();
 }
 
 void Wire::heed_alarm() const {

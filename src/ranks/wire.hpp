@@ -40,6 +40,13 @@ class Wire {
   void finish_receives(Deadline deadline) { finish(receives_, deadline); }
   void finish(Deadline deadline) { finish(receives_, deadline), finish(sends_, deadline); }
 
+  /// Whether one request is done; it is null then.
+  bool test(MPI_Request& request);
+  /// A look at what ends a wait: the deadline, and the other ranks' alarm.
+  void look(Deadline deadline) const;
+  /// Leaves a request to MPI.
+  void give_up(MPI_Request& request);
+
   /// One object of plain data, whole.
   template <class T>
   void send(const T& object, int to, int tag, Deadline deadline) {

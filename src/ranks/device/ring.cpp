@@ -1,0 +1,44 @@
+#include "ranks/device/ring.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "core/watchdog.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr std::size_t bytes = piece_bytes * pieces;
+
+}  // namespace
+
+Ring::Ring(const std::string& name, bool make, const std::string& where) : name_{name} {
+  const Descriptor memory(::shm_open(name.c_str(), make ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600));
+  if (memory.number() < 0 || (make && ::ftruncate(memory.number(), bytes) != 0))
+    throw DeviceError(where + ": shared memory " + name + " cannot be had: is /dev/shm there, with " +
+                      std::to_string(bytes >> 20) + " MiB for each rank?");
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.number(), 0);
+  if (mapped == MAP_FAILED) throw DeviceError(where + ": shared memory " + name + " cannot be mapped");
+  memory_ = static_cast<std::byte*>(mapped);
+  if (make) std::memset(memory_, 0, bytes);
+  cuda::check(cudaHostRegister(memory_, bytes, cudaHostRegisterPortable), where, "cudaHostRegister");
+  pinned_ = cuda::Registration(memory_);
+}
+
+Ring Ring::make(const std::string& where) {
+  static int number = 0;
+  return Ring("/linkmatrix-" + std::to_string(::getpid()) + "-" + std::to_string(number++), true, where);
+}
+
+Ring Ring::open(const std::string& name, const std::string& where) { return Ring(name, false, where); }
+
+Ring::~Ring() {
+  pinned_ = cuda::Registration();
+  if (memory_ != nullptr) ::munmap(memory_, bytes);
+  if (!name_.empty()) ::shm_unlink(name_.c_str());  // fails where the other process was faster
+}
+
+}  // namespace linkmatrix::ranks

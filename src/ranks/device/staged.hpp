@@ -1,0 +1,93 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "device/cuda/handles.hpp"
+#include "ranks/device/ring.hpp"
+#include "ranks/wire.hpp"
+
+namespace linkmatrix::ranks {
+
+/// One direction of a staged transfer: `messages` messages of `bytes`, the same each, piece by piece through host
+/// memory, so that the copy off one device, the way between the ranks and the copy onto the other device overlap.
+///
+/// Inside a node both ends use one ring, and only tell each other which pieces are full and which are free; between
+/// nodes MPI carries the pieces. `step` does what can be done now and never waits.
+struct Stage {
+  Wire& wire;
+  const std::string& where;
+  cudaStream_t stream;
+  int other, tag;
+  bool same_node;
+  std::uint64_t bytes, messages;
+
+  std::uint64_t pieces_of_message() const { return (bytes + piece_bytes - 1) / piece_bytes; }
+  std::uint64_t total() const { return messages * pieces_of_message(); }
+  std::uint64_t offset(std::uint64_t piece) const { return piece % pieces_of_message() * piece_bytes; }
+  std::uint64_t length(std::uint64_t piece) const { return std::min(piece_bytes, bytes - offset(piece)); }
+};
+
+/// Events and requests of the pieces on their way.
+struct Flight {
+  std::array<cuda::Event, pieces> copied;
+  std::array<MPI_Request, pieces> sent{};
+  std::array<char, pieces> token{};
+
+  Flight(const std::string& where) {
+    for (auto& event : copied) event = cuda::make_event(where);
+    sent.fill(MPI_REQUEST_NULL);
+  }
+};
+
+class StagedSender {
+ public:
+  StagedSender(const Stage& stage, const Ring& ring, const std::byte* source, Flight& flight)
+      : stage_{stage}, ring_{ring}, source_{source}, flight_{flight} {}
+  ~StagedSender();
+  StagedSender(const StagedSender&) = delete;
+  StagedSender& operator=(const StagedSender&) = delete;
+
+  void step();
+  bool done() const { return free_ == stage_.total(); }
+
+ private:
+  Stage stage_;
+  const Ring& ring_;
+  const std::byte* source_;
+  Flight& flight_;
+  std::uint64_t copying_ = 0, sending_ = 0, free_ = 0;  ///< pieces that have got so far
+  MPI_Request answer_ = MPI_REQUEST_NULL;
+  char word_ = 0;
+};
+
+class StagedReceiver {
+ public:
+  StagedReceiver(const Stage& stage, const Ring& ring, std::byte* destination, Flight& flight)
+      : stage_{stage}, ring_{ring}, destination_{destination}, flight_{flight} {}
+  ~StagedReceiver();
+  StagedReceiver(const StagedReceiver&) = delete;
+  StagedReceiver& operator=(const StagedReceiver&) = delete;
+
+  void step();
+  bool done() const { return finished_ == stage_.total(); }
+
+ private:
+  bool arrived();
+
+  Stage stage_;
+  const Ring& ring_;
+  std::byte* destination_;
+  Flight& flight_;
+  std::uint64_t listening_ = 0, arrived_ = 0, finished_ = 0;
+  std::array<MPI_Request, pieces> answers_ = none();
+  char word_ = 0;
+
+  static std::array<MPI_Request, pieces> none() {
+    std::array<MPI_Request, pieces> requests{};
+    requests.fill(MPI_REQUEST_NULL);
+    return requests;
+  }
+};
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,12 @@
+#!/bin/bash
+#PBS -N rfm_rank_bindin
+#PBS -o rfm_job.out
+#PBS -e rfm_job.err
+#PBS -l walltime=0:5:0
+#PBS -l select=1:mpiprocs=2:ncpus=2
+#PBS -q workq
+#PBS -l place=scatter:excl
+#PBS -r n
+#PBS -V
+cd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_pbs0/results0/stage/20261121T090101-2679/pbs-example/cpu/gnu/rank_binding
+mpirun -np 2 ./binding.sh

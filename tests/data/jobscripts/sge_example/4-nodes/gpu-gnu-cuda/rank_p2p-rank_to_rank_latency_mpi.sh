@@ -1,0 +1,11 @@
+#!/bin/bash
+#$ -N "rfm_rank_p2p_HASH"
+#$ -o rfm_job.out
+#$ -e rfm_job.err
+#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge1/results0/stage/20261121T090132-3701/sge-example/gpu/gnu-cuda/rank_p2p_11439a8e
+#$ -l h_rt=0:30:0
+#$ -pe mpi 32
+#$ -q gpu.q
+#$ -S /bin/bash
+#$ -V
+mpirun -np 32 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024

@@ -1,0 +1,11 @@
+#!/bin/bash
+#$ -N "rfm_crossnode_matrix_HASH"
+#$ -o rfm_job.out
+#$ -e rfm_job.err
+#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge0/results0/stage/20261121T090122-3208/sge-example/cpu/gnu/crossnode_matrix_dad02b1b
+#$ -l h_rt=0:30:0
+#$ -pe mpi 2
+#$ -q all.q
+#$ -S /bin/bash
+#$ -V
+mpirun -np 2 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --mapping affine --record record.json --max-display 1024

@@ -1,0 +1,11 @@
+#!/bin/bash
+#$ -N "rfm_intranode_p2p_HASH"
+#$ -o rfm_job.out
+#$ -e rfm_job.err
+#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge0/results0/stage/20261121T090122-3208/sge-example/cpu/gnu/intranode_p2p_30abaed3
+#$ -l h_rt=0:30:0
+#$ -pe mpi 1
+#$ -q all.q
+#$ -S /bin/bash
+#$ -V
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend host --record record.json --max-display 1024

@@ -1,0 +1,12 @@
+#!/bin/bash
+#$ -N "rfm_intranode_p2p_HASH"
+#$ -o rfm_job.out
+#$ -e rfm_job.err
+#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge0/results0/stage/20261121T090122-3208/sge-example/gpu/gnu-cuda/intranode_p2p_808a5934
+#$ -l h_rt=0:30:0
+#$ -pe mpi 1
+#$ -q gpu.q
+#$ -S /bin/bash
+#$ -V
+#$ -l gpu=8
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend cuda --record record.json --max-display 1024
