@@ -186,6 +186,7 @@ class MpiNetwork final : public Network {
     } catch (const std::exception& e) {
       put(card.complaint, e.what());
     }
+    own_label_ = text_of(card.node) + ":" + text_of(card.device);
     card.cuda_aware = mpi_is_cuda_aware();
     const std::vector<Adapter> all = adapters();
     card.adapters = static_cast<int>(all.size());
@@ -248,6 +249,7 @@ class MpiNetwork final : public Network {
                text_of(cards.front().options) + "'";
       if (cards[rank].complaint.front() != 0) return who() + ": " + text_of(cards[rank].complaint);
     }
+    if (const std::string text = transport_refusal(); !text.empty()) return text;
     if (cards.size() < 2)
       return "there is one rank: start two or more with mpirun -n, or measure without --backend mpi";
     if (options_.fault && std::none_of(endpoints_.begin(), endpoints_.end(), [this](const Endpoint& endpoint) {
@@ -255,6 +257,23 @@ class MpiNetwork final : public Network {
         }))
       return "--simulate-fault: there is no endpoint '" + options_.fault->endpoint + "', the first one is '" +
              endpoints_.front().label + "'";
+    return "";
+  }
+
+  /// Why the wanted transport cannot be.
+  std::string transport_refusal() const {
+    const bool device = options_.memory == Memory::device;
+    const Transport asked = options_.transport;
+    if (!device && asked != Transport::automatic && asked != Transport::mpi)
+      return "--transport " + std::string(word(asked)) + " is for --memory device: host memory goes by MPI";
+    if (device && asked == Transport::mpi && !cuda_aware_)
+      return "--transport mpi: " + mpi_library() + " does not say that it takes addresses of devices (CUDA-aware)";
+    if (asked == Transport::ipc && nodes_.size() > 1)
+      return "--transport ipc reaches the devices of one node only: start all ranks on one";
+    for (std::size_t a = 0; a < endpoints_.size() && device; ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        if (endpoints_[a].uuid == endpoints_[b].uuid)
+          return "two ranks have the same GPU, " + endpoints_[a].uuid + ": start one rank for each GPU";
     return "";
   }
 
@@ -280,8 +299,7 @@ class MpiNetwork final : public Network {
 
   void make_player() {
     std::optional<SimulatedFault::Kind> fault;
-    const std::string own = host_facts().name + ":rank" + std::to_string(wire_.rank());
-    if (options_.fault && is_me(*options_.fault, own)) fault = options_.fault->kind;
+    if (options_.fault && is_me(*options_.fault, own_label_)) fault = options_.fault->kind;
     player_ = std::make_unique<Player>(wire_, *payload_, fault);
   }
 
@@ -356,6 +374,7 @@ class MpiNetwork final : public Network {
   NetworkOptions options_;
   Session session_;
   Wire wire_{session_};
+  std::string own_label_;
   std::vector<Endpoint> endpoints_;
   std::vector<std::string> nodes_;
   std::vector<std::vector<int>> ranks_of_;

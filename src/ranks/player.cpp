@@ -11,7 +11,7 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: a few µs of skew are 0.1 % of it
-constexpr double longest_window = 0.25;    // seconds; a slow network gets fewer messages in flight
+constexpr double longest_window = 0.1;     // seconds; a slow network gets fewer messages in flight
 constexpr int most_repeats = 10000;
 constexpr double parting = 2;           // seconds to tell the others that something failed
 constexpr double simulated_rate = 0.8;  // of the fault "slow"

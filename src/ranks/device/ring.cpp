@@ -15,7 +15,7 @@ constexpr std::size_t bytes = piece_bytes * pieces;
 
 }  // namespace
 
-Ring::Ring(const std::string& name, bool make, const std::string& where) : name_{name} {
+Ring::Ring(const std::string& name, bool make, const std::string& where) : name_{name}, own_{make} {
   const Descriptor memory(::shm_open(name.c_str(), make ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600));
   if (memory.number() < 0 || (make && ::ftruncate(memory.number(), bytes) != 0))
     throw DeviceError(where + ": shared memory " + name + " cannot be had: is /dev/shm there, with " +
@@ -38,7 +38,7 @@ Ring Ring::open(const std::string& name, const std::string& where) { return Ring
 Ring::~Ring() {
   pinned_ = cuda::Registration();
   if (memory_ != nullptr) ::munmap(memory_, bytes);
-  if (!name_.empty()) ::shm_unlink(name_.c_str());  // fails where the other process was faster
+  if (own_) ::shm_unlink(name_.c_str());
 }
 
 }  // namespace linkmatrix::ranks

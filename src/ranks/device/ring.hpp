@@ -16,7 +16,7 @@ class Ring {
  public:
   /// Makes one under a name of its own.
   static Ring make(const std::string& where);
-  /// Opens another process's; its name vanishes with that.
+  /// Opens another process's; the name vanishes with its maker.
   static Ring open(const std::string& name, const std::string& where);
 
   Ring() = default;
@@ -25,6 +25,7 @@ class Ring {
     std::swap(memory_, other.memory_);
     std::swap(pinned_, other.pinned_);
     std::swap(name_, other.name_);
+    std::swap(own_, other.own_);
     return *this;
   }
   ~Ring();
@@ -39,6 +40,7 @@ class Ring {
   std::byte* memory_ = nullptr;
   cuda::Registration pinned_;
   std::string name_;
+  bool own_ = false;
 };
 
 }  // namespace linkmatrix::ranks
