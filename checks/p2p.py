@@ -69,12 +69,6 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         self.reference_name = self.reference_name or self.current_partition.extras.get("reference", "")
 
     @run_before("run")
-    def set_program(self):
-        self.executable = shlex.quote(str(Path(self.build.stagedir) / "prefix" / "bin" / "p2p_matrix"))
-        self.executable_opts = [*self.program_opts(), "--record", "record.json", "--max-display", "1024"]
-        self.executable_opts += self.extra_opts
-
-    @run_before("run")
     def say_layout(self):
         """For back ends that do not ask for nodes and tasks themselves: a partition's resource `layout` can."""
         tasks, on_each = self.num_tasks, self.num_tasks_per_node or 1
@@ -97,12 +91,11 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
             )
         self.extra_resources = {**self.extra_resources, "node": {"host": self.on}}
 
-    def node_faults(self):
-        """Did it run on the node that was asked for?"""
-        ran, wanted = self.record["host"]["name"], self.on
-        if not wanted or ran.partition(".")[0] == wanted.partition(".")[0]:
-            return []
-        return [f"it should run on {wanted}, and ran on {ran}"]
+    @run_before("run")
+    def set_program(self):
+        self.executable = shlex.quote(str(Path(self.build.stagedir) / "prefix" / "bin" / "p2p_matrix"))
+        self.executable_opts = [*self.program_opts(), "--record", "record.json", "--max-display", "1024"]
+        self.executable_opts += self.extra_opts
 
     def program_opts(self):
         """The options that make the program measure what the check asks for."""
@@ -142,6 +135,13 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         said = " / ".join([line.strip() for line in errors.splitlines() if line.strip()][-MOST_LINES:])
         ended = [ENDED[self.job.state]] if self.job.state in ENDED else []
         return [*ended, f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+
+    def node_faults(self):
+        """Did it run on the node that was asked for?"""
+        ran, wanted = self.record["host"]["name"], self.on
+        if not wanted or ran.partition(".")[0] == wanted.partition(".")[0]:
+            return []
+        return [f"it should run on {wanted}, and ran on {ran}"]
 
     def without_output(self):
         """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log."""

@@ -137,11 +137,13 @@ def pbs(answer: Answer) -> Cluster:
         if not kinds:
             cluster_notes.append(f"left out: {name} has no nodes")
             continue
-        notes = [f"{key} is False: no job starts" for key in ("enabled", "started") if said.get(key) == "False"]
+        # what was never set to True is not printed
+        notes = [f"it is not {key}: no job starts" for key in ("enabled", "started") if said.get(key) != "True"]
         notes += [f"not for all: {key} = {said[key]}" for key in ("acl_users", "acl_groups") if key in said]
         notes += short_time(said.get("resources_max.walltime", ""))
-        # PBS would put the ranks of two nodes on one without it
-        access = (f"-q {name}",) if torque else (f"-q {name}", "-l place=scatter:excl")
+        # without scatter PBS may put the ranks of two nodes on one
+        place = () if torque else ("-l place=scatter:excl",)
+        access = (f"-q {name}", *place, "-r n", "-V")
         partitions.append(Partition(name, kinds, down, access, notes=tuple(notes)))
     return Cluster(
         title="Torque" if torque else "PBS",

@@ -130,19 +130,30 @@ def test_pbs_counts_hosts_not_virtual_nodes_and_finds_the_nodes_of_each_queue():
         "gpu": ({cluster.Kind(96, 8): 1}, 0),
     }
     text = schedulers.system_file(found, "my-cluster")
-    for note in ["left out: route only routes", "left out: nowhere has no nodes", "started is False: no job starts"]:
+    for note in ["left out: route only routes", "left out: nowhere has no nodes", "it is not started: no job starts"]:
         assert note in text
     assert "not for all: acl_groups = project1,project2" in text
     _, entries = written(found)
-    assert entries["gpu"]["access"] == ["-q gpu", "-l place=scatter:excl"]
+    assert entries["gpu"]["access"] == ["-q gpu", "-l place=scatter:excl", "-r n", "-V"]
     assert entries["gpu"]["resources"][0]["options"] == ["ngpus={num_gpus_per_node}"]
+
+
+def test_openpbs_of_two_nodes():
+    found, partitions = asked("pbs", "openpbs")
+    assert {name: (dict(one.nodes), one.down) for name, one in partitions.items()} == {
+        "workq": ({cluster.Kind(4, 2): 2}, 1),
+        "gpuq": ({cluster.Kind(4, 2): 1}, 0),
+    }
+    assert "it is not started: no job starts" in partitions["gpuq"].notes
+    assert partitions["workq"].notes == ()
+    assert found.notes == ("left out: route only routes jobs to other queues",)
 
 
 def test_torque_is_told_from_pbs():
     found, partitions = asked("pbs", "torque")
     assert (found.scheduler, found.gpu_option) == ("torque", "gpus={num_gpus_per_node}")
     assert partitions["batch"].nodes == {cluster.Kind(16, 2): 1}
-    assert partitions["batch"].access == ("-q batch",)
+    assert partitions["batch"].access == ("-q batch", "-r n", "-V")
 
 
 def test_grid_engine_gets_its_slots_by_a_parallel_environment():
