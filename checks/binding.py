@@ -53,6 +53,9 @@ class rank_binding(rfm.RunOnlyRegressionTest):
             self.num_gpus_per_node = self.promise.devices
         self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
         self.num_tasks = self.nodes * self.num_tasks_per_node
+        # for schedulers that ReFrame asks for no slots: a partition's resource `layout` can
+        layout = {name: getattr(self, name) for name in ("num_tasks", "num_tasks_per_node")}
+        self.extra_resources = {**self.extra_resources, "layout": {**layout, "num_nodes": self.nodes}}
 
     @run_before("run")
     def bind_ranks(self):

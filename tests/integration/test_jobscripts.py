@@ -62,6 +62,7 @@ CASES = [
 # what differs from machine to machine and from run to run: (pattern, what stands for it)
 NORMAL = [
     (r"\S*/stage/[^/\s]+/\S*?(build_linkmatrix)_\w+/prefix", r"STAGE/\1/prefix"),
+    (r"\S*/stage/\S*/(\w+?)(?:_[0-9a-f]{8})?(?=\s)", r"STAGE/\1"),
     (r"(rfm_[a-z0-9_]+?)_[0-9a-f]{2,8}(?=\W)", r"\1_HASH"),
     (r"\S*/\.build/[^/\s]+-[0-9a-f]{8}\b", "OBJECTS"),
     (re.escape(f"{REPOSITORY}/"), "REPOSITORY/"),
@@ -149,7 +150,8 @@ def test_no_job_script_is_kept_of_what_is_gone():
 
 def test_what_differs_between_machines_is_no_difference_and_the_rest_is(tmp_path):
     """The comparison itself: two stage folders of other machines are the same, another option is not."""
-    job = "srun {}/stage/2026/s/gpu/gnu/build_linkmatrix_{}/prefix/bin/p2p_matrix --testcase {} --backend cuda\n"
+    stage, options = "{0}/stage/2026/s/gpu/gnu", "--testcase {2} --backend cuda"
+    job = f"cd {stage}/a_p2p_{{1}}\nsrun {stage}/build_linkmatrix_{{1}}/prefix/bin/p2p_matrix {options}\n"
     for machine, check, text in [
         ("one", "a_p2p_0123abcd", job.format("/home/a", "0123abcd", "x")),
         ("two", "a_p2p_4567cdef", job.format("/scratch/b", "4567cdef", "y")),
