@@ -19,10 +19,17 @@ SCRIPT = HERE / "hosts"
 SWITCH = "lmn-switch"
 AS_ROOT = {f"{who}_ALLOW_RUN_AS_ROOT{more}": "1" for who in ("OMPI", "PRTE") for more in ("", "_CONFIRM")}
 
-#: major version of Open MPI → what it calls the agent, shared memory, and going on without a rank that died
+#: major version of Open MPI → what it calls the agent and shared memory; options to go on without a rank that died or
+#: whose host is gone; whether mpirun then still ends with the ranks' own exit code
 WORDS = {
-    4: {"agent": ("--mca", "plm_rsh_agent"), "shared": "vader", "survive": ("--enable-recovery",)},
-    5: {"agent": ("--prtemca", "plm_ssh_agent"), "shared": "sm", "survive": ("--with-ft", "ulfm")},
+    4: {
+        **{"agent": ("--mca", "plm_rsh_agent"), "shared": "vader"},
+        **{"died": ("--enable-recovery",), "gone": (), "tells": False},
+    },
+    5: {
+        **{"agent": ("--prtemca", "plm_ssh_agent"), "shared": "sm"},
+        **{"died": ("--with-ft", "ulfm"), "gone": ("--with-ft", "ulfm"), "tells": True},
+    },
 }
 
 
@@ -36,10 +43,9 @@ class Mpi:
     def __str__(self):
         return f"openmpi{self.major}"
 
-    @property
-    def survive(self):
-        """Options with which ranks go on when one of them died."""
-        return WORDS[self.major]["survive"]
+    def word(self, name):
+        """What this version says for one of WORDS."""
+        return WORDS[self.major][name]
 
     @property
     def environment(self):
@@ -117,10 +123,11 @@ class Network:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
         return json.loads(done.stdout)[0]["stats64"]["rx"]["bytes"]
 
-    def when_sent(self, host, amount, seconds=60):
-        """Waits until a host has sent that many bytes more."""
+    def when_sent(self, host, amount, process, seconds=60):
+        """Waits until a host has sent that many bytes more for a run."""
         begin, end = self.sent(host), time.monotonic() + seconds
         while self.sent(host) < begin + amount:
+            assert process.poll() is None, f"it ended before:\n{(self.folder / 'output').read_text()}"
             assert time.monotonic() < end, f"{host} sent less than {amount} bytes in {seconds} s"
             time.sleep(0.1)
 
@@ -134,11 +141,11 @@ class Network:
 
     def command(self, *words, hostfile=None, ranks=1, options=()):
         """What starts `ranks` ranks on each host, typed on lmn1. `words`: the program and its options."""
-        mca, agent = WORDS[self.mpi.major]["agent"]
+        mca, agent = self.mpi.word("agent")
         hostfile = hostfile or self.hostfile(f"{name} slots={ranks}" for name in self.names)
         line = [
             *("mpirun", mca, agent, f"{SCRIPT} enter {self.folder}", "--hostfile", hostfile),
-            *("--mca", "pml", "ob1", "--mca", "btl", f"self,{WORDS[self.mpi.major]['shared']},tcp"),
+            *("--mca", "pml", "ob1", "--mca", "btl", f"self,{self.mpi.word('shared')},tcp"),
             *("--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", *options, *words),
         ]
         return [SCRIPT, "enter", self.folder, self.names[0], f"exec {' '.join(quoted(word) for word in line)}"]
@@ -166,14 +173,14 @@ class Network:
     def measure(self, program, *options, meanwhile=None, timeout=240, launch=None, **keywords):
         """Runs the program and reads what it left.
 
-        meanwhile: called while it runs. launch: words for mpirun in place of the program and its options.
+        meanwhile: called with the process while it runs. launch: words for mpirun in place of program and options.
         """
         path = self.folder / "record.json"
         path.unlink(missing_ok=True)
         words = launch or [program, *options, "--record", path]
         with self.start(*words, **keywords) as process:
             if meanwhile:
-                meanwhile()
+                meanwhile(process)
             code = process.wait(timeout)
         record = json.loads(path.read_text()) if path.exists() else None
         return Done(code, (self.folder / "output").read_text(), record, path)
@@ -195,7 +202,7 @@ def network(mpi, unavailable, tmp_path):
         unavailable("no tc on PATH: apt install iproute2")
     folder = tmp_path / "hosts"
 
-    def up(count, rate="200mbit"):
+    def up(count, rate="100mbit"):
         hosts = Network(folder, count, mpi)
         hosts.script("up", count, rate)
         return hosts

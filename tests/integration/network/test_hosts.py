@@ -1,5 +1,6 @@
 """p2p_matrix under mpirun between hosts with a network of their own: what is whole, and which link is at fault."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,7 +9,10 @@ import pytest
 
 pytestmark = pytest.mark.integration
 
-BANDWIDTH = ("--testcase", "rank_to_rank_bandwidth_mpi", "--size", "1MiB", "--samples", "3", "--concurrency", "serial")
+BANDWIDTH = (
+    *("--testcase", "rank_to_rank_bandwidth_mpi", "--size", "1MiB", "--concurrency", "serial"),
+    *("--samples", "5", "--target-ci", "5"),
+)
 LATENCY = ("--testcase", "rank_to_rank_latency_mpi", "--samples", "3", "--concurrency", "serial", "--max-time", "20")
 MEGABYTE = 1_000_000
 
@@ -28,15 +32,30 @@ def cells(result, table="values"):
     }
 
 
-def diagnosis(done):
-    """What `linkmatrix diagnose` says of the record."""
-    command = [sys.executable, "-m", "linkmatrix", "diagnose", done.path]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+#: what a link of 100 Mbit/s gives, less what the headers take; and a latency that a busy machine stays below
+REFERENCES = """
+rank_p2p:
+  $index: [reference_name, testcase]
+  100mbit:
+    rank_to_rank_bandwidth_mpi:
+      'cell[NET]': [0.012, -0.2, 0.2, GB/s]
+    rank_to_rank_latency_mpi:
+      'cell[NET]': [15000, -0.999, 4.0, us]
+"""
 
 
-def suspects(text):
-    """The sentences that name something to suspect."""
-    return [line.strip() for line in text.splitlines() if "suspect" in line]
+def linkmatrix(command, done):
+    """What `linkmatrix show` or `diagnose` prints of the record, with the references."""
+    (done.path.parent / "p2p.yaml").write_text(REFERENCES)
+    judged = ("--references", done.path.parent, "--reference", "100mbit")
+    words = [sys.executable, "-m", "linkmatrix", command, done.path, *judged]
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "200"}
+    ).stdout
+
+
+def lines_with(word, text):
+    return [line.strip() for line in text.splitlines() if word in line]
 
 
 def test_hosts_have_names_and_a_network_of_their_own(network):
@@ -78,11 +97,13 @@ def test_ranks_of_one_host_have_another_class_also_with_addresses_and_an_interfa
 
 
 def test_a_link_at_half_its_rate_is_named_and_no_other(network, program):
-    hosts = network(4, rate="200mbit")
-    hosts.script("slow", "lmn2", "lmn4", "rate", "100mbit")
+    hosts = network(4, rate="100mbit")
+    hosts.script("slow", "lmn2", "lmn4", "rate", "50mbit")
     done = hosts.measure(program, *BANDWIDTH)
     assert done.code == 0, done.output
-    (sentence,) = suspects(diagnosis(done))
+    (failure,) = lines_with("FAIL:", linkmatrix("show", done))
+    assert failure.startswith(f"FAIL: {label(1)}->{label(3)} ")
+    (sentence,) = lines_with("suspect", linkmatrix("diagnose", done))
     assert f"only {label(1)}->{label(3)} is off" in sentence
 
 
@@ -96,13 +117,14 @@ def test_a_link_with_a_delay_is_named_by_its_latency(network, program):
     assert set(worst) == {(label(0), label(2)), (label(2), label(0))}
     # a round trip has the delay once
     assert min(values[pair] for pair in worst) > 100_000
-    assert any(label(0) in line and label(2) in line for line in suspects(diagnosis(done)))
+    (sentence,) = lines_with("suspect", linkmatrix("diagnose", done))
+    assert f"only {label(0)}->{label(2)} and {label(2)}->{label(0)} are off, both ways" in sentence
 
 
 def test_a_link_that_loses_packets_is_the_worst(network, program):
     hosts = network(3)
-    hosts.script("slow", "lmn3", "lmn1", "loss", 2)
-    done = hosts.measure(program, *BANDWIDTH)
+    hosts.script("slow", "lmn3", "lmn1", "loss", 25)
+    done = hosts.measure(program, *BANDWIDTH, "--max-time", "10")
     assert done.code == 0, done.output
     values = cells(done.result)
     assert min(values, key=values.get) == (label(2), label(0))
@@ -136,20 +158,29 @@ def test_ranks_that_differ_are_refused_before_measuring(network, program, tmp_pa
         other.chmod(0o755)
     hosts = network(2)
     path = hosts.folder / "record.json"
-    testcase = ("--testcase", "rank_to_rank_bandwidth_mpi", "--size", "1MiB", "--record", path, "--samples")
+    testcase = (
+        "--testcase",
+        "rank_to_rank_bandwidth_mpi",
+        "--size",
+        "1MiB",
+        "--record",
+        path,
+        "--timeout",
+        "30",
+        "--samples",
+    )
     done = hosts.measure(None, launch=["-np", "1", program, *testcase, "3", ":", "-np", "1", other, *testcase, samples])
     assert done.code != 0
     assert "rank" in done.output and "differ" in done.output
     assert done.record is None
 
 
-#: long enough that a host is lost in the middle: 4 hosts exchange some 200 MB at 25 MB/s
-LONG = ("--testcase", "rank_to_rank_bandwidth_mpi", "--size", "2MiB", "--samples", "7", "--pair-timeout", "4")
+#: long enough that a host is lost in the middle: each sends some 20 MB at 12 MB/s
+LONG = ("--testcase", "rank_to_rank_bandwidth_mpi", "--size", "1MiB", "--samples", "5", "--pair-timeout", "4")
 
 
 def assert_marked(done, lost):
-    """Everything without the host `lost` is there; what is missing in its row and column says why; exit code 4."""
-    assert done.code == 4, done.output
+    """Everything without the host `lost` is there; what is missing in its row and column says why."""
     status = cells(done.result, "status")
     assert {word for pair, word in status.items() if lost not in pair} == {"ok"}
     theirs = [word for pair, word in status.items() if lost in pair]
@@ -164,19 +195,23 @@ def assert_marked(done, lost):
 def test_a_host_cut_off_in_the_middle_is_marked_and_the_others_are_complete(network, program):
     hosts = network(4)
 
-    def cut():
-        hosts.when_sent("lmn4", 8 * MEGABYTE)
+    def cut(process):
+        hosts.when_sent("lmn4", 4 * MEGABYTE, process)
         hosts.script("cut", "lmn4")
 
-    assert_marked(hosts.measure(program, *LONG, meanwhile=cut), label(3))
+    done = hosts.measure(program, *LONG, meanwhile=cut, options=hosts.mpi.word("gone"))
+    assert done.code == 4, done.output
+    assert_marked(done, label(3))
 
 
 @pytest.mark.xfail(reason="p2p_matrix has no --pair-timeout yet", strict=False)
 def test_a_rank_killed_in_the_middle_is_marked_and_the_others_are_complete(network, program):
     hosts = network(4)
 
-    def kill():
-        hosts.when_sent("lmn4", 8 * MEGABYTE)
+    def kill(process):
+        hosts.when_sent("lmn4", 4 * MEGABYTE, process)
         hosts.kill("lmn4", program.name)
 
-    assert_marked(hosts.measure(program, *LONG, meanwhile=kill, options=hosts.mpi.survive), label(3))
+    done = hosts.measure(program, *LONG, meanwhile=kill, options=hosts.mpi.word("died"))
+    assert done.code == 4 or not hosts.mpi.word("tells"), done.output
+    assert_marked(done, label(3))
