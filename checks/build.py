@@ -1,7 +1,9 @@
 """The build fixture: one contract, whatever way the programs are built."""
 
 import hashlib
+import json
 import os
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -9,17 +11,25 @@ from pathlib import Path
 import reframe as rfm
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
-from reframe.core.builtins import run_before, sanity_function, variable
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import BuildError
+from reframe.core.logging import getlogger
+from reframe.core.runtime import runtime
+
+from linkmatrix.errors import BadInput
+
+from . import spack_environment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+FEATURES = ("cuda", "mpi")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
+LAST = 25  # lines of a failed build's output that are shown
 
 
 class build_linkmatrix(rfm.CompileOnlyRegressionTest):
-    """Builds the programs of src/ once for each partition and environment.
+    """Builds the programs of src/ once for each partition and environment, with Spack or with CMake alone.
 
-    It leaves `<stagedir>/prefix/bin/<program>`; checks use nothing else. What is built follows from the features that
-    the partition and the environment have in common:
+    It leaves `<stagedir>/prefix/bin/<program>`; checks use nothing else. `prefix/share/linkmatrix/build.json` says how
+    they were built. What is built follows from the features that the partition and the environment have in common:
 
     ============  =====================================================================
     feature       adds
@@ -28,22 +38,44 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
                   ``extras['cuda_arch']`` ('90', or '80;90'), else for the GPUs at hand
     ``mpi``       the back end mpi
     ============  =====================================================================
+
+    Of the partition's extras, ``build_locally`` (default: True) says whether to build where ReFrame runs or as a job on
+    the partition; of the environment's, ``spack_spec`` is added to the spec, such as '%cxx=gcc@13'.
     """
 
-    #: How to build: ``auto`` (takes ``cmake``), ``cmake`` or ``spack``.
+    #: How to build: ``spack``, ``cmake``, or ``auto``, which takes Spack where `spack` is on PATH and
+    #: ``spack-env/systems/<system>`` has a packages.yaml, and says why where it does not.
     #:
     #: :type: :class:`str`
     #: :default: ``'auto'``
     method = variable(str, value="auto", loggable=True)
 
-    #: Further options for CMake's configuration.
+    #: How the programs were built: ``cmake`` with its options, or the concrete spec.
+    #:
+    #: :type: :class:`str`
+    #: :default: set by the build
+    built = variable(str, value="", loggable=True)
+
+    #: Further options for CMake's configuration, where CMake alone builds.
     #:
     #: :type: :class:`List[str]`
     #: :default: ``[]``
     cmake_opts = variable(typ.List[str], value=[])
 
-    #: Where object files are kept from one session to the next, so that a session that follows a build has nothing to
-    #: compile. Each set of sources and options has a folder of its own in here.
+    #: The folder of `<system>[/<partition>]/packages.yaml`.
+    #:
+    #: :type: :class:`str`
+    #: :default: ``spack-env/systems`` in the repository
+    spack_systems = variable(str, value=str(spack_environment.HOME / "systems"))
+
+    #: What to add to Spack's spec, e.g. ``-S build_linkmatrix.spack_spec=build_type=RelWithDebInfo``.
+    #:
+    #: :type: :class:`str`
+    #: :default: the environment's ``extras['spack_spec']``, else empty
+    spack_spec = variable(str, value="")
+
+    #: Where object files and Spack's installations are kept from one session to the next, so that a session that
+    #: follows a build has nothing to compile. Each set of sources and options has a folder of its own in here.
     #:
     #: :type: :class:`str`
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
@@ -51,28 +83,77 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
 
     descr = "the programs of linkmatrix"
     sourcesdir = None  # nothing is copied to the stage: the sources are built where they are
-    build_locally = True
     build_time_limit = "30m"
+    keep_files = ["prefix/share/linkmatrix/build.json"]
+
+    @run_after("init")
+    def choose_place(self):
+        """Before ReFrame makes the build's job; a fixture is made for the one partition in `valid_systems`."""
+        by_name = {partition.fullname: partition for partition in runtime().system.partitions}
+        places = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
+        self.build_locally = all(places)
 
     @run_before("compile")
     def choose_method(self):
-        ways = {"auto": self.with_cmake, "cmake": self.with_cmake, "spack": self.with_spack}
+        ways = {"auto": self.with_either, "cmake": self.with_cmake, "spack": self.with_spack}
         if self.method not in ways:
             raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(ways)}")
-        ways[self.method]()
+        # A build that fails ends its job quietly: `report_failure` then says why, which an exit code does not.
+        self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
+        try:
+            ways[self.method]()
+        except (BadInput, OSError) as error:
+            raise BuildError(str(error)) from None
+        self.postbuild_cmds += ["touch built"]
 
     def features(self):
         return set(self.current_partition.features) & set(self.current_environ.features)
 
+    def architectures(self):
+        """Those of `extras['cuda_arch']` that are to be built: ["80", "90"]."""
+        said = str(self.current_environ.extras.get("cuda_arch", "")) if "cuda" in self.features() else ""
+        return re.findall(r"[^\s;,]+", said)
+
+    def place(self):
+        return self.spack_systems, self.current_system.name, self.current_partition.name
+
+    def with_either(self):
+        reason = spack_environment.why_not(*self.place())
+        if reason:
+            getlogger().info(f"building with CMake alone, because {reason}")
+        self.method = "cmake" if reason else "spack"
+        (self.with_cmake if reason else self.with_spack)()
+
     def with_spack(self):
-        raise BuildError("building with Spack is not available in this version: use -S build_linkmatrix.method=cmake")
+        reason = spack_environment.why_not(*self.place())
+        if reason:
+            raise BadInput(reason)
+        files = spack_environment.package_files(*self.place())
+        if self.build_locally:  # elsewhere, they are the compute nodes' own
+            spack_environment.check_externals(files, self.architectures())
+        folder = spack_environment.prepare(self.spec(), files, Path(self.build_root) / "spack")
+        self.build_system = "Spack"
+        self.build_system.environment = str(folder)
+        self.alone_in(folder)
+        self.postbuild_cmds = ["mkdir -p prefix", f"cp -RL {folder}/view/bin prefix/", f"cp {folder}/spack.lock ."]
+        self.keep_files = [*self.keep_files, "spack.lock"]
+
+    def spec(self):
+        """What to ask Spack for."""
+        sign = {True: "+", False: "~"}
+        variants = [sign[name in self.features()] + name for name in FEATURES]
+        if "cuda" in self.features():
+            here = sorted({device.arch.removeprefix("sm_") for device in self.current_partition.select_devices("gpu")})
+            archs = ",".join(self.architectures() or here)
+            variants += [f"cuda_arch={archs}"] if archs else []
+        further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
+        return " ".join(["linkmatrix@main", *variants, *([further] if further else [])])
 
     def with_cmake(self):
         switch = {True: "ON", False: "OFF"}
-        options = [f"-DLINKMATRIX_{name.upper()}={switch[name in self.features()]}" for name in ("cuda", "mpi")]
-        arch = self.current_environ.extras.get("cuda_arch")
-        if arch and "cuda" in self.features():
-            options.append(f"-DCMAKE_CUDA_ARCHITECTURES={arch}")
+        options = [f"-DLINKMATRIX_{name.upper()}={switch[name in self.features()]}" for name in FEATURES]
+        if self.architectures():
+            options.append(f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(self.architectures())}")
 
         self.build_system = "CMake"
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
@@ -86,10 +167,20 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         folder = self.build_folder()
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
-        # Two sessions may share the folder: the second waits. The lock ends with the script.
-        self.prebuild_cmds = [f"exec 9> {shlex.quote(f'{folder}.lock')}", "flock --timeout 1800 9"]
-        # Programs are copied, because a later build overwrites its own while jobs still run.
+        self.alone_in(folder)
+        self.built = " ".join(["cmake", *options, *self.cmake_opts])
         self.postbuild_cmds = [f"cmake --install {shlex.quote(str(folder))} --prefix prefix"]
+
+    def alone_in(self, folder):
+        """Two sessions may share the folder: the second waits. The lock ends with the script.
+
+        After it, programs are copied out, because a later build overwrites its own while jobs still run.
+        """
+        busy = shlex.quote(f"build_linkmatrix: {folder} has been locked by another session for half an hour")
+        self.prebuild_cmds += [
+            f"exec 9> {shlex.quote(f'{folder}.lock')}",
+            f"flock --timeout 1800 9 || {{ echo {busy} >&2; false; }}",
+        ]
 
     def build_folder(self):
         """A folder for this partition and environment; its name ends in a hash of all that makes objects unusable."""
@@ -99,6 +190,28 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
         place = [self.current_system.name, self.current_partition.name, environ.name, key]
         return Path(self.build_root).absolute() / "-".join(place)
+
+    @run_after("compile")
+    def report_failure(self):
+        """Raises BuildError with the end of the build's output, and where all of it is."""
+        stage = Path(self.stagedir)
+        if self.is_dry_run() or (stage / "built").exists():
+            return
+        logs = [stage / sn.evaluate(name) for name in (self.build_job.stdout, self.build_job.stderr)]
+        texts = [log.read_text(errors="replace").splitlines() if log.exists() else [] for log in logs]
+        said = [line for text in texts for line in [text_line for text_line in text if text_line.strip()][-LAST:]]
+        raise BuildError("\n".join(["the build failed; its output ends with", *said, *(f"log: {log}" for log in logs)]))
+
+    @run_after("compile")
+    def describe(self):
+        """Writes build.json: the way of the build, and what exactly was built."""
+        if self.is_dry_run():
+            return
+        if self.method == "spack":
+            self.built = spack_environment.concrete_spec(Path(self.stagedir) / "spack.lock")
+        file = Path(self.stagedir) / "prefix" / "share" / "linkmatrix" / "build.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"method": self.method, "built": self.built}, indent=2) + "\n")
 
     @sanity_function
     def programs_are_there(self):
