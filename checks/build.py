@@ -18,11 +18,10 @@ from reframe.core.runtime import runtime
 
 from linkmatrix.errors import BadInput
 
-from . import spack_environment
+from . import build_log, spack_environment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FEATURES = ("cuda", "mpi")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
-LAST = 25  # lines of a failed build's output that are shown
 
 
 class build_linkmatrix(rfm.CompileOnlyRegressionTest):
@@ -98,7 +97,7 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         ways = {"auto": self.with_either, "cmake": self.with_cmake, "spack": self.with_spack}
         if self.method not in ways:
             raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(ways)}")
-        # A build that fails ends its job quietly: `report_failure` then says why, which an exit code does not.
+        # A build that fails ends its job quietly: `report_failure` says why, which ReFrame's exit code would not.
         self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
         try:
             ways[self.method]()
@@ -193,14 +192,15 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
 
     @run_after("compile")
     def report_failure(self):
-        """Raises BuildError with the end of the build's output, and where all of it is."""
+        """Raises BuildError with what the build said; ReFrame adds the end of its output."""
         stage = Path(self.stagedir)
         if self.is_dry_run() or (stage / "built").exists():
             return
-        logs = [stage / sn.evaluate(name) for name in (self.build_job.stdout, self.build_job.stderr)]
-        texts = [log.read_text(errors="replace").splitlines() if log.exists() else [] for log in logs]
-        said = [line for text in texts for line in [text_line for text_line in text if text_line.strip()][-LAST:]]
-        raise BuildError("\n".join(["the build failed; its output ends with", *said, *(f"log: {log}" for log in logs)]))
+        outputs = [stage / sn.evaluate(name) for name in (self.build_job.stdout, self.build_job.stderr)]
+        texts = [output.read_text(errors="replace") if output.exists() else "" for output in outputs]
+        said = "\n".join(build_log.why(texts))
+        places = ", ".join([*build_log.logs(texts), *map(str, outputs)])
+        raise BuildError(f"the build failed: {said}\nlogs: {places}")
 
     @run_after("compile")
     def describe(self):

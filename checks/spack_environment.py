@@ -12,41 +12,16 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import subprocess
-from functools import cache
 from pathlib import Path
 
 import yaml
 
+from linkmatrix import spack
 from linkmatrix.errors import BadInput
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME = REPOSITORY / "spack-env"
 REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
-OLDEST = (1, 0)  # the first that knows the package API of REPO
-TIMEOUT_S = 120  # for one question to Spack or nvcc; the first to a new Spack fetches its recipes
-
-
-@cache
-def version():
-    """Spack's own words for its version, "1.1.0 (1fe8d53…)"; "" where no spack is on PATH. Raises BadInput."""
-    return answer("spack", "--version").strip() if shutil.which("spack") else ""
-
-
-def answer(*command):
-    """What a command prints. Raises BadInput where it fails or does not answer."""
-    said = " ".join(map(str, command))
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise BadInput(f"'{said}' did not answer in {TIMEOUT_S} s") from None
-    except OSError as error:
-        raise BadInput(f"'{said}' cannot be run: {error.strerror}") from None
-    if done.returncode != 0:
-        last = done.stderr.strip().rpartition("\n")[2]
-        raise BadInput(f"'{said}' failed with exit code {done.returncode}: {last or 'it said nothing'}")
-    return done.stdout
 
 
 def package_files(systems, system, partition):
@@ -57,12 +32,9 @@ def package_files(systems, system, partition):
 
 def why_not(systems, system, partition):
     """Why Spack cannot build for a partition, in words; "" where it can. Raises BadInput."""
-    found = version()
-    if not found:
-        return "no spack is on PATH: source Spack's share/spack/setup-env.sh"
-    numbers = re.match(r"(\d+)\.(\d+)", found)
-    if not numbers or tuple(map(int, numbers.groups())) < OLDEST:
-        return f"spack on PATH is {found}, and the recipe needs {'.'.join(map(str, OLDEST))} or newer"
+    reason = spack.why_not()
+    if reason:
+        return reason
     if not package_files(systems, system, partition):
         wanted = Path(systems).absolute() / system / "packages.yaml"
         return f"{wanted} is missing: 'linkmatrix detect --spack --system {system}' writes one"
@@ -96,7 +68,7 @@ def check_externals(files, archs):
             raise BadInput(f"{file}: {spec} should be in {prefix}, which is no folder here: correct the entry")
         if prefix and re.match(r"cuda(?![\w-])", spec):
             toolkits.append((file, spec, Path(prefix) / "bin" / "nvcc"))
-    known = {toolkit: set(answer(toolkit[2], "--list-gpu-arch").split()) for toolkit in toolkits}
+    known = {toolkit: set(spack.answer(toolkit[2], "--list-gpu-arch").split()) for toolkit in toolkits}
     if archs and known and not any(all(f"compute_{arch}" in one for arch in archs) for one in known.values()):
         file, spec, _ = toolkits[0]
         raise BadInput(
@@ -135,7 +107,7 @@ def prepare(spec, files, root):
     if re.search(r"\s", str(root)):
         raise BadInput(f"Spack cannot build in {root!s}, which has a space: say -S build_linkmatrix.build_root=FOLDER")
     recipe = REPO / "packages" / "linkmatrix" / "package.py"
-    made_of = [version(), manifest(spec, files, root, root), *(file.read_text() for file in [*files, recipe])]
+    made_of = [spack.version(), manifest(spec, files, root, root), *(file.read_text() for file in [*files, recipe])]
     folder = root / hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
     file = folder / "spack.yaml"
     if not file.exists():

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import jinja2
 
+from . import spack
 from .errors import BadInput
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
@@ -187,7 +188,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         gpu_option=GPU_OPTIONS.get(found.scheduler),
         features=[*(["gpu"] if found.gpus else []), *cuda, *mpi],
         environment=cuda + mpi,
-        archs=",".join(sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})),
+        archs=",".join(architectures(found)),
     )
 
 
@@ -198,10 +199,27 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
+def system_name(found: Machine, name: str | None) -> str:
+    """`name`, or one made from the host's. Raises BadInput."""
+    guess = re.sub(r"[^A-Za-z0-9_-]+", "-", found.host.partition(".")[0]).strip("-_") or "machine"
+    return checked_name(name or guess, "--system")
+
+
+def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
+    """{path: text} of the packages.yaml of a system, or of its partition where one is named. Raises BadInput."""
+    folder = systems / system_name(found, system)
+    folder = folder / checked_name(partition, "--partition") if partition else folder
+    return {folder / "packages.yaml": spack.packages_file(found.host, architectures(found))}
+
+
+def architectures(found: Machine) -> list[str]:
+    """Those of the GPUs, as compilers are told: ["90"]."""
+    return sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})
+
+
 def files(found: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
     """{path: text} of the files that describe the machine; names not given are made from what was found."""
-    guess = re.sub(r"[^A-Za-z0-9_-]+", "-", found.host.partition(".")[0]).strip("-_") or "machine"
-    system = checked_name(system or guess, "--system")
+    system = system_name(found, system)
     partition = checked_name(partition or ("gpu" if found.gpus else "cpu"), "--partition")
     return {
         config / "systems" / f"{system.replace('-', '_')}.py": system_file(found, system, partition),

@@ -19,6 +19,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         " login node; auto: the scheduler whose commands are here (default: local)",
     )
     command.add_argument("--config", type=Path, metavar="DIR", help="default: the folder config of the repository")
+    command.add_argument("--spack", action="store_true", help="write a packages.yaml for Spack instead, into spack-env")
     command.add_argument("--force", action="store_true", help="overwrite files that are there")
     command.add_argument("--dry-run", action="store_true", help="show the files, write none")
     command.set_defaults(command=run_detect)
@@ -30,7 +31,10 @@ def run_detect(options: argparse.Namespace) -> int:
     if not config.is_dir():
         raise BadInput(f"{config} is no folder: name the repository's config with --config")
     scheduler = schedulers.choose(options.scheduler)
-    if scheduler == "local":
+    if options.spack:
+        systems = config.parent / "spack-env" / "systems"
+        texts = detect.spack_files(detect.machine(), systems, options.system, options.partition)
+    elif scheduler == "local":
         texts = detect.files(detect.machine(), config, options.system, options.partition)
     else:
         texts = schedulers.files(scheduler, config, options.system, options.partition)
