@@ -22,13 +22,19 @@ from . import build_log, spack_environment
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FEATURES = ("cuda", "mpi")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
+# programs of others that ask the same questions: from Spack, a module of the environment, or on PATH; none is needed
+PEERS = (
+    *("nvbandwidth", "p2pBandwidthLatencyTest", "all_reduce_perf", "sendrecv_perf", "ib_write_bw", "ib_write_lat"),
+    *("osu_bw", "osu_bibw", "osu_latency", "osu_mbw_mr", "osu_multi_lat"),
+)
 
 
 class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     """Builds the programs of src/ once for each partition and environment, with Spack or with CMake alone.
 
     It leaves `<stagedir>/prefix/bin/<program>`; checks use nothing else. `prefix/share/linkmatrix/build.json` says how
-    they were built. What is built follows from the features that the partition and the environment have in common:
+    they were built, and where which of PEERS was found, in prefix/bin or elsewhere. What is built follows from the
+    features that the partition and the environment have in common:
 
     ============  =====================================================================
     feature       adds
@@ -73,6 +79,12 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     #: :default: the environment's ``extras['spack_spec']``, else empty
     spack_spec = variable(str, value="")
 
+    #: Whether Spack builds the programs of ``spack-env/peers.yaml`` too, as far as they fit the environment.
+    #:
+    #: :type: :class:`bool`
+    #: :default: ``False``
+    peers = variable(typ.Bool, value=False)
+
     #: Where object files and Spack's installations are kept from one session to the next, so that a session that
     #: follows a build has nothing to compile. Each set of sources and options has a folder of its own in here.
     #:
@@ -103,7 +115,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
             ways[self.method]()
         except (BadInput, OSError) as error:
             raise BuildError(str(error)) from None
-        self.postbuild_cmds += ["touch built"]
+        # of the names that are found, `command -v` prints each path in a line
+        self.postbuild_cmds += [f"PATH=$PWD/prefix/bin:$PATH command -v {' '.join(PEERS)} > peers || :", "touch built"]
 
     def features(self):
         return set(self.current_partition.features) & set(self.current_environ.features)
@@ -116,37 +129,40 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     def place(self):
         return self.spack_systems, self.current_system.name, self.current_partition.name
 
+    def spack_root(self):
+        return Path(self.build_root) / "spack"
+
     def with_either(self):
-        reason = spack_environment.why_not(*self.place())
+        reason = spack_environment.why_not(self.spack_root(), *self.place())
         if reason:
             getlogger().info(f"building with CMake alone, because {reason}")
         self.method = "cmake" if reason else "spack"
         (self.with_cmake if reason else self.with_spack)()
 
     def with_spack(self):
-        reason = spack_environment.why_not(*self.place())
+        reason = spack_environment.why_not(self.spack_root(), *self.place())
         if reason:
             raise BadInput(reason)
         files = spack_environment.package_files(*self.place())
         if self.build_locally:  # elsewhere, they are the compute nodes' own
             spack_environment.check_externals(files, self.architectures())
-        folder = spack_environment.prepare(self.spec(), files, Path(self.build_root) / "spack")
+        archs, features = self.spack_architectures(), self.features() & set(FEATURES)
+        further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
+        specs = [spack_environment.spec({name: name in features for name in FEATURES}, archs, further)]
+        specs += spack_environment.peers(features, archs) if self.peers else []
+        folder = spack_environment.prepare(specs, files, self.spack_root())
         self.build_system = "Spack"
         self.build_system.environment = str(folder)
         self.alone_in(folder)
-        self.postbuild_cmds = ["mkdir -p prefix", f"cp -RL {folder}/view/bin prefix/", f"cp {folder}/spack.lock ."]
+        self.postbuild_cmds = spack_environment.copy_out(folder, self.peers)
         self.keep_files = [*self.keep_files, "spack.lock"]
 
-    def spec(self):
-        """What to ask Spack for."""
-        sign = {True: "+", False: "~"}
-        variants = [sign[name in self.features()] + name for name in FEATURES]
-        if "cuda" in self.features():
-            here = sorted({device.arch.removeprefix("sm_") for device in self.current_partition.select_devices("gpu")})
-            archs = ",".join(self.architectures() or here)
-            variants += [f"cuda_arch={archs}"] if archs else []
-        further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
-        return " ".join(["linkmatrix@main", *variants, *([further] if further else [])])
+    def spack_architectures(self):
+        """CMake asks for the GPUs at hand itself; Spack is told what the partition has."""
+        if "cuda" not in self.features():
+            return []
+        here = {device.arch.removeprefix("sm_") for device in self.current_partition.select_devices("gpu")}
+        return self.architectures() or sorted(here)
 
     def with_cmake(self):
         switch = {True: "ON", False: "OFF"}
@@ -204,14 +220,17 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
 
     @run_after("compile")
     def describe(self):
-        """Writes build.json: the way of the build, and what exactly was built."""
+        """Writes build.json: the way of the build, what exactly was built, and {name: path} of the peers."""
         if self.is_dry_run():
             return
+        stage = Path(self.stagedir)
         if self.method == "spack":
-            self.built = spack_environment.concrete_spec(Path(self.stagedir) / "spack.lock")
-        file = Path(self.stagedir) / "prefix" / "share" / "linkmatrix" / "build.json"
+            self.built = spack_environment.concrete_spec(stage / "spack.lock")
+        self.found_peers = {Path(path).name: path for path in (stage / "peers").read_text().splitlines()}
+        file = stage / "prefix" / "share" / "linkmatrix" / "build.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"method": self.method, "built": self.built}, indent=2) + "\n")
+        content = {"method": self.method, "built": self.built, "peers": self.found_peers}
+        file.write_text(json.dumps(content, indent=2) + "\n")
 
     @sanity_function
     def programs_are_there(self):

@@ -1,9 +1,10 @@
 """What a failed build said: the lines that say why, and where the rest of them is."""
 
 import re
+from itertools import pairwise
 
-# compilers, linkers, nvcc, CMake and make; and of Spack's concretizer the first of its reasons
-SAYS_WHY = re.compile(r"\b[Ee]rror(:| at | \d)|\bfatal\b|\bundefined reference\b|^build_linkmatrix: |^ *1\. ")
+# compilers, linkers, nvcc, CMake and Spack
+SAYS_WHY = re.compile(r"[Ee]rror(:| at )|\bfatal\b|\bundefined reference\b|^build_linkmatrix: ")
 LOG = re.compile(r"/\S+(?:\.log|/spack-build-out\.txt)(?=\s|$)")
 MOST = 8  # lines: the first error is the one that caused the others
 
@@ -11,7 +12,9 @@ MOST = 8  # lines: the first error is the one that caused the others
 def why(texts):
     """The lines of a build's output that say why it failed, each once; its last lines where none does."""
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
-    said = [line for line in lines if SAYS_WHY.search(line)]
+    # what ends with a colon is a head: "CMake Error at FILE:", "failed … for the following reasons:"
+    followed = [(line, f" {after}" if line.endswith(":") else "") for line, after in pairwise([*lines, ""])]
+    said = [line + rest for line, rest in followed if SAYS_WHY.search(line)]
     return list(dict.fromkeys(said))[:MOST] or lines[-MOST:] or ["it said nothing"]
 
 

@@ -55,6 +55,12 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
     #: :default: empty: any node
     on = variable(str, value="", loggable=True)
 
+    #: How the program was built: CMake's options, or Spack's concrete spec.
+    #:
+    #: :type: :class:`str`
+    #: :default: set by the build
+    built = variable(str, value="", loggable=True)
+
     executable = "p2p_matrix"
     sourcesdir = None
     keep_files = ["record.json"]
@@ -93,6 +99,7 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
 
     @run_before("run")
     def set_program(self):
+        self.built = self.build.built
         self.executable = shlex.quote(str(Path(self.build.stagedir) / "prefix" / "bin" / "p2p_matrix"))
         self.executable_opts = [*self.program_opts(), "--record", "record.json", "--max-display", "1024"]
         self.executable_opts += self.extra_opts

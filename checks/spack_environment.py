@@ -4,6 +4,7 @@
                  spack.lock    Spack's, concretised once: 20 s that no later session spends
                  view/bin      the programs, where Spack installed them
     <root>/opt, <root>/stage   install tree and build stage of all of them, apart from the user's own
+    <root>/links               what Spack would put into src: links to the stage of what it builds from there
 
 The key is a hash of spack.yaml, of the files that it includes, of the recipe and of Spack's version.
 """
@@ -21,6 +22,7 @@ from linkmatrix.errors import BadInput
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME = REPOSITORY / "spack-env"
+PEERS = HOME / "peers.yaml"
 REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
 
 
@@ -30,14 +32,19 @@ def package_files(systems, system, partition):
     return [file for file in (folder / partition / "packages.yaml", folder / "packages.yaml") if file.is_file()]
 
 
-def why_not(systems, system, partition):
-    """Why Spack cannot build for a partition, in words; "" where it can. Raises BadInput."""
-    reason = spack.why_not()
+def why_not(root, systems, system, partition):
+    """Why Spack cannot build for a partition in the folder `root`, in words; "" where it can."""
+    try:
+        reason = spack.why_not()
+    except BadInput as error:
+        return str(error)
     if reason:
         return reason
     if not package_files(systems, system, partition):
         wanted = Path(systems).absolute() / system / "packages.yaml"
         return f"{wanted} is missing: 'linkmatrix detect --spack --system {system}' writes one"
+    if re.search(r"[^\w./-]", str(Path(root).absolute()), re.ASCII):
+        return f"Spack cannot build in '{root}', for its other characters: say -S build_linkmatrix.build_root=FOLDER"
     return ""
 
 
@@ -77,22 +84,36 @@ def check_externals(files, archs):
         )
 
 
-def manifest(spec, files, root, folder):
-    """The text of a spack.yaml that installs `spec` from this checkout into the tree `root`."""
+def spec(variants, archs, further=""):
+    """What to ask Spack for; variants: {name: whether it is on}, archs: as in `check_externals`."""
+    switched = [("+" if on else "~") + name for name, on in variants.items()]
+    arch = [f"cuda_arch={','.join(archs)}"] if archs else []
+    return " ".join(["linkmatrix@main", *switched, *arch, *([further] if further else [])])
+
+
+def peers(features, archs):
+    """The specs of peers.yaml for an environment with these features; archs: as in `check_externals`."""
+    lists = {name: specs for one in yaml.safe_load(PEERS.read_text())["definitions"] for name, specs in one.items()}
+    wanted = {"peers_" + "_".join(sorted(features)), *(["peers_cuda"] if "cuda" in features else [])}
+    specs = [spec for name, specs in lists.items() if name in wanted for spec in specs]
+    return [f"{spec} cuda_arch={','.join(archs)}" if archs and "+cuda" in spec else spec for spec in specs]
+
+
+def manifest(specs, files, root, folder):
+    """The text of a spack.yaml that installs `specs`, linkmatrix from this checkout, into the tree `root`."""
     return yaml.safe_dump(
         {
             "spack": {
                 "include": [str(file) for file in files],
                 "repos": {"linkmatrix": str(REPO)},
-                "specs": [spec],
+                "specs": specs,
                 "develop": {"linkmatrix": {"spec": "linkmatrix@=main", "path": str(REPOSITORY / "src")}},
-                "concretizer": {"unify": True, "reuse": False},
+                "concretizer": {"unify": "when_possible", "reuse": False},
                 "config": {
                     "install_tree": {"root": str(root / "opt")},
                     # its name has no tree in it: the stage of another tree would be taken for this one's
                     "build_stage": [str(root / "stage")],
-                    # else Spack leaves a link in src
-                    "develop_stage_link": "None",
+                    "develop_stage_link": str(root / "links" / "{hash}"),
                 },
                 "view": {"default": {"root": str(folder / "view"), "link": "roots"}},
             }
@@ -101,21 +122,28 @@ def manifest(spec, files, root, folder):
     )
 
 
-def prepare(spec, files, root):
-    """The folder of the environment for `spec`, written if it is not there. Raises BadInput, OSError."""
+def prepare(specs, files, root):
+    """The folder of the environment for `specs`, written if it is not there. Raises OSError."""
     root = Path(root).absolute()
-    if re.search(r"\s", str(root)):
-        raise BadInput(f"Spack cannot build in {root!s}, which has a space: say -S build_linkmatrix.build_root=FOLDER")
+    (root / "links").mkdir(parents=True, exist_ok=True)
     recipe = REPO / "packages" / "linkmatrix" / "package.py"
-    made_of = [spack.version(), manifest(spec, files, root, root), *(file.read_text() for file in [*files, recipe])]
+    made_of = [spack.version(), manifest(specs, files, root, root), *(file.read_text() for file in [*files, recipe])]
     folder = root / hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
     file = folder / "spack.yaml"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         scratch = folder / f"spack.yaml.{os.getpid()}"
-        scratch.write_text(manifest(spec, files, root, folder), encoding="utf-8")
+        scratch.write_text(manifest(specs, files, root, folder), encoding="utf-8")
         scratch.replace(file)
     return folder
+
+
+def copy_out(folder, peers):
+    """The shell commands that copy the programs into prefix/bin, and the lock file beside it."""
+    commands = ["mkdir -p prefix", f"cp -RL {folder}/view/bin prefix/", f"cp {folder}/spack.lock ."]
+    # OSU's programs are elsewhere
+    osu = [f"find -L {folder}/view -path '*/libexec/*' -name 'osu_*' -type f -exec cp {{}} prefix/bin ';'"]
+    return commands + (osu if peers else [])
 
 
 def concrete_spec(lock):

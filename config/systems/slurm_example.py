@@ -88,6 +88,8 @@ system = {
                 # "spans_numa": True,
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
+                # builds in a job of its own, where the login node has no compiler or no nvcc
+                # "build_locally": False,
             },
         },
     ],

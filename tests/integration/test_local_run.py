@@ -1,5 +1,6 @@
 """ReFrame, the checks and the programs, together, on this machine: nothing is replaced by a fake."""
 
+import json
 import re
 from itertools import permutations
 from pathlib import Path
@@ -138,7 +139,7 @@ def test_checks_need_no_more_than_reframe(fault, tmp_path):
         "import sys\n"
         "class Blocker:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in {'pandas', 'numpy', 'matplotlib', 'rich'}:\n"
+        "        if name.split('.')[0] in {'pandas', 'numpy', 'matplotlib', 'rich', 'ruamel'}:\n"
         "            raise ModuleNotFoundError(f'blocked: {name}', name=name)\n"
         "sys.meta_path.insert(0, Blocker())\n"
     )
@@ -147,7 +148,17 @@ def test_checks_need_no_more_than_reframe(fault, tmp_path):
     assert only(run)["result"] == "pass"
 
 
-def test_another_way_to_build_is_refused_in_a_sentence(reframe):
-    run = reframe(*ONE, "-S", "build_linkmatrix.method=spack")
+def test_spack_is_refused_in_a_sentence_where_it_has_nothing_to_build_with(reframe, tmp_path):
+    run = reframe(*ONE, "-S", "build_linkmatrix.method=spack", "-S", f"build_linkmatrix.spack_systems={tmp_path}")
     assert run.code != 0
-    assert "building with Spack is not available in this version" in run.build()["fail_reason"]
+    reasons = ["no spack is on PATH: source", "the Spack on PATH ", r"\S+packages.yaml is missing: 'linkmatrix detect"]
+    assert re.fullmatch(f"build error: ({'|'.join(reasons)}) .*", run.build()["fail_reason"].strip())
+
+
+def test_without_spack_cmake_builds_and_the_results_say_so_and_why(fault, tmp_path):
+    run = fault(of_reframe=["-S", f"build_linkmatrix.spack_systems={tmp_path}"])
+    assert "building with CMake alone, because " in run.output
+    kept = json.loads((Path(run.build()["outputdir"]) / "build.json").read_text())
+    assert kept["method"] == "cmake"
+    assert kept["built"].startswith("cmake -DLINKMATRIX_CUDA=OFF ")
+    assert only(run)["built"] == kept["built"]

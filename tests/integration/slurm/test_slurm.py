@@ -60,6 +60,15 @@ def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login, replace):
     assert result["verified"]
 
 
+def test_a_partition_may_build_in_a_job_of_its_own(login):
+    cpu = '"environs": ["gnu"],'
+    run = login(*RANKS, replace={cpu: f'{cpu} "extras": {{"build_locally": False}},'})
+    assert run.code == 0, run.output
+    script = (Path(run.build()["outputdir"]) / "rfm_build.sh").read_text()
+    assert (run.build()["scheduler"], run.build()["build_locally"]) == ("slurm", False)
+    assert "#SBATCH --partition=cpu" in script
+
+
 def test_ranks_that_share_nodes_have_both_classes(login):
     run = login(*RANKS, "-S", "rank_p2p.nodes=2", "-S", "rank_p2p.ranks=2")
     assert run.code == 0, run.output

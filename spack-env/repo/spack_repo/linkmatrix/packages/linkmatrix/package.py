@@ -26,7 +26,7 @@ class Linkmatrix(CMakePackage, CudaPackage):
 
     conflicts("+nccl", when="~cuda", msg="+nccl needs +cuda: say '+cuda cuda_arch=90 +nccl', or '~nccl'")
     # With the first of them this line goes, and cmake_args gets a third define_from_variant.
-    conflicts("+nccl", msg="linkmatrix has no NCCL program yet: say '~nccl'")
+    conflicts("+nccl", when="+cuda", msg="linkmatrix has no NCCL program yet: say '~nccl'")
     conflicts("cuda_arch=none", when="+cuda", msg="+cuda needs an architecture: say 'cuda_arch=90' for an H100 or H200")
 
     depends_on("cxx", type="build")
