@@ -131,6 +131,11 @@ def test_variants_and_cmake_options_are_the_same_in_recipe_checks_and_sources():
     assert variants == {"mpi", "nccl"}  # cuda and cuda_arch are CudaPackage's
 
 
+def test_a_release_is_a_tag_of_the_checkout_that_the_recipe_lies_in():
+    (level,) = re.findall(r"^CHECKOUT = .*\.parents\[(\d)\]$", RECIPE.read_text(), re.MULTILINE)
+    assert RECIPE.parents[int(level)] == REPOSITORY
+
+
 def test_every_conflict_of_the_recipe_says_the_remedy():
     conflicts = calls(ast.parse(RECIPE.read_text()), "conflicts")
     messages = [keyword.value.value for call in conflicts for keyword in call.keywords if keyword.arg == "msg"]

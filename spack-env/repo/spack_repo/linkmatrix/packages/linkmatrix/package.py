@@ -6,7 +6,7 @@ from spack.package import conflicts, depends_on, license, variant, version
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 
-CHECKOUT = pathlib.Path(__file__).resolve().parents[5]
+CHECKOUT = pathlib.Path(__file__).resolve().parents[6]
 
 
 class Linkmatrix(CMakePackage, CudaPackage):
