@@ -5,13 +5,15 @@
 namespace linkmatrix::ranks {
 namespace {
 
-constexpr int polls_between_looks = 256;  // at the clock; a waiting rank also lets go of its core, which it may share
+constexpr int polls_between_looks = 256;  // at the clock
+constexpr double patience = 200e-6;       // seconds; then a waiting rank lets go of its core, which it may share
 
 }  // namespace
 
 void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
   if (requests.empty()) return;
   const int count = static_cast<int>(requests.size());
+  const auto start = Clock::now();
   for (int done = 0, polls = 1;; ++polls) {
     const int status = count == 1 ? MPI_Test(requests.data(), &done, MPI_STATUS_IGNORE)
                                   : MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE);
@@ -19,6 +21,7 @@ void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
     if (done != 0) break;
     if (polls % polls_between_looks != 0) continue;
     look(deadline);
+    if (seconds_since(start) > patience) std::this_thread::yield();
   }
   requests.clear();
 }
@@ -32,7 +35,6 @@ bool Wire::test(MPI_Request& request) {
 void Wire::look(Deadline deadline) const {
   if (deadline.passed()) throw TimedOut("rank" + std::to_string(rank()) + ": no answer within --pair-timeout");
   heed_alarm();
-  std::this_thread::yield();
 }
 
 void Wire::give_up(MPI_Request& request) {

@@ -2,7 +2,7 @@
 #$ -N "rfm_crossnode_sweep_HASH"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_abc0/results0/stage/20261121T090014-963/abci/anode/gnu-anode/crossnode_sweep_d4423a14
+#$ -wd STAGE/crossnode_sweep
 #$ -l h_rt=0:30:0
 #$ -l rt_AF=2
 #$ -S /bin/bash

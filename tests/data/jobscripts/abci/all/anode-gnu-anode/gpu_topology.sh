@@ -2,7 +2,7 @@
 #$ -N "rfm_gpu_topology"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_abc0/results0/stage/20261121T090014-963/abci/anode/gnu-anode/gpu_topology
+#$ -wd STAGE/gpu_topology
 #$ -l h_rt=0:5:0
 #$ -l rt_AF=1
 #$ -S /bin/bash

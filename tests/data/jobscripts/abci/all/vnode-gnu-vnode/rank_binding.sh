@@ -2,6 +2,8 @@
 #$ -N "rfm_rank_binding"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_abc0/results0/stage/20261121T090014-963/abci/vnode/gnu-vnode/rank_binding
+#$ -wd STAGE/rank_binding
 #$ -l h_rt=0:5:0
+#$ -l rt_F=1
+#$ -S /bin/bash
 mpirun -np 4 ./binding.sh

@@ -8,5 +8,5 @@
 #PBS -l place=scatter:excl
 #PBS -r n
 #PBS -V
-cd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_pbs0/results0/stage/20261121T090101-2679/pbs-example/cpu/gnu/rank_binding
+cd STAGE/rank_binding
 mpirun -np 2 ./binding.sh

@@ -8,5 +8,5 @@
 #PBS -l place=scatter:excl
 #PBS -r n
 #PBS -V
-cd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_pbs0/results0/stage/20261121T090101-2679/pbs-example/gpu/gnu-cuda/crossnode_sweep_d4423a14
+cd STAGE/crossnode_sweep
 mpirun -np 2 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --sweep 1:4MiB:4 --record record.json --max-display 1024

@@ -2,6 +2,10 @@
 #$ -N "rfm_rank_binding"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge0/results0/stage/20261121T090122-3208/sge-example/cpu/gnu/rank_binding
+#$ -wd STAGE/rank_binding
 #$ -l h_rt=0:5:0
+#$ -pe mpi 2
+#$ -q all.q
+#$ -S /bin/bash
+#$ -V
 mpirun -np 2 ./binding.sh

@@ -2,7 +2,7 @@
 #$ -N "rfm_crossnode_sweep_HASH"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge0/results0/stage/20261121T090122-3208/sge-example/gpu/gnu-cuda/crossnode_sweep_e05db9df
+#$ -wd STAGE/crossnode_sweep
 #$ -l h_rt=0:30:0
 #$ -pe mpi 2
 #$ -q gpu.q

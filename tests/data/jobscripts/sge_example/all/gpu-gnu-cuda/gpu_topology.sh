@@ -2,7 +2,7 @@
 #$ -N "rfm_gpu_topology"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd /tmp/pytest-of-root/pytest-169/test_job_scripts_are_these_sge0/results0/stage/20261121T090122-3208/sge-example/gpu/gnu-cuda/gpu_topology
+#$ -wd STAGE/gpu_topology
 #$ -l h_rt=0:5:0
 #$ -pe mpi 1
 #$ -q gpu.q

@@ -1,0 +1,11 @@
+#!/bin/bash
+#$ -N "rfm_intranode_p2p_HASH"
+#$ -o rfm_job.out
+#$ -e rfm_job.err
+#$ -wd STAGE/intranode_p2p
+#$ -l h_rt=0:30:0
+#$ -pe mpi 1
+#$ -q all.q
+#$ -S /bin/bash
+#$ -V
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend host --record record.json --max-display 1024
