@@ -115,7 +115,17 @@ class Network:
         """Runs `hosts`; its words are at its head."""
         command = [SCRIPT, verb, self.folder, *map(str, words)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stderr.strip()
+
+    def slow(self, source, destination, **how):
+        """What `source` sends to `destination` gets a rate, a delay in ms, or a loss in percent."""
+        words = [word for pair in how.items() for word in pair]
+        try:
+            self.script("slow", source, destination, *words)
+        except AssertionError as error:
+            if "neither netem" in str(error):
+                pytest.skip(str(error).splitlines()[0])
+            raise
 
     def sent(self, host):
         """Bytes that the switch took from a host so far."""

@@ -2,8 +2,10 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ BANDWIDTH = (
     *("--testcase", "rank_to_rank_bandwidth_mpi", "--size", "1MiB", "--concurrency", "serial"),
     *("--samples", "5", "--target-ci", "5"),
 )
-LATENCY = ("--testcase", "rank_to_rank_latency_mpi", "--samples", "3", "--concurrency", "serial", "--max-time", "20")
+LATENCY = ("--testcase", "rank_to_rank_latency_mpi", "--samples", "3", "--concurrency", "serial", "--max-time", "10")
 MEGABYTE = 1_000_000
 
 
@@ -65,6 +67,31 @@ def test_hosts_have_names_and_a_network_of_their_own(network):
     assert set(done.output.split()) >= {"lmn1", "lmn2", "lmn3"}
 
 
+def machine():
+    """What this machine's own network and names are."""
+    own = [subprocess.check_output(["ip", *words.split()], text=True) for words in ("-br link", "-br address", "route")]
+    return own, socket.gethostname(), Path("/etc/hosts").read_text(), Path("/etc/netns").exists()
+
+
+def test_the_network_and_names_of_the_machine_stay_as_they_are(network):
+    before = machine()
+    hosts = network(2)
+    assert hosts.measure(None, launch=["hostname"]).code == 0
+    assert machine() == before
+    hosts.script("down")
+    hosts.script("down")
+    assert machine() == before
+
+
+def test_hosts_that_are_there_already_are_not_taken_over_nor_ended(network, tmp_path):
+    hosts = network(2)
+    others = type(hosts)(tmp_path / "others", 2, hosts.mpi)
+    with pytest.raises(AssertionError, match="there are such hosts already"):
+        others.script("up", 2)
+    others.script("down")
+    assert hosts.measure(None, launch=["hostname"]).code == 0
+
+
 def test_one_rank_on_each_host_is_a_complete_matrix_over_the_network(network, program):
     hosts = network(4)
     before = hosts.sent("lmn3")
@@ -98,7 +125,7 @@ def test_ranks_of_one_host_have_another_class_also_with_addresses_and_an_interfa
 
 def test_a_link_at_half_its_rate_is_named_and_no_other(network, program):
     hosts = network(4, rate="100mbit")
-    hosts.script("slow", "lmn2", "lmn4", "rate", "50mbit")
+    hosts.slow("lmn2", "lmn4", rate="50mbit")
     done = hosts.measure(program, *BANDWIDTH)
     assert done.code == 0, done.output
     (failure,) = lines_with("FAIL:", linkmatrix("show", done))
@@ -109,7 +136,7 @@ def test_a_link_at_half_its_rate_is_named_and_no_other(network, program):
 
 def test_a_link_with_a_delay_is_named_by_its_latency(network, program):
     hosts = network(4)
-    hosts.script("slow", "lmn1", "lmn3", "delay", 200)
+    hosts.slow("lmn1", "lmn3", delay=200)
     done = hosts.measure(program, *LATENCY)
     assert done.code == 0, done.output
     values = cells(done.result)
@@ -123,7 +150,7 @@ def test_a_link_with_a_delay_is_named_by_its_latency(network, program):
 
 def test_a_link_that_loses_packets_is_the_worst(network, program):
     hosts = network(3)
-    hosts.script("slow", "lmn3", "lmn1", "loss", 25)
+    hosts.slow("lmn3", "lmn1", loss=25)
     done = hosts.measure(program, *BANDWIDTH, "--max-time", "10")
     assert done.code == 0, done.output
     values = cells(done.result)
