@@ -242,11 +242,11 @@ class MpiNetwork final : public Network {
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
       const auto who = [&] { return "rank " + std::to_string(rank) + " on " + endpoints_[rank].node; };
       if (cards[rank].version != cards.front().version)
-        return who() + " runs linkmatrix " + text_of(cards[rank].version) + ", rank 0 on " + endpoints_.front().node +
-               " " + text_of(cards.front().version) + ": start the same program on all nodes";
+        return "the ranks differ: " + who() + " runs linkmatrix " + text_of(cards[rank].version) + ", rank 0 on " +
+               endpoints_.front().node + " " + text_of(cards.front().version) + ": start the same program on all nodes";
       if (cards[rank].options != cards.front().options)
-        return who() + " was given other options than rank 0: '" + text_of(cards[rank].options) + "', not '" +
-               text_of(cards.front().options) + "'";
+        return "the ranks' options differ: " + who() + " was given '" + text_of(cards[rank].options) + "', rank 0 '" +
+               text_of(cards.front().options) + "': give all the same";
       if (cards[rank].complaint.front() != 0) return who() + ": " + text_of(cards[rank].complaint);
     }
     if (const std::string text = transport_refusal(); !text.empty()) return text;
