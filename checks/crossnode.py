@@ -8,7 +8,7 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 
 import linkmatrix.parse
 
-from .expect import Table, cell_faults, rank_faults
+from .expect import Table, cell_faults, rank_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
 from .p2p import p2p_matrix_case, p2p_matrix_run
 from .variables import matrix_variables
@@ -21,6 +21,8 @@ CASES = {
     "rank_to_rank_bandwidth_mpi": BANDWIDTH,
     "rank_to_rank_bidirectional_mpi": BIDIRECTIONAL,
     "rank_to_rank_latency_mpi": COPY_LATENCY,
+    "rank_to_rank_put_bandwidth_mpi": BANDWIDTH,
+    "rank_to_rank_put_latency_mpi": COPY_LATENCY,
 }
 
 
@@ -109,6 +111,35 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
 
     def excused_cells(self):
         return set()
+
+
+@rfm.simple_test
+class crossnode_device_matrix(crossnode_matrix):
+    """The same between the memory of GPUs, one rank for each.
+
+    A partition that promises GPUDirect, extras['gpudirect'], must get it: MPI then takes the addresses of devices, and
+    nothing between nodes goes through host memory. References stand in the table with ``@device`` added to its name.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
+
+    descr = "messages between GPUs of different nodes"
+    valid_systems = ["+gpu +cuda +mpi +crossnode"]
+    valid_prog_environs = ["+cuda +mpi"]
+
+    @run_after("setup")
+    def ask_for_gpus(self):
+        self.num_gpus_per_node = self.promise.devices
+        if self.reference_name:
+            self.reference_name += "@device"
+
+    def program_opts(self):
+        return [*super().program_opts(), "--memory", "device"]
+
+    def machine_faults(self):
+        promised = self.current_partition.extras.get("gpudirect", False)
+        return super().machine_faults() + (transport_faults(self.record, "mpi") if promised else [])
 
 
 @rfm.simple_test

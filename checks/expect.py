@@ -83,6 +83,18 @@ def rank_faults(record, nodes, ranks):
     return faults
 
 
+def transport_faults(record, promised):
+    """Did all that goes between nodes go by the promised transport?"""
+    return [
+        f"{result['testcase']}: {row}->{column} went by {found}, the partition promises {promised} (GPUDirect)"
+        for result in record["results"]
+        for r, row in enumerate(result["rows"])
+        for c, column in enumerate(result["columns"])
+        if result["link_class"][r][c] == "NET"
+        and (found := result["transports"][r][c] if "transports" in result else result["transport"]) != promised
+    ]
+
+
 def path_faults(record, promise):
     """Is every pair of devices connected as promised? Names the pair that is not."""
     topology = record["topology"]

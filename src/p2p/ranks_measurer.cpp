@@ -27,6 +27,8 @@ class RanksMeasurer final : public Measurer {
   std::optional<std::string> why_not(const TestCase& t, const PlanOptions&) const override {
     if (t.engine != Engine::mpi)
       return "ranks exchange messages: the test cases named rank_to_rank_* and node_to_node_* do";
+    if (t.one_sided && network_->memory() == Memory::device)
+      return "one-sided puts are measured between host memory: leave out --memory device";
     if (t.pattern == Pattern::nodes && network_->labels(true).size() < 2)
       return "all ranks are on one node, and it needs two or more";
     return std::nullopt;
@@ -43,7 +45,7 @@ class RanksMeasurer final : public Measurer {
     if (options.bytes > INT_MAX) throw BadInput("--size: a message has at most 2147483647 bytes");
     if (options.bytes == 0 && t.metric != Metric::latency)
       throw BadInput("--size 0: without bytes there is only a latency");
-    what_ = {t.metric, t.pattern == Pattern::nodes, options.bytes, options.offset};
+    what_ = {t.metric, t.pattern == Pattern::nodes, t.one_sided, options.bytes, options.offset};
     MatrixResult result;
     result.testcase = t.name;
     result.metric = t.metric;

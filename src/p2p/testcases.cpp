@@ -88,6 +88,8 @@ constexpr TestCase table[]{
     {"rank_to_rank_bandwidth_mpi", "under mpirun: each pair of ranks, a window of messages", pairs, bw, copy, mpi, write},
     {"rank_to_rank_bidirectional_mpi", "under mpirun: each pair of ranks, a window both ways at once, sum", pairs, bidir, copy, mpi, write},
     {"rank_to_rank_latency_mpi", "under mpirun: half of a ping-pong's round trip, 16 bytes unless told", pairs, lat, copy, mpi, write},
+    {"rank_to_rank_put_bandwidth_mpi", "under mpirun: each pair of ranks, a window of one-sided puts and a flush", pairs, bw, copy, mpi, write, true, none, std::nullopt, true},
+    {"rank_to_rank_put_latency_mpi", "under mpirun: one one-sided put and a flush, 16 bytes unless told", pairs, lat, copy, mpi, write, true, none, std::nullopt, true},
     {"node_to_node_bandwidth_mpi", "under mpirun: each pair of nodes, all their ranks at once, total; and the message rate", nodes, bw, copy, mpi, write},
     {"node_to_node_bidirectional_mpi", "under mpirun: each pair of nodes, all their ranks both ways at once, sum", nodes, bidir, copy, mpi, write},
     {"node_to_node_latency_mpi", "under mpirun: each pair of nodes, half of a ping-pong's round trip, mean of all their ranks at once", nodes, lat, copy, mpi, write},
@@ -105,7 +107,7 @@ bool is_pair_ce(const TestCase& t, Direction direction) {
 
 /// Copy engines without load, one way each, loads through the links, local copies: a health check before a job.
 bool is_quick(const TestCase& t) {
-  if (t.engine == mpi) return true;
+  if (t.engine == mpi) return !t.one_sided;
   if (!t.peer_access || t.load != none) return false;
   if (t.metric == lat) return t.operation == chase;
   return t.engine == ce && (t.pattern == pairs ? t.direction == write : t.pattern != inbound && t.pattern != outbound);

@@ -40,6 +40,7 @@ struct TestCase {
   bool peer_access = true;
   Load load = Load::none;
   std::optional<Kernel> kernel = std::nullopt;  ///< of sm; nothing: --kernel says
+  bool one_sided = false;                       ///< of mpi: puts, which the other rank does not receive
 };
 
 /// All test cases. Where nvbandwidth has the same one, it has the same name.

@@ -154,15 +154,14 @@ void Conductor::give_up(const std::set<int>& silent) {
       others.push_back(static_cast<int>(rank));
   if (others.empty()) return;
   calling_ = true;
-  call(others, 0, roll_call);
+  Order order;
+  order.task = Task::reserve;
+  call(others, order, roll_call);
   calling_ = false;
 }
 
-/// Has ranks make buffers of `bytes`, or just answer.
-void Conductor::call(const std::vector<int>& ranks, std::uint64_t bytes, double seconds) {
-  Order order;
-  order.task = Task::reserve;
-  order.bytes = bytes;
+/// Has ranks do what needs no others, or just answer.
+void Conductor::call(const std::vector<int>& ranks, Order order, double seconds) {
   order.serial = ++serial_;
   sent_.push_back({order});
   for (const int rank : ranks) send(sent_.back().front(), rank);
@@ -181,17 +180,33 @@ void Conductor::lose(int rank) {
 }
 
 void Conductor::reserve(std::uint64_t bytes, double seconds) {
-  std::vector<int> others;
-  for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-    if (seats_[rank].alive && static_cast<int>(rank) != wire_.rank()) others.push_back(static_cast<int>(rank));
   Order order;
   order.task = Task::reserve;
   for (const std::uint64_t step : {std::uint64_t{0}, bytes}) {  // all let go of each other's before anybody frees any
     order.bytes = step;
-    call(others, step, seconds);
-    order.serial = serial_;
-    seats_[static_cast<std::size_t>(wire_.rank())].report = own_.play(order);
+    call_all(order, seconds);
   }
+}
+
+void Conductor::open_window(double seconds) {
+  if (std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) { return !seat.alive; }))
+    throw BadInput("one-sided transfers need a window that all ranks make together, and one does not answer any more");
+  Order order;
+  order.task = Task::open_window;
+  call_all(order, seconds);
+}
+
+/// Has every rank do something, this one too, all at the same time. Throws BadInput with the first refusal.
+void Conductor::call_all(Order order, double seconds) {
+  std::vector<int> others;
+  for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+    if (seats_[rank].alive && static_cast<int>(rank) != wire_.rank()) others.push_back(static_cast<int>(rank));
+  order.serial = ++serial_;
+  sent_.push_back({order});
+  for (const int rank : others) send(sent_.back().front(), rank);
+  hand_over();
+  seats_[static_cast<std::size_t>(wire_.rank())].report = own_.play(order);
+  collect(order.serial, others, seconds);
   for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
     const Report& report = seats_[rank].report;
     if (seats_[rank].alive && report.outcome != Outcome::ok)

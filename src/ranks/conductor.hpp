@@ -33,6 +33,9 @@ class Conductor {
   /// Has every rank make its buffers. Throws BadInput with the first refusal.
   void reserve(std::uint64_t bytes, double seconds);
 
+  /// Has all ranks make the window of one-sided transfers. Throws BadInput.
+  void open_window(double seconds);
+
   /// Measures a matrix. `form` is what all its orders have in common; `result` has been described and takes notes,
   /// schedule and what was measured again; the cells go to `sink`. Throws TimedOut after the deadline.
   void measure(const Rounds& rounds, const Order& form, const MeasureOptions& how, Deadline deadline,
@@ -55,7 +58,8 @@ class Conductor {
   bool hand_over();
   MPI_Request listen(int rank);
   void give_up(const std::set<int>& silent);
-  void call(const std::vector<int>& ranks, std::uint64_t bytes, double seconds);
+  void call(const std::vector<int>& ranks, Order order, double seconds);
+  void call_all(Order order, double seconds);
   void lose(int rank);
   bool all_alive(const Match& match) const;
   Report verdict(const Match& match, const Order& order) const;

@@ -54,7 +54,7 @@ enum class Talk : int { data, control, answer, alarm, back };
 /// The tag of a match's messages, apart from those of all matches before: one given up may still arrive.
 constexpr int tag_of(int serial, Talk kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
 
-enum class Task : int { reserve, match, end };
+enum class Task : int { reserve, open_window, match, end };
 
 /// What the conductor orders a rank to do.
 struct Order {

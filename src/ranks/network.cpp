@@ -104,6 +104,7 @@ class MpiNetwork final : public Network {
     const Rounds rounds(ranks_of_, round_options(what, how));
     Order form;
     form.metric = what.metric;
+    form.one_sided = what.one_sided;
     form.bytes = what.bytes;
     form.offset = what.offset;
     form.window = options_.window;
@@ -113,6 +114,7 @@ class MpiNetwork final : public Network {
     form.pair_timeout = options_.pair_timeout;
     if (options_.memory == Memory::host) check_memory(what.bytes + what.offset);
     conductor_->reserve(std::max(what.bytes + what.offset, least_buffer), std::max(60.0, options_.pair_timeout));
+    if (what.one_sided) conductor_->open_window(std::max(60.0, options_.pair_timeout));
     if (result.rows.size() > most_in_record)
       measure_large(what, rounds, form, how, deadline, result);
     else

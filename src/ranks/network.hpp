@@ -19,6 +19,7 @@ constexpr std::size_t most_in_record = 1024;
 struct NetworkCase {
   Metric metric = Metric::bandwidth;
   bool by_node = false;
+  bool one_sided = false;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;
 };

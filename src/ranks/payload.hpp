@@ -47,20 +47,27 @@ class Payload {
 
 /// Messages of MPI from one address to another. Definitions of OSU's micro-benchmarks, so that figures can stand beside
 /// theirs: bandwidth, a window of sends that the receiver answers with 4 bytes; both ways, a window of sends and one of
-/// receives at once; latency, half of a round trip. One difference: no call blocks, so that a dead rank holds up
-/// nobody.
+/// receives at once; latency, half of a round trip; one-sided, a window of puts and a flush. One difference: no call
+/// but the flush blocks, so that a dead rank holds up nobody.
 class Messages {
  public:
   explicit Messages(Wire& wire) : wire_{wire} {}
 
   Taken move(const Exchange& exchange, std::byte* source, std::byte* destination);
 
+  /// Tells the other rank where it may put its data, and learns where it may put its own.
+  void meet(const Exchange& exchange, std::byte* destination, std::uint64_t bytes);
+
  private:
   void window(const Exchange& exchange, std::byte* source, std::byte* destination);
   void both_ways(const Exchange& exchange, std::byte* source, std::byte* destination, Taken& taken);
+  Taken put(const Exchange& exchange, const std::byte* source);
+  void agree(const Exchange& exchange);
   Taken ping_pong(const Exchange& exchange, std::byte* source, std::byte* destination);
 
   Wire& wire_;
+  std::byte* attached_ = nullptr;  ///< to the window of one-sided transfers
+  MPI_Aint there_ = 0;             ///< where the other rank's destination begins
 };
 
 /// Host memory of the rank, on the NUMA node that it runs on.
@@ -69,6 +76,7 @@ class HostPayload final : public Payload {
   explicit HostPayload(Wire& wire, bool huge) : messages_{wire}, huge_{huge} {}
 
   void reserve(std::uint64_t bytes) override;
+  void meet(const Exchange& exchange) override;
   Taken move(const Exchange& exchange) override;
   void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override;
   void spoil(std::uint64_t bytes, std::uint64_t offset) override;

@@ -41,6 +41,10 @@ Report Player::play(const Order& order) {
     report.stuck = wire_.session().is_stuck();
   };
   try {
+    if (order.task == Task::open_window) {
+      wire_.open_window();
+      return report;
+    }
     if (order.task == Task::reserve) {
       order.bytes == 0 ? payload_.forget() : payload_.reserve(order.bytes);
       return report;
@@ -182,7 +186,8 @@ void Player::follow(const Order& order, Deadline deadline, Report& report) {
 
 Taken Player::take(const Order& order, const Step& step, const Lane& lane, Deadline deadline) {
   const bool first = lane.source == wire_.rank();
-  const bool both = order.metric != Metric::bandwidth;  // a ping-pong too brings the bytes back
+  // a ping-pong too brings the bytes back, a put does not
+  const bool both = order.metric != Metric::bandwidth && !order.one_sided;
   const auto seed = static_cast<std::uint64_t>(order.serial) + 1;
   const auto of = [&](int rank) { return seed * 1000003 + static_cast<std::uint64_t>(rank); };
   const bool verify = step.kind == Step::Kind::verify && order.bytes > 0;

@@ -26,6 +26,12 @@ void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
   requests.clear();
 }
 
+void Wire::open_window() {
+  if (window_ != MPI_WIN_NULL) return;
+  check(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window_), rank(), "MPI_Win_create_dynamic");
+  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+}
+
 bool Wire::test(MPI_Request& request) {
   int done = 0;
   check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), rank(), "waiting for a message");

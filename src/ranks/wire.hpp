@@ -24,6 +24,11 @@ class Alarmed : public DeviceError {
 class Wire {
  public:
   explicit Wire(Session& session) : session_{session} {}
+  ~Wire() {
+    if (window_ != MPI_WIN_NULL && !session_.is_stuck()) MPI_Win_free(&window_);
+  }
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
 
   int rank() const { return session_.rank(); }
   int size() const { return session_.size(); }
@@ -65,6 +70,10 @@ class Wire {
   void listen(int alarm_tag, std::vector<int> others) { alarm_tag_ = alarm_tag, others_ = std::move(others); }
   void stop_listening() { others_.clear(); }
 
+  /// Makes the window of one-sided transfers; all ranks together, once.
+  void open_window();
+  MPI_Win window() const { return window_; }
+
   /// Gives up all that is under way; returns whether anything was.
   bool abandon();
 
@@ -75,6 +84,7 @@ class Wire {
   void heed_alarm() const;
 
   Session& session_;
+  MPI_Win window_ = MPI_WIN_NULL;
   int alarm_tag_ = 0;
   std::vector<int> others_;
   std::vector<MPI_Request> sends_, receives_;

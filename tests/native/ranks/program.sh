@@ -46,6 +46,9 @@ expect 0 "rounds, and what they lose against isolated pairs" --testcase rank_to_
   --concurrency rounds --window 8
 [ "$ranks" -lt 4 ] || prints 'loss against isolated'
 
+expect 0 "one-sided puts" --testcase rank_to_rank_put_bandwidth_mpi,rank_to_rank_put_latency_mpi --size 16,20KiB
+prints "^verified: $all of $all cells$"
+
 expect 2 "no test case of GPUs" --testcase device_to_device_memcpy_write_ce
 says 'rank_to_rank'
 expect 2 "no matrix of one node" --testcase node_to_node_bandwidth_mpi
