@@ -47,6 +47,13 @@ def numbers(text):
     return frozenset(found)
 
 
+def ranges(cores):
+    """ "0-3,8" of {0, 1, 2, 3, 8}."""
+    starts = [core for core in sorted(cores) if core - 1 not in cores]
+    ends = [core for core in sorted(cores) if core + 1 not in cores]
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in zip(starts, ends, strict=True))
+
+
 def places(text):
     """{"mlx5_0": 1} of "mlx5_0:1", {} of "-"."""
     return {name: int(node) for name, _, node in (entry.rpartition(":") for entry in text.split(",")) if name}
@@ -65,7 +72,7 @@ def bindings(text):
 def spoken(rank):
     """A rank in words, with the NIC that is nearest to it."""
     near = [nic for nic, node in rank.nics.items() if node in rank.nodes]
-    cores = ",".join(map(str, sorted(rank.cores))) or "none"
+    cores = ranges(rank.cores) or "none"
     device = f", device {rank.device}" if rank.device is not None else ""
     return f"rank {rank.rank} on {rank.host} (cores {cores}{device}{', near ' + ' '.join(near) if near else ''})"
 
@@ -82,7 +89,7 @@ def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices
     for one, other in combinations(found, 2):
         shared = one.cores & other.cores if one.host == other.host else ()
         if shared and not shared_cores:
-            faults.append(f"{spoken(one)} and rank {other.rank} share cores {','.join(map(str, sorted(shared)))}")
+            faults.append(f"{spoken(one)} and rank {other.rank} share cores {ranges(shared)}")
         if devices and one.host == other.host and one.device == other.device and one.device is not None:
             faults.append(f"{spoken(one)} and rank {other.rank} have the same device")
     if not spans_numa:

@@ -25,6 +25,8 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # mpirun gives each rank a core of its own, not all of them
+                "rank_options": ["--bind-to", "core"],
             },
         }
     ],

@@ -18,7 +18,14 @@ system = {
             "max_jobs": 1,
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi"],
-            "extras": {"reference": "hgx-h200-half", "link_class": "NV18", "peer_access": True, "hops": 1},
+            "extras": {
+                "reference": "hgx-h200-half",
+                "link_class": "NV18",
+                "peer_access": True,
+                "hops": 1,
+                # mpirun gives each rank a core of its own, not all of them
+                "rank_options": ["--bind-to", "core"],
+            },
         }
     ],
 }

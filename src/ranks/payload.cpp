@@ -100,13 +100,10 @@ Taken Messages::put(const Exchange& x, const std::byte* source) {
 Taken Messages::ping_pong(const Exchange& x, std::byte* source, std::byte* destination) {
   const auto start = Clock::now();
   for (int i = 0; i < x.step.repeats; ++i) {
-    if (x.first) wire_.send_bytes(source, x.order.bytes, x.other, x.tag);
-    wire_.receive_bytes(destination, x.order.bytes, x.other, x.tag);
-    wire_.finish(x.deadline);
-    if (!x.first) {
-      wire_.send_bytes(source, x.order.bytes, x.other, x.tag);
-      wire_.finish(x.deadline);
-    }
+    wire_.expect(destination, x.order.bytes, x.other, x.tag);
+    if (x.first) wire_.send_soon(source, x.order.bytes, x.other, x.tag, x.deadline);
+    wire_.take(x.deadline);
+    if (!x.first) wire_.send_soon(source, x.order.bytes, x.other, x.tag, x.deadline);
   }
   Taken taken;
   taken.seconds = seconds_since(start) / 2;

@@ -1,29 +1,41 @@
 #include "ranks/wire.hpp"
 
+#include <optional>
 #include <thread>
 
 namespace linkmatrix::ranks {
 namespace {
 
+constexpr std::size_t eager_bytes = 256;  // that every MPI takes off a sender's hands at once
 constexpr int polls_between_looks = 256;  // at the clock
 constexpr double patience = 200e-6;       // seconds; then a waiting rank lets go of its core, which it may share
 
 }  // namespace
 
 void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
-  if (requests.empty()) return;
-  const int count = static_cast<int>(requests.size());
-  const auto start = Clock::now();
+  for (MPI_Request& request : requests) finish(request, deadline);
+  requests.clear();
+}
+
+void Wire::finish(MPI_Request& request, Deadline deadline) {
+  std::optional<Clock::time_point> start;  // a clock's price is felt in the shortest messages
   for (int done = 0, polls = 1;; ++polls) {
-    const int status = count == 1 ? MPI_Test(requests.data(), &done, MPI_STATUS_IGNORE)
-                                  : MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE);
-    check(status, rank(), "waiting for a message");
-    if (done != 0) break;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), rank(), "waiting for a message");
+    if (done != 0) return;
     if (polls % polls_between_looks != 0) continue;
     look(deadline);
-    if (seconds_since(start) > patience) std::this_thread::yield();
+    if (!start) start = Clock::now();
+    if (seconds_since(*start) > patience) std::this_thread::yield();
   }
-  requests.clear();
+}
+
+void Wire::send_soon(const void* data, std::size_t bytes, int to, int tag, Deadline deadline) {
+  if (bytes > eager_bytes) {
+    send_bytes(data, bytes, to, tag);
+    finish(sends_, deadline);
+    return;
+  }
+  check(MPI_Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD), rank(), "MPI_Send");
 }
 
 void Wire::open_window() {
@@ -72,6 +84,11 @@ bool Wire::abandon() {
       MPI_Request_free(&request);
     }
     requests->clear();
+  }
+  if (coming_ != MPI_REQUEST_NULL) {
+    any = true;
+    MPI_Cancel(&coming_);
+    MPI_Request_free(&coming_);
   }
   if (any) session_.set_stuck();
   return any;

@@ -41,6 +41,14 @@ class Wire {
     check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &receives_.emplace_back()),
           rank(), "MPI_Irecv");
   }
+  /// The next message of another rank, announced before it is waited for.
+  void expect(void* data, std::size_t bytes, int from, int tag) {
+    check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &coming_), rank(), "MPI_Irecv");
+  }
+  void take(Deadline deadline) { finish(coming_, deadline); }
+  /// Sends and waits until the data may change; a short message costs as little as it can.
+  void send_soon(const void* data, std::size_t bytes, int to, int tag, Deadline deadline);
+
   /// Waits for all receives, or for these and all sends.
   void finish_receives(Deadline deadline) { finish(receives_, deadline); }
   void finish(Deadline deadline) { finish(receives_, deadline), finish(sends_, deadline); }
@@ -81,6 +89,7 @@ class Wire {
 
  private:
   void finish(std::vector<MPI_Request>& requests, Deadline deadline);
+  void finish(MPI_Request& request, Deadline deadline);
   void heed_alarm() const;
 
   Session& session_;
@@ -88,6 +97,7 @@ class Wire {
   int alarm_tag_ = 0;
   std::vector<int> others_;
   std::vector<MPI_Request> sends_, receives_;
+  MPI_Request coming_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace linkmatrix::ranks
