@@ -12,7 +12,7 @@ import linkmatrix.record
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
-RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
+RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
 
@@ -52,7 +52,7 @@ def test_ranks_are_a_matrix_and_have_a_slot_each(login, gridengine):
 
 
 def test_several_jobs_in_flight_are_each_waited_for(login):
-    run = login("-r", "-n", "rank_to_rank", "-S", "rank_p2p.extra_opts=--samples,3,--size,1MiB")
+    run = login("-r", "-n", "rank_p2p", "-S", "rank_p2p.extra_opts=--samples,3,--size,1MiB")
     assert run.code == 0, run.output
     assert [check["result"] for check in run.checks()] == ["pass"] * 3
 

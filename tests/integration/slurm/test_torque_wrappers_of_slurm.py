@@ -16,7 +16,7 @@ import linkmatrix.record
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
-RANKS = ("-r", "-n", "rank_to_rank_latency_mpi")
+RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
 
 
