@@ -106,7 +106,7 @@ def failed(test: Test) -> str:
 
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
-    """Results that measured the same: test case, size, variant and endpoints."""
+    """Results that measured the same: test case, size, variant and endpoints, on whichever nodes a job got."""
     groups: dict[tuple[Any, ...], list[Sample]] = {}
     for sample in samples:
         result = sample.result
@@ -114,10 +114,18 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
             result["testcase"],
             result["size_bytes"],
             variant_of(result),
-            *map(tuple, (result["rows"], result["columns"])),
+            *(tuple(lasting_names(result["testcase"], result[axis])) for axis in ("rows", "columns")),
+            spread_of(result["rows"]),
         )
         groups.setdefault(key, []).append(sample)
     return groups
+
+
+def spread_of(labels: Sequence[str]) -> tuple[int, ...]:
+    """Which of a job's nodes each rank is on: (0, 0, 1, 1) of "n17:rank0", "n17:rank1", "n40:rank2", "n40:rank3"."""
+    nodes = [label.partition(":")[0] for label in labels if ":" in label]
+    number = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
+    return tuple(number[node] for node in nodes)
 
 
 def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None = None) -> Proposal:

@@ -78,6 +78,7 @@ EXPERIMENTS = [
     ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
     ({"nic", "device"}, "measure inside the node too: a device is slow there, a NIC is not"),
     ({"class", "inside"}, "measure another node: if it is the class, that one is slow too"),
+    ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
     ({"device", "class"}, "measure with more devices"),
     ({"device", "link"}, "measure with a third device"),
 ]
@@ -174,6 +175,8 @@ def layout_of(content: Mapping[str, Any], result: Result) -> tuple[Layout, Names
     nics = list(
         dict.fromkeys(f"{device['nics'][0]} of {device['node']}" for device in devices.values() if device["nics"])
     )
+    rows, columns = result["rows"], result["columns"]
+    of_nodes = set(rows) <= set(nodes) - set(devices)  # a matrix of the nodes themselves
     of_node: dict[str, int] = {}
     rails = {}
     for label, device in devices.items():
@@ -181,6 +184,11 @@ def layout_of(content: Mapping[str, Any], result: Result) -> tuple[Layout, Names
 
     def indices(labels: Sequence[str], index: Any) -> np.ndarray:
         return np.array([index(devices[label]) if label in devices else -1 for label in labels], dtype=int)
+
+    def places(labels: Sequence[str]) -> np.ndarray:
+        if of_nodes:
+            return np.array([nodes.index(label) for label in labels], dtype=int)
+        return indices(labels, lambda device: nodes.index(device["node"]))
 
     def nic(device: Mapping[str, Any]) -> int:
         return nics.index(f"{device['nics'][0]} of {device['node']}") if device["nics"] else -1
@@ -192,14 +200,14 @@ def layout_of(content: Mapping[str, Any], result: Result) -> tuple[Layout, Names
     number[list(used)] = np.arange(len(used))
     classes = [words[code] or UNKNOWN for code in used]
     index = number[codes]
-    rows, columns = result["rows"], result["columns"]
     layout = Layout(
         np.where(applies, index, -1),
-        *(indices(labels, lambda device: nodes.index(device["node"])) for labels in (rows, columns)),
+        *(places(labels) for labels in (rows, columns)),
         *(indices(labels, nic) for labels in (rows, columns)),
         *(indices(labels, lambda device: rails[device["label"]]) for labels in (rows, columns)),
         square=rows == columns,
         both_ways=result["metric"] == "bidirectional",
+        of_nodes=of_nodes,
     )
     return layout, Names(rows, columns, nodes, nics, classes)
 

@@ -30,7 +30,8 @@ class Layout:
     """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
 
     classes: rows × columns, index of the link class. square: rows and columns are the same endpoints.
-    both_ways: a cell is the sum of both directions, so that egress and ingress are the same cells.
+    both_ways: a cell is the sum of both directions, so that egress and ingress are the same cells. of_nodes: a row is a
+    node, all of its endpoints together.
     """
 
     classes: np.ndarray
@@ -42,6 +43,7 @@ class Layout:
     column_rail: np.ndarray
     square: bool = True
     both_ways: bool = False
+    of_nodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,10 @@ def families(layout: Layout) -> list[Family]:
             found.append(Family(kind, flat, pairs * pairs if pairs else most + 1, pairs))
 
     one_way = not layout.both_ways
-    if one_way:
+    if one_way and not layout.of_nodes:
         add("egress", row)
         add("ingress", column)
-    if layout.square:
+    if layout.square and not layout.of_nodes:
         add("device", row, np.where(row == column, -1, column))
         n = rows
         add("link", np.minimum(row, column) * n + np.maximum(row, column), pairs=n)

@@ -1,0 +1,190 @@
+"""Records of several nodes: a job gets other ones each time, and what is low in row and column is a node."""
+
+import copy
+import random
+from itertools import permutations
+
+import pytest
+
+from linkmatrix import cli, diagnose, record
+from linkmatrix.evaluate import Verdict, evaluate
+from linkmatrix.matrix import lasting_names
+from linkmatrix.references import Reference, References
+
+RANKS, NODES = "rank_to_rank_bandwidth_mpi", "node_to_node_bandwidth_mpi"
+
+
+@pytest.fixture
+def between(make_record):
+    """A function that makes a record of the test case on `nodes`, with `ranks` ranks on each.
+
+    slow: by how much the value of a pair of nodes is lower, as a fraction.
+    """
+
+    def make(testcase=NODES, nodes=("n17", "n18", "n19", "n20"), ranks=1, slow=lambda source, destination: 0.0, seed=1):
+        chance = random.Random(seed)
+        places = [node for node in nodes for _ in range(ranks)]
+        labels = [f"{node}:rank{number}" for number, node in enumerate(places)]
+        rows = list(nodes) if testcase == NODES else labels
+        of_row = list(nodes) if testcase == NODES else places
+        content = make_record(count=len(rows))
+        (result,) = content["results"]
+        content["backend"] = result["engine"] = result["transport"] = "mpi"
+        result.update(testcase=testcase, rows=rows, columns=rows, memory="host")
+        for r, c in permutations(range(len(rows)), 2):
+            net = of_row[r] != of_row[c]
+            value = (24.0 if net else 96.0) * (1 - slow(of_row[r], of_row[c])) * (1 + chance.gauss(0, 0.001))
+            result["link_class"][r][c] = "NET" if net else "NODE"
+            for grid in ("values", "low", "high"):
+                result[grid][r][c] = value
+        content["devices"] = [
+            {"index": number, "label": label, "name": "host memory", "uuid": None, "pci": None, "node": node}
+            | {"numa": 0, "nics": []}
+            for number, (label, node) in enumerate(zip(labels, places, strict=True))
+        ]
+        content["topology"] = {**make_record(count=len(labels))["topology"], "labels": labels}
+        return content
+
+    return make
+
+
+def references(testcase, value=24.0, lower=-0.05, inside=96.0):
+    levels = {"NET": value, "NODE": inside}
+    table = {f"cell[{name}]": Reference(level, lower, 0.1, "GB/s") for name, level in levels.items()}
+    return References({("cluster", testcase): table})
+
+
+def said(content, table):
+    """The sentences on a record, and the kinds of its findings."""
+    record.check(content)
+    evaluation = evaluate(content, table, "cluster")
+    found = diagnose.diagnose(content, content["results"][0], evaluation.matrices[0])
+    return " ".join(found.sentences), [one.kind for one in found.findings]
+
+
+def of(node, depth=0.4):
+    """Slow in both directions with every other node."""
+    return lambda source, destination: depth * (node in (source, destination) and source != destination)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_a_node_whose_row_and_column_are_low_is_named(between, ranks):
+    text, kinds = said(between(NODES, ranks=ranks, slow=of("n19")), references(NODES))
+    assert kinds == ["node"]
+    assert "all cells of node n19 over the network are 40." in text or "node n19 over the network are 39." in text
+    assert "(6 of 6 cells): suspect the node" in text
+    assert "n17" not in text and "n18" not in text and "n20" not in text
+    assert "device" not in text and "seat" not in text
+
+
+def test_one_side_of_a_node_and_the_path_between_two_are_told_from_the_node(between):
+    text, kinds = said(between(slow=lambda source, _: 0.3 * (source == "n18")), references(NODES))
+    assert kinds == ["node_egress"] and "node n18 sends" in text
+    text, kinds = said(between(slow=lambda _, destination: 0.3 * (destination == "n18")), references(NODES))
+    assert kinds == ["node_ingress"] and "node n18 receives" in text
+    text, kinds = said(between(slow=lambda *pair: 0.3 * (set(pair) == {"n17", "n20"})), references(NODES))
+    assert kinds == ["node_pair"] and "all cells between nodes n17 and n20 are" in text
+    text, kinds = said(between(slow=lambda *pair: 0.3 * (pair == ("n20", "n17"))), references(NODES))
+    assert kinds == ["cell"] and "only n20->n17 is off" in text
+
+
+def test_a_node_is_named_in_sums_of_both_directions(between):
+    content = between(slow=of("n20"))
+    content["results"][0]["metric"] = "bidirectional"
+    text, kinds = said(content, references(NODES))
+    assert kinds == ["node"] and "node n20" in text
+
+
+def test_a_node_is_named_in_a_matrix_of_its_ranks(between):
+    text, kinds = said(between(RANKS, ranks=2, slow=of("n19")), references(RANKS))
+    assert kinds == ["node"] and "all cells of node n19 over the network" in text
+
+
+def test_with_one_rank_on_each_node_the_rank_and_its_node_are_both_named(between):
+    text, kinds = said(between(RANKS, slow=of("n19")), references(RANKS))
+    assert kinds == ["device"]
+    assert "n19:rank2 sends and receives" in text and "the node: its NICs together, PCIe or uplink: n19" in text
+    assert "measure with several ranks on each node" in text
+
+
+def test_a_healthy_cluster_is_not_at_fault(between):
+    assert said(between(), references(NODES)) == ("", [])
+
+
+def test_the_command_names_the_node_and_fails(between, write_record, tmp_path, capsys):
+    (tmp_path / "references").mkdir()
+    head = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  cluster:\n    {NODES}:\n"
+    (tmp_path / "references" / "p2p.yaml").write_text(f"{head}      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n")
+    judged = ["--references", str(tmp_path / "references"), "--reference", "cluster"]
+    assert cli.main(["diagnose", str(write_record(between(slow=of("n19")))), *judged]) == 1
+    out = capsys.readouterr().out
+    assert "all cells of node n19 over the network" in out
+    assert "row n19: FAIL in every cell" in out and "column n19: FAIL in every cell" in out
+
+
+def test_names_that_last_have_no_node_in_them():
+    assert lasting_names(RANKS, ["n17:rank0", "n40:rank1"]) == ["rank0", "rank1"]
+    assert lasting_names(RANKS, ["n17:gpu0", "n17:gpu1", "n40:gpu0"]) == ["rank0", "rank1", "rank2"]
+    assert lasting_names(NODES, ["n17", "n40"]) == ["node0", "node1"]
+    assert lasting_names("device_to_device_memcpy_write_ce", ["gpu0", "gpu4"]) == ["gpu0", "gpu4"]
+
+
+@pytest.mark.parametrize(("testcase", "name"), [(RANKS, "rank"), (NODES, "node")])
+def test_references_of_one_job_hold_for_the_nodes_of_another(between, testcase, name):
+    table = {f"{name}{a}->{name}{b}": Reference(24.0, -0.05, 0.1, "GB/s") for a, b in permutations(range(4), 2)}
+    held = References({("cluster", testcase): table})
+    for nodes in (("n17", "n18", "n19", "n20"), ("n3", "n70", "n71", "n9")):
+        evaluation = evaluate(between(testcase, nodes), held, "cluster")
+        assert evaluation.verdict is Verdict.PASS
+        assert evaluation.matrices[0].held == 12
+    slow = evaluate(between(testcase, slow=lambda *pair: 0.2 * (pair == ("n18", "n20"))), held, "cluster")
+    (bad,) = (pair for pair, cell in slow.matrices[0].cells.items() if cell.verdict is Verdict.FAIL)
+    assert bad == (("n18", "n20") if testcase == NODES else ("n18:rank1", "n20:rank3"))
+
+
+def test_a_node_fewer_than_the_references_have_is_no_pass(between):
+    table = {f"node{a}->node{b}": Reference(24.0, -0.05, 0.1, "GB/s") for a, b in permutations(range(4), 2)}
+    content = between(nodes=("n17", "n18", "n19"))
+    evaluation = evaluate(content, References({("cluster", NODES): table}), "cluster")
+    assert evaluation.verdict is Verdict.NO_VERDICT
+    missing = {pair for pair, cell in evaluation.matrices[0].cells.items() if cell.verdict is Verdict.NO_VERDICT}
+    assert missing == {pair for pair in permutations(["n17", "n18", "n19", "node3"], 2) if "node3" in pair}
+
+
+@pytest.fixture
+def adopted(between, write_record, tmp_path, capsys):
+    """A function that adopts from a record of four ranks on each list of nodes: exit code, what is said, references."""
+    file = tmp_path / "adopted" / "p2p.yaml"
+
+    def adopt(testcase, jobs):
+        for number, nodes in enumerate(jobs):
+            content = between(testcase, nodes, 4 // len(nodes), seed=number)
+            content["started"] = f"2026-11-{10 + number}T01:50:22Z"
+            write_record(content, tmp_path / "jobs" / f"{number}" / "record.json")
+        code = cli.main(["adopt", str(tmp_path / "jobs"), "--table", "cluster", "--write", "--file", str(file)])
+        return code, "".join(capsys.readouterr()), References.load(file) if file.exists() else References({})
+
+    return adopt
+
+
+@pytest.mark.parametrize(("testcase", "name"), [(RANKS, "rank"), (NODES, "node")])
+def test_references_are_adopted_from_jobs_that_ran_on_other_nodes_each(adopted, between, testcase, name):
+    jobs = [tuple(f"n{10 * number + place}" for place in range(4)) for number in range(6)]
+    code, told, found = adopted(testcase, jobs)
+    assert code == 0, told
+    assert {f"{name}{a}->{name}{b}" for a, b in permutations(range(4), 2)} <= set(found.table("cluster", testcase))
+    assert evaluate(between(testcase), found, "cluster").verdict is Verdict.PASS
+    assert evaluate(between(testcase, slow=of("n19", 0.6)), found, "cluster").verdict is Verdict.FAIL
+
+
+def test_jobs_with_other_numbers_of_ranks_on_a_node_are_not_mixed(adopted):
+    """Four ranks on two nodes are not four ranks on four: their pairs have other classes."""
+    code, told, _ = adopted(RANKS, [("n1", "n2", "n3", "n4")] * 3 + [("n5", "n6")] * 3)
+    assert code != 0 and told.count("too few runs: 3") == 2
+
+
+def test_a_record_stays_as_it_is_when_it_is_diagnosed(between):
+    content = between(slow=of("n19"))
+    before = copy.deepcopy(content)
+    said(content, references(NODES))
+    assert content == before
