@@ -7,7 +7,7 @@ from reframe.core.exceptions import SanityError
 
 from .build import REPOSITORY
 from .expect import Promise, listed
-from .ranks import bindings, faults_of
+from .ranks import bindings, faults_of, launch_options, layout_of
 
 
 @rfm.simple_test
@@ -54,12 +54,13 @@ class rank_binding(rfm.RunOnlyRegressionTest):
         self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
         self.num_tasks = self.nodes * self.num_tasks_per_node
         # for schedulers that ReFrame asks for no slots: a partition's resource `layout` can
-        layout = {name: getattr(self, name) for name in ("num_tasks", "num_tasks_per_node")}
-        self.extra_resources = {**self.extra_resources, "layout": {**layout, "num_nodes": self.nodes}}
+        self.layout = layout_of(self.num_tasks, self.num_tasks_per_node)
+        self.extra_resources = {**self.extra_resources, "layout": self.layout}
 
     @run_before("run")
     def bind_ranks(self):
-        self.job.launcher.options = [*self.job.launcher.options, *self.current_partition.extras.get("rank_options", [])]
+        options = launch_options(self.current_partition.extras, "rank_options", self.layout)
+        self.job.launcher.options = [*self.job.launcher.options, *options]
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):

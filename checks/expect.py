@@ -148,16 +148,39 @@ def table_faults(tables, wanted, testcase):
 def cell_faults(table, cells, excused=frozenset()):
     """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
 
+    An endpoint whose whole row and column say the same is one sentence, before the others.
+
     table.cells: {(source, destination): number, or the status word that stands in its place}
     """
-    faults = [
+    words = {pair: table.cells[pair] for pair in cells if isinstance(table.cells.get(pair), str)}
+    words = {pair: word for pair, word in words.items() if not (word == "no-peer-access" and pair in excused)}
+    lost = lost_endpoints(cells, words)
+    faults = [f"{table.testcase}: all {count} cells of {name} are '{word}'" for name, (count, word) in lost.items()]
+    faults += [
         f"{table.testcase}: {row}->{column} is missing" for row, column in cells if (row, column) not in table.cells
     ]
     for pair in cells:
         value = table.cells.get(pair, 0.0)
         if isinstance(value, str):
-            if not (value == "no-peer-access" and pair in excused):
+            if pair in words and not lost.keys() & pair:
                 faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is '{value}'")
         elif pair in table.cells and not (math.isfinite(value) and (value > 0 or table.unit == "%")):
             faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is {value} {table.unit}")
     return faults
+
+
+def lost_endpoints(cells, words):
+    """{endpoint: (number of its cells, the word that all of them say)}, where it has more than one partner.
+
+    words: {(source, destination): status word}
+    """
+    of_endpoint = {name: [] for pair in words for name in pair}
+    for pair in cells:
+        for name in of_endpoint.keys() & pair:
+            of_endpoint[name].append(pair)
+    lost = {}
+    for name, pairs in of_endpoint.items():
+        said = {words.get(pair) for pair in pairs}
+        if None not in said and len(said) == 1 and len({end for pair in pairs for end in pair}) > 2:
+            lost[name] = (len(pairs), said.pop())
+    return lost

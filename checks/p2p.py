@@ -16,6 +16,7 @@ import linkmatrix.record
 
 from .build import build_linkmatrix
 from .expect import Promise, cell_faults, listed, table_faults
+from .ranks import launch_options, layout_of
 from .variables import matrix_variables
 
 MOST_LINES = 4  # of standard error that are quoted
@@ -77,15 +78,15 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
     @run_before("run")
     def say_layout(self):
         """For back ends that do not ask for nodes and tasks themselves: a partition's resource `layout` can."""
-        tasks, on_each = self.num_tasks, self.num_tasks_per_node or 1
-        layout = {"num_nodes": -(-tasks // on_each), "num_tasks": tasks, "num_tasks_per_node": on_each}
-        self.extra_resources = {**self.extra_resources, "layout": layout}
+        self.layout = layout_of(self.num_tasks, self.num_tasks_per_node or 1)
+        self.extra_resources = {**self.extra_resources, "layout": self.layout}
 
     @run_before("run")
     def bind_processes(self):
         """As the partition says, for ranks or for a process that has the node to itself."""
         kind = "rank_options" if self.num_tasks and self.num_tasks > 1 else "process_options"
-        self.job.launcher.options = [*self.job.launcher.options, *self.current_partition.extras.get(kind, [])]
+        options = launch_options(self.current_partition.extras, kind, self.layout)
+        self.job.launcher.options = [*self.job.launcher.options, *options]
 
     @run_before("run")
     def ask_for_the_node(self):
@@ -216,7 +217,8 @@ class p2p_matrix_case(p2p_matrix_run):
     def matrix_faults(self):
         """The wanted cells are all there, in every table, and their data was compared."""
         cells, excused = self.wanted_cells(), self.excused_cells()
-        faults = [fault for table in self.tables for fault in cell_faults(table, cells, excused)]
+        # a cell that is missing is so in every table
+        faults = list(dict.fromkeys(fault for table in self.tables for fault in cell_faults(table, cells, excused)))
         needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
         verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
         if verified != [(str(needed), str(needed))]:

@@ -24,8 +24,12 @@ def node(name, descr, resource, gpus, model, arch):
         # ReFrame asks Grid Engine for nothing by itself
         "resources": [{"name": "layout", "options": [f"-l {resource}={{num_nodes}}", "-S /bin/bash"]}],
         "devices": [{"type": "gpu", "arch": arch, "model": model, "num_devices": gpus}],
-        # of all pairs: the benchmarks measure every one with P2P=Enabled
-        "extras": {"peer_access": True},
+        "extras": {
+            # of all pairs: the benchmarks measure every one with P2P=Enabled
+            "peer_access": True,
+            # a job has all slots of its nodes, and mpirun would fill those of the first
+            "rank_options": ["--map-by", "ppr:{num_tasks_per_node}:node"],
+        },
     }
 
 

@@ -50,8 +50,20 @@ system = {
             "environs": ["gnu"],
             # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
+            # how a job asks for a certain node: -S on=node017; Torque: {host} alone
+            "resources": [{"name": "node", "options": ["host={host}"]}],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
+            "extras": {
+                # how many nodes it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # "nodes": 512,
+                # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
+                # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
+                "rank_options": ["--map-by", "numa", "--bind-to", "core"],
+                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # "shared_cores": True,
+                # "spans_numa": True,
+            },
         },
         {
             "name": "gpu",
@@ -64,16 +76,23 @@ system = {
             "max_jobs": 4,
             # how this site asks for the GPUs of a chunk: checks say only how many. The scheduler must count ngpus
             # (`resources:` in sched_config), or it gives what a node does not have; Torque: gpus={num_gpus_per_node}
-            "resources": [{"name": "_rfm_gpu", "options": ["ngpus={num_gpus_per_node}"]}],
+            "resources": [
+                {"name": "_rfm_gpu", "options": ["ngpus={num_gpus_per_node}"]},
+                {"name": "node", "options": ["host={host}"]},
+            ],
             # the GPUs of a node; or config/topology/pbs-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
                 # the table in config/references that measurements are held against; without it there is no verdict
                 # "reference": "pbs-example",
+                # how many nodes it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # "nodes": 512,
                 # what every pair of GPUs of a node must have; what is left out is not judged
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # how mpirun binds ranks; each takes the GPU of its number among those that it sees
+                "rank_options": ["--map-by", "numa", "--bind-to", "core"],
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
             },

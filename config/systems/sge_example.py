@@ -52,8 +52,20 @@ system = {
                         # the login node's environment variables, as Slurm and PBS would; without it, modules below
                         "-V",
                     ],
-                }
+                },
+                # how a job asks for a certain host: -S on=node017
+                {"name": "node", "options": ["-l hostname={host}"]},
             ],
+            "extras": {
+                # how many hosts it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # "nodes": 512,
+                # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
+                # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
+                "rank_options": ["--map-by", "numa", "--bind-to", "core"],
+                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # "shared_cores": True,
+                # "spans_numa": True,
+            },
         },
         {
             "name": "gpu",
@@ -68,16 +80,21 @@ system = {
                 # how this site asks for GPUs: checks say only how many; a type of node with all of its GPUs, as
                 # abci.py has, needs no such line
                 {"name": "_rfm_gpu", "options": ["-l gpu={num_gpus_per_node}"]},
+                {"name": "node", "options": ["-l hostname={host}"]},
             ],
             # the GPUs of a host; or config/topology/sge-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
                 # the table in config/references that measurements are held against; without it there is no verdict
                 # "reference": "sge-example",
+                # how many hosts it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # "nodes": 512,
                 # what every pair of GPUs of a host must have; what is left out is not judged
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # how mpirun binds ranks; each takes the GPU of its number among those that it sees
+                "rank_options": ["--map-by", "numa", "--bind-to", "core"],
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
             },

@@ -46,6 +46,8 @@ system = {
                 "job_submit_timeout": 60,
             },
             "extras": {
+                # how many nodes it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # "nodes": 512,
                 # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
                 # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
                 "rank_options": ["--cpu-bind=cores"],
@@ -75,6 +77,8 @@ system = {
             "extras": {
                 # the table in config/references that measurements are held against; without it there is no verdict
                 # "reference": "slurm-example",
+                # how many nodes it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # "nodes": 512,
                 # what every pair of GPUs of a node must have; what is left out is not judged
                 "link_class": "NV18",
                 "peer_access": True,

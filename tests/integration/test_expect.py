@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,27 @@ def test_an_excused_cell_may_say_no_peer_access_and_nothing_else():
     assert expect.cell_faults(Printed(cells={("a", "b"): "no-peer-access"}), [("a", "b")], excused) == []
     assert expect.cell_faults(Printed(cells={("a", "b"): "error"}), [("a", "b")], excused) != []
     assert expect.cell_faults(Printed(), [("a", "b")], excused) == ["t: a->b is missing"]
+
+
+def test_an_endpoint_that_is_lost_is_one_sentence():
+    pairs = list(permutations("abcd", 2))
+    cells = {pair: "timeout" if "c" in pair else 1.0 for pair in pairs}
+    assert expect.cell_faults(Printed(cells=cells), pairs) == ["t: all 6 cells of c are 'timeout'"]
+    cells["a", "b"] = "error"
+    assert expect.cell_faults(Printed(cells=cells), pairs)[1:] == ["t: a->b is 'error'"]
+    cells["a", "c"] = 1.0
+    assert len(expect.cell_faults(Printed(cells=cells), pairs)) == 6
+    cells["a", "c"] = "error"
+    assert len(expect.cell_faults(Printed(cells=cells), pairs)) == 7
+
+
+def test_every_endpoint_that_is_lost_is_named():
+    pairs = list(permutations("abc", 2))
+    faults = expect.cell_faults(Printed(cells=dict.fromkeys(pairs, "timeout")), pairs)
+    assert sorted(faults) == [f"t: all 4 cells of {name} are 'timeout'" for name in "abc"]
+    del pairs[0]
+    faults = expect.cell_faults(Printed(cells={}), pairs)
+    assert len(faults) == 5 and all(fault.endswith(" is missing") for fault in faults)
 
 
 def test_many_faults_are_counted_not_all_told():

@@ -6,4 +6,4 @@
 #$ -l h_rt=0:30:0
 #$ -l rt_AF=2
 #$ -S /bin/bash
-mpirun -np 2 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --sweep 0:4MiB:4 --record record.json --max-display 1024
+mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --sweep 0:4MiB:4 --record record.json --max-display 1024

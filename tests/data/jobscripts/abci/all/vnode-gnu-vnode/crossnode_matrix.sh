@@ -6,4 +6,4 @@
 #$ -l h_rt=0:30:0
 #$ -l rt_F=2
 #$ -S /bin/bash
-mpirun -np 8 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --mapping affine --record record.json --max-display 1024
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --mapping affine --record record.json --max-display 1024

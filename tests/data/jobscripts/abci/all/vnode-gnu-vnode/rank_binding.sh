@@ -6,4 +6,4 @@
 #$ -l h_rt=0:5:0
 #$ -l rt_F=1
 #$ -S /bin/bash
-mpirun -np 4 ./binding.sh
+mpirun -np 4 --map-by ppr:4:node ./binding.sh

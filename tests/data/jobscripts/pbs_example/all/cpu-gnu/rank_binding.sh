@@ -9,4 +9,4 @@
 #PBS -r n
 #PBS -V
 cd STAGE/rank_binding
-mpirun -np 2 ./binding.sh
+mpirun -np 2 --map-by numa --bind-to core ./binding.sh

@@ -9,4 +9,4 @@
 #PBS -r n
 #PBS -V
 cd STAGE/crossnode_matrix
-mpirun -np 16 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --mapping affine --record record.json --max-display 1024
+mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --mapping affine --record record.json --max-display 1024

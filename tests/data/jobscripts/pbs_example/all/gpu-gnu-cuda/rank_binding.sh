@@ -9,4 +9,4 @@
 #PBS -r n
 #PBS -V
 cd STAGE/rank_binding
-mpirun -np 8 ./binding.sh
+mpirun -np 8 --map-by numa --bind-to core ./binding.sh

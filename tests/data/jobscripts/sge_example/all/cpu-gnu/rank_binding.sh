@@ -8,4 +8,4 @@
 #$ -q all.q
 #$ -S /bin/bash
 #$ -V
-mpirun -np 2 ./binding.sh
+mpirun -np 2 --map-by numa --bind-to core ./binding.sh

@@ -9,4 +9,4 @@
 #$ -S /bin/bash
 #$ -V
 #$ -l gpu=8
-mpirun -np 8 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend ipc --record record.json --max-display 1024
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend ipc --record record.json --max-display 1024

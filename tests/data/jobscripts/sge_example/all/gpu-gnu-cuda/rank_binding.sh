@@ -9,4 +9,4 @@
 #$ -S /bin/bash
 #$ -V
 #$ -l gpu=8
-mpirun -np 8 ./binding.sh
+mpirun -np 8 --map-by numa --bind-to core ./binding.sh

@@ -8,4 +8,4 @@
 #$ -q gpu.q
 #$ -S /bin/bash
 #$ -V
-mpirun -np 8 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024
