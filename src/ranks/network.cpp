@@ -24,6 +24,7 @@ constexpr double startup_seconds = 60;  // until all ranks are there
 constexpr int polls_before_sleep = 2000;
 constexpr auto nap = std::chrono::microseconds(50);    // of a rank that has nothing to do: the core may be a player's
 constexpr auto last_breath = std::chrono::seconds(5);  // of a rank that the root should end
+constexpr auto to_be_read = std::chrono::seconds(2);   // srun gets a line at a time, and none after an abort
 constexpr std::uint64_t least_buffer = 64;
 
 class MpiNetwork final : public Network {
@@ -126,7 +127,10 @@ class MpiNetwork final : public Network {
     std::cout << std::flush;
     // mpirun passes the code on and ends what still runs; after MPI_Abort it says 0 where ranks may fail. Slurm's step
     // would wait for a rank that hangs.
-    if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+    if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) {
+      std::this_thread::sleep_for(to_be_read);
+      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+    }
     std::_Exit(static_cast<int>(code));
   }
 

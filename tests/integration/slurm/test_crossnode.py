@@ -1,0 +1,141 @@
+"""The checks between nodes through a real Slurm: every cell over the network, or one verdict that names the node."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+NODES = ["lmx1", "lmx2", "lmx3"]
+MATRIX = "crossnode_matrix.*{}.*extent={}"
+QUICK = ("-S", "crossnode_matrix.extra_opts=--samples,3,--target-ci,50", "-S", "crossnode_matrix.size=1MiB")
+SWEEP = ("-r", "-n", "crossnode_sweep.*rank_to_rank_bandwidth_mpi", "-S", "crossnode_sweep.sizes=1KiB:16KiB:4")
+
+# as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
+MPIRUN = {
+    '"launcher": "srun"': '"launcher": "mpirun"',
+    '"rank_options": ["--cpu-bind=cores"]': '"rank_options": ["--map-by", "numa", "--bind-to", "core"]',
+}
+LAUNCHERS = pytest.mark.parametrize("replace", [{}, MPIRUN], ids=["srun", "mpirun"])
+
+
+def matrix(testcase, extent="two", nodes=3):
+    """The options of reframe for one matrix."""
+    wanted = ("-S", f"crossnode_matrix.nodes={nodes}") if nodes else ()
+    return ("-r", "-n", MATRIX.format(testcase, extent), *QUICK, *wanted)
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def result_of(check, folder="outputdir"):
+    """The record's only matrix, and its devices."""
+    record = linkmatrix.record.load(Path(check[folder]) / "record.json")
+    (result,) = record["results"]
+    return result, record["devices"]
+
+
+def cells(result, table):
+    """{(row, column): entry} without the diagonal."""
+    pairs = permutations(range(len(result["rows"])), 2)
+    return {(result["rows"][r], result["columns"][c]): result[table][r][c] for r, c in pairs}
+
+
+def published(check):
+    """The names of the performance variables."""
+    return {name.split(":")[-1] for name in check["perfvalues"]}
+
+
+def names(kind, count=3):
+    """The performance variables of a whole matrix over the network."""
+    pairs = {f"{kind}{row}->{kind}{column}" for row, column in permutations(range(count), 2)}
+    return pairs | {"min[NET]", "median[NET]", "max[NET]"}
+
+
+def assert_whole(result, labels):
+    assert sorted(result["rows"]) == sorted(result["columns"]) == sorted(labels)
+    assert set(cells(result, "status").values()) == {"ok"}
+    assert set(cells(result, "link_class").values()) == {"NET"}
+    assert result["complete"] and result["verified"]
+
+
+@LAUNCHERS
+def test_a_matrix_of_three_nodes_is_whole_and_has_a_message_rate(login, replace):
+    run = login(*matrix("node_to_node_bandwidth_mpi"), replace=replace)
+    assert run.code == 0, run.output
+    result, devices = result_of(only(run))
+    assert_whole(result, NODES)
+    assert sorted(device["node"] for device in devices) == NODES
+    assert [part["title"] for part in result["parts"].values()] == ["message rate"]
+    assert published(only(run)) == names("node")
+
+
+@LAUNCHERS
+def test_a_matrix_of_ranks_on_three_nodes_is_whole(login, replace):
+    run = login(*matrix("rank_to_rank_bandwidth_mpi"), replace=replace)
+    assert run.code == 0, run.output
+    result, devices = result_of(only(run))
+    assert_whole(result, [device["label"] for device in devices])
+    assert sorted(device["node"] for device in devices) == NODES
+    assert published(only(run)) == names("rank")
+
+
+@LAUNCHERS
+def test_a_sweep_over_three_nodes_has_every_size(login, replace):
+    run = login(*SWEEP, "-S", "crossnode_sweep.nodes=3", replace=replace)
+    assert run.code == 0, run.output
+    assert published(only(run)) == {"NET@1024", "NET@4096", "NET@16384"}
+    record = linkmatrix.record.load(Path(only(run)["outputdir"]) / "record.json")
+    assert [result["size_bytes"] for result in record["results"]] == [1024, 4096, 16384]
+    for result in record["results"]:
+        assert_whole(result, [device["label"] for device in record["devices"]])
+
+
+def test_a_size_is_held_against_its_own_reference(login):
+    """No network carries a thousand GB/s: the middle size fails, and no other."""
+    table = "crossnode_sweep:\n  $index: [reference_name, testcase]\n  here@sweep:\n    rank_to_rank_bandwidth_mpi:\n"
+    lines = {"NET@1024": "0.000001, 0", "NET@4096": "1000, -0.5", "NET@16384": "0.000001, 0"}
+    table += "".join(f"      '{name}': [{value}, null, GB/s]\n" for name, value in lines.items())
+    run = login(*SWEEP, "-S", "crossnode_sweep.reference_name=here", references=table)
+    assert run.code != 0
+    reason = only(run)["fail_reason"]
+    assert "NET@4096" in reason
+    assert "NET@1024" not in reason and "NET@16384" not in reason
+
+
+def test_a_node_that_hangs_is_marked_in_the_record_that_is_kept_and_the_others_are_measured(login):
+    """The node of rank 1: its row and column, and no other cell."""
+    hang = "crossnode_matrix.extra_opts=--samples,3,--target-ci,50,--simulate-fault,hang:rank1,--pair-timeout,2"
+    run = login(*matrix("node_to_node_bandwidth_mpi"), "-S", hang)
+    assert run.code != 0
+    check = only(run)
+    assert check["result"] == "fail"
+    result, devices = result_of(check, "stagedir")
+    (lost,) = (device["node"] for device in devices if device["label"].endswith(":rank1"))
+    status = cells(result, "status")
+    assert {word for pair, word in status.items() if lost in pair} == {"timeout"}
+    assert {word for pair, word in status.items() if lost not in pair} == {"ok"}
+    assert not result["complete"]
+    reason = check["fail_reason"]
+    assert "ended with 'Result: TIMEOUT', not with 'Result: PASS'" in reason
+    assert reason.count(f"all 4 cells of {lost} are 'timeout'") == 1
+    assert "->" not in reason
+
+
+def test_all_nodes_of_a_partition_are_asked_for_where_it_says_how_many(login):
+    run = login(*matrix("node_to_node_bandwidth_mpi", "all", None), replace={'# "nodes": 512': '"nodes": 3'})
+    assert run.code == 0, run.output
+    assert_whole(result_of(only(run))[0], NODES)
+
+
+def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_how_many(login):
+    run = login(*matrix("node_to_node_bandwidth_mpi", "all", None))
+    assert run.code == 0, run.output
+    assert only(run)["result"] == "skip"
+    assert "slurm-example:cpu does not say how many nodes it has: extras['nodes']" in run.output
