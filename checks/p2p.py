@@ -139,8 +139,12 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         last = self.text.rstrip().rpartition("\n")[2]
         if last == "Result: PASS":
             return []
-        # a launcher says in several lines, and in any order, why it ended
-        said = " / ".join([line.strip() for line in errors.splitlines() if line.strip()][-MOST_LINES:])
+        # a launcher says in several lines, and in any order, why it ended; that it was ended by the program, which has
+        # said why, is no news
+        ended_itself = last.startswith("Result: ")
+        lines = [line.strip() for line in errors.splitlines() if line.strip()]
+        lines = [line for line in lines if line.startswith("p2p_matrix: ") or not ended_itself]
+        said = " / ".join(lines[-MOST_LINES:])
         ended = [ENDED[self.job.state]] if self.job.state in ENDED else []
         return [*ended, f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
 

@@ -270,9 +270,10 @@ void Conductor::play_round(std::span<const Match> matches, std::size_t at_once, 
   flush();
 }
 
-/// Each match that failed once more, when all others are done; disjoint ones at once.
+/// Each match that failed once more, when all others are done; disjoint ones at once, and none of a rank that is lost.
 void Conductor::retry(const Order& form) {
-  const std::vector<Match> again = std::exchange(failed_, {});
+  std::vector<Match> again = std::exchange(failed_, {});
+  std::erase_if(again, [this](const Match& match) { return !all_alive(match); });
   failures_.clear();
   const auto rounds = pack_rounds(again.size(), [&](std::size_t m) {
     std::vector<int> ranks;

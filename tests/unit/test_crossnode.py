@@ -1,0 +1,182 @@
+"""What the checks between nodes say of a run that is not as asked for: recorded runs of three nodes, spoiled."""
+
+import copy
+import importlib.util
+import re
+import sys
+from itertools import permutations
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import linkmatrix.parse
+import linkmatrix.record
+from linkmatrix.errors import BadInput
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DATA = REPOSITORY / "tests" / "data"
+NODES, RANKS = "node_to_node_bandwidth_mpi", "rank_to_rank_bandwidth_mpi"
+
+
+def checks(name):
+    """A module of checks/, which ReFrame loads by its path."""
+    package = "linkmatrix_checks"
+    if package not in sys.modules:
+        folder = REPOSITORY / "checks"
+        spec = importlib.util.spec_from_file_location(
+            package, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[package])
+    return importlib.import_module(f"{package}.{name}")
+
+
+crossnode = checks("crossnode")
+
+
+def spoil(text, *changes):
+    """The printed text with (pattern, replacement) applied; each must change something."""
+    for pattern, instead in changes:
+        changed = re.sub(pattern, instead, text, flags=re.MULTILINE | re.DOTALL)
+        assert changed != text, pattern
+        text = changed
+    return text
+
+
+def judged(check, testcase, name, nodes, text=None, change=None, ranks=1):
+    """The sentences of a check on a recorded run, printed as `text` and with the record spoiled by change(record)."""
+    record = copy.deepcopy(linkmatrix.record.load(DATA / f"{name}.record.json"))
+    if change:
+        change(record)
+    run = SimpleNamespace(
+        testcase=testcase,
+        record=record,
+        text=text or (DATA / f"{name}.txt").read_text(),
+        nodes=nodes,
+        num_tasks_per_node=ranks,
+        tolerated_counters=[],
+    )
+    methods = ("machine_faults", "matrix_faults", "counter_faults", "wanted_tables", "wanted_cells", "excused_cells")
+    for method in methods:
+        if hasattr(check, method):
+            setattr(run, method, getattr(check, method).__get__(run))
+    return check.faults(run)
+
+
+def of_matrix(**spoiled):
+    return judged(crossnode.crossnode_matrix, NODES, "slurm3_nodes", spoiled.pop("nodes", 3), **spoiled)
+
+
+def of_sweep(**spoiled):
+    return judged(crossnode.crossnode_sweep, RANKS, "slurm2_sweep", spoiled.pop("nodes", 2), **spoiled)
+
+
+PRINTED, SWEPT = (DATA / "slurm3_nodes.txt").read_text(), (DATA / "slurm2_sweep.txt").read_text()
+
+
+def test_runs_as_they_were_asked_for_have_no_faults():
+    assert of_matrix() == []
+    assert of_sweep() == []
+
+
+def drop_rank(record):
+    record["devices"].pop()
+
+
+def on_one_node(record):
+    record["devices"][-1]["node"] = record["devices"][0]["node"]
+
+
+@pytest.mark.parametrize("of", [of_matrix, of_sweep])
+def test_a_rank_that_is_missing_and_a_wrong_number_of_nodes_are_told(of):
+    count = {of_matrix: 3, of_sweep: 2}[of]
+    assert f"{count} ranks were started, {count - 1} took part" in of(change=drop_rank)
+    found = "; ".join(of(change=on_one_node))
+    assert f"1 ranks should run on each of {count} nodes, there were 2 on lmx1" in found
+    found = "; ".join(of(nodes=count + 1))
+    assert f"{count + 1} ranks were started, {count} took part" in found
+    assert f"1 ranks should run on each of {count + 1} nodes" in found
+    assert "2 ranks should run on each" in "; ".join(of(ranks=2))
+
+
+def test_a_table_that_is_missing_is_told():
+    text = spoil(PRINTED, (rf"^{NODES}: message rate.*?(?=^whole run)", ""))
+    assert of_matrix(text=text) == [f"{NODES} printed no table 'message rate (msg/s)'"]
+    with pytest.raises(BadInput, match="it was cut off"):  # which is a fault too
+        of_matrix(text=spoil(PRINTED, (rf"^{NODES}: total.*?(?=^{NODES}: message)", "")))
+
+
+def test_a_table_in_another_unit_is_none():
+    text = spoil(PRINTED, (r"message rate \(msg/s\)", "message rate (GB/s)"))
+    assert f"{NODES} printed no table 'message rate (msg/s)'" in of_matrix(text=text)
+
+
+def test_cells_that_were_not_measured_are_told_with_the_node_once():
+    grid = {"lmx1": "- timeout 1.20", "lmx2": "timeout - timeout", "lmx3": "1.01 timeout -"}
+    text = spoil(PRINTED, *((rf"^{node} +[-\d][-\d. ]*$", f"{node} {row}") for node, row in grid.items()))
+    text = spoil(
+        text, (r"^min [^\n]*$", "min 1.01  median 1.105  max 1.20  sum 2.21"), ("6 of 6 cells", "2 of 6 cells")
+    )
+    assert of_matrix(text=text) == [
+        f"{NODES}: all 4 cells of lmx2 are 'timeout'",
+        f"{NODES}: 6 cells must be verified, the program says 2 of 6 cells",
+    ]
+
+
+def test_data_that_nobody_compared_is_told():
+    text = spoil(PRINTED, (r"^verified: [^\n]*\n", ""))
+    assert of_matrix(text=text) == [f"{NODES}: 6 cells must be verified, the program says nothing"]
+
+
+def test_a_node_that_is_in_no_table_is_told():
+    """The record has three nodes, the tables have two."""
+    two = "        lmx1    lmx2\nlmx1       -    1.12\nlmx2    1.12       -\n"
+    text = spoil(PRINTED, (r"(column = destination\n)(\s+lmx1\s+lmx2\s+lmx3\n)(lmx\d [^\n]*\n){3}", rf"\1{two}"))
+    text = spoil(text, (r"^min [^\n]*", "min 1.12  median 1.120  max 1.12  sum 2.24"))
+    found = of_matrix(text=text)
+    pairs = [pair for pair in permutations(["lmx1", "lmx2", "lmx3"], 2) if "lmx3" in pair]
+    assert found == [f"{NODES}: {row}->{column} is missing" for row, column in pairs]
+
+
+def test_a_size_that_was_not_printed_and_one_that_was_not_measured_are_told():
+    text = spoil(SWEPT, (rf"^{RANKS}: bandwidth \(GB/s\), 4096 bytes.*?(?=^{RANKS}: bandwidth \(GB/s\), 16384)", ""))
+    assert of_sweep(text=text) == [f"{RANKS}: 3 sizes were measured, 2 printed, of a sweep"]
+    fewer = of_sweep(change=lambda record: record["results"].pop(1))
+    assert fewer == [f"{RANKS}: 2 sizes were measured, 3 printed, of a sweep"]
+    (one,) = of_sweep(change=lambda record: record["results"].__delitem__(slice(1, None)))
+    assert one == f"{RANKS}: 1 sizes were measured, 3 printed, of a sweep"
+
+
+def test_a_size_whose_data_was_not_compared_is_told_and_an_empty_message_has_none():
+    def unverified(record):
+        record["results"][1]["verified"] = None
+
+    assert of_sweep(change=unverified) == [f"{RANKS}: the data of 4096 bytes was not compared"]
+
+    def empty(record):
+        record["results"][0].update(size_bytes=0, verified=None)
+
+    text = spoil(SWEPT, (r"\), 1024 bytes", "), 0 bytes"))
+    assert of_sweep(change=empty, text=text) == []
+
+
+def test_a_cell_of_one_size_is_told():
+    text = spoil(
+        SWEPT,
+        (r"(4096 bytes.*?lmx1:rank0 +- +)[\d.]+", r"\1timeout"),
+        (r"min 0.15 [^\n]*", "min 0.19  median 0.190  max 0.19  sum 0.19"),
+    )
+    assert of_sweep(text=text) == [f"{RANKS}: lmx1:rank0->lmx2:rank1 is 'timeout'"]
+
+
+def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
+    matrix_variables = checks("variables").matrix_variables
+    (table,) = (table for table in linkmatrix.parse.p2p_matrix(PRINTED) if table.title == "total bandwidth")
+    found = matrix_variables(table, {pair: "NET" for pair in table.cells})
+    pairs = {f"node{row}->node{column}" for row, column in permutations(range(3), 2)}
+    assert set(found) == pairs | {"min[NET]", "median[NET]", "max[NET]"}
+    assert found["node0->node1"] == table.cells["lmx1", "lmx2"]
+    assert found["min[NET]"] == min(table.cells.values())
+    sweep = linkmatrix.parse.p2p_matrix(SWEPT)[0]
+    assert {"rank0->rank1", "rank1->rank0"} <= set(matrix_variables(sweep, {}))
