@@ -41,7 +41,8 @@ def test_a_job_is_measured_on_the_host_that_grid_engine_gave_it(login):
 
 
 def test_ranks_are_a_matrix_and_have_a_slot_each(login, gridengine):
-    run = login(*RANKS, "-S", "rank_p2p.ranks=3")
+    unbound = {'"--bind-to", "core"': '"--bind-to", "none"'}  # the machine may have fewer cores than this
+    run = login(*RANKS, "-S", "rank_p2p.ranks=3", replace=unbound)
     assert run.code == 0, run.output
     record = record_of(only(run))
     assert [device["node"] for device in record["devices"]] == ["lmxge"] * 3
@@ -55,6 +56,29 @@ def test_several_jobs_in_flight_are_each_waited_for(login):
     run = login("-r", "-n", "rank_p2p", "-S", "rank_p2p.extra_opts=--samples,3,--size,1MiB")
     assert run.code == 0, run.output
     assert [check["result"] for check in run.checks()] == ["pass"] * 3
+
+
+def test_a_job_runs_on_the_host_that_is_asked_for_and_on_no_other(login, gridengine):
+    run = login(*HOST, *QUICK, "-S", "on=lmxge")
+    assert run.code == 0, run.output
+    assert re.search(r"^category .*hostname=lmxge", gridengine("qacct", "-j", only(run)["jobid"]), re.MULTILINE)
+    run = login(*HOST, *QUICK, "-S", "on=nowhere")
+    assert 'can\'t resolve hostname "nowhere"' in failed_because(run)
+
+
+def test_ranks_have_cores_of_their_own(login):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core cannot be two ranks' own")
+    run = login("-r", "-n", "rank_binding")
+    assert run.code == 0, run.output
+
+
+def test_ranks_that_one_host_got_instead_of_two_are_found_out(login):
+    """As a parallel environment does whose rule is $pe_slots, and so this one's."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core cannot be two ranks' own")
+    run = login("-r", "-n", "crossnode_sweep.*bandwidth", "-S", "crossnode_sweep.sizes=1KiB:4KiB:4")
+    assert "1 ranks should run on each of 2 nodes, there were 2 on lmxge" in failed_because(run)
 
 
 def test_an_unknown_queue_is_refused_in_the_words_of_grid_engine(login):
