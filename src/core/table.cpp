@@ -1,6 +1,7 @@
 #include "core/table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iomanip>
 #include <iostream>
@@ -15,6 +16,8 @@ namespace {
 using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
+constexpr double fewer_digits_do = 0.1;  // GB/s
+constexpr int most_decimals = 9;
 constexpr std::string_view axes = "row = source, column = destination";
 
 std::string number(double value, int decimals) {
@@ -22,8 +25,6 @@ std::string number(double value, int decimals) {
   out << std::fixed << std::setprecision(decimals) << value;
   return out.str();
 }
-
-int decimals(const std::string& unit) { return unit == "us" ? 3 : 2; }
 
 /// A matrix of texts under its labels, right-aligned, cut to the first `max_display` rows and columns.
 void print_grid(std::ostream& out, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
@@ -65,12 +66,11 @@ void print_table_head(std::ostream& out, const MatrixResult& result, const std::
       << variant_text(result) << ", " << axes << '\n';
 }
 
-std::string cell_text(const MatrixResult& result, const Values& values, const std::string& unit, std::size_t r,
-                      std::size_t c) {
+std::string cell_text(const MatrixResult& result, const Values& values, int digits, std::size_t r, std::size_t c) {
   const CellStatus status = result.status(r, c);
   if (status == CellStatus::not_applicable) return "-";
   if (status != CellStatus::ok) return std::string(word(status));
-  return values(r, c) ? number(*values(r, c), decimals(unit)) : "-";
+  return values(r, c) ? number(*values(r, c), digits) : "-";
 }
 
 std::vector<double> measured(const MatrixResult& result, const Values& values) {
@@ -81,10 +81,23 @@ std::vector<double> measured(const MatrixResult& result, const Values& values) {
   return out;
 }
 
+/// Of all numbers of a table: two, or as many as the smallest needs to be told to a percent, so that a message of one
+/// byte is not 0.00 GB/s.
+int decimals(const MatrixResult& result, const Values& values, const std::string& unit) {
+  int digits = unit == "us" ? 3 : 2;
+  if (unit != "GB/s") return digits;
+  double least = fewer_digits_do;
+  for (const double value : measured(result, values))
+    if (value > 0) least = std::min(least, value);
+  if (least >= fewer_digits_do) return digits;
+  while (digits < most_decimals && least * std::pow(10, digits) < 100) ++digits;
+  return digits;
+}
+
 void print_summary(std::ostream& out, const MatrixResult& result) {
   const auto all = measured(result, result.values);
   if (all.empty()) return;
-  const int digits = decimals(result.unit);
+  const int digits = decimals(result, result.values, result.unit);
   out << "min " << number(*std::min_element(all.begin(), all.end()), digits) << "  median "
       << number(median(all), digits) << "  max " << number(*std::max_element(all.begin(), all.end()), digits)
       << "  sum " << number(std::accumulate(all.begin(), all.end(), 0.0), digits) << '\n';
@@ -222,9 +235,10 @@ void print_large(std::ostream& out, const MatrixResult& result, std::size_t max_
 void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
   if (result.large) return print_large(out, result, max_display);
   const auto print = [&](const std::string& title, const std::string& unit, const Values& values) {
+    const int digits = decimals(result, values, unit);
     print_table_head(out, result, title, unit);
     print_grid(out, result.rows, result.columns, max_display,
-               [&](std::size_t r, std::size_t c) { return cell_text(result, values, unit, r, c); });
+               [&](std::size_t r, std::size_t c) { return cell_text(result, values, digits, r, c); });
   };
   out << '\n';
   print(result.quantity, result.unit, result.values);

@@ -53,6 +53,16 @@ TEST(Table, HasItsHeadAndWordsInPlaceOfMissingNumbers) {
   EXPECT_NE(text.find("verified: 1 of 2 cells\n"), std::string::npos);
 }
 
+TEST(Table, TellsBandwidthsOfShortMessagesToAPercent) {
+  MatrixResult result = sample();
+  result.status(1, 0) = CellStatus::ok;
+  result.values(1, 0) = 0.000412345;
+  const std::string text = printed(result);
+  EXPECT_NE(text.find("gpu1    0.000412           -\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" 396.123000\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("min 0.000412  median 198.061706  max 396.123000  sum 396.123412\n"), std::string::npos) << text;
+}
+
 TEST(Table, NeverPrintsTheNumberOfACorruptCell) {
   MatrixResult result = sample();
   result.status(0, 1) = CellStatus::corrupt;

@@ -1,5 +1,6 @@
 """The checks through a real OpenPBS: submitted, waited for, judged. Every way for a job to end badly is one verdict."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,37 @@ def test_ranks_that_share_nodes_have_both_classes(login):
     assert run.code == 0, run.output
     published = {name.split(":")[-1] for name in only(run)["perfvalues"]}
     assert {"min[NODE]", "max[NET]", "rank0->rank3"} <= published
+
+
+@BACK_ENDS
+def test_the_checks_between_nodes_are_whole(login, replace):
+    names = "crossnode_matrix.*node_to_node_bandwidth.*two|crossnode_matrix.*rank_to_rank_latency.*two|crossnode_sweep"
+    sizes = ("-S", "crossnode_matrix.size=1MiB", "-S", "crossnode_sweep.sizes=1:4KiB:64")
+    run = login("-r", "-n", names, *sizes, replace=replace)
+    assert run.code == 0, run.output
+    matrices = [check for check in run.checks() if check["name"].startswith("crossnode_matrix")]
+    published = [{name.split(":")[-1] for name in check["perfvalues"]} for check in run.checks()]
+    assert len(matrices) == 2 and len(published) == 5
+    assert sum(found == {"NET@1", "NET@64", "NET@4096"} for found in published) == 3
+    for check in matrices:
+        (result,) = record_of(check)["results"]
+        assert result["complete"] and result["verified"]
+        assert {result["link_class"][row][1 - row] for row in range(2)} == {"NET"}
+        assert sorted(device["node"] for device in record_of(check)["devices"]) == ["lmp1", "lmp2"]
+
+
+def test_a_job_runs_on_the_node_that_is_asked_for(login):
+    for node in ("lmp1", "lmp2"):
+        run = login(*HOST, *QUICK, "-S", f"on={node}")
+        assert run.code == 0, run.output
+        assert record_of(only(run))["host"]["name"] == node
+
+
+def test_ranks_have_cores_of_their_own(login):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core cannot be two ranks' own")
+    run = login("-r", "-n", "rank_binding", "-S", "rank_binding.nodes=2")
+    assert run.code == 0, run.output
 
 
 @BACK_ENDS
