@@ -86,6 +86,9 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
             refused.append(f"{source}: {why}")
             continue
         for result in test.record["results"]:
+            if "cells" in result:
+                refused.append(f"{source}: {result['testcase']} has its cells in a file: write cell[NET] by hand")
+                continue
             missing = not result["complete"] or result["verified"] is not True
             if missing and not with_failed:
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")

@@ -98,6 +98,11 @@ def other(name: str) -> Iterator[Figures]:
 def of_run(run: runs.Run) -> Iterator[Figures]:
     """All matrices of a run's records."""
     for result in (result for test in run.tests if test.record for result in test.record["results"]):
+        if "cells" in result:
+            raise BadInput(
+                f"{result['testcase']} of {run.path} has its cells in {result['cells']['file']}: they are too many to"
+                " compare one by one; linkmatrix diagnose --reference NAME holds them against a table"
+            )
         pairs = [(row, column) for row in result["rows"] for column in result["columns"]]
         classes = dict(zip(pairs, (word for row in result["link_class"] for word in row), strict=True))
         grids = [("", result["unit"], result["values"])]

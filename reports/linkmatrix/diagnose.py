@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import explain, grids, judging, large, noise, record
+from . import explain, grids, huge, judging, large, noise, record
 from .adopt import floor_of
 from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict, worst
@@ -131,6 +131,9 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
 
 def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     """Verdicts by link class, and the rows and columns that are not as the rest."""
+    if isinstance(matrix, huge.HugeVerdict):
+        yield from matrix.class_tally()
+        return
     codes, _ = large.verdict_grid(result, matrix)
     classes = grids.texts(result["link_class"])
     for name in np.unique(classes[codes >= 0]):
@@ -155,6 +158,8 @@ def listed(names: Sequence[str]) -> str:
 
 def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
     """What is at fault in a matrix of the checked record `content`."""
+    if isinstance(matrix, huge.HugeVerdict):
+        return among(content, result, matrix)
     layout, names = layout_of(content, result)
     inside = not matrix.held
     deviation, sigma, limit = (from_class if inside else from_references)(result, matrix, layout)
@@ -166,6 +171,19 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) 
     if throttled and (findings or not inside):
         told.append(f"devices were held back while it was measured: {'; '.join(throttled[:3])}")
     return Diagnosis(tuple(findings), tuple(told), tuple(effects(deviation, names, result["unit"])), inside)
+
+
+def among(content: Mapping[str, Any], result: Result, matrix: huge.HugeVerdict) -> Diagnosis:
+    """What is at fault in a matrix whose cells are in a file: among its worst endpoints, and healthy ones."""
+    if matrix.closely is None:
+        return Diagnosis((), (matrix.problem,), (), not matrix.held)
+    part, judged = matrix.closely
+    found = diagnose(content, part, judged)
+    if not matrix.slow_lines() and not found.sentences:
+        return Diagnosis((), (), (), found.from_inside)
+    where = f"Looked at closely: {len(part['rows'])} of {len(result['rows'])} endpoints, the worst and healthy ones."
+    slow = matrix.slow_lines()
+    return Diagnosis(found.findings, (*found.sentences, *slow, where), (), found.from_inside)
 
 
 def layout_of(content: Mapping[str, Any], result: Result) -> tuple[Layout, Names]:

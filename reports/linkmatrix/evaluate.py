@@ -1,10 +1,12 @@
 """Judges a record against references. An evaluation can be made again at any time; the record never changes."""
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from .matrix import Matrix, Pair, from_result, has_status, is_large
@@ -84,6 +86,25 @@ class MatrixVerdict:
             deviation = self.matrix.deviation(pair)
         return deviation if deviation is None or self.matrix.unit == "us" else -deviation
 
+    def axis_medians(self) -> tuple[list[float], list[float]]:
+        """By how much each row, and each column, is worse than expected: the median of its cells, as `worse` says."""
+        rows: dict[str, list[float]] = {label: [] for label in self.matrix.rows}
+        columns: dict[str, list[float]] = {label: [] for label in self.matrix.columns}
+        for row, column in self.matrix.numbers:
+            off = self.worse((row, column))
+            if off is not None:
+                rows[row].append(off)
+                columns[column].append(off)
+        return tuple([statistics.median(cells or [0.0]) for cells in axis.values()] for axis in (rows, columns))
+
+    def part(self) -> "tuple[Mapping[str, Any], MatrixVerdict] | None":
+        """(result, verdicts) of what is drawn of a matrix that no picture shows; None for others, and without cells."""
+        return None
+
+    def overview(self) -> list[str]:
+        """What is said of a matrix that no table shows; nothing of others."""
+        return []
+
     def marked(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
         """(the worst cells that are not PASS and lack more than a reference, how many there are)."""
         found = [item for item in self.cells.items() if item[1].verdict is not Verdict.PASS and not item[1].unjudged]
@@ -115,15 +136,30 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, default=Verdict.NO_VERDICT)
 
 
-def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
-    """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
-    matrices = tuple(judge_matrix(result, references, reference_name) for result in record["results"])
+def evaluate(
+    record: Mapping[str, Any], references: References, reference_name: str | None, folder: Path | None = None
+) -> Evaluation:
+    """Holds every cell of a checked record against the table of references `reference_name`; None: there is none.
+
+    folder: where the record is; a matrix that is too large for it has its cells in a file there.
+    """
+    matrices = tuple(judge_matrix(result, references, reference_name, folder, record) for result in record["results"])
     ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
     return Evaluation(matrices, ended)
 
 
-def judge_matrix(result: Mapping[str, Any], references: References, reference_name: str | None) -> MatrixVerdict:
-    """A verdict for every cell of an entry of `results`."""
+def judge_matrix(
+    result: Mapping[str, Any],
+    references: References,
+    reference_name: str | None,
+    folder: Path | None = None,
+    record: Mapping[str, Any] | None = None,
+) -> MatrixVerdict:
+    """A verdict for every cell of an entry of `results` of `record`."""
+    if "cells" in result:
+        from . import huge
+
+        return huge.judge_matrix(result, record or {}, references, reference_name, folder)
     if is_large(result):
         from . import large
 

@@ -18,6 +18,7 @@ ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0}
 UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s"}
 MOST_LABEL = 12
+MOST_AXES = 4  # rows and columns that are named as the worst
 TRANSIENT = 0.02  # by how much a cell is better when it is measured again, if what was wrong has passed
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 
@@ -83,7 +84,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     if not test.record["results"] and test.result == "pass" and "--topology" in test.record["command"]:
         return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
     name = reference_name or test.reference
-    evaluation = evaluate(test.record, references, name or None)
+    evaluation = evaluate(test.record, references, name or None, test.path.parent if test.path else None)
     found.append(evaluation.verdict)
     if not test.record["results"]:
         reasons.append("the record holds no matrix: nothing was measured")
@@ -152,15 +153,16 @@ def how(result: Result) -> str:
     """Schedule, interference, samples and verification, on one line."""
     schedule = result["schedule"]
     interference = schedule["interference"]
-    samples = [count for row in result["samples"] for count in row if count is not None]
+    samples = [count for row in result.get("samples", []) for count in row if count is not None]
     low, high = min(samples, default=0), max(samples, default=0)
+    each = counted(low, "sample") if low == high else f"{low} to {high} samples"
     return ", ".join(
         [
             f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}"
             if schedule["rounds"]
             else "schedule not known",
             "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
-            f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} a cell",
+            f"samples in {result['cells']['file']}" if "cells" in result else f"{each} a cell",
             verification(result),
             f"{result['seconds']:.1f} s",
         ]
@@ -183,7 +185,7 @@ def class_lines(matrix: MatrixVerdict) -> list[str]:
 def part_lines(result: Result, fit: bool = True) -> list[str]:
     """The same of the further matrices of a test case, for all classes together; `fit`: with those of the fit."""
     lines = []
-    for key, part in result["parts"].items():
+    for key, part in result.get("parts", {}).items():
         if key.startswith("fit_") and not fit:
             continue
         values = list(from_result(result, key).numbers.values())
@@ -218,6 +220,18 @@ def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
     """ "NV18: min 395.62  median 395.89  max 396.08 GB/s (12 cells)"."""
     low, median, high = extremes(summary, unit)
     return f"{name}: min {low}  median {median}  max {high} {UNITS[unit]} ({counted(summary.count, 'cell')})"
+
+
+def axis_lines(matrix: MatrixVerdict, most: int = MOST_AXES) -> list[str]:
+    """The worst rows and columns, by how much the median of their cells is worse than expected."""
+    lines = []
+    labels = (matrix.matrix.rows, matrix.matrix.columns)
+    for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
+        order = sorted(range(len(names)), key=lambda at, off=off: -off[at])[:most]
+        sign = 100 if matrix.matrix.unit == "us" else -100
+        told = [f"{names[at]} {sign * off[at]:+.1f} %" for at in order]
+        lines.append(f"worst {word} (median of their cells, against what is expected): {', '.join(told)}")
+    return lines
 
 
 def marked_cells(matrix: MatrixVerdict, most: int = 5) -> list[str]:
@@ -269,7 +283,7 @@ def next_step(verdict: Verdict, judged: list[Judged]) -> str:
         return "Each failure is listed with its reason. Measure it again, alone, before a part is replaced."
     if only_references_missing(judged):
         matrices = [matrix for one in judged for _, matrix in one.matrices]
-        held, count = sum(matrix.held for matrix in matrices), sum(len(matrix.cells) for matrix in matrices)
+        held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
         some = f"there are references for only {held} of {count} cells"
         return (
             f"Everything was measured and verified; {some if held else 'there are no references to hold it against'}."

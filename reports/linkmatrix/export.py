@@ -122,6 +122,10 @@ def rows(judged: list[Judged]) -> Iterator[dict[str, Any]]:
             said = {"testcase": one.test.testcase or one.test.name, "verdict": explain.WORDS[one.verdict]}
             yield {**head, **said, "reason": clean("; ".join(one.reasons))}
         for result, matrix in one.matrices:
+            if "cells" in result:
+                said = {"testcase": result["testcase"], "verdict": explain.WORDS[one.of_matrix(matrix)]}
+                yield {**head, **said, "reason": f"its cells are in {result['cells']['file']}, a table of numpy's"}
+                continue
             place = {
                 (row, column): (r, c)
                 for r, row in enumerate(result["rows"])

@@ -139,6 +139,9 @@ def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[K
     for test, record, result in results_of(tests, testcases):
         software = tuple(sorted({**record["software"], "program": f"{record['program']} {record['version']}"}.items()))
         groups: dict[str, list[float]] = {}
+        if "cells" in result and choice == Choice(link_class=choice.link_class):
+            summaries = {one["link_class"]: [one["median"]] for one in result["cells"]["classes"]}
+            groups = {name: found for name, found in summaries.items() if choice.link_class in ("", name)}
         for group, r, c in chosen(result, choice, record):
             groups.setdefault(group, []).append(result["values"][r][c])
         for group, values in groups.items():
@@ -186,6 +189,8 @@ def results_of(tests: Iterable[Test], testcases: set[str]) -> Iterator[tuple[Tes
 
 def chosen(result: dict[str, Any], choice: Choice, record: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
     """(link class, row, column) of the measured cells that are chosen."""
+    if "cells" in result:  # they are in a file; of link classes the record has the medians
+        return
     nodes = {device["label"]: device["node"] for device in record["devices"]}
     for r, row in enumerate(result["rows"]):
         for c, column in enumerate(result["columns"]):

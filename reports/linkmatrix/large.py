@@ -129,6 +129,15 @@ class LargeVerdict(MatrixVerdict):
         """Cells with a reference."""
         return self.held_cells + len(self.lost)
 
+    def axis_medians(self) -> tuple[list[float], list[float]]:
+        """As in MatrixVerdict."""
+        worse = np.where(np.isfinite(self.matrix.values), self.badness, np.nan)
+        rows, columns = (
+            [float(np.median(line[np.isfinite(line)])) if np.isfinite(line).any() else 0.0 for line in lines]
+            for lines in (worse, worse.T)
+        )
+        return rows, columns
+
     def marked(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
         """(the worst cells that are not PASS and lack more than a reference, how many there are)."""
         found = np.argwhere((self.codes > Verdict.PASS) & ~self.unjudged_cells)
@@ -144,6 +153,17 @@ def judge_matrix(result: Mapping[str, Any], references: References, name: str | 
     matrix = matrix_of(result, None)
     of_cell = references.cells(name, matrix.testcase, matrix.rows) if name else {}
     of_class = references.classes(name, matrix.testcase) if name else {}
+    return judge(result, matrix, of_cell, of_class, name)
+
+
+def judge(
+    result: Mapping[str, Any],
+    matrix: LargeMatrix,
+    of_cell: Mapping[Pair, Reference],
+    of_class: Mapping[str, Reference],
+    name: str | None,
+) -> LargeVerdict:
+    """The verdicts of `matrix`, which is `result`'s; references of cells and of classes out of the table `name`."""
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
     applies = ~grids.where(result["status"], "not-applicable")
     value, low_limit, high_limit = (np.full(applies.shape, np.nan) for _ in range(3))

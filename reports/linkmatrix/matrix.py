@@ -136,12 +136,23 @@ def is_large(result: Mapping[str, Any]) -> bool:
 
 def has_status(result: Mapping[str, Any], word: str) -> bool:
     """Does any cell have this status? The compact form knows without a look at the cells that none does."""
+    if "cells" in result:
+        return any(count and status == word for status, count in zip(*status_counts(result), strict=True))
     words = getattr(result["status"], "words", None)
     return (words is None or word in words) and any(word in row for row in result["status"])
 
 
+def status_counts(result: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+    """(status words, cells of each) of a result whose cells are in a file."""
+    return result["cells"]["statuses"], result["cells"]["counts"]
+
+
 def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
     """The matrix of an entry of a record's `results`, or of one of its parts; the record has been checked."""
+    if "cells" in result:
+        from . import huge
+
+        return huge.matrix_of(result)
     if is_large(result):
         from . import large
 

@@ -234,7 +234,8 @@ def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict
     summary = "; ".join(explain.class_lines(matrix))
     verdict = one.of_matrix(matrix)
     fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS
-    lines = explain.marked_cells(matrix, MOST_LINES)
+    lines = [*matrix.overview(), *([] if fits or not matrix.matrix.classes else explain.axis_lines(matrix))]
+    lines += explain.marked_cells(matrix, MOST_LINES)
     lines += explain.remeasured_lines(result, MOST_LINES) + explain.part_lines(result)
     return {
         **marks(verdict),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -20,10 +21,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from . import explain
+from . import explain, grids, large
 from .errors import clean
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Result
+from .matrix import MOST_CELLS
 
 MOST_VALUES = 16  # above, a cell has no room for its value
 CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, where values are shown
@@ -47,7 +49,7 @@ STYLE = {
 
 def scale_of(results: Iterable[Result]) -> tuple[float, float] | None:
     """(low, high) in the results' unit, for all of them to share; None where nothing was measured."""
-    values = [value for result in results for row in result["values"] for value in row if value is not None]
+    values = [value for result in results for row in result.get("values", []) for value in row if value is not None]
     if not values:
         return None
     middle = statistics.median(values)
@@ -98,7 +100,9 @@ def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> F
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     normal = Normalize(*scale)
     colours = matplotlib.colormaps["viridis"]
-    for row in range(rows):
+    if rows * columns > MOST_CELLS:
+        draw_cells(axes, result, matrix, lambda values: colours(normal(values)))
+    for row in range(rows if rows * columns <= MOST_CELLS else 0):
         for column in range(columns):
             draw_cell(axes, result, matrix, (row, column), lambda value: colours(normal(value)), fits)
     label_axes(axes, result, fits)
@@ -110,6 +114,16 @@ def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> F
     bar.outline.set_visible(False)
     bar.set_label(explain.UNITS[result["unit"]], fontsize=8)
     return figure
+
+
+def draw_cells(axes: Axes, result: Result, matrix: MatrixVerdict, colour: Any) -> None:
+    """All cells of a matrix with too many to draw one by one; what failed has the colour of its outline."""
+    values = grids.numbers(result["values"])
+    picture = colour(np.nan_to_num(values))
+    picture[~np.isfinite(values)] = (1.0, 1.0, 1.0, 1.0)
+    picture[grids.where(result["status"], "not-applicable")] = matplotlib.colors.to_rgba(GREY)
+    picture[large.verdict_grid(result, matrix)[0] == Verdict.FAIL] = matplotlib.colors.to_rgba(OUTLINE)
+    axes.imshow(picture, extent=(0, values.shape[1], values.shape[0], 0), aspect="auto", interpolation="nearest")
 
 
 def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:

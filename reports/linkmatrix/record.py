@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -130,12 +130,17 @@ def check(record: Any) -> None:
     check_schema(record)
     check_labels(record)
     labels = record["topology"]["labels"]
+    apart = any("cells" in result for result in record["results"])
     for name in TOPOLOGY_MAPS:
-        check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
+        if record["topology"][name] or not apart:  # beside cells in a file they would be as large
+            check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
         check_axes(result, labels)
-        check_result(result)
-        check_diagonal(result)
+        if "cells" in result:
+            check_cells(result)
+        else:
+            check_result(result)
+            check_diagonal(result)
 
 
 def check_schema(record: Any) -> None:
@@ -174,12 +179,51 @@ def check_result(result: dict[str, Any]) -> None:
     for r, row in enumerate(rows):
         for c, fault in row_faults(result, r):
             raise BadInput(f"{name}: {row}->{columns[c]} {fault}")
-    statuses = Counter(status for row in result["status"] for status in row)
+    check_ending(result, Counter(status for row in result["status"] for status in row))
+
+
+def check_ending(result: dict[str, Any], statuses: Mapping[str, int]) -> None:
+    """What a result says of itself is what its cells say, {status: how many}."""
+    name = result["testcase"]
     missing = sum(count for status, count in statuses.items() if status not in NOT_MISSING)
     if result["complete"] != (not missing):
         raise BadInput(f"{name}: 'complete' is {result['complete']}, and {missing} cells are missing or corrupt")
-    if result["verified"] and "corrupt" in statuses:
+    if result["verified"] and statuses.get("corrupt"):
         raise BadInput(f"{name}: 'verified' is true, and a cell is corrupt")
+
+
+def check_cells(result: dict[str, Any]) -> None:
+    """What a record says of cells that are in a file fits its axes and itself; the file is read when it is judged."""
+    name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
+    if result["rows"] != result["columns"]:
+        raise BadInput(f"{name}: cells in a file are between the same endpoints, and rows and columns differ")
+    if len(set(cells["statuses"])) != len(cells["statuses"]) or len(cells["counts"]) != len(cells["statuses"]):
+        raise BadInput(f"{name}.cells: there must be a count for each status, and each status once")
+    counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
+    if sum(cells["counts"]) != endpoints**2:
+        raise BadInput(f"{name}.cells.counts are {sum(cells['counts'])} cells, not {endpoints} × {endpoints}")
+    if only_diagonal(result) and counts.get("not-applicable", 0) != endpoints:
+        raise BadInput(
+            f"{name}.cells: {counts.get('not-applicable', 0)} cells do not apply, and the diagonal has {endpoints}"
+        )
+    for axis in ("row_medians", "column_medians"):
+        if len(cells[axis]) != endpoints:
+            raise BadInput(f"{name}.cells.{axis} are {len(cells[axis])}, not {endpoints}")
+    classes = [one["link_class"] for one in cells["classes"]]
+    if len(set(classes)) != len(classes):
+        raise BadInput(f"{name}.cells.classes: a class comes twice: {', '.join(classes)}")
+    measured, with_value = sum(one["measured"] for one in cells["classes"]), sum(counts.get(w, 0) for w in WITH_VALUE)
+    if measured != with_value:
+        raise BadInput(f"{name}.cells.classes are of {measured} cells, and {with_value} were measured")
+    for one in cells["classes"]:
+        if not one["min"] <= one["median"] <= one["max"]:
+            raise BadInput(f"{name}.cells.classes: the median of {one['link_class']} is not between its min and max")
+    check_ending(result, counts)
+
+
+def only_diagonal(result: Mapping[str, Any]) -> bool:
+    """Is the diagonal all that does not apply?"""
+    return not (result.get("local_copy") or result.get("triangle") or result["schedule"]["mode"] == "bisection")
 
 
 def check_axes(result: dict[str, Any], devices: list[str]) -> None:

@@ -29,7 +29,13 @@ def run_report(options: argparse.Namespace) -> int:
     scales = shared_scales(judged)
 
     def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict) -> bytes:
-        pictures = plot.heat_map(record, result, matrix, scales[scale_key(result)], verdict)
+        if "cells" in result:
+            part = matrix.part()
+            if part is None:
+                return b""
+            pictures = plot.heat_map(record, *part, None, verdict)
+        else:
+            pictures = plot.heat_map(record, result, matrix, scales[scale_key(result)], verdict)
         written.extend(plot.save(pictures, folder, free_name(result["testcase"], written)))
         return pictures["png"]
 

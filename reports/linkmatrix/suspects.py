@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import diagnose, explain, grids, large
+from . import diagnose, explain, grids, huge, large
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .locate import Finding, Layout
@@ -113,6 +113,10 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         if not matrix.counts[Verdict.FAIL]:
             continue
         found = diagnose.diagnose(record, result, matrix)
+        if isinstance(matrix, huge.HugeVerdict):
+            if matrix.closely is None:
+                continue
+            result, matrix = matrix.closely
         layout, _ = diagnose.layout_of(record, result)
         where = f"{result['testcase']}: "
         # its sentences begin with one for each finding
@@ -149,6 +153,8 @@ def ends(finding: Finding, layout: Layout, result: Result) -> list[str]:
 
 def clean_labels(result: Result, matrix: MatrixVerdict) -> tuple[set[str], set[str]]:
     """(endpoints with cells that passed, endpoints with one that failed or is missing); no reference is neither."""
+    if isinstance(matrix, huge.HugeVerdict):
+        return matrix.clean_labels()
     codes, unjudged = large.verdict_grid(result, matrix)
     found = []
     for cells in ((codes >= 0) & (codes <= Verdict.WARN), (codes > Verdict.WARN) & ~unjudged):

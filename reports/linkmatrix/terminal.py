@@ -133,11 +133,14 @@ def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict, verdict: 
     """One measured test case."""
     screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
     screen.print(explain.title(result))
-    for line in table(screen, result, matrix):
+    for line in table(screen, result, matrix) if "cells" not in result else ():
         screen.print(line)
     for line in [*explain.class_lines(matrix), *explain.part_lines(result, fit=False)]:
         screen.print(line)
     screen.print(explain.how(result), "dim")
+    beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes
+    for line in [*matrix.overview(), *(explain.axis_lines(matrix) if beyond else [])]:
+        screen.print(line, indent=2)
     for line in [*explain.marked_cells(matrix), *explain.remeasured_lines(result)]:
         screen.print(line, indent=2)
     for note in result["notes"]:

@@ -1,0 +1,313 @@
+"""Matrices whose cells are in a file beside the record: judged as others are, located, and never passed without it."""
+
+import copy
+import json
+import random
+
+import numpy as np
+import pytest
+
+from linkmatrix import cell_file, cli, diagnose, evaluate, explain, huge, large, record, runs, suspects
+from linkmatrix.errors import BadInput
+from linkmatrix.evaluate import Verdict
+from linkmatrix.references import Reference, References
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+STATUSES = ["not-run", "ok", "not-applicable", "no-peer-access", "timeout", "error", "corrupt"]
+NET, NODE = Reference(48.0, -0.05, 0.10, "GB/s"), Reference(396.0, -0.05, 0.10, "GB/s")
+TABLE = References({("big", TESTCASE): {"cell[NET]": NET, "cell[NODE]": NODE}})
+
+
+def native_file(path, cells):
+    """As the native program writes it: version 1.0, a head of 256 bytes."""
+    words = (
+        "{'descr': [('value', '<f4'), ('low', '<f4'), ('high', '<f4'), ('samples', '<u2'), ('status', '|u1'), "
+        f"('converged', '|u1')], 'fortran_order': False, 'shape': ({len(cells)}, {len(cells)}), }}"
+    )
+    head = b"\x93NUMPY\x01\x00" + (246).to_bytes(2, "little") + words.encode().ljust(245) + b"\n"
+    path.write_bytes(head + cells.tobytes())
+
+
+def apart(content, folder):
+    """The record `content` with its cells in a file, as the native program splits it; the path of the record."""
+    content = copy.deepcopy(content)
+    result = content["results"][0]
+    rows = range(len(result["rows"]))
+    cells = np.zeros((len(rows), len(rows)), dtype=cell_file.CELL)
+    groups = {}
+    for r in rows:
+        for c in rows:
+            maps = (result[name][r][c] for name in ("values", "low", "high", "samples"))
+            value, low, high, samples = (number or 0 for number in maps)
+            cells[r, c] = (value, low, high, samples, STATUSES.index(result["status"][r][c]), 1 if samples else 0)
+            if samples:
+                groups.setdefault(result["link_class"][r][c], []).append(float(cells["value"][r, c]))
+    for name in ("values", "status", "low", "high", "samples", "converged", "link_class", "limit", "parts"):
+        del result[name]
+
+    def medians(lines):
+        return [float(np.median(line["value"][line["samples"] > 0])) if line["samples"].any() else 0 for line in lines]
+
+    result["cells"] = {
+        "file": "cells.npy",
+        "statuses": STATUSES,
+        "counts": [int((cells["status"] == code).sum()) for code in range(len(STATUSES))],
+        "classes": [
+            {"link_class": name, "measured": len(of), "min": min(of), "median": float(np.median(of)), "max": max(of)}
+            for name, of in sorted(groups.items())
+        ],
+        "row_medians": medians(cells),
+        "column_medians": medians(cells.T),
+    }
+    for name in record.TOPOLOGY_MAPS:
+        content["topology"][name] = []
+    folder.mkdir(exist_ok=True)
+    native_file(folder / "cells.npy", cells)
+    (folder / "record.json").write_text(json.dumps(content))
+    return folder / "record.json"
+
+
+def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=None, sigma=0.004):
+    """A record of devices on nodes n0, n1 …; slow: by how much a cell is slower; words: {(row, column): status}."""
+    chance, off = random.Random(3), dict(words or {})
+    for r in range(count):
+        for c in range(count):
+            if r != c and (r, c) not in off:
+                level = 396.0 if r // per_node == c // per_node else 48.0
+                off[r, c] = float(np.float32(level * (1 - slow(r, c)) * (1 + chance.gauss(0, sigma))))
+    content = make_record(count=count, off=off)
+    result = content["results"][0]
+    for device in content["devices"]:
+        device["node"] = f"n{device['index'] // per_node}"
+    result["limit"] = [[None] * count for _ in range(count)]
+    for r in range(count):
+        for c in range(count):
+            if r != c:
+                result["link_class"][r][c] = "NODE" if r // per_node == c // per_node else "NET"
+            if result["status"][r][c] == "corrupt":
+                for name in ("values", "low", "high"):
+                    result[name][r][c] = 48.0
+    return content
+
+
+def judged(path, table=TABLE):
+    run = runs.find(path)
+    (one,) = explain.judge_all(run, table, "big" if table.names() else None)
+    return one, one.matrices[0][1]
+
+
+def sentences(path, table=TABLE):
+    one, matrix = judged(path, table)
+    return "\n".join(diagnose.lines(one, one.matrices[0][0], matrix))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("table", [TABLE, References({})])
+def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record, tmp_path, monkeypatch, seed, table):
+    monkeypatch.setattr(cell_file, "CELLS_AT_ONCE", 40 * 7)  # several blocks, the last one smaller
+    chance = random.Random(seed)
+    places = [(chance.randrange(40), chance.randrange(40)) for _ in range(30)]
+    words = {place: chance.choice(["timeout", "corrupt", "error", "no-peer-access"]) for place in places[:9]}
+    words = {place: word for place, word in words.items() if place[0] != place[1]} if seed else {}
+    content = nodes_of(make_record, lambda r, c: 0.2 * ((r, c) in places), 40, 8, words, sigma=0.01)
+    path = apart(content, tmp_path / "big")
+    plain = evaluate.evaluate(content, table, "big" if table.names() else None).matrices[0]
+    _, found = judged(path, table)
+    assert found.counts == plain.counts and found.verdict is plain.verdict
+    assert (found.unjudged, found.held) == (plain.unjudged, plain.held)
+    codes, _ = large.verdict_grid(content["results"][0], plain)
+    for verdict in Verdict:
+        assert found.counted.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
+        assert found.counted.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
+    (marked, count), (wanted, wanted_count) = found.marked(8), plain.marked(8)
+    assert count == wanted_count
+    assert [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]
+    assert all(cell.reason == plain.cells[pair].reason for pair, cell in marked)
+
+
+def test_a_reference_of_a_cell_is_held_against_that_cell(make_record, tmp_path):
+    path = apart(nodes_of(make_record), tmp_path)
+    own = {"gpu3->gpu9": Reference(96.0, -0.05, 0.05, "GB/s"), "gpu3->gpu99": NET}
+    _, found = judged(path, References({("big", TESTCASE): {"cell[NET]": NET, **own}}))
+    assert found.counts[Verdict.FAIL] == 1 and found.counts[Verdict.NO_VERDICT] == 1
+    assert [pair for pair, _ in found.marked(5)[0]] == [("gpu3", "gpu9"), ("gpu3", "gpu99")]
+
+
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        (lambda r, c: 0.48 * (r == 17), ["all cells of row gpu17 are 48.", "gpu17 sends 4", "suspect its egress"]),
+        (lambda r, c: 0.48 * (c == 17), ["all cells of column gpu17 are 48.", "gpu17 receives 4"]),
+        (lambda r, c: 0.3 * (17 in (r, c)), ["all cells of row gpu17 are 30.", "gpu17 sends and receives"]),
+        (lambda r, c: 0.3 * ({r, c} == {5, 40}), ["only gpu5->gpu40 and gpu40->gpu5 are off"]),
+        (lambda r, c: 0.3 * ((r, c) == (600, 40)), ["only gpu600->gpu40 is off"]),
+        (lambda r, c: 0.5 * (r == 9 or {r, c} == {20, 30}), ["row gpu9 are 50.", "gpu9 sends", "gpu20->gpu30 and"]),
+    ],
+)
+@pytest.mark.parametrize("table", [TABLE, References({})])
+def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said, table):
+    monkeypatch.setattr(huge, "LOOKED_AT", 48)
+    monkeypatch.setattr(huge, "SUSPECTS", 8)
+    count = 640 if slow(600, 40) and not slow(601, 40) else 96
+    text = sentences(apart(nodes_of(make_record, slow, count), tmp_path), table)
+    assert all(part in text for part in said), text
+    assert ("Looked at closely: 48 of" in text) and text.startswith("NO VERDICT" if not table.names() else "FAIL")
+
+
+def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):
+    monkeypatch.setattr(huge, "LOOKED_AT", 48)
+    net = nodes_of(make_record, lambda r, c: 0.3 * ((r // 8 == 3) != (c // 8 == 3)), 96, 8)
+    assert "all cells of node n3 over the network are 3" in sentences(apart(net, tmp_path / "net"))
+    inside = nodes_of(make_record, lambda r, c: 0.3 * (r // 8 == c // 8 == 3), 96, 8)
+    assert "all cells inside node n3 are 3" in sentences(apart(inside, tmp_path / "inside"))
+
+
+def test_a_healthy_matrix_passes_and_nothing_is_at_fault(make_record, tmp_path):
+    text = sentences(apart(nodes_of(make_record), tmp_path))
+    assert text.startswith("PASS") and "nothing is at fault" in text and "4,032 PASS" in text
+    assert "at fault" not in sentences(tmp_path / "record.json", References({}))
+
+
+def break_missing(path):
+    path.unlink()
+
+
+def break_short(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def break_head(path):
+    path.write_bytes(b"PK" + path.read_bytes()[2:])
+
+
+def break_shape(path):
+    path.write_bytes(path.read_bytes().replace(b"(64, 64)", b"(32,128)"))
+
+
+def break_other_run(path):
+    cells = np.load(path).copy()
+    cells[["value", "low", "high"]][3, 4] = (1.0, 1.0, 1.0)
+    for name in ("value", "low", "high"):
+        cells[name][3, 4] = 1.0
+    native_file(path, cells)
+
+
+def break_statuses(path):
+    cells = np.load(path).copy()
+    cells[3, 4] = (0, 0, 0, 0, 4, 0)
+    native_file(path, cells)
+
+
+def break_nan(path):
+    cells = np.load(path).copy()
+    cells["value"][3, 4] = np.nan
+    native_file(path, cells)
+
+
+def break_unknown(path):
+    cells = np.load(path).copy()
+    cells["status"][3, 4] = 200
+    native_file(path, cells)
+
+
+def break_diagonal(path):
+    cells = np.load(path).copy()
+    cells[[3, 4]] = cells[[4, 3]]
+    native_file(path, cells)
+
+
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (break_missing, "cells.npy, which has the cells, cannot be read: No such file"),
+        (break_short, "it was cut short"),
+        (break_head, "does not hold the cells of the record"),
+        (break_shape, "it is (32, 128), and there are 64 endpoints"),
+        (break_other_run, "NET is 1 to"),
+        (break_statuses, "'ok', not 4032"),
+        (break_nan, "gpu3->gpu4 is nothing that can be measured"),
+        (break_unknown, "a status 200"),
+        (break_diagonal, "against its place"),
+    ],
+)
+def test_without_its_file_there_is_no_verdict(make_record, tmp_path, capsys, broken, why):
+    path = apart(nodes_of(make_record), tmp_path)
+    broken(tmp_path / "cells.npy")
+    one, found = judged(path)
+    assert found.verdict is Verdict.NO_VERDICT and why in found.problem, found.problem
+    for command in ("show", "diagnose", "report"):
+        assert cli.main([command, str(path)]) == 3
+    said = capsys.readouterr()
+    assert why[:20] in " ".join(said.out.split()) and said.err == ""
+
+
+def test_without_references_everything_is_measured_and_nothing_passes(make_record, tmp_path, capsys):
+    assert cli.main(["show", str(apart(nodes_of(make_record), tmp_path))]) == 3
+    text = capsys.readouterr().out
+    assert "there are no references" in text and "worst rows" in text and "NET: min" in text
+
+
+def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(huge, "LOOKED_AT", 32)
+    path = apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path)
+    assert cli.main(["report", str(path), "--out", str(tmp_path / "page")]) == 3
+    page = (tmp_path / "page" / "report.html").read_text()
+    assert "all cells of row gpu17 are 48." in page and page.count("data:image/png") == 1
+    assert (tmp_path / "page" / f"{TESTCASE}.png").stat().st_size > 10_000
+
+
+def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, capsys):
+    path = str(apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path))
+    assert cli.main(["compact", path]) == 0 and not list(tmp_path.glob("*.npz"))
+    assert cli.main(["compare", path, "--against", path]) == 2
+    assert "too many to compare" in capsys.readouterr().err
+    assert cli.main(["export", path, "--format", "csv"]) == 0
+    assert "its cells are in cells.npy" in capsys.readouterr().out
+    assert cli.main(["history", path]) == 0
+    assert "NET" in capsys.readouterr().out
+    assert cli.main(["adopt", "--table", "big", path]) in (2, 3)
+    said = capsys.readouterr()
+    assert "has its cells in a file" in said.out + said.err
+    run = runs.find(path and tmp_path / "record.json")
+    (blamed,) = suspects.suspects([run], TABLE, "big", 3)
+    assert "gpu17 sends" in blamed.sentence(3)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda one: one["cells"].update(file="../cells.npy"), "does not match"),
+        (lambda one: one["cells"].update(file="/tmp/cells.npy"), "does not match"),
+        (lambda one: one["cells"]["counts"].__setitem__(1, 5), "not 64 × 64"),
+        (lambda one: one["cells"]["counts"].pop(), "a count for each status"),
+        (lambda one: one["cells"]["statuses"].__setitem__(0, "ok"), "each status once"),
+        (lambda one: one["cells"]["row_medians"].pop(), "row_medians are 63, not 64"),
+        (lambda one: one["cells"]["column_medians"].append(1), "column_medians are 65, not 64"),
+        (lambda one: one["cells"]["classes"][0].update(measured=7), "of 7 cells, and 4032 were measured"),
+        (lambda one: one["cells"]["classes"][0].update(median=1e6), "is not between its min and max"),
+        (lambda one: one["cells"]["classes"][0].update(link_class="PIX"), "'PIX' is not one of"),
+        (lambda one: one["cells"]["classes"].append(one["cells"]["classes"][0]), "comes twice"),
+        (lambda one: one.update(complete=False), "'complete' is False"),
+        (lambda one: one.update(columns=one["columns"][::-1]), "rows and columns differ"),
+        (lambda one: one.update(values=[[1.0]]), "does not allow"),
+        (lambda one: one.pop("cells"), "required property"),
+        (lambda one: one["cells"].pop("classes"), "required property"),
+    ],
+)
+def test_a_record_whose_summaries_contradict_each_other_is_refused(make_record, tmp_path, change, why):
+    path = apart(nodes_of(make_record), tmp_path)
+    content = json.loads(path.read_text())
+    change(content["results"][0])
+    path.write_text(json.dumps(content))
+    with pytest.raises(BadInput, match=why):
+        record.load(path)
+
+
+def test_a_corrupt_cell_contradicts_verified(make_record, tmp_path):
+    path = apart(nodes_of(make_record, words={(1, 2): "corrupt"}), tmp_path)
+    _, found = judged(path)
+    assert found.verdict is Verdict.FAIL and "what arrived is not what was sent" in found.marked(1)[0][0][1].reason
+    content = json.loads(path.read_text())
+    content["results"][0]["verified"] = True
+    with pytest.raises(BadInput, match="a cell is corrupt"):
+        record.check(content)
