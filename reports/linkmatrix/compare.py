@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from . import explain, published, runs
 from .errors import BadInput
 from .matrix import Pair
+from .units import figure
 
 NOTHING = 3  # in common: as NO VERDICT
 OWN = ("LOCAL", "HOST", "ALL", "NET")  # classes that only their like are compared with
@@ -193,7 +194,8 @@ def lines(rows: list[Row]) -> Iterator[str]:
             last = title
         decimals, unit = explain.DECIMALS[row.unit], explain.UNITS[row.unit]
         ratio = f"× {row.here / row.there:.3g}" if row.there else "against zero"
-        text = f"  {row.classes}: median {row.here:.{decimals}f} against {row.there:.{decimals}f} {unit}, {ratio}"
+        here, there = figure(row.here, decimals), figure(row.there, decimals)
+        text = f"  {row.classes}: median {here} against {there} {unit}, {ratio}"
         if row.pairs and row.pairs[2] > 1:
             text += f"; {row.pairs[2]} pairs × {row.pairs[0]:.3g} to {row.pairs[1]:.3g}"
         yield text

@@ -11,6 +11,7 @@ from typing import Any
 
 from .matrix import Matrix, Pair, from_result, has_status, is_large
 from .references import Reference, References
+from .units import figure
 
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
 STRAGGLES = {"GB/s": 0.02, "us": 0.10}  # worse than the median of its link class by more than this is worth a look
@@ -264,4 +265,4 @@ def name(pair: Pair) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """A value with its unit."""
-    return f"{value:.3f} µs" if unit == "us" else f"{value:.2f} {unit}"
+    return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"

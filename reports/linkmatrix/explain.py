@@ -10,6 +10,7 @@ from .evaluate import Evaluation, MatrixVerdict, Verdict, evaluate, worst
 from .matrix import ClassSummary, from_result, has_status, variant_of
 from .references import References
 from .runs import Run, Test
+from .units import figure
 
 ORDER = sorted(Verdict)  # from good to bad
 WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
@@ -202,7 +203,7 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
     for one in result["remeasured"]:
         better = sign * (one["after"] / one["before"] - 1) if one["before"] else 0.0
         word = "transient" if better > TRANSIENT else "it stayed"
-        before, after = (f"{one[key]:.{decimals}f}" for key in ("before", "after"))
+        before, after = (figure(one[key], decimals) for key in ("before", "after"))
         lines.append(
             f"{one['row']}->{one['column']} was {before} {unit}, and {after} when measured again alone: {word}"
         )
@@ -212,7 +213,7 @@ def remeasured_lines(result: Result, most: int = 5) -> list[str]:
 
 def extremes(summary: ClassSummary, unit: str) -> tuple[str, str, str]:
     """Minimum, median and maximum, as they are printed."""
-    low, median, high = (f"{value:.{DECIMALS[unit]}f}" for value in (summary.low, summary.median, summary.high))
+    low, median, high = (figure(value, DECIMALS[unit]) for value in (summary.low, summary.median, summary.high))
     return low, median, high
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from . import explain, noise
 from .adopt import floor_of
 from .explain import Result
+from .units import figure
 
 LEAST_HOSTS = 3  # of two that differ nobody knows which is off
 MOST_HOSTS = 20  # that are listed
@@ -102,8 +103,8 @@ def lines(values: Mapping[str, Mapping[Position, Newest]], testcase: str, unit: 
     off = sum(bool(one.outliers) for one in found)
     middle = float(np.median([one.value for one in found]))
     yield (
-        f"{explain.counted(len(found), 'host')}, {explain.counted(positions, 'position')}, median {middle:.{decimals}f}"
-        f" {shown}: "
+        f"{explain.counted(len(found), 'host')}, {explain.counted(positions, 'position')}, median"
+        f" {figure(middle, decimals)} {shown}: "
         + (
             f"{off} with outliers, more than {100 * limit:.1f} % worse than the same position elsewhere"
             if len(found) >= LEAST_HOSTS

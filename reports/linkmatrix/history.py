@@ -18,6 +18,7 @@ from .changes import change_points
 from .errors import BadInput, clean
 from .runs import Run, Test
 from .suspects import suspects
+from .units import figure
 
 NOTHING = 3
 BARS = "▁▂▃▄▅▆▇█"
@@ -214,15 +215,15 @@ def over_time(points: list[Point], unit: str) -> Iterator[str]:
     days = f"{points[0].started[:10]} to {points[-1].started[:10]}"
     yield f"{explain.counted(len(points), 'run')}, {days}: {sparkline(values)}"
     low, middle, high = min(values), statistics.median(values), max(values)
-    summary = f"min {low:.{decimals}f}  median {middle:.{decimals}f}  max {high:.{decimals}f} {shown}"
-    yield f"{summary}, newest {values[-1]:.{decimals}f}"
+    summary = f"min {figure(low, decimals)}  median {figure(middle, decimals)}  max {figure(high, decimals)} {shown}"
+    yield f"{summary}, newest {figure(values[-1], decimals)}"
     found = change_points(values)
     for change in found:
         before, after = points[change.at - 1], points[change.at]
         percent = 100 * (change.after / change.before - 1)
         worse = (percent > 0) == (unit == "us")
         yield (
-            f"{'!' if worse else '+'} {change.before:.{decimals}f} -> {change.after:.{decimals}f} {shown}"
+            f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
             f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {differences(before, after)}"
         )
     if not found and len(points) < 6:

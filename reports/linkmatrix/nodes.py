@@ -12,6 +12,7 @@ from . import explain
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .matrix import Pair
+from .units import figure
 
 Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, unit
 
@@ -41,7 +42,7 @@ class Entry:
         """ "395.20 GB/s (-0.3 %)", the deviation as measured: below the median for a slow bandwidth."""
         if self.value is None:
             return self.reason or "nothing measured"
-        shown = f"{self.value:.{explain.DECIMALS[self.unit]}f} {explain.UNITS[self.unit]}"
+        shown = f"{figure(self.value, explain.DECIMALS[self.unit])} {explain.UNITS[self.unit]}"
         if self.worse is None:
             return shown
         return f"{shown} ({100 * (self.worse if self.unit == 'us' else -self.worse):+.1f} %)"

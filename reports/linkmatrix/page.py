@@ -21,6 +21,7 @@ from .evaluate import MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .record import risen_counters
 from .runs import Run
+from .units import figure
 
 TEMPLATES = Path(__file__).with_name("templates")
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
@@ -268,10 +269,10 @@ def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> 
     said += [cell.reason] if cell is not None and cell.reason else []
     low, high, samples = (result[name][row][column] for name in ("low", "high", "samples"))
     if low is not None and high is not None:
-        said.append(f"median between {low:.{decimals}f} and {high:.{decimals}f} {unit}")
+        said.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
     if samples:
         said.append(explain.counted(samples, "sample"))
-    shown = status if status != "ok" or value is None else f"{value:.{decimals}f}"
+    shown = status if status != "ok" or value is None else figure(value, decimals)
     return {"text": shown, "title": "; ".join(said), **marks(verdict)}
 
 

@@ -26,6 +26,7 @@ from .errors import clean
 from .evaluate import MatrixVerdict, Verdict
 from .explain import Result
 from .matrix import MOST_CELLS
+from .units import figure
 
 MOST_VALUES = 16  # above, a cell has no room for its value
 CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, where values are shown
@@ -171,7 +172,7 @@ def draw_cell(axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, 
         frame.set(edgecolor=OUTLINE, linewidth=2.4 if fits else 1.2)
         axes.add_patch(frame)
     glyph = explain.GLYPHS[verdict] if verdict in (Verdict.FAIL, Verdict.WARN) else ""
-    label = status if missing else f"{value:.{1 if value >= 1000 else explain.DECIMALS[result['unit']]}f}"
+    label = status if missing else figure(value, 1 if value >= 1000 else explain.DECIMALS[result["unit"]])
     text = " ".join(filter(None, (label if fits else "", glyph)))
     backing = {"facecolor": "white", "edgecolor": "none", "pad": 1.0} if missing else None
     points = (7.5 if len(text) <= 9 else 6.5) if fits else max(3.0, 60.0 / max(len(result["rows"]), 1))

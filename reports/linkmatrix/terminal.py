@@ -20,6 +20,7 @@ from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
 from .runs import Run
+from .units import figure
 
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
@@ -182,10 +183,11 @@ def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[i
         *(SHORT.get(status, status) for status in statuses),
         *map(explain.short_label, result["columns"][:MOST_ENDPOINTS]),
     ]
-    largest = max((value for row in result["values"] for value in row if value is not None), default=0.0)
+    shown = [row[:MOST_ENDPOINTS] for _, row in zip(range(MOST_ENDPOINTS), result["values"], strict=False)]
+    values = [value for row in shown for value in row if value is not None]
     decimals = explain.DECIMALS[result["unit"]]
     while True:
-        width = 1 + max(len(f"{largest:.{decimals}f}"), *map(len, words))
+        width = 1 + max(map(len, [*words, *(figure(value, decimals) for value in values)]))
         if decimals == 1 or margin + columns * (width + 1) <= screen.console.width:
             return decimals, width
         decimals -= 1
@@ -201,7 +203,7 @@ def cell_text(
     pair = (result["rows"][row], result["columns"][column])
     cell = matrix.cells.get(pair)
     verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
-    shown = SHORT.get(status, status) if status != "ok" or value is None else f"{value:.{decimals}f}"
+    shown = SHORT.get(status, status) if status != "ok" or value is None else figure(value, decimals)
     off = matrix.worse(pair)
     style = next(style for least, style in SHADES if off >= least) if off is not None else ""
     if verdict is Verdict.FAIL:

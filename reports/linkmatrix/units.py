@@ -1,11 +1,20 @@
-"""Sizes as people write them."""
+"""Sizes and numbers as people write them."""
 
 import re
 
 from .errors import BadInput
 
+DIGITS, MOST_DECIMALS = 3, 9
 SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 MOST = 1 << 50
+
+
+def figure(value: float, decimals: int) -> str:
+    """A number with so many decimals; of a small one as many more as three digits that say something need."""
+    scaled = abs(value) * 10.0**decimals
+    while decimals < MOST_DECIMALS and 0 < scaled < 10 ** (DIGITS - 1):
+        decimals, scaled = decimals + 1, scaled * 10
+    return f"{value:.{decimals}f}"
 
 
 def parse_size(text: str, where: str) -> int:

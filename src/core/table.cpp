@@ -16,8 +16,6 @@ namespace {
 using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
-constexpr double fewer_digits_do = 0.1;  // GB/s
-constexpr int most_decimals = 9;
 constexpr std::string_view axes = "row = source, column = destination";
 
 std::string number(double value, int decimals) {
@@ -25,6 +23,16 @@ std::string number(double value, int decimals) {
   out << std::fixed << std::setprecision(decimals) << value;
   return out.str();
 }
+
+/// As `number`, with as many more decimals as a small value needs for three digits that say something.
+std::string figure(double value, int decimals) {
+  constexpr int most = 9;
+  double scaled = std::abs(value) * std::pow(10.0, decimals);
+  for (; decimals < most && scaled > 0 && scaled < 100; scaled *= 10) ++decimals;
+  return number(value, decimals);
+}
+
+int decimals(const std::string& unit) { return unit == "us" ? 3 : 2; }
 
 /// A matrix of texts under its labels, right-aligned, cut to the first `max_display` rows and columns.
 void print_grid(std::ostream& out, const std::vector<std::string>& rows, const std::vector<std::string>& columns,
@@ -66,11 +74,12 @@ void print_table_head(std::ostream& out, const MatrixResult& result, const std::
       << variant_text(result) << ", " << axes << '\n';
 }
 
-std::string cell_text(const MatrixResult& result, const Values& values, int digits, std::size_t r, std::size_t c) {
+std::string cell_text(const MatrixResult& result, const Values& values, const std::string& unit, std::size_t r,
+                      std::size_t c) {
   const CellStatus status = result.status(r, c);
   if (status == CellStatus::not_applicable) return "-";
   if (status != CellStatus::ok) return std::string(word(status));
-  return values(r, c) ? number(*values(r, c), digits) : "-";
+  return values(r, c) ? figure(*values(r, c), decimals(unit)) : "-";
 }
 
 std::vector<double> measured(const MatrixResult& result, const Values& values) {
@@ -81,26 +90,13 @@ std::vector<double> measured(const MatrixResult& result, const Values& values) {
   return out;
 }
 
-/// Of all numbers of a table: two, or as many as the smallest needs to be told to a percent, so that a message of one
-/// byte is not 0.00 GB/s.
-int decimals(const MatrixResult& result, const Values& values, const std::string& unit) {
-  int digits = unit == "us" ? 3 : 2;
-  if (unit != "GB/s") return digits;
-  double least = fewer_digits_do;
-  for (const double value : measured(result, values))
-    if (value > 0) least = std::min(least, value);
-  if (least >= fewer_digits_do) return digits;
-  while (digits < most_decimals && least * std::pow(10, digits) < 100) ++digits;
-  return digits;
-}
-
 void print_summary(std::ostream& out, const MatrixResult& result) {
   const auto all = measured(result, result.values);
   if (all.empty()) return;
-  const int digits = decimals(result, result.values, result.unit);
-  out << "min " << number(*std::min_element(all.begin(), all.end()), digits) << "  median "
-      << number(median(all), digits) << "  max " << number(*std::max_element(all.begin(), all.end()), digits)
-      << "  sum " << number(std::accumulate(all.begin(), all.end(), 0.0), digits) << '\n';
+  const int digits = decimals(result.unit);
+  out << "min " << figure(*std::min_element(all.begin(), all.end()), digits) << "  median "
+      << figure(median(all), digits) << "  max " << figure(*std::max_element(all.begin(), all.end()), digits)
+      << "  sum " << figure(std::accumulate(all.begin(), all.end(), 0.0), digits) << '\n';
 }
 
 std::string counted(std::size_t n, const std::string& thing) {
@@ -125,7 +121,7 @@ void print_fit(std::ostream& out, const MatrixResult& result) {
   const auto rate = measured(result, result.parts.at("fit_bandwidth").values);
   const auto overhead = measured(result, result.parts.at("fit_overhead").values);
   if (rate.empty() || overhead.empty()) return;
-  out << "fit: t = " << number(median(overhead), 2) << " us + bytes / " << number(median(rate), 2) << " GB/s (medians)";
+  out << "fit: t = " << figure(median(overhead), 2) << " us + bytes / " << figure(median(rate), 2) << " GB/s (medians)";
   if (result.parts.contains("fit_error")) {
     const auto error = measured(result, result.parts.at("fit_error").values);
     if (!error.empty()) out << ", at most " << number(*std::max_element(error.begin(), error.end()), 1) << " % off";
@@ -207,7 +203,7 @@ void print_worst(std::ostream& out, const std::string& what, const std::vector<s
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
       [&](std::size_t a, std::size_t b) { return high_is_bad ? medians[a] > medians[b] : medians[a] < medians[b]; });
   out << "worst " << what << ":";
-  for (std::size_t k = 0; k < most; ++k) out << ' ' << labels[order[k]] << ' ' << number(medians[order[k]], 3);
+  for (std::size_t k = 0; k < most; ++k) out << ' ' << labels[order[k]] << ' ' << figure(medians[order[k]], 3);
   out << '\n';
 }
 
@@ -218,8 +214,8 @@ void print_large(std::ostream& out, const MatrixResult& result, std::size_t max_
       << result.testcase << ": " << result.quantity << " (" << result.unit << "), " << result.size_bytes << " bytes, "
       << result.rows.size() << " x " << result.columns.size() << " cells, in " << cells.file << '\n';
   for (const auto& one : cells.classes)
-    out << one.name << ": " << one.measured << " cells, min " << number(one.least, 3) << "  median "
-        << number(one.median, 3) << "  max " << number(one.most, 3) << '\n';
+    out << one.name << ": " << one.measured << " cells, min " << figure(one.least, 3) << "  median "
+        << figure(one.median, 3) << "  max " << figure(one.most, 3) << '\n';
   const bool latency = result.metric == Metric::latency;
   print_worst(out, "rows", result.rows, cells.row_medians, latency, max_display);
   print_worst(out, "columns", result.columns, cells.column_medians, latency, max_display);
@@ -235,10 +231,9 @@ void print_large(std::ostream& out, const MatrixResult& result, std::size_t max_
 void print_result(std::ostream& out, const MatrixResult& result, std::size_t max_display) {
   if (result.large) return print_large(out, result, max_display);
   const auto print = [&](const std::string& title, const std::string& unit, const Values& values) {
-    const int digits = decimals(result, values, unit);
     print_table_head(out, result, title, unit);
     print_grid(out, result.rows, result.columns, max_display,
-               [&](std::size_t r, std::size_t c) { return cell_text(result, values, digits, r, c); });
+               [&](std::size_t r, std::size_t c) { return cell_text(result, values, unit, r, c); });
   };
   out << '\n';
   print(result.quantity, result.unit, result.values);

@@ -53,14 +53,22 @@ TEST(Table, HasItsHeadAndWordsInPlaceOfMissingNumbers) {
   EXPECT_NE(text.find("verified: 1 of 2 cells\n"), std::string::npos);
 }
 
-TEST(Table, TellsBandwidthsOfShortMessagesToAPercent) {
+TEST(Table, TellsSmallValuesApart) {
   MatrixResult result = sample();
+  result.values(0, 1) = 0.0124;
+  result.values(1, 0) = 0.0061;
   result.status(1, 0) = CellStatus::ok;
-  result.values(1, 0) = 0.000412345;
   const std::string text = printed(result);
-  EXPECT_NE(text.find("gpu1    0.000412           -\n"), std::string::npos) << text;
-  EXPECT_NE(text.find(" 396.123000\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("min 0.000412  median 198.061706  max 396.123000  sum 396.123412\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("gpu0         -    0.0124\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("gpu1   0.00610         -\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("min 0.00610  median 0.00925  max 0.0124  sum 0.0185\n"), std::string::npos) << text;
+  result.values(0, 1) = 0.999;
+  result.values(1, 0) = 1.005;
+  EXPECT_NE(printed(result).find("min 0.999  median 1.00  max 1.0"), std::string::npos) << printed(result);
+  result.unit = "us";
+  result.values(0, 1) = 0.84;
+  result.values(1, 0) = 0.0842;
+  EXPECT_NE(printed(result).find("min 0.0842  median 0.462  max 0.840  sum 0.924\n"), std::string::npos);
 }
 
 TEST(Table, NeverPrintsTheNumberOfACorruptCell) {

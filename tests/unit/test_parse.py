@@ -1,5 +1,6 @@
 """The parser of p2p_matrix's own tables: nothing that is cut, wrong or ambiguous becomes a matrix."""
 
+import math
 import re
 import statistics
 from decimal import Decimal
@@ -14,6 +15,7 @@ from linkmatrix import matrix as matrices
 from linkmatrix import record
 from linkmatrix.errors import BadInput
 from linkmatrix.parse import NUMBER, PARSERS, cell, p2p_matrix, result_of
+from linkmatrix.units import figure
 
 DATA = Path(__file__).parents[1] / "data"
 FULL = (DATA / "h200x4_full.txt").read_text(encoding="utf-8")
@@ -111,6 +113,31 @@ def test_what_is_no_number_is_refused_in_every_cell(word, at):
     ]
     with pytest.raises(BadInput, match=r"line \d"):
         p2p_matrix(rendered(grid, ["gpu0", "gpu1", "gpu2"]))
+
+
+@given(
+    st.lists(st.floats(1e-6, 2000, allow_nan=False), min_size=4, max_size=4),
+    st.sampled_from([("GB/s", 2), ("us", 3)]),
+)
+def test_small_values_keep_their_digits_and_fit_their_summary(values, unit):
+    unit, decimals = unit
+    shown = [figure(value, decimals) for value in values]
+    for text, value in zip(shown, values, strict=True):
+        assert float(text) == pytest.approx(value, rel=0.0051)
+    under = [
+        f"min {figure(min(values), decimals)}  median {figure(statistics.median(values), decimals)}"
+        f"  max {figure(max(values), decimals)}  sum {figure(math.fsum(values), decimals)}"
+    ]
+    (table,) = p2p_matrix(rendered([("a", shown[:2]), ("b", shown[2:])], ["c", "d"], unit, under=under))
+    assert list(table.numbers.values()) == [float(text) for text in shown]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0124, "0.0124"), (0.0061, "0.00610"), (0.84, "0.840"), (1.005, "1.00"), (396.123, "396.12"), (0, "0.00")],
+)
+def test_a_small_value_has_three_digits(value, text):
+    assert figure(value, 2) == text
 
 
 def test_what_another_program_prints_into_a_table_is_refused():
