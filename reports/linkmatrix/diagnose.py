@@ -258,20 +258,8 @@ def from_class(result: Result, matrix: MatrixVerdict, layout: Layout) -> tuple[n
         logs = np.log(values_of(result))
     sign = -1.0 if result["unit"] == "us" else 1.0
     floor = min(floor_of(result["testcase"], result["unit"]))
-    cells = max(int((layout.classes >= 0).sum()), 1)
-    deviation, sigma = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan)
-    for group in range(int(layout.classes.max(initial=-1)) + 1):
-        inside = (layout.classes == group) & np.isfinite(logs)
-        if inside.sum() < 2:
-            continue
-        good = sign * logs[inside]
-        # the slow ones are below; 70 % and 90 % of a normal distribution are 0.524 and 1.282 sigma above its middle
-        high, higher = np.quantile(good, [0.70, 0.90])
-        found = float(higher - high) / (1.2816 - 0.5244)
-        deviation[inside] = sign * (good - (high - 0.5244 * found))
-        sigma[inside] = max(found, floor / noise.sigmas(cells))
-    limit = np.maximum(floor, noise.sigmas(cells) * np.nan_to_num(sigma))
-    return deviation, sigma, limit
+    deviation, sigma, limit = noise.against_class(sign * logs, layout.classes, floor)
+    return sign * deviation, sigma, limit
 
 
 def subject_name(kind: str, subject: Subject, names: Names) -> str:

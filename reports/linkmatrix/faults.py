@@ -5,6 +5,7 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from . import noise
 from .locate import Finding, Layout, locate
 
 PER_NODE = 8
+RANKS = 0.50  # adopt.FLOORS of matrices of ranks
 RATES = (395.0, 45.0)  # GB/s inside a node and between nodes
 KINDS = {
     1: ("egress", "ingress", "device", "link", "class"),
@@ -117,6 +119,29 @@ def search(values: np.ndarray, layout: Layout, sigma: float, floor: float = 0.02
     return locate(np.log(values / expected), np.full(values.shape, sigma), np.full(values.shape, limit), layout)
 
 
+def search_inside(values: np.ndarray, layout: Layout, floor: float) -> list[Finding]:
+    """As `linkmatrix diagnose` does without references, where a test case has this floor."""
+    found = locate(*noise.against_class(np.log(values), layout.classes, floor), layout)
+    return [one for one in found if one.kind != "class"]
+
+
+def inside_rows(chance: np.random.Generator) -> Iterator[str]:
+    """Lines on matrices of ranks without references: a link between nodes at half its rate, and healthy ones."""
+    for devices, trials in ((4, 5000), (8, 3000), (16, 2000), (64, 1000)):
+        layout = layout_of(devices, per_node=max(1, devices // 8) if devices < 64 else PER_NODE)
+        for sigma in (0.01, 0.03, 0.05):
+            slow = alarms = 0
+            for _ in range(trials):
+                fault = Fault("link", (0, devices - 1))
+                values = matrix_with([fault], 0.5, layout, sigma, chance)
+                slow += located([fault], search_inside(values, layout, RANKS))
+                alarms += bool(search_inside(matrix_with([], 0.0, layout, sigma, chance), layout, RANKS))
+            yield (
+                f"{devices:9}  {100 * sigma:4.1f}%  inside: a link at half its rate {100 * slow / trials:6.1f}%,"
+                f" healthy: {alarms} alarms in {trials} matrices"
+            )
+
+
 def row(layout: Layout, sigma: float, depth: float, number: int, trials: int, chance: np.random.Generator) -> str:
     """A line of the table."""
     start, good = time.perf_counter(), 0
@@ -133,6 +158,8 @@ def row(layout: Layout, sigma: float, depth: float, number: int, trials: int, ch
 def main() -> int:
     """Prints the table."""
     chance = np.random.default_rng(7)
+    for line in inside_rows(chance):
+        print(line, flush=True)
     print("endpoints  noise  depth  faults  trials  located   seconds a matrix")
     for devices, trials, healthy in ((8, 1000, 20000), (64, 300, 2000), (1024, 10, 30)):
         layout = layout_of(devices)

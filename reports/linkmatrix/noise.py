@@ -12,6 +12,9 @@ from statistics import NormalDist
 import numpy as np
 
 FALSE_ALARMS = 0.01  # of a run
+ROUGH = 0.25  # a floor above this is for machines whose noise nobody knows: the matrix itself may say that it is less
+ENOUGH = 12  # cells of a class that say so
+MARGIN, LEAST_ROUGH = 2.0, 0.05  # over what is measured, for what is not normal; and no less than this
 OWN_SPREAD = 2.0  # a cell that is this much noisier than its class has a tolerance of its own
 MEDIAN_EFFICIENCY = np.pi / 2  # the median of n has pi/2 times the variance of their mean
 
@@ -83,3 +86,35 @@ def outliers(found: Spread, cells: int, floor: float) -> np.ndarray:
     limit = np.maximum(floor, sigmas(cells * len(found.residuals)) * np.nan_to_num(found.sigma))
     with np.errstate(invalid="ignore"):
         return np.array([np.abs(of_run) > limit for of_run in found.residuals])  # NaN is not
+
+
+def against_class(logs: np.ndarray, classes: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(deviation, sigma, limit) of each cell against the upper part of its link class, rows × columns.
+
+    logs: logarithms of values, more is better, NaN where there is none. classes: their indices, -1 where none applies.
+    """
+    k = sigmas(max(int((classes >= 0).sum()), 1))
+    deviation, sigma = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan)
+    limit = np.full(logs.shape, floor)
+    for group in range(int(classes.max(initial=-1)) + 1):
+        inside = (classes == group) & np.isfinite(logs)
+        if inside.sum() < 2:
+            continue
+        good = logs[inside]
+        # the slow ones are below; 70 % and 90 % of a normal distribution are 0.524 and 1.282 sigma above its middle
+        high, higher = np.quantile(good, [0.70, 0.90])
+        found = float(higher - high) / (1.2816 - 0.5244)
+        level = high - 0.5244 * found
+        least = floor if len(good) < ENOUGH else min(floor, measured_floor(good - level, found, k, floor))
+        deviation[inside] = good - level
+        sigma[inside] = max(found, least / k)
+        limit[inside] = np.maximum(least, k * sigma[inside])
+    return deviation, sigma, limit
+
+
+def measured_floor(off: np.ndarray, found: float, k: float, floor: float) -> float:
+    """A rough floor lowered to what the cells of a class show: their spread on both sides, and the best of them."""
+    if floor < ROUGH:
+        return floor
+    spread_of_all = 1.4826 * float(np.median(np.abs(off - np.median(off))))
+    return max(LEAST_ROUGH, MARGIN * k * max(found, spread_of_all), MARGIN * float(off.max()))

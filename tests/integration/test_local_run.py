@@ -1,7 +1,10 @@
 """ReFrame, the checks and the programs, together, on this machine: nothing is replaced by a fake."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from itertools import permutations
 from pathlib import Path
 
@@ -66,6 +69,20 @@ def test_without_references_a_run_has_none_and_acceptance_refuses_it(fault):
     run = fault(of_reframe=["--mode=acceptance"])
     assert run.code != 0
     assert "no reference value found" in only(run)["fail_reason"]
+
+
+@pytest.mark.parametrize("mode", ["quick", "acceptance"])
+def test_a_run_of_no_test_at_all_is_no_pass_though_reframe_says_so(tmp_path, mode):
+    command = [sys.executable, "-m", "linkmatrix", "run", "--mode", mode]
+    command += ["--reframe", str(Path(sys.executable).parent / "reframe"), "--", "--nocolor", "-n", "nothing_at_all"]
+    environment = {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
+    where = Path(__file__).resolve().parents[2]
+    done = subprocess.run(command, env=environment, cwd=where, text=True, capture_output=True, timeout=600)
+    assert "PASSED" in done.stdout and "Ran 0/0 test case(s)" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[-1] == (
+        "NO VERDICT  ReFrame ended with 0 and wrote no report: nothing was measured"
+    )
 
 
 def test_a_slow_endpoint_is_red_and_its_pairs_are_named(fault):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkmatrix import cli, diagnose, explain, faults, locate, record, runs
+from linkmatrix import adopt, cli, diagnose, explain, faults, locate, noise, record, runs
 from linkmatrix.evaluate import Verdict, evaluate
 from linkmatrix.references import Reference, References
 
@@ -245,3 +245,46 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
 def test_nothing_is_found_where_nothing_was_measured(make_record):
     content = make_record(off={(r, c): "timeout" for r in range(4) for c in range(4) if r != c}, result="TIMEOUT")
     assert said(content, references(4))[1].findings == ()
+
+
+@pytest.mark.parametrize("devices", [4, 8])
+def test_a_link_of_ranks_at_half_its_rate_is_seen_without_references(monkeypatch, devices):
+    layout, chance = faults.layout_of(devices, per_node=1), np.random.default_rng(11)
+    values = faults.matrix_with([], 0.0, layout, 0.01, chance)
+    values[0, devices - 1] *= 0.5
+    found = faults.search_inside(values, layout, faults.RANKS)
+    assert ("cell", (0, devices - 1)) in [(one.kind, one.subject) for one in found]
+    values[devices - 1, 0] *= 0.5
+    link = faults.Fault("link", (0, devices - 1))
+    assert faults.located([link], faults.search_inside(values, layout, faults.RANKS))
+    if devices == 4:
+        monkeypatch.setattr(noise, "ENOUGH", 1000)  # the floor alone hides one direction
+        values[3, 0] *= 2
+        assert faults.search_inside(values, layout, faults.RANKS) == []
+
+
+def test_ranks_that_are_healthy_raise_no_alarm():
+    chance, alarms = np.random.default_rng(12), 0
+    for devices in (4, 8, 16):
+        layout = faults.layout_of(devices, per_node=max(1, devices // 8))
+        for sigma in (0.01, 0.03, 0.05):
+            for _ in range(400):
+                alarms += bool(faults.search_inside(faults.matrix_with([], 0.0, layout, sigma, chance), layout, 0.5))
+    assert alarms <= 3  # of 3,600
+
+
+def test_the_floor_of_ranks_is_that_of_the_references():
+    assert min(adopt.floor_of("rank_to_rank_write_sm", "GB/s")) == faults.RANKS > noise.ROUGH
+    assert min(adopt.floor_of(TESTCASE, "GB/s")) < noise.ROUGH > min(adopt.floor_of(TESTCASE, "us"))
+
+
+def test_few_cells_say_nothing_about_noise_and_fine_floors_stay():
+    layout = faults.layout_of(3, per_node=1)
+    values = faults.matrix_with([], 0.0, layout, 0.001, np.random.default_rng(1))
+    _, _, limit = noise.against_class(np.log(values), layout.classes, 0.5)
+    assert (limit == 0.5).all()
+    layout = faults.layout_of(8, per_node=1)
+    values = faults.matrix_with([], 0.0, layout, 0.0001, np.random.default_rng(1))
+    assert (noise.against_class(np.log(values), layout.classes, 0.2)[2] == 0.2).all()
+    rough = noise.against_class(np.log(values), layout.classes, 0.5)[2]
+    assert set(rough[layout.classes >= 0]) == {noise.LEAST_ROUGH}
