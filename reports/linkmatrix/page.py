@@ -236,6 +236,9 @@ def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict
     verdict = one.of_matrix(matrix)
     fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS
     lines = [*matrix.overview(), *([] if fits or not matrix.matrix.classes else explain.axis_lines(matrix))]
+    part = matrix.part()
+    if part is not None:
+        lines.append(f"drawn: {len(part[0]['rows'])} of {len(result['rows'])} endpoints, the worst and healthy ones")
     lines += explain.marked_cells(matrix, MOST_LINES)
     lines += explain.remeasured_lines(result, MOST_LINES) + explain.part_lines(result)
     return {

@@ -252,6 +252,7 @@ def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, ca
     path = apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path)
     assert cli.main(["report", str(path), "--out", str(tmp_path / "page")]) == 3
     page = (tmp_path / "page" / "report.html").read_text()
+    assert "drawn: 32 of 64 endpoints, the worst" in page
     assert "all cells of row gpu17 are 48." in page and page.count("data:image/png") == 1
     assert (tmp_path / "page" / f"{TESTCASE}.png").stat().st_size > 10_000
 
