@@ -35,7 +35,7 @@ def test_ranks_with_cores_and_devices_of_their_own_are_fine():
         (line(0, "0-3") + line(1, "3-5"), "share cores 3"),
         (
             line(0, "0-4") + line(1, "5"),
-            "rank 0 on n1 (cores 0,1,2,3,4, device 0, near mlx5_0 mlx5_1) spans NUMA nodes 0, 1",
+            "rank 0 on n1 (cores 0-4, device 0, near mlx5_0 mlx5_1) spans NUMA nodes 0, 1",
         ),
         (line(0, "0-3"), "2 ranks were started, 1 said where they are"),
         (line(0, "0-3") + line(0, "4-7"), "2 ranks were started, 1 said"),
