@@ -102,7 +102,7 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         """Before ReFrame makes the build's job; a fixture is made for the one partition in `valid_systems`."""
         by_name = {partition.fullname: partition for partition in runtime().system.partitions}
         places = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
-        self.build_locally = all(places)
+        self.build_locally = self.build_locally and all(places)  # either may send it to a node
 
     @run_before("compile")
     def choose_method(self):

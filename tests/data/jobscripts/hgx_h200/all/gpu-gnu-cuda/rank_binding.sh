@@ -1,2 +1,2 @@
 #!/bin/bash
-mpirun -np 8 ./binding.sh
+mpirun -np 8 --bind-to core ./binding.sh

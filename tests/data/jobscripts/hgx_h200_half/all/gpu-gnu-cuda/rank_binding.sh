@@ -1,2 +1,2 @@
 #!/bin/bash
-mpirun -np 4 ./binding.sh
+mpirun -np 4 --bind-to core ./binding.sh
