@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace linkmatrix::ranks {
 namespace {
@@ -51,9 +52,15 @@ void Messages::both_ways(const Exchange& x, std::byte* source, std::byte* destin
   wire_.finish(x.deadline);
 }
 
+/// Before the memory is freed, and not when another is found in its place: that may begin at the same address.
+void Messages::forget() {
+  if (attached_ == nullptr) return;
+  check(MPI_Win_detach(wire_.window(), std::exchange(attached_, nullptr)), wire_.rank(), "MPI_Win_detach");
+}
+
 void Messages::meet(const Exchange& x, std::byte* destination, std::uint64_t bytes) {
   if (attached_ != destination) {
-    if (attached_ != nullptr) check(MPI_Win_detach(wire_.window(), attached_), wire_.rank(), "MPI_Win_detach");
+    forget();
     check(MPI_Win_attach(wire_.window(), destination, static_cast<MPI_Aint>(bytes)), wire_.rank(), "MPI_Win_attach");
     attached_ = destination;
   }

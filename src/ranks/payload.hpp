@@ -55,6 +55,9 @@ class Messages {
 
   Taken move(const Exchange& exchange, std::byte* source, std::byte* destination);
 
+  /// Takes the destination out of the window: it may be freed from now on.
+  void forget();
+
   /// Tells the other rank where it may put its data, and learns where it may put its own.
   void meet(const Exchange& exchange, std::byte* destination, std::uint64_t bytes);
 
@@ -75,6 +78,7 @@ class HostPayload final : public Payload {
  public:
   explicit HostPayload(Wire& wire, bool huge) : messages_{wire}, huge_{huge} {}
 
+  void forget() override { messages_.forget(); }
   void reserve(std::uint64_t bytes) override;
   void meet(const Exchange& exchange) override;
   Taken move(const Exchange& exchange) override;

@@ -11,17 +11,17 @@ readonly claims=/run/linkmatrix-tests
 since() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; } # PID: when it started, so that a number is one process
 
 claim() {
-  local name=$1 folder=$2 pid=0 start=0 old= host
+  local name=$1 folder=$2 pid=0 start=0 old="" left
   mkdir -p "$claims"
   [ ! -s "$claims/$name" ] || read -r pid start old <"$claims/$name"
   if [ -n "$old" ]; then
     [ "$(since "$pid")" != "$start" ] || die "process $pid has such hosts already: ${0##*/} down $old"
     "$0" down "$old"
   fi
-  for host in $(ip netns list | grep -oE "^$name[^ ]*"); do
-    ip netns pids "$host" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
-    ip netns del "$host"
-    rm -rf "/etc/netns/$host"
+  for left in $(ip netns list | grep -oE "^${name}[^ ]*"); do
+    ip netns pids "$left" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
+    ip netns del "$left"
+    rm -rf "/etc/netns/$left"
   done
   echo "$PPID $(since "$PPID") $folder" >"$claims/$name"
 }

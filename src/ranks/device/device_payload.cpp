@@ -45,7 +45,10 @@ class DevicePayload final : public Payload {
 
   const Endpoint& endpoint() const { return station_.endpoint; }
 
-  void forget() override { opened_.clear(); }
+  void forget() override {
+    messages_.forget();
+    opened_.clear();
+  }
 
   void reserve(std::uint64_t bytes) override {
     station_.use();
