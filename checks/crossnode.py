@@ -159,7 +159,6 @@ class crossnode_sweep(p2p_matrix_run, CrossNode):
     #: :default: up to 4 MiB, each four times the one before; latencies from empty messages on
     sizes = variable(str, value="")
 
-    reference = {"$ref": "p2p.yaml"}
     descr = "messages of every size between two nodes"
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
