@@ -159,8 +159,8 @@ def test_a_link_with_a_delay_is_named_by_its_latency(network, program):
 
 def test_a_link_that_loses_packets_is_the_worst(network, program):
     hosts = network(3)
-    hosts.slow("lmn3", "lmn1", loss=15)
-    done = hosts.measure(program, *BANDWIDTH, "--window", "4", "--max-time", "4")
+    hosts.slow("lmn3", "lmn1", loss=5)
+    done = hosts.measure(program, *BANDWIDTH, "--window", "4", "--max-time", "6")
     assert done.code == 0, done.output
     values = cells(done.result)
     assert min(values, key=values.get) == (label(2), label(0))
