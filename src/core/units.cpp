@@ -19,6 +19,12 @@ bool parse_all(std::string_view text, T& value) {
   return failure == std::errc{} && end == text.data() + text.size();
 }
 
+/// As a person writes it: 0.1, not 0.100000.
+std::string written(double value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
 BadInput bad_value(std::string_view option, std::string_view text, const std::string& wanted) {
   return BadInput(std::string(option) + " '" + std::string(text) + "': use " + wanted);
 }
@@ -46,7 +52,7 @@ std::string format_size(std::uint64_t bytes) {
 double parse_number(std::string_view option, std::string_view text, double low, double high) {
   double value = 0;
   if (parse_all(text, value) && std::isfinite(value) && value >= low && value <= high) return value;
-  throw bad_value(option, text, "a number from " + std::to_string(low) + " to " + std::to_string(high));
+  throw bad_value(option, text, "a number from " + written(low) + " to " + written(high));
 }
 
 int parse_count(std::string_view option, std::string_view text, int low, int high) {

@@ -43,6 +43,8 @@ TEST(ParseNumber, RefusesNanInfinityAndWhatIsOutOfRange) {
   for (const char* text : {"nan", "inf", "-inf", "1e400", "0", "101", "5 ", ""})
     EXPECT_FALSE(message([&] { parse_number("--target-ci", text, 0.001, 100); }).empty()) << text;
   EXPECT_DOUBLE_EQ(parse_number("--target-ci", "0.25", 0.001, 100), 0.25);
+  EXPECT_EQ(message([] { parse_number("--target-ci", "9e9", 0.001, 100); }),
+            "--target-ci '9e9': use a number from 0.001 to 100");
 }
 
 P2pOptions parse(std::vector<std::string> words) {
