@@ -89,6 +89,8 @@ system = {
                 # "reference": "sge-example",
                 # how many hosts it has, for the checks between all of them at once (crossnode_matrix, extent=all)
                 # "nodes": 512,
+                # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
+                # "gpudirect": True,
                 # what every pair of GPUs of a host must have; what is left out is not judged
                 "link_class": "NV18",
                 "peer_access": True,
