@@ -69,6 +69,8 @@ std::string loaded_transports() {
 
 }  // namespace
 
+const char* const program_version = LINKMATRIX_VERSION;
+
 std::vector<Adapter> adapters() {
   std::vector<Adapter> found;
   std::error_code none;

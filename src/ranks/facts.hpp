@@ -12,6 +12,9 @@ struct Adapter {
 };
 std::vector<Adapter> adapters();
 
+/// Of linkmatrix; a text of its own in the program, so that tests can make another version of it.
+extern const char* const program_version;
+
 /// The NUMA node of the core this process runs on, -1 unknown.
 int own_numa();
 

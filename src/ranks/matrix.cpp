@@ -118,7 +118,7 @@ void Conductor::check_alone(const Rounds& rounds, const Order& form, bool replac
   for (std::size_t round = 0; round < rounds.count(); ++round)
     for (Match& match : rounds.at(round)) {
       const auto value = sink_->value(match.row, match.column);
-      if (!value || !all_alive(match)) continue;
+      if (!value || !ensemble_.is_there(match.lanes)) continue;
       const double ratio = *value / usual[result_->link_class(match.row, match.column)];
       const double lack = latency ? ratio - 1 : 1 - ratio;
       if (lack > (latency ? latency_outlier : bandwidth_outlier))

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/topology.hpp"
+#include "ranks/messages.hpp"
+#include "ranks/options.hpp"
+#include "ranks/rounds.hpp"
+
+namespace linkmatrix::ranks {
+
+/// Who takes part: what the ranks said of themselves, and what follows for each pair of them, or of their nodes. Nodes
+/// are numbered as their first ranks are.
+class Roll {
+ public:
+  /// cards: of all ranks, by number.
+  Roll(std::span<const Card> cards, const NetworkOptions& options);
+
+  /// Why the ranks do not fit together, or cannot do what is asked for; empty: they do.
+  const std::string& refusal() const { return refusal_; }
+
+  const std::vector<Endpoint>& endpoints() const { return endpoints_; }
+  /// Of every rank the name of its node.
+  std::vector<std::string> nodes_of_ranks() const;
+  bool same_node(std::size_t a, std::size_t b) const { return endpoints_[a].node == endpoints_[b].node; }
+  bool cuda_aware() const { return cuda_aware_; }
+
+  /// Labels of rows and columns: the ranks', or the nodes'.
+  std::vector<std::string> labels(bool by_node) const;
+  std::string link_class(bool by_node, std::size_t row, std::size_t column) const;
+  /// Between two ranks: what was asked for, else what is there.
+  Transport way(std::size_t from, std::size_t to) const;
+  /// The same of a cell.
+  std::string transport(bool by_node, std::size_t row, std::size_t column) const;
+  /// Of the ranks; empty where they are more than `most`.
+  Topology topology(std::size_t most) const;
+
+  /// The rounds of a matrix. Throws BadInput where these ranks have none.
+  Rounds rounds(bool by_node, bool both_ways, bool bisection) const;
+
+  /// Throws BadInput where the ranks of a node have no room for buffers of so many bytes: each alone would find it,
+  /// and all together would end in the kernel's hunt for memory.
+  void check_memory(std::uint64_t bytes) const;
+
+ private:
+  void add(const Card& card);
+  std::string check(std::span<const Card> cards) const;
+  std::string difference(std::span<const Card> cards) const;
+  std::string transport_refusal() const;
+  std::size_t widest_node() const;
+
+  NetworkOptions options_;
+  std::vector<Endpoint> endpoints_;
+  std::vector<std::string> nodes_;
+  std::map<std::string, std::size_t> node_numbers_;
+  std::vector<std::vector<int>> ranks_of_;  ///< of each node
+  std::vector<std::uint64_t> available_;    ///< bytes of host memory, of each node
+  int adapters_ = 0;                        ///< of the node that has the fewest
+  bool cuda_aware_ = false;
+  std::string refusal_;
+};
+
+/// Whether a drill is meant for the endpoint of this label, "n3:rank5": it names the label, or its last part.
+bool is_meant(const SimulatedFault& fault, const std::string& label);
+
+}  // namespace linkmatrix::ranks
