@@ -86,12 +86,23 @@ def rank_faults(record, nodes, ranks):
 def transport_faults(record, promised):
     """Did all that goes between nodes go by the promised transport?"""
     return [
-        f"{result['testcase']}: {row}->{column} went by {found}, the partition promises {promised} (GPUDirect)"
+        f"{result['testcase']}: {which} went by {found}, the partition promises {promised} (GPUDirect)"
         for result in record["results"]
+        for which, found in transports_between_nodes(result)
+        if found != promised
+    ]
+
+
+def transports_between_nodes(result):
+    """(which pairs, their transport); of a matrix that is too large for its record, all at once."""
+    if "cells" in result:
+        classes = result["cells"]["classes"]
+        return [("all", one.get("transport", "nobody says what")) for one in classes if one["link_class"] == "NET"]
+    return [
+        (f"{row}->{column}", result["transports"][r][c] if "transports" in result else result["transport"])
         for r, row in enumerate(result["rows"])
         for c, column in enumerate(result["columns"])
         if result["link_class"][r][c] == "NET"
-        and (found := result["transports"][r][c] if "transports" in result else result["transport"]) != promised
     ]
 
 

@@ -120,7 +120,9 @@ void write_summary(JsonWriter& w, const CellSummary& cells) {
   w.key("classes").begin_array();
   for (const auto& one : cells.classes) {
     w.begin_object().member("link_class", one.name).member("measured", one.measured);
-    w.member("min", one.least).member("median", one.median).member("max", one.most).end_object();
+    w.member("min", one.least).member("median", one.median).member("max", one.most);
+    if (!one.transport.empty()) w.member("transport", one.transport);
+    w.end_object();
   }
   w.end_array();
   w.member("row_medians", cells.row_medians).member("column_medians", cells.column_medians);

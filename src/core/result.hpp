@@ -55,6 +55,7 @@ struct CellSummary {
     std::string name;
     std::uint64_t measured;
     double least, median, most;
+    std::string transport{};  ///< of all its cells
   };
   std::string file;                   ///< its name, without the folder
   std::vector<std::string> statuses;  ///< words for the numbers in the file

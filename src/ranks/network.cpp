@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <set>
 #include <thread>
 
 #include "core/units.hpp"
@@ -156,6 +157,7 @@ class MpiNetwork final : public Network {
     const auto summarise = [&] {
       result.large = cells.summary([&](std::size_t r, std::size_t c) { return link_class(what.by_node, r, c); });
       result.cells_verified = cells.verified();
+      name_transports(result);
     };
     try {
       conductor_->measure(rounds, form, how, deadline, result, cells);
@@ -164,6 +166,13 @@ class MpiNetwork final : public Network {
       throw;
     }
     summarise();
+  }
+
+  void name_transports(MatrixResult& result) const {
+    std::set<std::string> all;
+    for (auto& one : result.large->classes)
+      all.insert(one.transport = std::string(word(roll_.way(one.name == inside_node))));
+    if (all.size() > 1) result.transport = word(Transport::automatic);
   }
 
   Order next_order() {

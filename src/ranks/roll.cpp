@@ -104,13 +104,13 @@ std::vector<std::string> Roll::labels(bool by_node) const {
 
 std::string Roll::link_class(bool by_node, std::size_t row, std::size_t column) const {
   if (row == column) return "X";
-  return by_node || !same_node(row, column) ? "NET" : "NODE";
+  return std::string(by_node || !same_node(row, column) ? between_nodes : inside_node);
 }
 
-Transport Roll::way(std::size_t from, std::size_t to) const {
+Transport Roll::way(bool same_node) const {
   if (options_.memory == Memory::host) return Transport::mpi;
   if (options_.transport != Transport::automatic) return options_.transport;
-  if (same_node(from, to)) return Transport::ipc;
+  if (same_node) return Transport::ipc;
   return cuda_aware_ ? Transport::mpi : Transport::staged;
 }
 

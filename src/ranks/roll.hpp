@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/topology.hpp"
@@ -11,6 +12,9 @@
 #include "ranks/rounds.hpp"
 
 namespace linkmatrix::ranks {
+
+/// The link classes of ranks.
+constexpr std::string_view inside_node = "NODE", between_nodes = "NET";
 
 /// Who takes part: what the ranks said of themselves, and what follows for each pair of them, or of their nodes. Nodes
 /// are numbered as their first ranks are.
@@ -31,8 +35,9 @@ class Roll {
   /// Labels of rows and columns: the ranks', or the nodes'.
   std::vector<std::string> labels(bool by_node) const;
   std::string link_class(bool by_node, std::size_t row, std::size_t column) const;
-  /// Between two ranks: what was asked for, else what is there.
-  Transport way(std::size_t from, std::size_t to) const;
+  /// Between two ranks, or all ranks of one node or of different ones: what was asked for, else what is there.
+  Transport way(std::size_t from, std::size_t to) const { return way(same_node(from, to)); }
+  Transport way(bool same_node) const;
   /// The same of a cell.
   std::string transport(bool by_node, std::size_t row, std::size_t column) const;
   /// Of the ranks; empty where they are more than `most`.

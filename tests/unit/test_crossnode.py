@@ -180,3 +180,28 @@ def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
     assert found["min[NET]"] == min(table.cells.values())
     sweep = linkmatrix.parse.p2p_matrix(SWEPT)[0]
     assert {"rank0->rank1", "rank1->rank0"} <= set(matrix_variables(sweep, {}))
+
+
+def between(node_of, transport, **more):
+    """A result of ranks on these nodes."""
+    net = [["NET" if a != b else "NODE" for b in node_of] for a in node_of]
+    labels = [f"{node}:gpu{number}" for number, node in enumerate(node_of)]
+    return {"testcase": RANKS, "rows": labels, "columns": labels, "link_class": net, "transport": transport, **more}
+
+
+def test_data_that_went_through_host_memory_breaks_the_promise_of_gpudirect():
+    faults = checks("expect").transport_faults
+    by_pair = [["", "ipc", "mpi"], ["ipc", "", "staged"], ["mpi", "mpi", ""]]
+    of_pairs = between(["n1", "n1", "n2"], "auto", transports=by_pair)
+    assert faults({"results": [of_pairs]}, "mpi") == [
+        f"{RANKS}: n1:gpu1->n2:gpu2 went by staged, the partition promises mpi (GPUDirect)"
+    ]
+    assert len(faults({"results": [between(["n1", "n2"], "staged")]}, "mpi")) == 2
+    assert faults({"results": [between(["n1", "n2"], "mpi")]}, "mpi") == []
+
+
+@pytest.mark.parametrize(("said", "faults"), [({"transport": "mpi"}, 0), ({"transport": "staged"}, 1), ({}, 1)])
+def test_so_does_a_matrix_whose_cells_stand_in_a_file(said, faults):
+    classes = [{"link_class": "NODE", "transport": "ipc"}, {"link_class": "NET", **said}]
+    result = {"testcase": RANKS, "rows": [], "columns": [], "transport": "auto", "cells": {"classes": classes}}
+    assert len(checks("expect").transport_faults({"results": [result]}, "mpi")) == faults
