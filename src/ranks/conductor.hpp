@@ -35,6 +35,8 @@ class Conductor {
   void measure(const Rounds& rounds, const Order& form, const MeasureOptions& how, Deadline deadline,
                MatrixResult& result, Sink& sink);
 
+  std::vector<DeviceState> device_states() { return ensemble_.device_states(); }
+
   /// Ends every rank that is there. Returns whether all were, and no message was ever given up.
   bool dismiss() { return ensemble_.dismiss(); }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr double grace = 3;          // seconds more than a pair's own, until a rank that says nothing is given up
 constexpr double roll_call = 2;      // seconds for the other ranks of a node of which one was given up
 constexpr double handing_over = 10;  // seconds for an order to leave
+constexpr double asking = 5;         // seconds for what a rank knows of its device
 constexpr auto pause = std::chrono::microseconds(20);  // between two looks: the cores may be the players'
 constexpr int looks_before_pause = 1000;
 
@@ -77,6 +78,25 @@ void Ensemble::call_all(Order order, double seconds) {
     if (seats_[rank].there && report.outcome != Outcome::ok)
       throw BadInput(labels_[rank] + ": " + text_of(report.text));
   }
+}
+
+std::vector<DeviceState> Ensemble::device_states() {
+  Order order;
+  order.task = Task::state;
+  call(others(), order, asking, true);
+  std::vector<DeviceState> states(seats_.size());
+  for (int rank = 0; rank < static_cast<int>(seats_.size()); ++rank) {
+    if (!seat_of(rank).there || seat_of(rank).report.outcome != Outcome::ok) continue;
+    DeviceState& state = states[static_cast<std::size_t>(rank)];
+    try {
+      state = rank == wire_.rank() ? own_.state().state()
+                                   : wire_.receive<StateMessage>(rank, state_tag, Deadline::in(asking)).state();
+    } catch (const std::exception&) {
+      wire_.abandon();
+      lose(rank);
+    }
+  }
+  return states;
 }
 
 bool Ensemble::dismiss() {

@@ -6,13 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "device/machine.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/player.hpp"
 #include "ranks/wire.hpp"
 
 namespace linkmatrix::ranks {
-
-constexpr int order_tag = 1, report_tag = 2;
 
 /// All ranks as rank 0 sees them: hands them orders, waits for their reports, and knows who is there. A rank that does
 /// not answer in time is left out from then on.
@@ -27,6 +26,9 @@ class Ensemble {
 
   /// Has every rank that is there do the same, this one too. Throws BadInput with the first refusal.
   void call_all(Order order, double seconds);
+
+  /// What each rank's device says of itself, by rank; nothing of ranks that are not there.
+  std::vector<DeviceState> device_states();
 
   /// Ends every rank that is there. Returns whether all were, and no message was ever given up.
   bool dismiss();

@@ -51,10 +51,13 @@ std::string text_of(const std::array<char, n>& field) {
 /// Kinds of messages within a match.
 enum class Talk : int { data, control, answer, alarm, back };
 
+/// Tags of what rank 0 says to another one, and of what it answers.
+constexpr int order_tag = 1, report_tag = 2, state_tag = 3;
+
 /// The tag of a match's messages, apart from those of all matches before: one given up may still arrive.
 constexpr int tag_of(int serial, Talk kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
 
-enum class Task : int { reserve, open_window, match, end };
+enum class Task : int { reserve, open_window, state, match, end };
 
 /// What the conductor orders a rank to do.
 struct Order {

@@ -58,6 +58,12 @@ class MpiNetwork final : public Network {
   const Software& software() const override { return software_; }
   bool is_root() const override { return wire_.rank() == 0; }
 
+  std::vector<DeviceState> device_states() override {
+    const bool drill = options_.fault && options_.fault->kind == SimulatedFault::Kind::counter;
+    if (!conductor_ || (options_.memory == Memory::host && !drill)) return {};
+    return conductor_->device_states();
+  }
+
   void serve() override {
     for (;;) {
       const Order order = next_order();

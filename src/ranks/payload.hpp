@@ -7,6 +7,7 @@
 #include "core/clock.hpp"
 #include "core/pattern.hpp"
 #include "device/host/memory.hpp"
+#include "device/machine.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/wire.hpp"
 
@@ -41,6 +42,8 @@ class Payload {
   virtual void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
   virtual void spoil(std::uint64_t bytes, std::uint64_t offset) = 0;
   virtual PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) = 0;
+  /// What the device says of itself; nothing where there is none.
+  virtual DeviceState state() { return {}; }
   /// New buffers in place of those that messages given up may still write.
   virtual void renew() = 0;
 };

@@ -7,6 +7,7 @@
 #include "device/simulated_fault.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/payload.hpp"
+#include "ranks/state.hpp"
 #include "ranks/wire.hpp"
 
 namespace linkmatrix::ranks {
@@ -21,7 +22,11 @@ class Player {
   /// Does one order; never throws: what went wrong is in the report.
   Report play(const Order& order);
 
+  /// What the rank's device said of itself when it was last ordered to.
+  const StateMessage& state() const { return state_; }
+
  private:
+  void ask_device();
   void lead(const Order& order, Deadline deadline, Report& report);
   std::vector<int> others_of(const Order& order) const;
   void call_alarm(const Order& order, const std::string& why);
@@ -36,6 +41,8 @@ class Player {
   Wire& wire_;
   Payload& payload_;
   std::optional<SimulatedFault::Kind> fault_;
+  StateMessage state_;
+  int states_asked_ = 0;
   int met_ = 0;  ///< serial of the last match that began
 };
 

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "device/cuda/discovery.hpp"
+#include "device/cuda/health.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/stations.hpp"
 #include "ranks/device/staged.hpp"
@@ -44,6 +45,8 @@ class DevicePayload final : public Payload {
   }
 
   const Endpoint& endpoint() const { return station_.endpoint; }
+
+  DeviceState state() override { return health_.states().front(); }
 
   void forget() override {
     messages_.forget();
@@ -234,6 +237,8 @@ class DevicePayload final : public Payload {
   Stream copies_in_;
   std::map<int, Opened> opened_;
   std::vector<Buffer> given_up_;
+  Nvml nvml_;
+  HealthReader health_{nvml_, {station_.endpoint}};
 };
 
 }  // namespace

@@ -71,6 +71,11 @@ prints '^Result: ERROR$'
 prints 'simulated fault: the device failed'
 [ "$(count error)" -ge $((2 * (ranks - 1))) ] || fail "all cells of the rank that failed must say so"
 
+expect 0 "what a device counts, asked of its rank" --testcase $one --simulate-fault counter:rank1
+prints '^counter rose: .*:rank1 nvlink_replay 0 -> 5$'
+expect 0 "what a device counts, at rank 0" --testcase $one --simulate-fault counter:rank0
+prints '^counter rose: .*:rank0 nvlink_replay 0 -> 5$'
+
 # A rank that sleeps: its row and column are marked, everything else is measured.
 expect 4 "a rank that sleeps" --testcase $one --simulate-fault hang:rank1 --pair-timeout 1
 prints '^Result: TIMEOUT$'
