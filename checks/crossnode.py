@@ -22,6 +22,7 @@ CASES = {
     "rank_to_rank_bidirectional_mpi": BIDIRECTIONAL,
     "rank_to_rank_latency_mpi": COPY_LATENCY,
     "rank_to_rank_put_bandwidth_mpi": BANDWIDTH,
+    "rank_to_rank_put_bidirectional_mpi": BIDIRECTIONAL,
     "rank_to_rank_put_latency_mpi": COPY_LATENCY,
 }
 

@@ -89,6 +89,7 @@ constexpr TestCase table[]{
     {"rank_to_rank_bidirectional_mpi", "under mpirun: each pair of ranks, a window both ways at once, sum", pairs, bidir, copy, mpi, write},
     {"rank_to_rank_latency_mpi", "under mpirun: half of a ping-pong's round trip, 16 bytes unless told", pairs, lat, copy, mpi, write},
     {"rank_to_rank_put_bandwidth_mpi", "under mpirun: each pair of ranks, a window of one-sided puts and a flush", pairs, bw, copy, mpi, write, true, none, std::nullopt, true},
+    {"rank_to_rank_put_bidirectional_mpi", "under mpirun: each pair of ranks, a window of one-sided puts both ways at once and a flush, sum", pairs, bidir, copy, mpi, write, true, none, std::nullopt, true},
     {"rank_to_rank_put_latency_mpi", "under mpirun: one one-sided put and a flush, 16 bytes unless told", pairs, lat, copy, mpi, write, true, none, std::nullopt, true},
     {"node_to_node_bandwidth_mpi", "under mpirun: each pair of nodes, all their ranks at once, total; and the message rate", nodes, bw, copy, mpi, write},
     {"node_to_node_bidirectional_mpi", "under mpirun: each pair of nodes, all their ranks both ways at once, sum", nodes, bidir, copy, mpi, write},

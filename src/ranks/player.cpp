@@ -202,7 +202,7 @@ void Player::follow(const Order& order, Deadline deadline, Report& report) {
 Taken Player::take(const Order& order, const Step& step, const Lane& lane, Deadline deadline) {
   const bool first = lane.source == wire_.rank();
   // a ping-pong too brings the bytes back, a put does not
-  const bool both = order.metric != Metric::bandwidth && !order.one_sided;
+  const bool both = order.metric == Metric::bidirectional || (order.metric == Metric::latency && !order.one_sided);
   const auto seed = static_cast<std::uint64_t>(order.serial) + 1;
   const auto of = [&](int rank) { return seed * 1000003 + static_cast<std::uint64_t>(rank); };
   const bool verify = step.kind == Step::Kind::verify && order.bytes > 0;

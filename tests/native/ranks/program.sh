@@ -48,9 +48,11 @@ expect 0 "rounds, and what they lose against isolated pairs" --testcase rank_to_
   --concurrency rounds --window 8
 [ "$ranks" -lt 4 ] || prints 'loss against isolated'
 
-expect 0 "one-sided puts" --testcase rank_to_rank_put_bandwidth_mpi,rank_to_rank_put_latency_mpi --size 16,20KiB
-prints "^verified: $all of $all cells$"
+puts=rank_to_rank_put_bandwidth_mpi,rank_to_rank_put_bidirectional_mpi,rank_to_rank_put_latency_mpi
+expect 0 "one-sided puts" --testcase $puts --size 16,20KiB
+[ "$(grep -c "^verified: $all of $all cells$" "$work/out")" -eq 6 ] || fail "six matrices of puts must be verified"
 ! grep -q 'failed at first' "$work/out" || fail "puts must find the other rank's memory, however often it was made anew"
+expect 1 "wrong data of puts both ways" --testcase rank_to_rank_put_bidirectional_mpi --simulate-fault corrupt:rank0
 
 # what is refused is refused by any number of ranks
 if [ "$ranks" -eq 2 ]; then
