@@ -1,5 +1,6 @@
 #include "ranks/wire.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 
@@ -13,20 +14,32 @@ constexpr double patience = 200e-6;       // seconds; then a waiting rank lets g
 }  // namespace
 
 void Wire::finish(std::vector<MPI_Request>& requests, Deadline deadline) {
-  for (MPI_Request& request : requests) finish(request, deadline);
+  if (!requests.empty()) wait(requests, deadline);
   requests.clear();
 }
 
-void Wire::finish(MPI_Request& request, Deadline deadline) {
+/// By MPI_Testall, which costs less than MPI_Test, also of one request.
+void Wire::wait(std::span<MPI_Request> requests, Deadline deadline) {
+  if (statuses_.size() < requests.size()) statuses_.resize(requests.size());
   std::optional<Clock::time_point> start;  // a clock's price is felt in the shortest messages
   for (int done = 0, polls = 1;; ++polls) {
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), rank(), "waiting for a message");
+    const int status = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses_.data());
+    if (status != MPI_SUCCESS) check(error_of(status, requests.size()), rank(), "waiting for a message");
     if (done != 0) return;
     if (polls % polls_between_looks != 0) continue;
     look(deadline);
     if (!start) start = Clock::now();
     if (seconds_since(*start) > patience) std::this_thread::yield();
   }
+}
+
+/// What MPI_Testall means by "an error is in a status".
+int Wire::error_of(int status, std::size_t requests) const {
+  const auto known = std::span(statuses_).first(requests);
+  const auto failed = std::find_if(known.begin(), known.end(), [](const MPI_Status& one) {
+    return one.MPI_ERROR != MPI_SUCCESS && one.MPI_ERROR != MPI_ERR_PENDING;
+  });
+  return status == MPI_ERR_IN_STATUS && failed != known.end() ? failed->MPI_ERROR : status;
 }
 
 void Wire::send_soon(const void* data, std::size_t bytes, int to, int tag, Deadline deadline) {

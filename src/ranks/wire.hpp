@@ -45,7 +45,7 @@ class Wire {
   void expect(void* data, std::size_t bytes, int from, int tag) {
     check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &coming_), rank(), "MPI_Irecv");
   }
-  void take(Deadline deadline) { finish(coming_, deadline); }
+  void take(Deadline deadline) { wait({&coming_, 1}, deadline); }
   /// Sends and waits until the data may change; a short message costs as little as it can.
   void send_soon(const void* data, std::size_t bytes, int to, int tag, Deadline deadline);
 
@@ -89,7 +89,8 @@ class Wire {
 
  private:
   void finish(std::vector<MPI_Request>& requests, Deadline deadline);
-  void finish(MPI_Request& request, Deadline deadline);
+  void wait(std::span<MPI_Request> requests, Deadline deadline);
+  int error_of(int status, std::size_t requests) const;
   void heed_alarm() const;
 
   Session& session_;
@@ -97,6 +98,7 @@ class Wire {
   int alarm_tag_ = 0;
   std::vector<int> others_;
   std::vector<MPI_Request> sends_, receives_;
+  std::vector<MPI_Status> statuses_;
   MPI_Request coming_ = MPI_REQUEST_NULL;
 };
 
