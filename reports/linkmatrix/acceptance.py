@@ -35,6 +35,7 @@ MODES = {
     "quick": ["--tag=quick", *STRICT],
 }
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+MOST_REPORTS = 20  # that are looked through for one
 GRACE = 60  # seconds between SIGTERM and SIGKILL
 
 
@@ -90,7 +91,7 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
     command = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
-    command += [f"--report-junit={junit}", *resume_options(options, last), *options.more]
+    command += [f"--report-junit={junit}", *resume_options(options, last, prefix), *options.more]
     print(f"$ {shlex.join(command)}", flush=True)
     last.write_text(json.dumps({"mode": options.mode, "report": None, "stamp": stamp}), encoding="utf-8")
     started = time.monotonic()
@@ -109,18 +110,35 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
     return EXIT_CODES[verdict]
 
 
-def resume_options(options: argparse.Namespace, last: Path) -> list[str]:
+def resume_options(options: argparse.Namespace, last: Path, prefix: Path) -> list[str]:
     """What makes ReFrame run only what did not pass; nothing where the run before left no report."""
     if not options.resume:
         return []
     try:
-        report = json.loads(last.read_text(encoding="utf-8"))["report"]
+        said = json.loads(last.read_text(encoding="utf-8"))
+        report = said["report"] or left_behind(prefix, str(said["stamp"]))
     except (OSError, ValueError, KeyError, TypeError):
         report = None
     if report and Path(report).is_file():
         return [f"--restore-session={report}", "--failed"]
     print("note: the run before left no report, so all is measured again")
     return []
+
+
+def left_behind(prefix: Path, stamp: str) -> str | None:
+    """The report of a run that was killed: its ReFrame is told to end then, and writes what passed until then.
+
+    The command line in the report has the run's own stamp, in the name of the JUnit file.
+    """
+    for path in runs.reports(prefix)[::-1][:MOST_REPORTS]:
+        try:
+            command = str(runs.read_json(path)["session_info"]["cmdline"])
+        except (BadInput, KeyError, TypeError):
+            continue
+        if f"junit-{stamp}.xml" in command:
+            print(f"note: the run before was killed, and its ReFrame left {path.name}: it goes on from there")
+            return str(path)
+    return None
 
 
 def end_with_parent() -> None:

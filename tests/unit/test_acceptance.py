@@ -19,17 +19,26 @@ import pytest
 from linkmatrix import acceptance, cli, lock
 from linkmatrix.lock import Held
 
-#: Plays ReFrame: writes the report that a test prepared, and ends as told.
+#: Plays ReFrame: writes the report that a test prepared, and ends as told; where it is to wait, when it is told to end.
 PLAYED = """#!{python}
-import os, shutil, sys, time
+import json, os, signal, sys, time
 prefix = os.environ["LINKMATRIX_PREFIX"]
+def report():
+    if os.path.exists(prefix + "/prepared.json"):
+        content = json.load(open(prefix + "/prepared.json"))
+        content["session_info"]["cmdline"] = " ".join(sys.argv)
+        count = len(os.listdir(prefix + "/reports"))
+        json.dump(content, open(prefix + f"/reports/run-report-{{count}}.json", "w"))
+def ended(*_):
+    if os.path.exists(prefix + "/aborts"):
+        report()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, ended)
 open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
 open(prefix + "/pid.txt", "w").write(str(os.getpid()))
 if os.path.exists(prefix + "/wait"):
     time.sleep(60)
-if os.path.exists(prefix + "/prepared.json"):
-    count = len(os.listdir(prefix + "/reports"))
-    shutil.copy(prefix + "/prepared.json", prefix + f"/reports/run-report-{{count}}.json")
+report()
 sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") else 0)
 """
 
@@ -265,9 +274,9 @@ def test_reframe_that_is_killed_leaves_no_verdict_and_can_be_run_again(machine):
     assert code == 0 and "the run before left no report, so all is measured again" in out
 
 
-def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
-    machine.prepare("pass")
-    child, reframe = started(machine)
+def killed(machine, *arguments):
+    """A run that is killed while ReFrame works; returns when ReFrame has ended too."""
+    child, reframe = started(machine, *arguments)
     child.kill()
     child.communicate(timeout=60)
     deadline = time.monotonic() + 30
@@ -275,6 +284,33 @@ def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
         time.sleep(0.05)
     assert not lock.born(reframe)
     (machine.folder / "wait").unlink()
+
+
+def test_a_run_that_was_killed_is_resumed_from_what_its_reframe_left(machine):
+    machine.prepare("pass", "abort")
+    (machine.folder / "aborts").write_text("")
+    killed(machine, "--mode", "quick")
+    (report,) = (machine.folder / "reports").glob("run-report-*.json")
+    (machine.folder / "aborts").unlink()
+    machine.run("--mode", "nightly")  # another run's report is newer
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert f"the run before was killed, and its ReFrame left {report.name}: it goes on from there" in out
+    assert f"--restore-session={report} --failed" in machine.commands()[-1]
+
+
+def test_a_run_that_was_killed_and_left_nothing_takes_no_other_runs_report(machine):
+    machine.prepare("pass")
+    machine.run("--mode", "nightly")
+    killed(machine, "--mode", "quick")
+    machine.run("--mode", "nightly")
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert "the run before left no report, so all is measured again" in out
+    assert "--restore-session" not in machine.commands()[-1]
+
+
+def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
+    machine.prepare("pass")
+    killed(machine)
     code, out = machine.run()
     assert code == 0 and "which died, was taken over" in out
 
