@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import explain, grids, huge, judging, large, noise, record
+from . import again, explain, grids, huge, judging, large, noise, record
 from .adopt import floor_of
 from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict, worst
@@ -125,6 +125,9 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
         elif verdict is Verdict.PASS:
             yield "  nothing is at fault"
     yield from (f"  {effect}" for effect in found.effects)
+    confirmed = again.confirmation(result) if found.sentences else ""
+    if confirmed:
+        yield f"  {confirmed}"
     if found.from_inside:
         yield "  Without references: seen from inside, a class that is slow as a whole looks healthy."
 

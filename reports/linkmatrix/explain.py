@@ -20,7 +20,6 @@ DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0}
 UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
-TRANSIENT = 0.02  # by how much a cell is better when it is measured again, if what was wrong has passed
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 
 Result = dict[str, Any]  # one entry of a record's `results`
@@ -194,21 +193,6 @@ def part_lines(result: Result, fit: bool = True) -> list[str]:
             summary = ClassSummary(len(values), min(values), statistics.median(values), max(values))
             lines.append(summary_line(part["title"], summary, part["unit"]))
     return lines
-
-
-def remeasured_lines(result: Result, most: int = 5) -> list[str]:
-    """The cells that were outliers and were measured again, alone: transient if they are not any more."""
-    unit, decimals, sign = UNITS[result["unit"]], DECIMALS[result["unit"]], -1 if result["unit"] == "us" else 1
-    lines = []
-    for one in result["remeasured"]:
-        better = sign * (one["after"] / one["before"] - 1) if one["before"] else 0.0
-        word = "transient" if better > TRANSIENT else "it stayed"
-        before, after = (figure(one[key], decimals) for key in ("before", "after"))
-        lines.append(
-            f"{one['row']}->{one['column']} was {before} {unit}, and {after} when measured again alone: {word}"
-        )
-    lines.sort(key=lambda line: line.endswith("it stayed"))
-    return lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])
 
 
 def extremes(summary: ClassSummary, unit: str) -> tuple[str, str, str]:

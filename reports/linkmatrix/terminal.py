@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
     from .plain import Console, Text
 
-from . import explain, judging
+from . import again, explain, judging
 from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
@@ -142,7 +142,7 @@ def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict, verdict: 
     beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes
     for line in [*matrix.overview(), *(explain.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
-    for line in [*explain.marked_cells(matrix), *explain.remeasured_lines(result)]:
+    for line in [*explain.marked_cells(matrix), *again.remeasured_lines(result)]:
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")

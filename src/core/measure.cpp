@@ -7,17 +7,15 @@
 #include <set>
 
 #include "core/calibrate.hpp"
+#include "core/outliers.hpp"
 #include "core/schedule.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr double bandwidth_outlier = 0.02;  // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
-constexpr double latency_outlier = 0.05;    // healthy loads vary by 4 % with the place of the memory on the chip
 // Latencies are short for the clocks that time them, host memory has other users: 1 % by default.
 constexpr double noisy_target_factor = 4;
-constexpr std::size_t most_remeasured = 16;  // more are not outliers: the whole class is noisy
 constexpr int brief_samples = 3;
 constexpr std::uint64_t fit_divisor = 8;
 constexpr std::uint64_t smallest_fit = 8 * MiB;          // below, caches and not the link decide
@@ -206,24 +204,34 @@ class Measurement {
     return slowest;
   }
 
-  /// A cell that is worse than the median of its link class is measured again, alone, before anyone is alarmed.
+  /// A cell that is worse than the median of its link class is measured again, alone, before anyone is alarmed; and
+  /// healthy ones in the same way, whose values stay as they are.
   void remeasure_outliers() {
-    std::vector<std::pair<double, std::size_t>> outliers;
+    std::vector<Standing> outliers, healthy;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const double worse = worse_than_class(i);
+      const auto& [row, column, copies] = cells_[i];
+      const Standing cell{i, row, column, result_.link_class(row, column), worse_than_class(i)};
       const Interval interval = median_interval(samples_[i].values);
       const double noise = 1.5 * (interval.high - interval.low) / median(samples_[i].values);
-      if (worse > std::max(is_latency() ? latency_outlier : bandwidth_outlier, noise)) outliers.emplace_back(worse, i);
+      (cell.worse > std::max(outlier_limit(result_.metric), noise) ? outliers : healthy).push_back(cell);
     }
-    std::sort(outliers.rbegin(), outliers.rend());
-    if (outliers.size() > most_remeasured) outliers.resize(most_remeasured);
-    for (const auto& [worse, i] : outliers) {
-      if (sampler_.out_of_time()) return;
+    std::stable_sort(outliers.begin(), outliers.end(),
+                     [](const Standing& a, const Standing& b) { return a.worse > b.worse; });
+    std::size_t again = 0;
+    for (; again < std::min(outliers.size(), most_remeasured) && !sampler_.out_of_time(); ++again) {
+      const std::size_t i = outliers[again].index;
       const double before = median(samples_[i].values);
       samples_[i] = sample_alone(i);
       store(i);
       result_.remeasured.push_back({cells_[i].row, cells_[i].column, before, median(samples_[i].values)});
     }
+    for (const std::size_t i : choose_controls(std::span(outliers).first(again), healthy)) {
+      if (sampler_.out_of_time()) break;
+      const double after = median(sample_alone(i).values);
+      result_.controls.push_back({cells_[i].row, cells_[i].column, median(samples_[i].values), after});
+    }
+    const std::string most = "at most " + std::to_string(most_remeasured) + " are";
+    note_doubts(result_, outliers.size(), again, again < most_remeasured ? "the time for this matrix was over" : most);
   }
 
   /// The median of three measurements, each of its own warm-up and samples.
@@ -241,8 +249,7 @@ class Measurement {
     std::vector<double> peers;
     for (std::size_t k = 0; k < cells_.size(); ++k)
       if (result_.link_class(cells_[k].row, cells_[k].column) == wanted) peers.push_back(median(samples_[k].values));
-    const double ratio = median(samples_[i].values) / median(std::move(peers));
-    return is_latency() ? ratio - 1 : 1 - ratio;
+    return worse_by(result_.metric, median(std::move(peers)), median(samples_[i].values));
   }
 
   void verify_round(const Round& round) {

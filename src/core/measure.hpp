@@ -32,8 +32,9 @@ struct Work {
 ///
 /// Cells that share no resource go together in rounds where a calibration shows that this does not change the answer
 /// (a few cells alone, the round together, the same cells alone again); every cell is sampled until the interval of
-/// its median is inside the target, noise has settled, or time is up; outliers are measured again alone; then every
-/// cell's data is verified. Source of the method: design of linkmatrix, "How a matrix is measured".
+/// its median is inside the target, noise has settled, or time is up; outliers are measured again alone, and healthy
+/// cells beside them; then every cell's data is verified. Source of the method: design of linkmatrix, "How a matrix is
+/// measured".
 ///
 /// Throws DeviceError and TimedOut; what was measured until then stays in `result`, the cells in flight are marked.
 void measure(Backend& backend, const Work& work, const MeasureOptions& options, Deadline deadline,

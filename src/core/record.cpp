@@ -90,9 +90,10 @@ void write_schedule(JsonWriter& w, const Schedule& schedule) {
   w.end_object();
 }
 
-void write_remeasured(JsonWriter& w, const MatrixResult& result) {
-  w.key("remeasured").begin_array();
-  for (const auto& cell : result.remeasured) {
+void write_again(JsonWriter& w, std::string_view name, const MatrixResult& result,
+                 const std::vector<Remeasured>& cells) {
+  w.key(name).begin_array();
+  for (const auto& cell : cells) {
     w.begin_object();
     w.member("row", result.rows[cell.row]).member("column", result.columns[cell.column]);
     w.member("before", cell.before).member("after", cell.after);
@@ -145,7 +146,8 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   result.large ? write_summary(w, *result.large) : write_cells(w, result);
   w.member("verified", result.verified());
   write_schedule(w, result.schedule);
-  write_remeasured(w, result);
+  write_again(w, "remeasured", result, result.remeasured);
+  write_again(w, "controls", result, result.controls);
   w.member("seconds", result.seconds).member("complete", result.complete());
   w.member("throttled", result.throttled).member("notes", result.notes);
   w.end_object();

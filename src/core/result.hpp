@@ -97,7 +97,8 @@ struct MatrixResult {
   bool verify = true;  ///< whether the data was to be compared
   std::size_t cells_verified = 0;
   Schedule schedule;
-  std::vector<Remeasured> remeasured;
+  std::vector<Remeasured> remeasured;  ///< outliers, once more and alone
+  std::vector<Remeasured> controls;    ///< healthy cells, measured again in the same way
   double seconds = 0;
   std::vector<std::string> notes;
   std::vector<std::string> throttled;  ///< "gpu3: power cap": what held devices back at the end of the measurement

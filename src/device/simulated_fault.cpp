@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -32,10 +33,24 @@ int find_endpoint(const Backend& backend, const std::string& label) {
   return static_cast<int>(at - labels.begin());
 }
 
+/// An endpoint, or a source and a destination of which only the way from the one to the other is touched.
+struct Place {
+  int endpoint;
+  std::optional<int> destination;
+};
+
+Place find_place(const Backend& backend, const SimulatedFault& fault) {
+  const auto arrow = fault.endpoint.find("->");
+  const bool of_devices = fault.kind == Kind::counter || fault.kind == Kind::throttle;
+  if (arrow == std::string::npos || of_devices) return {find_endpoint(backend, fault.endpoint), std::nullopt};
+  return {find_endpoint(backend, fault.endpoint.substr(0, arrow)),
+          find_endpoint(backend, fault.endpoint.substr(arrow + 2))};
+}
+
 class FaultyBackend final : public Backend {
  public:
   FaultyBackend(std::unique_ptr<Backend> backend, SimulatedFault fault)
-      : backend_{std::move(backend)}, fault_{std::move(fault)}, endpoint_{find_endpoint(*backend_, fault_.endpoint)} {}
+      : backend_{std::move(backend)}, fault_{std::move(fault)}, place_{find_place(*backend_, fault_)} {}
 
   std::string name() const override { return backend_->name(); }
   const std::vector<Endpoint>& endpoints() const override { return backend_->endpoints(); }
@@ -48,7 +63,7 @@ class FaultyBackend final : public Backend {
   std::vector<DeviceState> device_states() override {
     std::vector<DeviceState> states = backend_->device_states();
     if (fault_.kind != Kind::counter) return states;
-    const auto at = static_cast<std::size_t>(endpoint_);
+    const auto at = static_cast<std::size_t>(place_.endpoint);
     if (states.size() <= at) states.resize(at + 1);
     states[at].counters["nvlink_replay"] += 5 * states_asked_++;
     return states;
@@ -76,12 +91,17 @@ class FaultyBackend final : public Backend {
     std::vector<PatternCheck> checks = backend_->verify(copies, seed, deadline);
     if (fault_.kind == Kind::corrupt)
       for (std::size_t k = 0; k < copies.size(); ++k)
-        if (copies[k].destination == endpoint_ && checks[k].wrong_bytes == 0) checks[k] = {1, copies[k].bytes / 2};
+        if (copies[k].destination == place_.destination.value_or(place_.endpoint) && touches(copies[k]) &&
+            checks[k].wrong_bytes == 0)
+          checks[k] = {1, copies[k].bytes / 2};
     return checks;
   }
 
  private:
-  bool touches(const Copy& copy) const { return copy.source == endpoint_ || copy.destination == endpoint_; }
+  bool touches(const Copy& copy) const {
+    if (place_.destination) return copy.source == place_.endpoint && copy.destination == *place_.destination;
+    return copy.source == place_.endpoint || copy.destination == place_.endpoint;
+  }
 
   void break_down(Deadline deadline) const {
     if (fault_.kind == Kind::error) throw DeviceError(fault_.endpoint + ": simulated fault: the device failed");
@@ -92,7 +112,7 @@ class FaultyBackend final : public Backend {
 
   std::unique_ptr<Backend> backend_;
   SimulatedFault fault_;
-  int endpoint_;
+  Place place_;
   int runs_ = 0;
   int states_asked_ = 0;
 };
@@ -117,8 +137,8 @@ SimulatedFault parse_simulated_fault(std::string_view text) {
     if (text.substr(0, colon) == name && colon != std::string_view::npos && colon + 1 < text.size())
       return {kind, std::string(text.substr(colon + 1))};
   throw BadInput("--simulate-fault '" + std::string(text) +
-                 "': use error, corrupt, hang or slow, ':' and an endpoint, "
-                 "such as slow:gpu1");
+                 "': use error, corrupt, hang or slow, ':' and an endpoint or "
+                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2'");
 }
 
 std::unique_ptr<Backend> with_simulated_fault(std::unique_ptr<Backend> backend, SimulatedFault fault) {

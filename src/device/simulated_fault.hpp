@@ -13,7 +13,7 @@ struct SimulatedFault {
   enum class Kind { error, corrupt, hang, slow, shared, counter, throttle };
 
   Kind kind = Kind::error;
-  std::string endpoint;  ///< label
+  std::string endpoint;  ///< label; or "gpu1->gpu2": only what goes from the one to the other
 
   std::string text() const;  ///< "slow:gpu1"
 };

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/measure.hpp"
+#include "core/outliers.hpp"
 #include "core/result.hpp"
 #include "ranks/ensemble.hpp"
 #include "ranks/messages.hpp"
@@ -46,6 +48,9 @@ class Conductor {
   void settle(const Match& match, const Report& report);
   void retry(const Order& form);
   std::size_t calibrate(const Rounds& rounds, const Order& form, MatrixResult& result);
+  std::vector<Standing> standings(const Rounds& rounds, std::vector<Match>& matches) const;
+  std::optional<Report> play_alone(const Match& match, const Order& form, int tries);
+  void measure_again(const Match& match, const Order& form, bool replace, std::vector<Remeasured>& list);
   void check_alone(const Rounds& rounds, const Order& form, bool replace);
   std::string name(const Match& match) const;
 

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include "core/error.hpp"
+#include "core/outliers.hpp"
 #include "ranks/conductor.hpp"
 
 namespace linkmatrix::ranks {
@@ -14,8 +18,6 @@ constexpr std::size_t most_alone = 4;
 constexpr std::size_t rounds_looked_at = 8;  // for the fullest one
 constexpr std::size_t most_serial = 64;      // endpoints of a matrix that may be measured a pair at a time unasked
 constexpr double least_limit = 0.01, most_limit = 0.03;  // networks and shared cores are noisier than GPU links
-constexpr double bandwidth_outlier = 0.02, latency_outlier = 0.05;
-constexpr std::size_t most_outliers = 16, controls = 4;
 constexpr std::size_t everything = static_cast<std::size_t>(-1);
 
 Order brief(Order form) {
@@ -101,58 +103,78 @@ std::size_t Conductor::calibrate(const Rounds& rounds, const Order& form, Matrix
   return 1;
 }
 
-/// The cells that are worst against their link class, and some others, once more with nothing else going on. `replace`:
-/// an outlier gets the new value; else both are kept, and what a pair loses to the others.
-void Conductor::check_alone(const Rounds& rounds, const Order& form, bool replace) {
-  if (result_->values.empty()) return;
-  const bool latency = result_->metric == Metric::latency;
-  std::map<std::string, std::vector<double>> classes;
+/// Where every pair that can still be measured stands in its link class; the matches go to `matches`, by index.
+std::vector<Standing> Conductor::standings(const Rounds& rounds, std::vector<Match>& matches) const {
+  std::map<std::string_view, std::vector<double>> classes;
   for (std::size_t r = 0; r < result_->rows.size(); ++r)
     for (std::size_t c = 0; c < result_->columns.size(); ++c)
       if (const auto value = sink_->value(r, c)) classes[result_->link_class(r, c)].push_back(*value);
-  std::map<std::string, double> usual;
+  std::map<std::string_view, double> usual;
   for (auto& [link_class, values] : classes) usual[link_class] = median(std::move(values));
-
-  std::vector<std::pair<double, Match>> worst;
-  std::vector<Match> ordinary;
+  std::vector<Standing> found;
   for (std::size_t round = 0; round < rounds.count(); ++round)
     for (Match& match : rounds.at(round)) {
       const auto value = sink_->value(match.row, match.column);
       if (!value || !ensemble_.is_there(match.lanes)) continue;
-      const double ratio = *value / usual[result_->link_class(match.row, match.column)];
-      const double lack = latency ? ratio - 1 : 1 - ratio;
-      if (lack > (latency ? latency_outlier : bandwidth_outlier))
-        worst.emplace_back(lack, std::move(match));
-      else
-        ordinary.push_back(std::move(match));
+      const std::string_view link_class = result_->link_class(match.row, match.column);
+      const double worse = worse_by(result_->metric, usual[link_class], *value);
+      found.push_back({matches.size(), match.row, match.column, link_class, worse});
+      matches.push_back(std::move(match));
     }
-  std::stable_sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (replace && worst.size() > most_outliers) return;  // not outliers: the whole class is noisy
-  worst.resize(std::min(worst.size(), most_outliers));
-  std::vector<Match> chosen;
-  for (auto& [lack, match] : worst) chosen.push_back(std::move(match));
-  if (!replace && result_->schedule.at_once)
-    for (std::size_t k = 0; k < std::min(controls, ordinary.size()); ++k)
-      chosen.push_back(ordinary[k * ordinary.size() / controls]);
-  else if (!replace)
+  return found;
+}
+
+/// Once more with nothing else going on: the middle one of `tries`, or one in which wrong data arrived; nothing where
+/// all failed.
+std::optional<Report> Conductor::play_alone(const Match& match, const Order& form, int tries) {
+  std::vector<Report> reports;
+  for (int attempt = 0; attempt < tries; ++attempt) reports.push_back(play({&match, 1}, form).front());
+  std::erase_if(reports, [](const Report& report) { return report.outcome != Outcome::ok; });
+  if (reports.empty()) return std::nullopt;
+  const auto wrong = std::find_if(reports.begin(), reports.end(), [](const Report& r) { return r.wrong_bytes > 0; });
+  if (wrong != reports.end()) return *wrong;
+  std::sort(reports.begin(), reports.end(), [](const Report& a, const Report& b) { return a.value < b.value; });
+  return reports[reports.size() / 2];
+}
+
+/// Measures a pair alone, into `list`. `replace`: an outlier gets the new value; else both are kept, and what a pair
+/// loses to the others. Wrong data is kept in any case.
+void Conductor::measure_again(const Match& match, const Order& form, bool replace, std::vector<Remeasured>& list) {
+  const double before = *sink_->value(match.row, match.column);
+  const std::optional<Report> alone = play_alone(match, form, replace ? 3 : 1);
+  if (!alone) return;
+  list.push_back({match.row, match.column, before, alone->value});
+  const bool outlier = &list == &result_->remeasured;
+  if (alone->wrong_bytes > 0 || (replace && outlier)) sink_->put(match.row, match.column, *alone);
+  if (replace) return;
+  result_->part("isolated", "isolated", result_->unit)(match.row, match.column) = alone->value;
+  result_->part("loss", "loss against isolated", "%")(match.row, match.column) =
+      100 * worse_by(result_->metric, alone->value, before);
+}
+
+/// The cells that are worst against their link class once more with nothing else going on, and healthy ones.
+void Conductor::check_alone(const Rounds& rounds, const Order& form, bool replace) {
+  if (result_->values.empty()) {
+    result_->notes.push_back("a matrix of so many endpoints has no second look: its outliers were measured once");
     return;
-  for (const Match& match : chosen) {
-    const double before = *sink_->value(match.row, match.column);
-    std::vector<Report> tries;
-    for (int attempt = 0; attempt < (replace ? 3 : 1); ++attempt) tries.push_back(play({&match, 1}, form).front());
-    std::erase_if(tries, [](const Report& report) { return report.outcome != Outcome::ok; });
-    if (tries.empty()) continue;
-    std::sort(tries.begin(), tries.end(), [](const Report& a, const Report& b) { return a.value < b.value; });
-    const Report& alone = tries[tries.size() / 2];
-    result_->remeasured.push_back({match.row, match.column, before, alone.value});
-    if (replace) {
-      sink_->put(match.row, match.column, alone);
-      continue;
-    }
-    result_->part("isolated", "isolated", result_->unit)(match.row, match.column) = alone.value;
-    result_->part("loss", "loss against isolated", "%")(match.row, match.column) =
-        100 * (latency ? before / alone.value - 1 : 1 - before / alone.value);
   }
+  if (!replace && !result_->schedule.at_once) return;
+  std::vector<Match> matches;
+  std::vector<Standing> worst, ordinary;
+  for (const Standing& cell : standings(rounds, matches))
+    (cell.worse > outlier_limit(result_->metric) ? worst : ordinary).push_back(cell);
+  std::stable_sort(worst.begin(), worst.end(), [](const auto& a, const auto& b) { return a.worse > b.worse; });
+  // many are not outliers: the whole class is noisy
+  const std::size_t again = worst.size() <= most_remeasured ? worst.size() : replace ? 0 : most_remeasured;
+  for (std::size_t k = 0; k < again; ++k) measure_again(matches[worst[k].index], form, replace, result_->remeasured);
+  std::vector<std::size_t> controls = choose_controls(std::span(worst).first(again), ordinary);
+  if (!replace)  // what usual pairs lose, all over the matrix
+    for (std::size_t k = 0; k < std::min(most_controls, ordinary.size()); ++k)
+      controls.push_back(ordinary[k * ordinary.size() / most_controls].index);
+  const std::set<std::size_t> once(controls.begin(), controls.end());
+  for (const std::size_t index : once) measure_again(matches[index], form, replace, result_->controls);
+  const std::string most = "at most " + std::to_string(most_remeasured) + " are";
+  note_doubts(*result_, worst.size(), again, again > 0 ? most : "so many are no outliers, their link class is noisy");
 }
 
 }  // namespace linkmatrix::ranks

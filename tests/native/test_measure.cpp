@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <set>
 
 #include "core/measure.hpp"
+#include "core/outliers.hpp"
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "device/simulated_fault.hpp"
@@ -132,6 +134,81 @@ TEST(Measure, KeepsAnOutlierThatIsSlowAloneToo) {
   const MatrixResult result = measured(backend, one_way);
   ASSERT_EQ(result.remeasured.size(), 1u);
   EXPECT_NEAR(*result.values(1, 2), 10 / 1.2, 1e-6);
+}
+
+/// By how much the controls of a result got worse, and whether a note says so.
+double worst_control(const MatrixResult& result) {
+  double worst = 0;
+  for (const Remeasured& cell : result.controls)
+    worst = std::max(worst, worse_by(result.metric, cell.before, cell.after));
+  return worst;
+}
+
+bool has_note(const MatrixResult& result, std::string_view text) {
+  return std::any_of(result.notes.begin(), result.notes.end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+TEST(Measure, MeasuresHealthyCellsBesideAnOutlierAndKeepsTheirFirstAnswer) {
+  ScriptedBackend backend(5, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way);
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  ASSERT_EQ(result.controls.size(), 3u) << "from its source, to its destination, and apart from both";
+  EXPECT_EQ(result.controls[0].row, 1u);
+  EXPECT_NE(result.controls[0].column, 2u);
+  EXPECT_NE(result.controls[1].row, 1u);
+  EXPECT_EQ(result.controls[1].column, 2u);
+  EXPECT_NE(result.controls[2].row, 1u);
+  EXPECT_NE(result.controls[2].column, 2u);
+  EXPECT_NEAR(worst_control(result), 0, 1e-9);
+  EXPECT_FALSE(has_note(result, "control cells"));
+}
+
+TEST(Measure, SaysThatTheMachineIsSlowerWhenControlsFallToo) {
+  int again = 0;
+  // one cell is slow, and from its second measurement on all are
+  ScriptedBackend backend(4, [&](const Copy& copy, std::size_t at_once) {
+    if (at_once == 1 && copy.bytes == 100 * MiB) ++again;
+    const bool suspect = copy.source == 1 && copy.destination == 2;
+    return at_10_gigabytes(copy, at_once) * (suspect ? 1.2 : 1.0) * (again > 0 ? 1.25 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way, {.concurrency = Concurrency::rounds});
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  EXPECT_NEAR(worst_control(result), 0.2, 1e-9);
+  EXPECT_TRUE(has_note(result, "the control cells got worse by 20.0 % as well"));
+  EXPECT_NEAR(*result.values(1, 0), 10, 1e-9) << "what was measured first stays";
+}
+
+TEST(Measure, SaysHowManyOutliersItDidNotMeasureAgain) {
+  // every cell from device 0 and to it is slow: 18 of 90
+  ScriptedBackend backend(10, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 0 || copy.destination == 0 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way);
+  EXPECT_EQ(result.remeasured.size(), most_remeasured);
+  EXPECT_EQ(result.controls.size(), most_controls);
+  EXPECT_TRUE(has_note(result, "2 of 18 outlying cells were not measured again: at most 16 are"));
+  for (const Remeasured& cell : result.controls) EXPECT_TRUE(cell.row != 0 && cell.column != 0);
+}
+
+TEST(Measure, NotesOutliersForWhichThereWasNoTime) {
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way, {.max_seconds = 1e-9});
+  EXPECT_TRUE(result.remeasured.empty() && result.controls.empty());
+  EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time for this matrix was over"));
+}
+
+TEST(Controls, AreOfTheClassOfTheOutlierAndEachIsTakenOnce) {
+  const std::vector<Standing> outliers{{0, 0, 1, "NV18", 0.2}, {1, 0, 2, "NV18", 0.1}, {2, 5, 6, "SYS", 0.1}};
+  std::vector<Standing> healthy{{10, 0, 3, "SYS", 0},  {11, 0, 4, "NV18", 0.01}, {12, 0, 5, "NV18", -0.001},
+                                {13, 3, 1, "NV18", 0}, {14, 3, 4, "NV18", 0},    {15, 4, 3, "NV18", 0}};
+  EXPECT_EQ(choose_controls(outliers, healthy), (std::vector<std::size_t>{12, 13, 14, 11}));
+  EXPECT_TRUE(choose_controls({}, healthy).empty());
+  EXPECT_TRUE(choose_controls(outliers, {}).empty());
 }
 
 TEST(Measure, SaysWhatDidNotConverge) {

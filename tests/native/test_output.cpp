@@ -114,6 +114,19 @@ TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
   fs::remove_all(folder);
 }
 
+TEST(RecordFile, HoldsWhatWasMeasuredAgainAndItsControls) {
+  Record record;
+  MatrixResult result = sample();
+  result.remeasured.push_back({0, 1, 300.5, 301});
+  result.controls.push_back({1, 0, 396.5, 396});
+  record.results.push_back(std::move(result));
+  const std::string text = to_json(record);
+  EXPECT_NE(text.find(R"("remeasured":[{"row":"gpu0","column":"gpu1","before":300.5,"after":301}],)"
+                      R"("controls":[{"row":"gpu1","column":"gpu0","before":396.5,"after":396}])"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Watchdog, BarksOnceWhenTheDeadlinePassesAndNotBefore) {
   std::atomic<int> barks = 0;
   {

@@ -52,6 +52,21 @@ TEST(SimulatedFault, SlowsTheCopiesThatBeginOrEndThere) {
   EXPECT_DOUBLE_EQ(times[2].seconds, 1);
 }
 
+TEST(SimulatedFault, TouchesOneWayBetweenTwo) {
+  const auto backend = with_fault("slow:dev1->dev2");
+  const std::vector<Copy> copies{
+      {.source = 1, .destination = 2}, {.source = 2, .destination = 1}, {.source = 1, .destination = 0}};
+  const auto times = backend->run(copies, 1, Deadline::in(30));
+  EXPECT_DOUBLE_EQ(times[0].seconds, 1.25);
+  EXPECT_DOUBLE_EQ(times[1].seconds, 1);
+  EXPECT_DOUBLE_EQ(times[2].seconds, 1);
+  const auto corrupt = with_fault("corrupt:dev1->dev2")->verify(copies, 1, Deadline::in(30));
+  EXPECT_EQ(corrupt[0].wrong_bytes, 1u);
+  EXPECT_EQ(corrupt[1].wrong_bytes + corrupt[2].wrong_bytes, 0u);
+  for (const char* bad : {"slow:dev1->", "slow:->dev1", "slow:dev1->dev9", "counter:dev1->dev2"})
+    EXPECT_THROW(with_fault(bad), BadInput) << bad;
+}
+
 TEST(SimulatedFault, CountsErrorsAndSaysThatItIsHeldBack) {
   const auto counting = with_fault("counter:dev1");
   const auto before = counting->device_states(), after = counting->device_states();

@@ -242,6 +242,27 @@ def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
     assert "row effects by median polish (bandwidth): gpu3 -11." in text
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (None, "1 of 2 outlying cells stayed so when measured again alone, without control cells"),
+        (45.1, "measured again alone; 1 control cell: gpu0->gpu1 +0.2 %: as before"),
+        (40.0, "1 control cell: gpu0->gpu1 -11.1 %: all got worse, so that proves nothing: measure again"),
+    ],
+)
+def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, after, said):
+    content = noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5)))
+    again = [("gpu2", "gpu5", 352.0, 356.0), ("gpu1", "gpu2", 380.0, 396.0)]
+    names = ("row", "column", "before", "after")
+    content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
+    if after:
+        content["results"][0]["controls"] = [dict(zip(names, ("gpu0", "gpu1", 45.0, after), strict=True))]
+    record.check(content)
+    run = runs.Run(path=Path("record.json"), tests=(runs.Test(name="t", record=content),))
+    (one,) = explain.judge_all(run, references(8), "hgx")
+    assert said in "\n".join(diagnose.lines(one, *one.matrices[0]))
+
+
 def test_nothing_is_found_where_nothing_was_measured(make_record):
     content = make_record(off={(r, c): "timeout" for r in range(4) for c in range(4) if r != c}, result="TIMEOUT")
     assert said(content, references(4))[1].findings == ()

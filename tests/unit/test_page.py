@@ -135,3 +135,12 @@ def test_a_large_matrix_has_its_heat_map_and_no_table(judged_run, make_record):
     text = rendered(judged_run(make_record(count=64)))
     assert 'class="cells"' not in text and "data:image/png" in text
     assert len(text) < 100_000
+
+
+def test_what_was_measured_again_is_on_the_page_with_its_controls(judged_run, make_record):
+    record = make_record(off={(2, 3): 350.0})
+    result = record["results"][0]
+    result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0}]
+    result["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 396.0, "after": 397.0}]
+    text = rendered(judged_run(record, reference="hgx"))
+    assert "beside them 1 control cell: gpu0-&gt;gpu1 +0.3 %: as before" in text

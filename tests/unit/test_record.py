@@ -131,6 +131,10 @@ DAMAGES = {
     "a pair that is said not to apply": (("results",), lambda results: [not_applicable(results[0], 0, 1)]),
     "a matrix without the last device": (("results",), lambda results: [without_last(results[0])]),
     "passed, with an error": (("error",), "gpu0 is gone"),
+    "a control cell without its second value": (
+        ("results",),
+        lambda results: [{**results[0], "controls": [{"row": "gpu0", "column": "gpu1", "before": 396.0}]}],
+    ),
     "a text in place of results": (("results",), "none"),
 }
 
