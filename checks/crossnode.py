@@ -104,11 +104,13 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
     def wanted_tables(self):
         return CASES[self.testcase]
 
-    def wanted_cells(self):
+    def wanted_endpoints(self):
         devices = self.record["devices"]
         by_node = self.testcase.startswith("node_")
-        labels = dict.fromkeys(device["node"] if by_node else device["label"] for device in devices)
-        return list(permutations(labels, 2))
+        return list(dict.fromkeys(device["node"] if by_node else device["label"] for device in devices))
+
+    def wanted_cells(self):
+        return list(permutations(self.wanted_endpoints(), 2))
 
     def excused_cells(self):
         return set()

@@ -276,8 +276,11 @@ class rank_p2p(p2p_matrix_case):
     def machine_faults(self):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
 
+    def wanted_endpoints(self):
+        return [device["label"] for device in self.record["devices"]]
+
     def wanted_cells(self):
-        return list(permutations([device["label"] for device in self.record["devices"]], 2))
+        return list(permutations(self.wanted_endpoints(), 2))
 
     def excused_cells(self):
         return set()

@@ -14,6 +14,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 import linkmatrix.parse
 import linkmatrix.record
 
+from . import large
 from .build import build_linkmatrix
 from .expect import Promise, cell_faults, listed, table_faults
 from .ranks import launch_options, layout_of
@@ -64,7 +65,7 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
 
     executable = "p2p_matrix"
     sourcesdir = None
-    keep_files = ["record.json"]
+    keep_files = ["record.json", "record.*.npy"]  # cells of matrices that are too large for the record
     time_limit = "30m"
     max_pending_time = "8h"
     exclusive_access = True
@@ -182,7 +183,7 @@ class p2p_matrix_case(p2p_matrix_run):
     """Runs one test case and publishes its matrix: the base of the checks that measure.
 
     The performance variables are those of `variables.matrix_variables`: pairs such as ``gpu0->gpu3``, and summaries
-    of each link class such as ``min[NV18]``.
+    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of `large.variables`.
     """
 
     #: Bytes of each copy of a bandwidth test case, with the suffixes KiB, MiB and GiB.
@@ -210,11 +211,23 @@ class p2p_matrix_case(p2p_matrix_run):
         raise NotImplementedError
 
     def faults(self):
+        self.large = large.result_of(self.record, self.testcase)
+        if self.large is not None:
+            return self.machine_faults() + self.large_faults() + self.counter_faults()
         self.tables = linkmatrix.parse.p2p_matrix(self.text)
         faults = table_faults(self.tables, self.wanted_tables(), self.testcase)
         if faults:
             return faults
         return self.machine_faults() + self.matrix_faults() + self.counter_faults()
+
+    def large_faults(self):
+        """As `matrix_faults`, of a matrix whose cells are in a file."""
+        table, folder = self.wanted_tables()[0], Path("record.json").resolve().parent
+        return large.matrix_faults(self.large, self.text, table, self.wanted_endpoints(), folder)
+
+    def wanted_endpoints(self):
+        """The endpoints of which each pair must be measured, where they may be too many for a table."""
+        return []
 
     def counter_faults(self):
         """Errors that a device counted while it was measured, though every cell may be fine."""
@@ -237,10 +250,12 @@ class p2p_matrix_case(p2p_matrix_run):
     def publish_matrix(self):
         if self.is_dry_run():
             return
-        values = self.tables[0]
+        if self.large is not None:
+            unit, found = self.large["unit"], large.variables(self.large)
+        else:
+            unit, found = self.tables[0].unit, matrix_variables(self.tables[0], self.link_classes())
         self.perf_variables = {
-            name: sn.make_performance_function(sn.defer(value), values.unit)
-            for name, value in matrix_variables(values, self.link_classes()).items()
+            name: sn.make_performance_function(sn.defer(value), unit) for name, value in found.items()
         }
 
     def link_classes(self):

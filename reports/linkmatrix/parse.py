@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from .errors import BadInput
 from .matrix import STATUS_WORDS, Matrix, from_rows
@@ -10,6 +11,10 @@ from .matrix import STATUS_WORDS, Matrix, from_rows
 HEAD = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"
     r"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), row = source, column = destination"
+)
+LARGE = re.compile(
+    r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes, (?P<rows>\d+) x"
+    r" (?P<columns>\d+) cells, in (?P<file>\S+)"
 )
 NUMBER = re.compile(r"-?\d+\.\d+")
 NOT_APPLICABLE = "-"
@@ -46,6 +51,35 @@ def p2p_matrix(text: str) -> list[Matrix]:
             check_summary(f"line {number}", matrix, under)
         matrices.append(matrix)
     return matrices
+
+
+class LargeHead(NamedTuple):
+    """What stands in place of a table of a matrix that no screen holds: `file` has its cells."""
+
+    testcase: str
+    title: str
+    unit: str
+    size_bytes: int
+    endpoints: int
+    file: str
+
+
+def p2p_matrix_large(text: str) -> list[LargeHead]:
+    """The matrices of p2p_matrix's standard output whose cells are in a file, in its order.
+
+    Raises BadInput for a text that does not end with the program's own result, and for another shape than a square.
+    """
+    result_of(text)
+    heads = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        head = LARGE.fullmatch(line)
+        if head is None:
+            continue
+        if head["rows"] != head["columns"]:
+            raise BadInput(f"line {number}: {head['rows']} x {head['columns']} cells in a file are no square")
+        described = (head[name] for name in ("testcase", "title", "unit"))
+        heads.append(LargeHead(*described, int(head["size_bytes"]), int(head["rows"]), head["file"]))
+    return heads
 
 
 def measured_as(matrix: Matrix) -> tuple[str, int, str]:

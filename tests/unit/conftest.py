@@ -1,6 +1,9 @@
 """What the tests of showing and reporting share: records, references and runs made to order."""
 
+import importlib.util
 import json
+import sys
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -12,6 +15,14 @@ from linkmatrix.runs import Run, Test
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
 hypothesis.settings.load_profile("linkmatrix")
+
+# ReFrame loads checks/ by its path; here it is the package linkmatrix_checks
+CHECKS = Path(__file__).resolve().parents[2] / "checks"
+spec = importlib.util.spec_from_file_location(
+    "linkmatrix_checks", CHECKS / "__init__.py", submodule_search_locations=[str(CHECKS)]
+)
+sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules[spec.name])
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 

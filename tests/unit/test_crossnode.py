@@ -1,9 +1,8 @@
 """What the checks between nodes say of a run that is not as asked for: recorded runs of three nodes, spoiled."""
 
 import copy
-import importlib.util
+import importlib
 import re
-import sys
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,20 +18,7 @@ DATA = REPOSITORY / "tests" / "data"
 NODES, RANKS = "node_to_node_bandwidth_mpi", "rank_to_rank_bandwidth_mpi"
 
 
-def checks(name):
-    """A module of checks/, which ReFrame loads by its path."""
-    package = "linkmatrix_checks"
-    if package not in sys.modules:
-        folder = REPOSITORY / "checks"
-        spec = importlib.util.spec_from_file_location(
-            package, folder / "__init__.py", submodule_search_locations=[str(folder)]
-        )
-        sys.modules[package] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[package])
-    return importlib.import_module(f"{package}.{name}")
-
-
-crossnode = checks("crossnode")
+crossnode = importlib.import_module("linkmatrix_checks.crossnode")  # conftest.py says where that is
 
 
 def spoil(text, *changes):
@@ -57,7 +43,8 @@ def judged(check, testcase, name, nodes, text=None, change=None, ranks=1):
         num_tasks_per_node=ranks,
         tolerated_counters=[],
     )
-    methods = ("machine_faults", "matrix_faults", "counter_faults", "wanted_tables", "wanted_cells", "excused_cells")
+    methods = ("machine_faults", "matrix_faults", "counter_faults", "wanted_tables", "wanted_endpoints")
+    methods += ("wanted_cells", "excused_cells")
     for method in methods:
         if hasattr(check, method):
             setattr(run, method, getattr(check, method).__get__(run))
@@ -171,7 +158,7 @@ def test_a_cell_of_one_size_is_told():
 
 
 def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
-    matrix_variables = checks("variables").matrix_variables
+    matrix_variables = importlib.import_module("linkmatrix_checks.variables").matrix_variables
     (table,) = (table for table in linkmatrix.parse.p2p_matrix(PRINTED) if table.title == "total bandwidth")
     found = matrix_variables(table, {pair: "NET" for pair in table.cells})
     pairs = {f"node{row}->node{column}" for row, column in permutations(range(3), 2)}

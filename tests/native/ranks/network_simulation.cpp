@@ -1,14 +1,17 @@
 // What a matrix of N nodes costs apart from the network: the real schedule and the real writer with made-up timings.
-// usage: network_simulation NODES RANKS_PER_NODE FOLDER
+// usage: network_simulation NODES RANKS_PER_NODE FOLDER [apart]
 //
 // It prints how long it took to make all rounds, to store every cell and to write the record, the memory that this took
-// at the root, and how long the measurement would take if every round took as long as is said.
+// at the root, and how long the measurement would take if every round took as long as is said. The folder gets
+// record.json, what the program would print as out.txt, and the cells in a file: `apart`, however few they are.
 
 #include <sys/resource.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <string_view>
 
 #include "core/clock.hpp"
 #include "core/record.hpp"
@@ -41,24 +44,51 @@ Report made_up(const Match& match) {
   return report;
 }
 
-int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::path& folder) {
+Record described(std::size_t nodes, std::size_t per_node) {
+  Record record;
+  record.program = "p2p_matrix";
+  record.started = utc_now();
+  record.command = {"network_simulation", std::to_string(nodes), std::to_string(per_node)};
+  record.backend = "mpi";
+  record.host = {"n0", "none: this is a simulation", 1, 1};
+  for (std::size_t rank = 0; rank < nodes * per_node; ++rank) {
+    Endpoint& endpoint = record.devices.emplace_back();
+    endpoint.index = static_cast<int>(rank);
+    endpoint.node = "n" + std::to_string(rank / per_node);
+    endpoint.label = endpoint.node + ":rank" + std::to_string(rank);
+    endpoint.name = "host memory";
+  }
+  MatrixResult& result = record.results.emplace_back();
+  result.testcase = "node_to_node_bandwidth_mpi";
+  result.quantity = "total bandwidth";
+  result.engine = Engine::mpi;
+  result.memory = Memory::host;
+  result.transport = "mpi";
+  result.unit = "GB/s";
+  result.size_bytes = MiB;
+  return record;
+}
+
+void write(const Record& record, const std::filesystem::path& folder) {
+  write_record(record, folder / "record.json");
+  std::ofstream out(folder / "out.txt");
+  print_result(out, record.results.front(), most_in_record);
+  out << "Result: " << record.result << '\n';
+}
+
+int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::path& folder, bool apart) {
   std::vector<std::vector<int>> ranks_of(nodes);
   for (std::size_t rank = 0; rank < nodes * per_node; ++rank)
     ranks_of[rank / per_node].push_back(static_cast<int>(rank));
   const Rounds rounds(ranks_of, {.by_node = true});
-  Record record;
-  record.program = "p2p_matrix";
-  record.backend = "mpi";
-  MatrixResult& result = record.results.emplace_back();
-  result.testcase = "node_to_node_bandwidth_mpi";
-  result.unit = "GB/s";
-  result.size_bytes = MiB;
+  Record record = described(nodes, per_node);
+  MatrixResult& result = record.results.front();
   std::vector<std::string> labels;
   for (std::size_t n = 0; n < nodes; ++n) labels.push_back("n" + std::to_string(n));
   std::unique_ptr<Sink> sink;
-  if (nodes > most_in_record) {
+  if (apart || nodes > most_in_record) {
     result.rows = result.columns = labels;
-    sink = std::make_unique<CellFile>(folder / "simulated.npy", nodes, false, true);
+    sink = std::make_unique<CellFile>(folder / ("record." + result.testcase + ".npy"), nodes, false, true);
   } else {
     result.shape(labels, labels);
     sink = std::make_unique<ResultSink>(result, true);
@@ -79,7 +109,8 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
     result.large = file->summary([](std::size_t, std::size_t) { return std::string("NET"); });
     result.cells_verified = file->verified();
   }
-  write_record(record, folder / "simulated.json");
+  result.schedule = {true, false, rounds.count(), nodes / 2, std::nullopt};
+  write(record, folder);
   const double writing = seconds_since(start);
   std::cout << nodes << " nodes of " << per_node << " ranks: " << rounds.count() << " rounds, " << cells << " cells\n"
             << "schedule " << scheduling << " s, storing " << storing << " s, summary and record " << writing
@@ -93,9 +124,10 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: network_simulation NODES RANKS_PER_NODE FOLDER\n";
+  const bool apart = argc == 5 && std::string_view(argv[4]) == "apart";
+  if (argc != 4 && !apart) {
+    std::cerr << "usage: network_simulation NODES RANKS_PER_NODE FOLDER [apart]\n";
     return 2;
   }
-  return simulate(std::strtoul(argv[1], nullptr, 10), std::strtoul(argv[2], nullptr, 10), argv[3]);
+  return simulate(std::strtoul(argv[1], nullptr, 10), std::strtoul(argv[2], nullptr, 10), argv[3], apart);
 }
