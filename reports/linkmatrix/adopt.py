@@ -86,9 +86,6 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
             refused.append(f"{source}: {why}")
             continue
         for result in test.record["results"]:
-            if "cells" in result:
-                refused.append(f"{source}: {result['testcase']} has its cells in a file: write cell[NET] by hand")
-                continue
             missing = not result["complete"] or result["verified"] is not True
             if missing and not with_failed:
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
@@ -139,6 +136,10 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None 
         raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to know their noise")
     same_machine(name, samples)
     floor = floor or floor_of(name, unit)
+    if "cells" in first:
+        from . import adopt_large
+
+        return adopt_large.propose(samples, with_outliers, floor)
     classes = grids.texts(first["link_class"])
     classes = np.where(classes == "", "unknown", classes)
     values = np.empty((len(samples), *classes.shape))
@@ -152,27 +153,42 @@ def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None 
         raise BadInput(f"{name}: there is no cell that all of its {len(samples)} runs have measured")
     off = noise.outliers(found, cells, min(floor))
     told = outlier_sentences(samples, found, off)
+    refuse_outliers(name, told, with_outliers)
+    table: Table = {}
+    for group, sigma in found.of_class.items():
+        refuse_noise(name, group, sigma, cells, len(samples))
+        inside = applies & (classes == group)
+        of_class = [values[run][inside] for run in range(len(samples))]
+        for word, summary in SUMMARIES.items():
+            table[f"{word}[{group}]"] = made_of_runs([summary(one) for one in of_class], sigma, cells, floor, unit)
+    table |= cell_references(first, found, classes, applies, cells, len(samples), floor)
+    said = provenance(samples, found.of_class, cells)
+    return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told))
+
+
+def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:
+    """Raises BadInput where there are some, and nobody said that they may be."""
     if told and not with_outliers:
         raise BadInput(
             f"{name}: {len(told)} outliers, such as {told[0]}: adopt from healthy runs, or say --with-outliers"
         )
-    table: Table = {}
-    for group, sigma in found.of_class.items():
-        limit = noise.tolerance(sigma, cells, len(samples))
-        if limit > MOST_NOISE:
-            raise BadInput(
-                f"{name}: {group} differs so much from run to run ({100 * sigma:.0f} %) that a reference would let"
-                f" {100 * limit:.0f} % pass: measure where nothing else runs"
-            )
-        inside = applies & (classes == group)
-        of_class = [values[run][inside] for run in range(len(samples))]
-        for word, summary in SUMMARIES.items():
-            each = np.array([summary(of_run) for of_run in of_class])
-            centre = float(statistics.median(each))
-            own = 1.4826 * float(np.median(np.abs(each / centre - 1)))
-            table[f"{word}[{group}]"] = made(centre, max(sigma, own), cells, len(samples), floor, unit)
-    table |= cell_references(first, found, classes, applies, cells, len(samples), floor)
-    return Proposal(name, unit, table, cells, len(samples), found.of_class, provenance(samples, found), tuple(told))
+
+
+def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int) -> None:
+    """Raises BadInput for a link class whose noise asks for limits that let anything pass."""
+    limit = noise.tolerance(sigma, cells, count)
+    if limit > MOST_NOISE:
+        raise BadInput(
+            f"{name}: {group} differs so much from run to run ({100 * sigma:.0f} %) that a reference would let"
+            f" {100 * limit:.0f} % pass: measure where nothing else runs"
+        )
+
+
+def made_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
+    """A reference of one figure of each run, which varies as its class does, or more."""
+    centre = float(statistics.median(each))
+    own = 1.4826 * float(np.median(np.abs(np.array(each) / centre - 1)))
+    return made(centre, max(sigma, own), cells, len(each), floor, unit)
 
 
 def made(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
@@ -233,27 +249,29 @@ def same_machine(name: str, samples: Sequence[Sample]) -> None:
         raise BadInput(f"{name}: the runs are of different devices: {said}")
 
 
-def outlier_sentences(samples: Sequence[Sample], found: noise.Spread, off: np.ndarray) -> list[str]:
-    """ "gpu2->gpu5 in RUN, 12.1 % under its median of all runs", the worst first."""
+def outlier_sentences(
+    samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
+) -> list[str]:
+    """ "gpu2->gpu5 in RUN, 12.1 % under its median of all runs", the worst first. chosen: rows that `found` is of."""
     places = sorted(np.argwhere(off).tolist(), key=lambda place: -abs(found.residuals[tuple(place)]))
     told = []
     for run, row, column in places:
         result, deviation = samples[run].result, found.residuals[run, row, column]
         side = "under" if deviation < 0 else "over"
-        pair = f"{result['rows'][row]}->{result['columns'][column]}"
+        source = result["rows"][row if chosen is None else chosen[row]]
+        pair = f"{source}->{result['columns'][column]}"
         told.append(f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} its median of all runs")
     return told
 
 
-def provenance(samples: Sequence[Sample], found: noise.Spread) -> tuple[str, ...]:
+def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: int) -> tuple[str, ...]:
     """Lines for the file: when, where, with what, and how the limits came about."""
     dates = sorted(sample.record["started"][:10] for sample in samples)
     days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     record, result = samples[0].record, samples[0].result
     hosts = sorted({sample.record["host"]["name"] for sample in samples})
     software = "".join(f", {key} {record['software'][key]}" for key in FINGERPRINT if key in record["software"])
-    noises = ", ".join(f"{name} {100 * sigma:.3f} %" for name, sigma in found.of_class.items())
-    cells = int(np.isfinite(found.centre).sum())
+    noises = ", ".join(f"{name} {100 * sigma:.3f} %" for name, sigma in spreads.items())
     on = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
     return (
         f"{len(samples)} runs of {days} on {on}, {record['program']} {record['version']},"

@@ -2,7 +2,7 @@
 
 Test cases meet by their name, and by their size where both have several. Link classes of two machines have different
 names, so each class of the run stands beside each of the other; copies inside a device and host memory only beside
-their like. Pairs are compared one by one where both have the same names.
+their like. Pairs are compared one by one where both have the same names, and not where their cells are in a file.
 """
 
 import argparse
@@ -25,7 +25,10 @@ UNKNOWN = "all pairs"  # of a text that does not tell link classes
 
 @dataclass(frozen=True)
 class Figures:
-    """A matrix of a run or of a published system: a test case, or a part of one, in one size (None: not known)."""
+    """A matrix of a run or of a published system: a test case, or a part of one, in one size (None: not known).
+
+    summary: {link class: median} of a matrix whose cells are in a file; `cells` is empty then.
+    """
 
     testcase: str
     part: str
@@ -33,6 +36,7 @@ class Figures:
     size_bytes: int | None
     cells: Mapping[Pair, float]
     link_class: Mapping[Pair, str] = field(default_factory=dict)
+    summary: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> tuple[str, str]:
@@ -42,12 +46,12 @@ class Figures:
         return self.testcase, self.part
 
     @property
-    def classes(self) -> dict[str, list[float]]:
-        """The values of each link class; pairs without one are a class of their own."""
+    def medians(self) -> Mapping[str, float]:
+        """The median of each link class; pairs without one are a class of their own."""
         groups: dict[str, list[float]] = {}
         for pair, value in self.cells.items():
             groups.setdefault(self.link_class.get(pair) or UNKNOWN, []).append(value)
-        return groups
+        return self.summary or {name: statistics.median(values) for name, values in groups.items()}
 
 
 class Row(NamedTuple):
@@ -100,10 +104,9 @@ def of_run(run: runs.Run) -> Iterator[Figures]:
     """All matrices of a run's records."""
     for result in (result for test in run.tests if test.record for result in test.record["results"]):
         if "cells" in result:
-            raise BadInput(
-                f"{result['testcase']} of {run.path} has its cells in {result['cells']['file']}: they are too many to"
-                " compare one by one; linkmatrix diagnose --reference NAME holds them against a table"
-            )
+            medians = {one["link_class"]: one["median"] for one in result["cells"]["classes"]}
+            yield Figures(result["testcase"], "", result["unit"], result["size_bytes"], {}, summary=medians)
+            continue
         pairs = [(row, column) for row in result["rows"] for column in result["columns"]]
         classes = dict(zip(pairs, (word for row in result["link_class"] for word in row), strict=True))
         grids = [("", result["unit"], result["values"])]
@@ -152,7 +155,7 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str]) -> Iter
     for one in here:
         if wanted and one.testcase not in wanted:
             continue
-        same = [two for two in there if two.name == one.name and two.unit == one.unit and two.cells]
+        same = [two for two in there if two.name == one.name and two.unit == one.unit and two.medians]
         sized = [two for two in same if two.size_bytes == one.size_bytes]
         # of a sweep only the same size is comparable; a single matrix stands for its test case
         of_sizes = {two.size_bytes for two in same}
@@ -167,8 +170,8 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
     if one.size_bytes != two.size_bytes:
         sizes += f" against {explain.size(two.size_bytes)}"
     name = " ".join(filter(None, (one.name[0], one.name[1].replace("_", " "))))
-    for here, values in one.classes.items():
-        for there, others in two.classes.items():
+    for here, median in one.medians.items():
+        for there, other_median in two.medians.items():
             if (here in OWN or there in OWN) and here != there:
                 continue
             common = [
@@ -181,7 +184,7 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
             ]
             pairs = (min(common), max(common), len(common)) if common else None
             classes = here if here == there else f"{here} against {there}"
-            yield Row(name, sizes, classes, statistics.median(values), statistics.median(others), one.unit, pairs)
+            yield Row(name, sizes, classes, median, other_median, one.unit, pairs)
 
 
 def lines(rows: list[Row]) -> Iterator[str]:

@@ -3,6 +3,9 @@
 import copy
 import json
 import random
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,9 +70,9 @@ def apart(content, folder):
     return folder / "record.json"
 
 
-def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=None, sigma=0.004):
+def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=None, sigma=0.004, seed=3):
     """A record of devices on nodes n0, n1 …; slow: by how much a cell is slower; words: {(row, column): status}."""
-    chance, off = random.Random(3), dict(words or {})
+    chance, off = random.Random(seed), dict(words or {})
     for r in range(count):
         for c in range(count):
             if r != c and (r, c) not in off:
@@ -260,15 +263,10 @@ def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, ca
 def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, capsys):
     path = str(apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path))
     assert cli.main(["compact", path]) == 0 and not list(tmp_path.glob("*.npz"))
-    assert cli.main(["compare", path, "--against", path]) == 2
-    assert "too many to compare" in capsys.readouterr().err
     assert cli.main(["export", path, "--format", "csv"]) == 0
     assert "its cells are in cells.npy" in capsys.readouterr().out
     assert cli.main(["history", path]) == 0
     assert "NET" in capsys.readouterr().out
-    assert cli.main(["adopt", "--table", "big", path]) in (2, 3)
-    said = capsys.readouterr()
-    assert "has its cells in a file" in said.out + said.err
     run = runs.find(path and tmp_path / "record.json")
     (blamed,) = suspects.suspects([run], TABLE, "big", 3)
     assert "gpu17 sends" in blamed.sentence(3)
@@ -312,3 +310,75 @@ def test_a_corrupt_cell_contradicts_verified(make_record, tmp_path):
     content["results"][0]["verified"] = True
     with pytest.raises(BadInput, match="a cell is corrupt"):
         record.check(content)
+
+
+def test_link_classes_are_compared(make_record, tmp_path, capsys):
+    here = apart(nodes_of(make_record, lambda r, c: 0.2, 64, 8), tmp_path / "here")
+    there = apart(nodes_of(make_record, count=64, per_node=8), tmp_path / "there")
+    assert cli.main(["compare", str(here), "--against", str(there)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"NET: median 38\.\d\d against 4[78]\.\d\d GB/s, × 0\.8\n", said), said
+    assert re.search(r"NODE: median 31[67]\.\d\d against 39[567]\.\d\d GB/s, × 0\.8\n", said), said
+    plain = tmp_path / "plain.json"
+    plain.write_text(json.dumps(nodes_of(make_record, count=64, per_node=8)))
+    assert cli.main(["compare", str(here), "--against", str(plain)]) == 0
+    assert "NET: median 38." in capsys.readouterr().out
+
+
+def six_runs(make_record, folder, slow=lambda run, r, c: 0.0):
+    """Runs of the same 64 devices on 8 nodes, noise of their own in each."""
+    paths = []
+    for run in range(6):
+        content = nodes_of(make_record, lambda r, c, run=run: slow(run, r, c), 64, 8, sigma=0.002, seed=run)
+        content["started"] = f"2026-11-2{run}T01:50:22Z"
+        paths.append(str(apart(content, folder / f"run{run}")))
+    return paths
+
+
+def adopted(paths, file, *more):
+    return cli.main(["adopt", *paths, "--table", "big", "--file", str(file), *more])
+
+
+def test_references_by_class_row_and_column_are_adopted_and_hold(make_record, tmp_path, capsys):
+    paths, file = six_runs(make_record, tmp_path), tmp_path / "p2p.yaml"
+    assert adopted(paths, file, "--write") == 0, capsys.readouterr().out
+    table = References.load(file).table("big", TESTCASE)
+    assert {name.partition("[")[0] for name in table} == {"min", "median", "max", "cell"}
+    assert {name.partition("[")[2][:-1] for name in table} == {"NET", "NODE", "rows", "columns"}
+    assert table["cell[NET]"].value == pytest.approx(48, rel=0.01)
+    assert table["cell[NODE]"].value == pytest.approx(396, rel=0.01)
+    assert all(-0.05 < one.lower <= -0.02 for one in table.values())
+    assert "rows of each run" in file.read_text()
+    assert sentences(Path(paths[0]), References.load(file)).startswith("PASS")
+    slow = apart(nodes_of(make_record, lambda r, c: 0.1 * (r == 5), 64, 8), tmp_path / "slow")
+    assert "gpu5 sends 10" in sentences(slow, References.load(file))
+
+
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        (lambda run, r, c: 0.2 * (run == 2 and r == 0), "outliers, such as gpu0->gpu"),  # a row that is looked at
+        (lambda run, r, c: 0.2 * (run == 2 and (r, c) == (33, 5)), "the least cell of NET in"),
+        (lambda run, r, c: 0.2 * ((r, c) == (33, 5)), "6 outliers, such as the least cell of NET in"),
+    ],
+)
+def test_runs_with_outliers_are_refused(make_record, tmp_path, capsys, slow, said):
+    paths, file = six_runs(make_record, tmp_path, slow), tmp_path / "p2p.yaml"
+    assert adopted(paths, file, "--write") == 1
+    assert said in capsys.readouterr().out and not file.exists()
+    assert adopted(paths, file, "--write", "--with-outliers") == 0
+
+
+def test_without_their_cells_too_few_or_incomplete_runs_are_refused(make_record, tmp_path, capsys):
+    paths, file = six_runs(make_record, tmp_path), tmp_path / "p2p.yaml"
+    assert adopted(paths[:5], file, "--write") == 1 and "too few runs: 5" in capsys.readouterr().out
+    broken = apart(nodes_of(make_record, count=64, per_node=8, words={(1, 2): "timeout"}), tmp_path / "run0")
+    assert adopted(paths, file, "--write") == 1 and "is incomplete" in capsys.readouterr().out
+    broken.unlink()
+    paths = six_runs(make_record, tmp_path)
+    (tmp_path / "run3" / "cells.npy").unlink()
+    assert adopted(paths, file, "--write") == 1 and "cannot be read: No such file" in capsys.readouterr().out
+    other = apart(nodes_of(make_record, lambda r, c: 0.1, 64, 8), tmp_path / "other")
+    shutil.copy(other.with_name("cells.npy"), tmp_path / "run3")
+    assert adopted(paths, file, "--write") == 1 and "holds other cells than its record" in capsys.readouterr().out
+    assert not file.exists()
