@@ -6,7 +6,6 @@ is judged again from its record, and what is missing is NO VERDICT.
 
 import argparse
 import ctypes
-import json
 import os
 import shlex
 import shutil
@@ -18,7 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import explain, lock, runs
+from . import explain, lock, resume, runs
 from .errors import BadInput, clean
 from .evaluate import EXIT_CODES, Verdict
 from .explain import Judged
@@ -35,7 +34,6 @@ MODES = {
     "quick": ["--tag=quick", *STRICT],
 }
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-MOST_REPORTS = 20  # that are looked through for one
 GRACE = 60  # seconds between SIGTERM and SIGKILL
 
 
@@ -84,61 +82,36 @@ def run_acceptance(options: argparse.Namespace) -> int:
 def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name: str) -> int:
     """The run itself."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
+    before = resume.Before()
+    if options.resume:
+        before = resume.before(last, prefix, lambda report: after_retries(judged_cases(report, repository))[0])
     known = set(runs.reports(prefix))
     command = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
-    command += [f"--report-junit={junit}", *resume_options(options, last, prefix), *options.more]
+    command += [f"--report-junit={junit}", *before.options(), *options.more]
     print(f"$ {shlex.join(command)}", flush=True)
-    last.write_text(json.dumps({"mode": options.mode, "report": None, "stamp": stamp}), encoding="utf-8")
+    resume.note(last, options.mode, stamp, before.passed, None)
     started = time.monotonic()
     code = supervised(command, repository, options.timeout * 3600)
     seconds = time.monotonic() - started
     new = [path for path in runs.reports(prefix) if path not in known]
+    if not new and code == 0 and before.passed and before.report:
+        print("nothing is left to measure: the report before is judged again")
+        new = [before.report]
     if not new:
         print(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
-    last.write_text(json.dumps({"mode": options.mode, "report": str(new[-1]), "stamp": stamp}), encoding="utf-8")
+    resume.note(last, options.mode, stamp, before.passed, new[-1])
     verdict, lines = judged_report(new[-1], code, repository)
     print("\n".join([*lines, *suspect_lines(prefix, options.clean_runs, repository)]))
     where = options.system or "this machine"
     print(f"{explain.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
     pruned(prefix, options.keep, options.keep_days)
     return EXIT_CODES[verdict]
-
-
-def resume_options(options: argparse.Namespace, last: Path, prefix: Path) -> list[str]:
-    """What makes ReFrame run only what did not pass; nothing where the run before left no report."""
-    if not options.resume:
-        return []
-    try:
-        said = json.loads(last.read_text(encoding="utf-8"))
-        report = said["report"] or left_behind(prefix, str(said["stamp"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        report = None
-    if report and Path(report).is_file():
-        return [f"--restore-session={report}", "--failed"]
-    print("note: the run before left no report, so all is measured again")
-    return []
-
-
-def left_behind(prefix: Path, stamp: str) -> str | None:
-    """The report of a run that was killed: its ReFrame is told to end then, and writes what passed until then.
-
-    The command line in the report has the run's own stamp, in the name of the JUnit file.
-    """
-    for path in runs.reports(prefix)[::-1][:MOST_REPORTS]:
-        try:
-            command = str(runs.read_json(path)["session_info"]["cmdline"])
-        except (BadInput, KeyError, TypeError):
-            continue
-        if f"junit-{stamp}.xml" in command:
-            print(f"note: the run before was killed, and its ReFrame left {path.name}: it goes on from there")
-            return str(path)
-    return None
 
 
 def end_with_parent() -> None:
@@ -174,9 +147,7 @@ def supervised(command: list[str], folder: Path, timeout: float) -> int:
 
 def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:
     """The verdict on a report and ReFrame's exit code, and lines on what was counted. Raises BadInput."""
-    folder = repository / "config" / "references"
-    run = runs.find(report)
-    judged = explain.judge_all(run, References.load(folder if folder.is_dir() else None), None)
+    judged = judged_cases(report, repository)
     content = runs.read_json(report)
     attempts = content["runs"]
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
@@ -190,6 +161,12 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
         verdict = Verdict.NO_VERDICT
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
     return verdict, lines + list(rerun_lines(judged, content))
+
+
+def judged_cases(report: Path, repository: Path) -> list[Judged]:
+    """The test cases of a report, with their verdicts. Raises BadInput."""
+    folder = repository / "config" / "references"
+    return explain.judge_all(runs.find(report), References.load(folder if folder.is_dir() else None), None)
 
 
 def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:

@@ -27,7 +27,7 @@ class Test:
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
     reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which it failed.
     reference: the table of references that its partition names, "" for none. node: the one that it was for, where it
-    was for a certain one. measures: whether it leaves a record.
+    was for a certain one. hashcode: ReFrame's, of the test case on any partition. measures: whether it leaves a record.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Test:
     partition: str = ""
     phase: str = ""
     node: str = ""
+    hashcode: str = ""
     measures: bool = True
     path: Path | None = None
     record: dict[str, Any] | None = None
@@ -218,6 +219,7 @@ def of_case(case: dict[str, Any], report: Path) -> Test:
         testcase=str(case.get("testcase") or ""),
         phase=str(case.get("fail_phase") or ""),
         node=pinned_node(case),
+        hashcode=str(case.get("hashcode") or ""),
         measures=measures,
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=place,

@@ -85,6 +85,25 @@ def test_a_run_of_no_test_at_all_is_no_pass_though_reframe_says_so(tmp_path, mod
     )
 
 
+def test_a_run_that_is_resumed_leaves_out_what_passed(tmp_path, unavailable):
+    command = [sys.executable, "-m", "linkmatrix", "run", "--mode", "quick"]
+    command += ["--reframe", str(Path(sys.executable).parent / "reframe")]
+    where, environment = Path(__file__).resolve().parents[2], {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
+
+    def run(*options):
+        done = [*command, *options, "--", "--nocolor", "-n", "^rank_binding"]
+        done = subprocess.run(done, env=environment, cwd=where, text=True, capture_output=True, timeout=600)
+        return done.returncode, done.stdout
+
+    code, out = run()
+    if "Ran 0/0" in out:
+        unavailable("no MPI on PATH: there is no rank_binding")
+    assert code == 0, out
+    code, out = run("--resume")
+    assert "1 test case passed before" in out and "Ran 0/0" in out, out
+    assert "nothing is left to measure" in out and code == 0, out
+
+
 def test_a_slow_endpoint_is_red_and_its_pairs_are_named(fault):
     first, second = (values(only(fault())) for _ in range(2))
     # the better of two, because another program may disturb one; the fault takes 20 %
