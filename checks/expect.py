@@ -97,7 +97,7 @@ def transports_between_nodes(result):
     """(which pairs, their transport); of a matrix that is too large for its record, all at once."""
     if "cells" in result:
         classes = result["cells"]["classes"]
-        return [("all", one.get("transport", "nobody says what")) for one in classes if one["link_class"] == "NET"]
+        return [("all", one.get("transport", result["transport"])) for one in classes if one["link_class"] == "NET"]
     return [
         (f"{row}->{column}", result["transports"][r][c] if "transports" in result else result["transport"])
         for r, row in enumerate(result["rows"])

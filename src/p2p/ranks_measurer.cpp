@@ -73,7 +73,6 @@ class RanksMeasurer final : public Measurer {
     result.transport = network_->transport(what_.by_node, 0, 1);
     if (labels.size() > ranks::most_in_record) {
       result.rows = result.columns = labels;
-      result.transport = network_->transport(what_.by_node, 0, labels.size() - 1);  // between nodes
       return;
     }
     result.shape(labels, labels);
