@@ -68,6 +68,9 @@ fi
 one=rank_to_rank_latency_mpi
 expect 1 "wrong data" --testcase $one --simulate-fault corrupt:rank1
 prints '^Result: FAIL$'
+expect 0 "a slow rank" --testcase $one --simulate-fault slow:rank1
+grep -q '"remeasured":\[\]' "$work/r.json" || grep -q '"controls":\[{' "$work/r.json" ||
+  fail "what is measured again must have healthy pairs beside it"
 expect 3 "a rank that fails" --testcase $one --simulate-fault error:rank1
 prints '^Result: ERROR$'
 prints 'simulated fault: the device failed'
