@@ -179,7 +179,7 @@ def to_prometheus(exported: Exported) -> bytes:
 
 def to_slurm_exclude(exported: Exported) -> bytes:
     """One line that is an option of sbatch, empty where no node is suspect; all others are comments."""
-    lines = [f"# devices are suspect until {exported.clean_runs} clean runs; nothing was changed on the cluster"]
+    lines = [f"# what is suspect stays so until {exported.clean_runs} clean runs; nothing was changed on the cluster"]
     lines += [f"# {clean(one.sentence(exported.clean_runs))}" for one in exported.suspects]
     reasons = {one.node.partition(".")[0]: one.reason for one in reversed(exported.suspects)}
     names = sorted(name for name in reasons if NODE.fullmatch(name))

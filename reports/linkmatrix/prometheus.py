@@ -25,7 +25,7 @@ METRICS = {
     "verdict": "Verdict on a test case: 0 PASS, 1 WARN, 2 NO VERDICT, 3 FAIL.",
     "run_verdict": "Verdict on everything that was exported: 0 PASS, 1 WARN, 2 NO VERDICT, 3 FAIL.",
     "last_run_timestamp_seconds": "When the newest run of a partition began.",
-    "suspects": "Devices that are suspect.",
+    "suspects": "Devices and nodes that are suspect.",
     "suspect_clean_runs": "Clean runs of a suspect device since it was last blamed; others have no series.",
 }
 
@@ -81,7 +81,7 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
         yield Sample("last_run_timestamp_seconds", {"partition": partition}, when)
     yield Sample("suspects", {}, len(suspects))
     for one in suspects:
-        yield Sample("suspect_clean_runs", {"node": one.node, "device": one.label}, one.clean)
+        yield Sample("suspect_clean_runs", {"node": one.node, "device": "" if one.is_node else one.label}, one.clean)
 
 
 def labelled(labels: Mapping[str, str]) -> str:

@@ -1,13 +1,15 @@
-"""Which devices are suspect: blamed in a stored run, and not yet cleared by enough clean runs since.
+"""Which devices and nodes are suspect: blamed in a stored run, and not yet cleared by enough clean runs since.
 
 Nothing is kept: the stored runs are read and judged again each time, so a corrected reference corrects this too.
 
 A run blames a device where references say FAIL and the device, its links, its NIC or its node explains it, where what
 arrived there was wrong, or where its own counters failed the test. A run is clean for a device where its cells that
 have references are there and none failed; what is missing neither blames nor clears. What all share, a rail or a link
-class, is no device's.
+class, is no device's. In a matrix of nodes a node is blamed like a device: one that sends or receives slow with every
+other, never for a single pair, whose path is as likely.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +26,15 @@ from .runs import Run
 
 MOST_CELLS = 10_000  # whose ends are named
 MOST_RUNS = 50  # of the newest, that `linkmatrix run` looks back on
+OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
 
-Device = tuple[str, str]  # its node, and its UUID, or its label where it has none
+Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
+Place = tuple[str, str]  # the node and what is there: a label, or the node itself
 
 
 @dataclass
 class Suspect:
-    """A device under suspicion.
+    """A device under suspicion, or a node, whose label is its own name.
 
     since: when it was first blamed, since it was last clear. reason: of the last time. clean: clean runs since that.
     blamed, seen: runs that ever blamed it, and that had it at all, so that one that comes and goes is seen.
@@ -44,20 +48,23 @@ class Suspect:
     blamed: int = 0
     seen: int = 0
 
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a whole node."""
+        return self.label == self.node
+
     def sentence(self, clean_runs: int) -> str:
         """ "gpu3 of n17 is suspect since 2026-11-20 01:50 (blamed in 2 of 9 runs, 1 of 3 clean since): …"."""
+        who = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         runs = f"blamed in {self.blamed} of {explain.counted(self.seen, 'run')}"
         when = self.since[:16].replace("T", " ")
-        return (
-            f"{self.label} of {self.node} is suspect since {when} ({runs}, {self.clean} of {clean_runs} clean since):"
-            f" {self.reason}"
-        )
+        return f"{who} is suspect since {when} ({runs}, {self.clean} of {clean_runs} clean since): {self.reason}"
 
 
 def suspects(runs: Iterable[Run], references: References, name: str | None, clean_runs: int) -> list[Suspect]:
     """Those that the runs leave under suspicion, the longest first; `name`: table of references, None: each its own."""
     known: dict[Device, Suspect] = {}
-    suspect: dict[tuple[str, str], Device] = {}  # the device that is now at a place, if it is suspect
+    suspect: dict[Place, Device] = {}  # the device that is now at a place, if it is suspect
     found = [(started(run), of_run(explain.judge_all(run, references, name))) for run in runs]
     for when, (blamed, clean, seen) in sorted((one for one in found if one[0]), key=lambda one: one[0]):
         for device, place in seen.items():
@@ -82,33 +89,52 @@ def started(run: Run) -> str:
     return min((test.record["started"] for test in run.tests if test.record), default="")
 
 
-def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, tuple[str, str]]]:
-    """(blamed devices with the reason, clean devices, node and label of all devices) of a run."""
+def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, Place]]:
+    """(blamed devices with the reason, clean devices, places of all devices) of a run."""
     blamed: dict[Device, str] = {}
     clean: set[Device] = set()
     spoiled: set[Device] = set()
-    seen: dict[Device, tuple[str, str]] = {}
+    seen: dict[Device, Place] = {}
     for one in judged:
         record = one.test.record
         if record is None:
             continue
-        devices = {device["label"]: (device["node"], device["uuid"] or device["label"]) for device in record["devices"]}
-        seen |= {key: (key[0], label) for label, key in devices.items()}
+        devices = endpoints(record)
+        seen |= dict(devices.values())
         for label, reason in blamed_in(one, record):
             if label in devices:
-                blamed.setdefault(devices[label], reason)
+                blamed.setdefault(devices[label][0], reason)
         for result, matrix in one.matrices:
             good, bad = clean_labels(result, matrix)
-            clean |= {devices[label] for label in good & devices.keys()}
-            spoiled |= {devices[label] for label in bad & devices.keys()}
+            clean |= {devices[label][0] for label in good & devices.keys()}
+            spoiled |= {devices[label][0] for label in bad & devices.keys()}
     return blamed, clean - spoiled - blamed.keys(), seen
+
+
+def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Place]]:
+    """{endpoint of the record's matrices: (device, place)}, and of its matrices of nodes {node: (itself, itself)}.
+
+    A rank is numbered within its node, for its number in a job says nothing about the next job.
+    """
+    found: dict[str, tuple[Device, Place]] = {}
+    ranks: Counter[str] = Counter()
+    for device in record["devices"]:
+        node = device["node"]
+        label = device["label"].removeprefix(f"{node}:")
+        if label.startswith("rank"):
+            label = f"rank{ranks[node]}"
+            ranks[node] += 1
+        found[device["label"]] = (node, device["uuid"] or label), (node, label)
+    nodes = {device["node"] for device in record["devices"]} - found.keys()
+    named = {label for result in record["results"] for label in result["rows"]} & nodes
+    return found | {node: ((node, node), (node, node)) for node in named}
 
 
 def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(label, reason) of each device that a test blames."""
     if one.test.result not in ("", "pass"):
         for sentence in risen_counters(dict(record)):
-            yield sentence.partition(":")[0], sentence
+            yield sentence.partition(": ")[0], sentence
     for result, matrix in one.matrices:
         if not matrix.counts[Verdict.FAIL]:
             continue
@@ -124,17 +150,20 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
             yield from ((label, where + sentence) for label in ends(finding, layout, result))
         wrong = set(zip(*np.nonzero(grids.where(result["status"], "corrupt")), strict=True))
         codes, _ = large.verdict_grid(result, matrix)
-        unexplained = set() if found.findings else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
+        told = found.findings or layout.of_nodes
+        unexplained = set() if told else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
         for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
             pair = (result["rows"][r], result["columns"][c])
             yield from ((label, where + matrix.cells[pair].reason) for label in pair)
 
 
 def ends(finding: Finding, layout: Layout, result: Result) -> list[str]:
-    """The endpoints that a finding is about; none where all share what is at fault."""
+    """The endpoints that a finding is about; none where all share what is at fault, or it may be the path of nodes."""
     kind, subject = finding.kind, finding.subject
     rows, columns = result["rows"], result["columns"]
     if kind in ("rail", "class"):
+        return []
+    if layout.of_nodes and (kind not in OF_A_NODE or finding.alike):
         return []
     if kind in ("link", "cell"):
         assert isinstance(subject, tuple)

@@ -3,13 +3,15 @@
 import copy
 import random
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli, diagnose, record
+from linkmatrix import cli, diagnose, record, runs
 from linkmatrix.evaluate import Verdict, evaluate
 from linkmatrix.matrix import lasting_names
 from linkmatrix.references import Reference, References
+from linkmatrix.suspects import suspects
 
 RANKS, NODES = "rank_to_rank_bandwidth_mpi", "node_to_node_bandwidth_mpi"
 
@@ -188,3 +190,81 @@ def test_a_record_stays_as_it_is_when_it_is_diagnosed(between):
     before = copy.deepcopy(content)
     said(content, references(NODES))
     assert content == before
+
+
+@pytest.fixture
+def suspect_after(between):
+    """The suspects after runs that are made by `between` with these keywords, a day each."""
+
+    def look(*kinds, testcase=NODES, status=None, result="pass"):
+        found = []
+        for number, keywords in enumerate(kinds):
+            content = between(testcase, **keywords, seed=number)
+            content["started"] = f"2026-11-{1 + number:02}T01:50:22Z"
+            for (r, c), word in (status or {}).items():
+                content["results"][0]["status"][r][c] = word
+            found.append(runs.Run(Path("r"), (runs.Test(testcase, result=result, record=content),)))
+        return suspects(found, references(testcase), "cluster", 3)
+
+    return look
+
+
+GOOD, SLOW = {}, {"slow": of("n19")}
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_a_node_that_is_slow_with_every_other_is_suspect_itself_until_three_clean_runs(suspect_after, ranks):
+    (one,) = suspect_after(GOOD | {"ranks": ranks}, SLOW | {"ranks": ranks})
+    assert (one.node, one.is_node, one.blamed, one.seen) == ("n19", True, 1, 2)
+    said = one.sentence(3)
+    assert said.startswith("node n19 is suspect since 2026-11-02 01:50 (blamed in 1 of 2 runs, 0 of 3 clean since): ")
+    assert "all cells of node n19 over the network" in said
+    assert [one.clean for one in suspect_after(SLOW, GOOD, GOOD)] == [2]
+    assert suspect_after(SLOW, GOOD, GOOD, GOOD) == []
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["sends", "receives"])
+def test_a_node_that_is_slow_in_one_direction_with_every_other_is_suspect(suspect_after, side):
+    found = suspect_after({"slow": lambda *pair: 0.3 * (pair[side] == "n18")})
+    assert [(one.node, one.is_node) for one in found] == [("n18", True)]
+
+
+def test_a_single_pair_of_nodes_makes_neither_suspect(suspect_after):
+    assert suspect_after({"slow": lambda *pair: 0.3 * (set(pair) == {"n17", "n20"})}) == []
+    assert suspect_after({"slow": lambda *pair: 0.3 * (pair == ("n20", "n17"))}) == []
+
+
+def test_of_two_nodes_alone_neither_is_suspect_for_what_both_share(suspect_after):
+    assert suspect_after({"nodes": ("n17", "n19")} | SLOW) == []
+
+
+def test_nodes_between_which_wrong_data_arrived_are_suspect(suspect_after):
+    found = suspect_after(GOOD, status={(0, 1): "corrupt"}, result="fail")
+    assert {(one.node, one.is_node) for one in found} == {("n17", True), ("n18", True)}
+
+
+def test_a_rank_is_cleared_by_jobs_in_which_it_has_another_number(suspect_after):
+    """One rank on each node: it is as suspect as its node, and the next jobs get the nodes in another order."""
+    others = {"nodes": ("n19", "n4", "n5", "n6")}
+    (one,) = suspect_after(SLOW, testcase=RANKS)
+    assert (one.node, one.label) == ("n19", "rank0")
+    assert [one.clean for one in suspect_after(SLOW, others, others, testcase=RANKS)] == [2]
+    assert suspect_after(SLOW, others, others, others, testcase=RANKS) == []
+
+
+def test_slurm_is_told_to_leave_out_a_slow_node_and_not_the_ends_of_a_slow_path(
+    between, write_record, tmp_path, capsys
+):
+    (tmp_path / "references").mkdir()
+    head = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  cluster:\n    {NODES}:\n"
+    (tmp_path / "references" / "p2p.yaml").write_text(f"{head}      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n")
+    judged = ["--references", str(tmp_path / "references"), "--reference", "cluster"]
+
+    def exclude(slow):
+        assert cli.main(["export", "--format", "slurm-exclude", str(write_record(between(slow=slow))), *judged]) == 0
+        return capsys.readouterr().out
+
+    out = exclude(of("n19"))
+    assert [line for line in out.splitlines() if not line.startswith("#")] == ["--exclude=n19"]
+    assert f"NodeName=n19 State=DRAIN Reason='linkmatrix: {NODES}: all cells of node n19 over the network" in out
+    assert "# no node is suspect" in exclude(lambda *pair: 0.3 * (set(pair) == {"n17", "n20"}))
