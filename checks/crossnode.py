@@ -30,10 +30,10 @@ CASES = {
 class CrossNode(rfm.RegressionTestPlugin):
     """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
 
-    #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``.
+    #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``; matrices of two nodes stay those of two.
     #:
     #: :type: :class:`int`
-    #: :default: 0: as `extent` says
+    #: :default: 0: for a matrix all of the partition, for a sweep two
     nodes = variable(int, value=0, loggable=True)
 
     #: Ranks on each node.
@@ -43,13 +43,15 @@ class CrossNode(rfm.RegressionTestPlugin):
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
-        """Asks for `wanted` nodes, None: all of the partition, with `ranks` ranks on each."""
+        """Asks for `wanted` nodes, 0: all of the partition, with `ranks` ranks on each."""
         where = self.current_partition.fullname
         self.skip_if(self.is_local(), f"{where} runs jobs on this machine: there is no other node")
-        size = self.current_partition.extras.get("nodes")
-        self.skip_if(wanted is None and size is None, f"{where} does not say how many nodes it has: extras['nodes']")
-        self.nodes = self.nodes or wanted or size
-        self.skip_if(self.nodes < 2, f"{where} has one node: there is no pair of them")
+        self.nodes = wanted or self.current_partition.extras.get("nodes", 0)
+        self.skip_if(
+            self.nodes == 0,
+            f"{where} does not say how many nodes it has: extras['nodes'], or -S {type(self).__name__}.nodes=N",
+        )
+        self.skip_if(self.nodes < 2, f"{where}: there is no pair of nodes where there is one")
         self.num_tasks_per_node = self.ranks or ranks
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
@@ -69,7 +71,7 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
     #: The test case of p2p_matrix.
     testcase = parameter(list(CASES), loggable=True)
 
-    #: ``two`` nodes, or ``all`` of the partition, which says in its extras['nodes'] how many those are.
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
 
     #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
@@ -91,7 +93,7 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
 
     @run_after("setup")
     def place_ranks(self):
-        self.place_on_nodes({"two": 2, "all": None}[self.extent], max(1, self.promise.devices or 0))
+        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
         if self.mapping != "affine" and self.reference_name:
             self.reference_name += f"@{self.mapping}"
 
@@ -173,7 +175,7 @@ class crossnode_sweep(p2p_matrix_run, CrossNode):
 
     @run_after("setup")
     def place_ranks(self):
-        self.place_on_nodes(2, 1)
+        self.place_on_nodes(self.nodes or 2, 1)
         if self.reference_name:
             self.reference_name += "@sweep"
 

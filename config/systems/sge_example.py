@@ -57,7 +57,7 @@ system = {
                 {"name": "node", "options": ["-l hostname={host}"]},
             ],
             "extras": {
-                # how many hosts it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # how many hosts it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,
                 # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
                 # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
@@ -87,7 +87,7 @@ system = {
             "extras": {
                 # the table in config/references that measurements are held against; without it there is no verdict
                 # "reference": "sge-example",
-                # how many hosts it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # how many hosts it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,
                 # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
                 # "gpudirect": True,

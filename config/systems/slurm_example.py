@@ -46,7 +46,7 @@ system = {
                 "job_submit_timeout": 60,
             },
             "extras": {
-                # how many nodes it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,
                 # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
                 # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
@@ -77,7 +77,7 @@ system = {
             "extras": {
                 # the table in config/references that measurements are held against; without it there is no verdict
                 # "reference": "slurm-example",
-                # how many nodes it has, for the checks between all of them at once (crossnode_matrix, extent=all)
+                # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,
                 # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
                 # "gpudirect": True,

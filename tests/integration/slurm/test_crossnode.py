@@ -22,8 +22,8 @@ MPIRUN = {
 LAUNCHERS = pytest.mark.parametrize("replace", [{}, MPIRUN], ids=["srun", "mpirun"])
 
 
-def matrix(testcase, extent="two", nodes=3):
-    """The options of reframe for one matrix."""
+def matrix(testcase, extent="all", nodes=3):
+    """The options of reframe for one matrix; nodes: how many are asked for, where the partition does not say."""
     wanted = ("-S", f"crossnode_matrix.nodes={nodes}") if nodes else ()
     return ("-r", "-n", MATRIX.format(testcase, extent), *QUICK, *wanted)
 
@@ -129,14 +129,22 @@ def test_a_node_that_hangs_is_marked_in_the_record_that_is_kept_and_the_others_a
     assert "->" not in reason and "Killed" not in reason
 
 
+def test_two_nodes_stay_two_where_more_are_asked_for(login):
+    run = login(*matrix("node_to_node_latency_mpi", "two"))
+    assert run.code == 0, run.output
+    assert len(result_of(only(run))[0]["rows"]) == 2
+
+
 def test_all_nodes_of_a_partition_are_asked_for_where_it_says_how_many(login):
-    run = login(*matrix("node_to_node_bandwidth_mpi", "all", None), replace={'# "nodes": 512': '"nodes": 3'})
+    run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None), replace={'# "nodes": 512': '"nodes": 3'})
     assert run.code == 0, run.output
     assert_whole(result_of(only(run))[0], NODES)
 
 
 def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_how_many(login):
-    run = login(*matrix("node_to_node_bandwidth_mpi", "all", None))
+    run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
     assert run.code == 0, run.output
     assert only(run)["result"] == "skip"
-    assert "slurm-example:cpu does not say how many nodes it has: extras['nodes']" in run.output
+    assert "slurm-example:cpu does not say how many nodes it has: extras['nodes'], or -S crossnode_matrix.nodes=N" in (
+        run.output
+    )
