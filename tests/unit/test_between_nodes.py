@@ -252,19 +252,18 @@ def test_a_rank_is_cleared_by_jobs_in_which_it_has_another_number(suspect_after)
     assert suspect_after(SLOW, others, others, others, testcase=RANKS) == []
 
 
-def test_slurm_is_told_to_leave_out_a_slow_node_and_not_the_ends_of_a_slow_path(
-    between, write_record, tmp_path, capsys
-):
+def test_others_are_told_of_a_slow_node_and_not_of_the_ends_of_a_slow_path(between, write_record, tmp_path, capsys):
     (tmp_path / "references").mkdir()
     head = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  cluster:\n    {NODES}:\n"
     (tmp_path / "references" / "p2p.yaml").write_text(f"{head}      'cell[NET]': [24.0, -0.05, 0.1, GB/s]\n")
     judged = ["--references", str(tmp_path / "references"), "--reference", "cluster"]
 
-    def exclude(slow):
-        assert cli.main(["export", "--format", "slurm-exclude", str(write_record(between(slow=slow))), *judged]) == 0
+    def exported(slow, form="slurm-exclude"):
+        assert cli.main(["export", "--format", form, str(write_record(between(slow=slow))), *judged]) == 0
         return capsys.readouterr().out
 
-    out = exclude(of("n19"))
+    out = exported(of("n19"))
     assert [line for line in out.splitlines() if not line.startswith("#")] == ["--exclude=n19"]
     assert f"NodeName=n19 State=DRAIN Reason='linkmatrix: {NODES}: all cells of node n19 over the network" in out
-    assert "# no node is suspect" in exclude(lambda *pair: 0.3 * (set(pair) == {"n17", "n20"}))
+    assert "# no node is suspect" in exported(lambda *pair: 0.3 * (set(pair) == {"n17", "n20"}))
+    assert 'linkmatrix_suspect_clean_runs{node="n19"} 0\n' in exported(of("n19"), "prometheus")
