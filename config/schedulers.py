@@ -1,9 +1,12 @@
-"""An end to every wait for a job of PBS or Grid Engine, where ReFrame 4.10 has none.
+"""What ReFrame 4.10's back ends lack: an end to every wait for a job of PBS or Grid Engine, and manners with Slurm.
 
 Its back ends for them wait without end for a Grid Engine job that cannot begin or is in an error state, for the output
 of a PBS job that was deleted in the queue, and for a job whose node is lost; `pbspro` ends the whole session over a job
 that was deleted in the queue. With `end_every_wait` the same back ends give such a job up, with a reason; system files
 name them as ever.
+
+The one for Slurm starts `scontrol` each time that the nodes of a job that ended are looked at, about twenty times for
+each job; with `ask_once_for_nodes` once.
 """
 
 import functools
@@ -13,6 +16,7 @@ import weakref
 from reframe.core.exceptions import JobError, ReframeError
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler
 from reframe.core.schedulers.sge import SgeJobScheduler
+from reframe.core.schedulers.slurm import _SlurmJob as SlurmJob
 
 GRACE = 120  # seconds that a job may be there beyond its time limit, or be gone without its output
 BACK_ENDS = (PbsJobScheduler, PbsProJobScheduler, SgeJobScheduler)  # torque polls as pbs does
@@ -86,3 +90,24 @@ def end_every_wait():
     for back_end in BACK_ENDS:
         if not hasattr(back_end.poll, "ends_every_wait"):
             back_end.poll = bounded(back_end.poll)
+
+
+def asked_once(names):
+    """The getter of a Slurm job's `nodelist`, which asks again only after the job's state or nodes have changed."""
+    known = weakref.WeakKeyDictionary()  # job: (its state and nodes in Slurm's short form, their names)
+
+    @functools.wraps(names)
+    def nodelist(job):
+        asked = (job.state, job._nodespec)
+        if known.get(job, (None,))[0] != asked:
+            known[job] = (asked, names(job))
+        return known[job][1]
+
+    nodelist.asks_once = True
+    return nodelist
+
+
+def ask_once_for_nodes():
+    """Mends the jobs of Slurm, once however often a configuration is read."""
+    if not hasattr(SlurmJob.nodelist.fget, "asks_once"):
+        SlurmJob.nodelist = property(asked_once(SlurmJob.nodelist.fget))

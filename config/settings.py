@@ -58,12 +58,18 @@ def load(file):
     return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
 
 
-module_of(CONFIG / "schedulers.py").end_every_wait()
+schedulers = module_of(CONFIG / "schedulers.py")
+schedulers.end_every_wait()
+schedulers.ask_once_for_nodes()
 module_of(CONFIG / "reference_files.py").read_once()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
 files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
 loaded = [load(file) for file in files]
+
+# Login nodes are shared: a session asks a scheduler once a second at most, for all of its jobs at once, and less often
+# the longer nothing happens, down to once a minute. Where jobs are its own processes, it looks as often as by default.
+QUEUED = [system["name"] for system, _ in loaded if any(part["scheduler"] != "local" for part in system["partitions"])]
 
 site_configuration = {
     "systems": [system for system, _ in loaded],
@@ -74,7 +80,8 @@ site_configuration = {
             "report_file": str(PREFIX / "reports" / "run-report-{sessionid}.json"),
             # a line for each pair would bury the rest: `linkmatrix show` prints the matrices
             "perf_info_level": "verbose",
-        }
+        },
+        {"target_systems": QUEUED, "poll_rate_max": 1, "poll_rate_min": 1 / 60},
     ],
     # ReFrame's results need polars, which a cluster's own module of it may lack
     "storage": [{"enable": bool(importlib.util.find_spec("polars")), "sqlite_db_file": str(PREFIX / "results.db")}],

@@ -67,7 +67,8 @@ def reframe(tmp_path):
     """A function that runs `reframe` with our configuration and the given options; results go to a temporary folder.
 
     references: the text of p2p.yaml, none by default. folder: the name of that of results. umask: of all that is
-    written, as of this process by default.
+    written, as of this process by default. polls: how often a second a scheduler may be asked, None: as the
+    configuration says; those of the tests are theirs alone.
     """
 
     def run(
@@ -78,6 +79,7 @@ def reframe(tmp_path):
         config=REPOSITORY / "config",
         folder="results",
         umask=-1,
+        polls=10,
     ):
         prefix = tmp_path / f"{folder}{len(list(tmp_path.iterdir()))}"
         (prefix / "references").mkdir(parents=True)
@@ -89,6 +91,7 @@ def reframe(tmp_path):
             "CUDA_VISIBLE_DEVICES": "",
             "RFM_REFERENCE_PREFIX": str(prefix / "references"),
             "PYTHONPATH": os.pathsep.join([*map(str, python_path), str(REPOSITORY / "reports")]),
+            **({"RFM_POLL_RATE_MAX": str(polls)} if polls else {}),
         }
         files = ["-C", str(config / "settings.py"), "-c", str(REPOSITORY / "checks"), "-R"]
         command = [str(Path(sys.executable).parent / "reframe"), "--nocolor", *files, *options]

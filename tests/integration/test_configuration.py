@@ -80,6 +80,16 @@ def test_without_linkmatrix_nothing_passes(tmp_path):
     assert "linkmatrix is not installed" in run.stdout + run.stderr
 
 
+@pytest.mark.parametrize(
+    ("system", "most", "least"), [("slurm-example", 1, 1 / 60), ("sge-example", 1, 1 / 60), ("this-machine", 10, 0.1)]
+)
+def test_schedulers_are_asked_seldom_and_this_machine_as_often_as_reframe_likes(reframe, system, most, least):
+    for name, rate in (("max", most), ("min", least)):
+        run = reframe(f"--system={system}", f"--show-config=general/0/poll_rate_{name}", polls=None)
+        assert run.code == 0, run.output
+        assert float(run.output.split()[-1]) == rate
+
+
 @pytest.mark.parametrize("text", ["intranode_p2p: {", "intranode_p2p:\n  hgx: {}\n"])
 def test_references_that_cannot_be_read_stop_every_run_with_their_name(reframe, text):
     run = reframe("-l", references=text)

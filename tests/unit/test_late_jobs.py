@@ -1,4 +1,4 @@
-"""Jobs of PBS and Grid Engine that would be waited for without end are given up, and no others."""
+"""Jobs of PBS and Grid Engine that would be waited for without end are given up; Slurm is not asked the same twice."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -58,3 +58,25 @@ def test_the_time_that_a_job_is_in_the_queue_or_suspended_is_none_of_its_time_li
     job.state = "RUNNING"
     assert schedulers.overdue(job, 2e6) is None
     assert schedulers.overdue(job, 2e6 + 220) is not None
+
+
+@dataclass(eq=False)
+class StandInSlurmJob:
+    """What `asked_once` looks at, in the place of a job of ReFrame."""
+
+    state: str
+    _nodespec: str | None = None
+
+
+def test_the_nodes_of_a_job_are_asked_for_once_for_each_state_and_again_when_slurm_knows_more(schedulers):
+    asked = []
+
+    def names(job):
+        asked.append((job.state, job._nodespec))
+        return [f"names of {job._nodespec}"]
+
+    nodelist, job, other = schedulers.asked_once(names), StandInSlurmJob("RUNNING", "n1"), StandInSlurmJob("COMPLETED")
+    for job.state, job._nodespec in (("RUNNING", "n1"), ("COMPLETED", "None assigned"), ("COMPLETED", "n[1-2]")):
+        assert nodelist(job) == nodelist(job) == [f"names of {job._nodespec}"]
+    assert nodelist(other) == ["names of None"]
+    assert asked == [("RUNNING", "n1"), ("COMPLETED", "None assigned"), ("COMPLETED", "n[1-2]"), ("COMPLETED", None)]
