@@ -19,6 +19,8 @@ from reframe.core.runtime import runtime
 from linkmatrix.errors import BadInput
 
 from . import build_log, spack_environment
+from .expect import Promise
+from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FEATURES = ("cuda", "mpi")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
@@ -45,7 +47,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     ============  =====================================================================
 
     Of the partition's extras, ``build_locally`` (default: True) says whether to build where ReFrame runs or as a job on
-    the partition; of the environment's, ``spack_spec`` is added to the spec, such as '%cxx=gcc@13'.
+    the partition, and ``gpus_in_every_job`` that this one too must ask for GPUs; of the environment's, ``spack_spec``
+    is added to the spec, such as '%cxx=gcc@13'.
     """
 
     #: How to build: ``spack``, ``cmake``, or ``auto``, which takes Spack where `spack` is on PATH and
@@ -103,6 +106,16 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         by_name = {partition.fullname: partition for partition in runtime().system.partitions}
         places = [by_name[name].extras.get("build_locally", True) for name in self.valid_systems if name in by_name]
         self.build_locally = self.build_locally and all(places)  # either may send it to a node
+
+    @run_before("compile")
+    def ask_for_a_node(self):
+        """A build that is a job asks for what every job of the partition must."""
+        if self.build_locally:
+            return
+        self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
+        gpus = Promise.of(self.current_partition).devices
+        if gpus and self.current_partition.extras.get("gpus_in_every_job"):
+            self.extra_resources["_rfm_gpu"] = {"num_gpus_per_node": gpus}
 
     @run_before("compile")
     def choose_method(self):

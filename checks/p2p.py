@@ -76,6 +76,12 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         self.promise = Promise.of(self.current_partition)
         self.reference_name = self.reference_name or self.current_partition.extras.get("reference", "")
 
+    @run_after("setup")
+    def ask_for_gpus_as_every_job(self):
+        """A check of host memory asks for no GPUs, unless the partition takes no job without, and says so."""
+        if self.current_partition.extras.get("gpus_in_every_job"):
+            self.num_gpus_per_node = self.num_gpus_per_node or self.promise.devices
+
     @run_before("run")
     def say_layout(self):
         """For back ends that do not ask for nodes and tasks themselves: a partition's resource `layout` can."""

@@ -5,8 +5,8 @@ Copy it to config/systems/<your cluster>.py, give it your names, and run on the 
     reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
 
 What belongs to one run and not to the site comes from the command line: `-J A=account`, `-J q=R123` (a reservation's
-queue), and `-S` for the variables of the checks. `linkmatrix detect` on a compute node writes a first file with its
-GPUs.
+queue), and `-S` for the variables of the checks: `-S time_limit=…`, `-S max_pending_time=…` (8 hours by default).
+`linkmatrix detect --scheduler pbs` writes a first file of all queues.
 
 The checks ask for chunks of nodes, `-l select=2:mpiprocs=4:ncpus=4`; what is added to a chunk and where chunks are
 placed stands here. How a job ended and where it ran they take from what the program printed.
@@ -20,7 +20,8 @@ system = {
     "hostnames": [r"pbs-example-login\d+"],
     # a folder that login and compute nodes share, where jobs write their output: by default that of this repository
     # "prefix": "/shared/you/linkmatrix",
-    # modules that make ReFrame's programs work: "lmod", "envmod" …; without it none are loaded
+    # what `module` is there: "lmod", or "envmod" for Environment Modules (Tcl) from 4.1 on; without it none are loaded.
+    # Jobs get `module` with the login node's environment variables (-V below), or from `prepare_cmds` of a partition
     # "modules_system": "lmod",
     "partitions": [
         {
@@ -37,10 +38,12 @@ system = {
             # "env_vars": [["OMPI_MCA_orte_default_hostfile", "$PWD/hosts"]],
             # options of every job
             "access": [
-                # the queue (`qstat -Q`)
+                # the queue (`qstat -Q`), which for a reservation is its number: "-q R123"
                 "-q workq",
+                # who pays
+                # "-A project",
                 # each chunk on a node of its own, or ranks that should meet over the network may share a node; and no
-                # other job there
+                # other job there: "-l place=scatter" where nodes may be shared
                 "-l place=scatter:excl",
                 # a job whose node is lost does not begin again: half of its output would be there already
                 "-r n",
@@ -50,8 +53,14 @@ system = {
             "environs": ["gnu"],
             # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
-            # how a job asks for a certain node: -S on=node017; Torque: {host} alone
-            "resources": [{"name": "node", "options": ["host={host}"]}],
+            "resources": [
+                # how a job asks for a certain node: -S on=node017; Torque: {host} alone
+                {"name": "node", "options": ["host={host}"]},
+                # only nodes that have a property, in every chunk: a resource of your site (`qmgr -c 'list resource'`)
+                # {"name": "layout", "options": ["fabric=hdr"]},
+            ],
+            # the network adapters that MPI may use, where it should not choose itself; UCX takes those near each rank
+            # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
             "extras": {
@@ -93,8 +102,11 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
-                # how mpirun binds ranks; each takes the GPU of its number among those that it sees
+                # how mpirun binds ranks; each takes the GPU of its number among those that it sees: all of the job, for
+                # mpirun hides none
                 "rank_options": ["--map-by", "numa", "--bind-to", "core"],
+                # jobs that measure host memory ask for no GPUs; where no job without is taken, all ask for all of them
+                # "gpus_in_every_job": True,
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
             },

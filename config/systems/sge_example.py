@@ -5,8 +5,8 @@ Copy it to config/systems/<your cluster>.py, give it your names, and run on the 
     reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
 
 What belongs to one run and not to the site comes from the command line: `-J P=project`, `-J ar=reservation number`,
-`-J 'l hostname=node17'`, and `-S` for the variables of the checks. `linkmatrix detect` on a compute node writes a first
-file with its GPUs.
+`-J 'l hostname=node17'`, and `-S` for the variables of the checks: `-S time_limit=…`, `-S max_pending_time=…` (8 hours
+by default). `linkmatrix detect --scheduler sge` writes a first file of all queues.
 
 Grid Engine tells neither how a job ended nor where it ran; the checks take both from what the program printed.
 """
@@ -19,7 +19,8 @@ system = {
     "hostnames": [r"sge-example-login\d+"],
     # a folder that login and compute nodes share, where jobs write their output: by default that of this repository
     # "prefix": "/shared/you/linkmatrix",
-    # modules that make ReFrame's programs work: "lmod", "envmod" …; without it none are loaded
+    # what `module` is there: "lmod", or "envmod" for Environment Modules (Tcl) from 4.1 on; without it none are loaded.
+    # Jobs get `module` with the login node's environment variables (-V below), or from `prepare_cmds` of a partition
     # "modules_system": "lmod",
     "partitions": [
         {
@@ -32,6 +33,8 @@ system = {
             "environs": ["gnu"],
             # what its hosts and network have: gpu cuda mpi, and crossnode where a job may take several hosts
             "features": ["mpi", "crossnode"],
+            # the network adapters that MPI may use, where it should not choose itself; UCX takes those near each rank
+            # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
             # ReFrame asks Grid Engine for no slots, and ignores "access": every option of a job stands here.
@@ -45,6 +48,11 @@ system = {
                         "-pe mpi {num_tasks}",
                         # the queue (`qconf -sql`)
                         "-q all.q",
+                        # who pays; a reservation (`qrstat`)
+                        # "-P project",
+                        # "-ar 17",
+                        # only hosts that have a property, a resource of your site (`qconf -sc`)
+                        # "-l fabric=hdr",
                         # all hosts to itself, where your site has such a resource: `qconf -sc | grep EXCL`
                         # "-l exclusive=true",
                         # the shell that reads the job, whatever the queue's is
@@ -95,8 +103,11 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
-                # how mpirun binds ranks; each takes the GPU of its number among those that it sees
+                # how mpirun binds ranks; each takes the GPU of its number among those that it sees: all of the job, for
+                # mpirun hides none
                 "rank_options": ["--map-by", "numa", "--bind-to", "core"],
+                # jobs that measure host memory ask for no GPUs; where no job without is taken, all ask for all of them
+                # "gpus_in_every_job": True,
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
             },

@@ -5,8 +5,9 @@ Copy it to config/systems/<your cluster>.py, give it your names, and run on the 
     reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
 
 What belongs to one run and not to the site comes from the command line: `-J account=…`, `-J reservation=…`,
-`-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks: `-S time_limit=…`, `-S max_pending_time=…`
-(8 hours by default), `-S build_linkmatrix.build_locally=no` to compile on a node of the partition and not here.
+`-J qos=…`, `-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks: `-S time_limit=…`,
+`-S max_pending_time=…` (8 hours by default), `-S exclusive_access=no` where a node may be shared with other jobs,
+`-S build_linkmatrix.build_locally=no` to compile on a node of the partition and not here.
 `linkmatrix detect --scheduler slurm` writes a first file of all partitions.
 """
 
@@ -19,7 +20,8 @@ system = {
     # a folder that login and compute nodes share, where jobs write their output: by default that of this repository.
     # Nothing is needed of a home directory there
     # "prefix": "/shared/you/linkmatrix",
-    # modules that make ReFrame's programs work: "lmod", "tmod4" …; without it none are loaded
+    # what `module` is there: "lmod", or "envmod" for Environment Modules (Tcl) from 4.1 on; without it none are loaded.
+    # Jobs get `module` with the login node's environment variables, or from `prepare_cmds` of a partition
     # "modules_system": "lmod",
     "partitions": [
         {
@@ -30,8 +32,18 @@ system = {
             # ranks are started by srun, with the PMI that your MPI was built for: SLURM_MPI_TYPE, or `srun --mpi=list`;
             # "mpirun" works too where your MPI knows Slurm
             "launcher": "srun",
-            # options of every job: partition, account, quality of service
-            "access": ["--partition=cpu"],
+            # options of every job
+            "access": [
+                "--partition=cpu",
+                # who pays, and the quality of service
+                # "--account=project",
+                # "--qos=benchmark",
+                # nodes that are set aside for this, and only nodes that have a feature (`sinfo -o "%N %f"`)
+                # "--reservation=acceptance",
+                # "--constraint=hdr",
+            ],
+            # the network adapters that MPI may use, where it should not choose itself; UCX takes those near each rank
+            # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
             "environs": ["gnu"],
             # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
@@ -62,7 +74,7 @@ system = {
             "descr": "nodes with GPUs",
             "scheduler": "slurm",
             "launcher": "srun",
-            "access": ["--partition=gpu"],
+            "access": ["--partition=gpu"],  # and what else is said above
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,
@@ -86,12 +98,16 @@ system = {
                 "peer_access": True,
                 "hops": 1,
                 # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
-                # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees
+                # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees:
+                # all of the job with "--gpu-bind=none", those near its cores with "--gpu-bind=closest", one with
+                # "--gpu-bind=single:1"
                 "rank_options": ["--cpu-bind=cores", "--gpu-bind=none"],
                 "process_options": ["--cpu-bind=none"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
                 # "spans_numa": True,
+                # jobs that measure host memory ask for no GPUs; where no job without is taken, all ask for all of them
+                # "gpus_in_every_job": True,
                 # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
                 # "limits": {"HOST": 63.0},
                 # builds in a job of its own, where the login node has no compiler or no nvcc

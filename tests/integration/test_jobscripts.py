@@ -29,20 +29,28 @@ class Variant(NamedTuple):
     """Another way to run the checks of a system.
 
     options: of reframe. replace: (text of the system's file, other text), as a site changes it. systems: the files of
-    config/systems that it is for; empty for all.
+    config/systems that it is for; empty for all. build: whether the script of the build is kept too: on the login node
+    programs are built in one way, whatever runs them.
     """
 
     options: tuple[str, ...] = ()
     replace: tuple[str, str] = ("", "")
     systems: tuple[str, ...] = ()
+    build: bool = False
 
 
 GPUS_PER_NODE, GRES = "--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"
-OF_ONE_RUN = ("account=project", "reservation=acceptance", "constraint=h200", "exclude=node[3-4]")
+OF_ONE_RUN = ("account=project", "qos=high", "reservation=acceptance", "constraint=h200", "exclude=node[3-4]")
+EVERY_JOB = '"gpus_in_every_job": True'
+ON_A_NODE = ("-S", "build_linkmatrix.build_locally=no")
 
 # {folder below that of the system: what is run}; the folder "all" has one script for each kind of job
 VARIANTS = {
-    "all": Variant(),
+    "all": Variant(build=True),
+    "16-nodes": Variant(
+        ("-n", "crossnode_matrix.*extent=all", "-S", "crossnode_matrix.nodes=16"),
+        systems=("slurm_example", "pbs_example", "sge_example"),
+    ),
     "4-nodes": Variant(("-n", "rank_p2p", "-S", "rank_p2p.nodes=4")),
     "gres": Variant(
         ("-n", "gpu_topology|process_p2p|rank_p2p"), (f'"{GPUS_PER_NODE}"', f'"{GRES}"'), ("slurm_example",)
@@ -50,6 +58,11 @@ VARIANTS = {
     "options-of-one-run": Variant(
         ("-n", "rank_p2p", *(word for option in OF_ONE_RUN for word in ("-J", option))), systems=("slurm_example",)
     ),
+    # a build in a job of its own, and a job of host memory, where no job without GPUs is taken
+    "gpus-in-every-job": Variant(
+        ("-n", "rank_p2p", *ON_A_NODE), (f"# {EVERY_JOB}", EVERY_JOB), ("slurm_example", "pbs_example"), build=True
+    ),
+    "build-on-a-node": Variant(("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True),
 }
 # generic.py is the machine that the tests run on
 SYSTEMS = sorted(file.stem for file in (CONFIG / "systems").glob("*.py") if file.stem != "generic")
@@ -128,7 +141,7 @@ def test_job_scripts_are_these(reframe, system, name, tmp_path):
     )
     assert run.code == 0, run.output
     found = scripts(run.prefix / "stage")
-    if name != "all":  # programs are built in one way, whatever runs them
+    if not variant.build:
         found = {file: text for file, text in found.items() if not file.endswith("/build.sh")}
     assert found, run.output
     if os.environ.get(UPDATE):

@@ -9,6 +9,7 @@
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
 #SBATCH --account=project
+#SBATCH --qos=high
 #SBATCH --reservation=acceptance
 #SBATCH --constraint=h200
 #SBATCH --exclude=node[3-4]

@@ -1,0 +1,31 @@
+#!/bin/bash
+#PBS -N rfm_build_build
+#PBS -o rfm_build.out
+#PBS -e rfm_build.err
+#PBS -l walltime=0:30:0
+#PBS -l select=1:mpiprocs=1:ncpus=1
+#PBS -q workq
+#PBS -l place=scatter:excl
+#PBS -r n
+#PBS -V
+cd STAGE/build_linkmatrix
+
+_onerror()
+{
+    exitcode=$?
+    echo "-reframe: command \`$BASH_COMMAND' failed (exit code: $exitcode)"
+    exit $exitcode
+}
+
+trap _onerror ERR
+
+trap 'exit 0' ERR
+rm -f built
+exec 9> OBJECTS.lock
+flock --timeout 1800 9 || { echo 'build_linkmatrix: OBJECTS has been locked by another session for half an hour' >&2; false; }
+mkdir -p OBJECTS
+cmake -DCMAKE_C_COMPILER="gcc" -DCMAKE_CXX_COMPILER="g++" -DCMAKE_Fortran_COMPILER="ftn" -DCMAKE_CUDA_COMPILER="nvcc" -DCMAKE_BUILD_TYPE=Release -DLINKMATRIX_CUDA=OFF -DLINKMATRIX_MPI=ON -S REPOSITORY/src -B OBJECTS
+cmake --build OBJECTS -j CORES
+cmake --install OBJECTS --prefix prefix
+PATH=$PWD/prefix/bin:$PATH command -v nvbandwidth p2pBandwidthLatencyTest all_reduce_perf sendrecv_perf ib_write_bw ib_write_lat osu_bw osu_bibw osu_latency osu_mbw_mr osu_multi_lat > peers || :
+touch built

@@ -1,0 +1,11 @@
+#!/bin/bash
+#$ -N "rfm_rank_p2p_HASH"
+#$ -o rfm_job.out
+#$ -e rfm_job.err
+#$ -wd STAGE/rank_p2p
+#$ -l h_rt=0:30:0
+#$ -pe mpi 8
+#$ -q gpu.q
+#$ -S /bin/bash
+#$ -V
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024
