@@ -12,9 +12,9 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import BuildError
+from reframe.core.exceptions import BuildError, EnvironError
 from reframe.core.logging import getlogger
-from reframe.core.runtime import runtime
+from reframe.core.runtime import emit_loadenv_commands, runtime
 
 from linkmatrix.errors import BadInput
 
@@ -116,6 +116,16 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         gpus = Promise.of(self.current_partition).devices
         if gpus and self.current_partition.extras.get("gpus_in_every_job"):
             self.extra_resources["_rfm_gpu"] = {"num_gpus_per_node": gpus}
+
+    @run_before("compile")
+    def find_modules(self):
+        """In a sentence: ReFrame would show all that `module` printed for a program to read."""
+        try:
+            emit_loadenv_commands(self.current_partition.local_env, self.current_environ)
+        except EnvironError as error:
+            said = getattr(error.__cause__, "stderr", None) or str(error)
+            name = self.current_environ.name
+            raise BuildError(f"modules of the environment {name} cannot be loaded: {' '.join(said.split())}") from None
 
     @run_before("compile")
     def choose_method(self):

@@ -55,6 +55,12 @@ def load(file):
     module = module_of(file)
     system = {"prefix": str(PREFIX), **module.system}
     environments = getattr(module, "environments", [])
+    loads = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]
+    if loads and "modules_system" not in system:  # ReFrame would load none, and say nothing
+        raise ConfigError(
+            f"{file}: '{loads[0]}' has modules, and the system no 'modules_system' to load them by: lmod or envmod, "
+            "or nomod to load none"
+        )
     return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
 
 
