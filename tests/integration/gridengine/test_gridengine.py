@@ -52,6 +52,13 @@ def test_ranks_are_a_matrix_and_have_a_slot_each(login, gridengine):
     assert re.search(r"^slots +3 *$", gridengine("qacct", "-j", only(run)["jobid"]), re.MULTILINE)
 
 
+def test_programs_are_built_on_a_host_in_a_job_with_a_slot_and_a_queue(login, gridengine):
+    run = login(*HOST, *QUICK, "-S", "build_linkmatrix.build_locally=no")
+    assert run.code == 0, run.output
+    job = gridengine("qacct", "-j", run.build()["build_jobid"])
+    assert re.search(r"^slots +1 *$", job, re.MULTILINE) and re.search(r"^granted_pe +mpi *$", job, re.MULTILINE)
+
+
 def test_several_jobs_in_flight_are_each_waited_for(login):
     run = login("-r", "-n", "rank_p2p", "-S", "rank_p2p.extra_opts=--samples,3,--size,1MiB")
     assert run.code == 0, run.output
