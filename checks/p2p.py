@@ -150,8 +150,9 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest):
         # said why, is no news
         ended_itself = last.startswith("Result: ")
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
-        lines = [line for line in lines if line.startswith("p2p_matrix: ") or not ended_itself]
-        said = " / ".join(lines[-MOST_LINES:])
+        own = [line for line in lines if line.startswith("p2p_matrix: ")]
+        quoted = own[-MOST_LINES:] if ended_itself else [*own[:1], *lines[-MOST_LINES:]]
+        said = " / ".join(dict.fromkeys(quoted))
         ended = [ENDED[self.job.state]] if self.job.state in ENDED else []
         return [*ended, f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
 

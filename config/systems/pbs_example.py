@@ -36,8 +36,8 @@ system = {
             # where it does not, it is told them, with the ranks of each, and starts its daemons there by ssh
             # "prepare_cmds": ["uniq -c $PBS_NODEFILE | awk '{print $2 \" slots=\" $1}' > hosts"],
             # "env_vars": [["OMPI_MCA_orte_default_hostfile", "$PWD/hosts"]],
-            # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where it
-            # should not choose itself; UCX takes those near each rank
+            # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
+            # it should not choose itself; UCX takes those near each rank
             # options of every job
             "access": [
                 # the queue (`qstat -Q`), which for a reservation is its number: "-q R123"

@@ -192,3 +192,26 @@ def test_so_does_a_matrix_whose_cells_stand_in_a_file(said, faults):
     classes = [{"link_class": "NODE", "transport": "ipc"}, {"link_class": "NET", **said}]
     result = {"testcase": RANKS, "rows": [], "columns": [], "transport": "auto", "cells": {"classes": classes}}
     assert len(checks("expect").transport_faults({"results": [result]}, "mpi")) == faults
+
+
+MPIRUN = ["----", "mpirun detected that a process exited with non-zero status.", "Process name: [[1,1],0]", "----", "x"]
+
+
+@pytest.mark.parametrize(
+    ("last", "errors", "said"),
+    [
+        ("", ["p2p_matrix: MPI_Win_create failed", *MPIRUN], "p2p_matrix: MPI_Win_create failed / mpirun detected"),
+        ("", ["slurmstepd: error: CANCELLED AT 1"], "not with 'Result: PASS': slurmstepd: error: CANCELLED AT 1"),
+        ("Result: FAIL", ["p2p_matrix: gpu1 is lost", *MPIRUN], "'Result: PASS': p2p_matrix: gpu1 is lost"),
+    ],
+)
+def test_the_program_is_quoted_though_its_launcher_wrote_more_after_it(tmp_path, last, errors, said):
+    (tmp_path / "err").write_text("\n".join(errors))
+    (tmp_path / "out").write_text(f"a table\n{last}\n" if last else "")
+    run = SimpleNamespace(
+        stdout=str(tmp_path / "out"), stderr=str(tmp_path / "err"), job=SimpleNamespace(state="FAILED")
+    )
+    (fault,) = checks("p2p").p2p_matrix_run.result_faults(run)
+    assert said in fault
+    assert fault.count("p2p_matrix: ") == sum(line.startswith("p2p_matrix: ") for line in errors)
+    assert (last == "") or "mpirun" not in fault

@@ -63,7 +63,8 @@ def test_ranks_that_share_nodes_have_both_classes(login):
 
 @BACK_ENDS
 def test_the_checks_between_nodes_are_whole(login, replace):
-    names = "crossnode_matrix.*node_to_node_bandwidth.*two|crossnode_matrix.*rank_to_rank_latency.*two|crossnode_sweep"
+    names = "crossnode_matrix.*(node_to_node_bandwidth|rank_to_rank_latency)_mpi.*two"
+    names += "|crossnode_sweep.*rank_to_rank_(bandwidth|bidirectional|latency)_mpi"
     sizes = ("-S", "crossnode_matrix.size=1MiB", "-S", "crossnode_sweep.sizes=1:4KiB:64")
     run = login("-r", "-n", names, *sizes, replace=replace)
     assert run.code == 0, run.output
