@@ -18,7 +18,7 @@ claim() {
     [ "$(since "$pid")" != "$start" ] || die "process $pid has such hosts already: ${0##*/} down $old"
     "$0" down "$old"
   fi
-  for left in $(ip netns list | grep -oE "^${name}[^ ]*"); do
+  for left in $(ip netns list | awk -v "name=$name" '$1 ~ "^" name "([0-9]+|-[a-z]+)?$" {print $1}'); do
     ip netns pids "$left" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
     ip netns del "$left"
     rm -rf "/etc/netns/$left"

@@ -18,7 +18,12 @@ DATA = REPOSITORY / "tests" / "data"
 NODES, RANKS = "node_to_node_bandwidth_mpi", "rank_to_rank_bandwidth_mpi"
 
 
-crossnode = importlib.import_module("linkmatrix_checks.crossnode")  # conftest.py says where that is
+def checks(name):
+    """A module of checks/; conftest.py says where that is."""
+    return importlib.import_module(f"linkmatrix_checks.{name}")
+
+
+crossnode = checks("crossnode")
 
 
 def spoil(text, *changes):

@@ -23,7 +23,7 @@ expect() {
   shift 2
   rm -f "$work/r.json"
   # shellcheck disable=SC2086
-  timeout 100 "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --record "$work/r.json" --samples 3 "$@" \
+  timeout 100 "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --backend mpi --record "$work/r.json" --samples 3 "$@" \
     >"$work/out" 2>"$work/err"
   code=$?
   [ "$code" -eq "$wanted" ] || fail "$what: exit code $code, not $wanted"
