@@ -163,7 +163,7 @@ def test_a_cell_of_one_size_is_told():
 
 
 def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
-    matrix_variables = importlib.import_module("linkmatrix_checks.variables").matrix_variables
+    matrix_variables = checks("variables").matrix_variables
     (table,) = (table for table in linkmatrix.parse.p2p_matrix(PRINTED) if table.title == "total bandwidth")
     found = matrix_variables(table, {pair: "NET" for pair in table.cells})
     pairs = {f"node{row}->node{column}" for row, column in permutations(range(3), 2)}
