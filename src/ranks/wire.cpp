@@ -53,7 +53,13 @@ void Wire::send_soon(const void* data, std::size_t bytes, int to, int tag, Deadl
 
 void Wire::open_window() {
   if (window_ != MPI_WIN_NULL) return;
-  check(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window_), rank(), "MPI_Win_create_dynamic");
+  // Open MPI 4.1 has none for TCP
+  if (MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window_) != MPI_SUCCESS) {
+    window_ = MPI_WIN_NULL;
+    throw BadInput(
+        "this MPI makes no window for one-sided transfers over the network it has chosen: leave the test cases"
+        " rank_to_rank_put_… out, or choose another network");
+  }
   MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
 }
 

@@ -33,6 +33,7 @@ class Run:
         return next(case for case in self.testcases if case["name"].startswith("build_"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """With `-n 2 --dist loadgroup`, the tests of one folder share a process, and with it the cluster they start."""
     for item in items:
