@@ -53,17 +53,21 @@ class Names:
 
 #: kind → (who, what its cells are, what to suspect). {who} is filled in by `subject_name`.
 WORDS = {
-    "egress": ("{who} sends", "to every peer, receives fine", "suspect its egress"),
-    "ingress": ("{who} receives", "from every peer, sends fine", "suspect its ingress"),
-    "device": ("{who} sends and receives", "with every peer", "suspect the device itself: its clocks, links or seat"),
+    "egress": ("{who} sends", " to every peer, receives fine", "suspect its egress"),
+    "ingress": ("{who} receives", " from every peer, sends fine", "suspect its ingress"),
+    "device": ("{who} sends and receives", " with every peer", "suspect the device itself: its clocks, links or seat"),
     "link": ("only {who} are off, both ways,", "", "suspect the link between them"),
-    "cell": ("only {who} is off,", "the way back is fine", "suspect one direction of the link; measure it alone again"),
+    "cell": (
+        "only {who} is off,",
+        ", the way back is fine",
+        "suspect one direction of the link; measure it alone again",
+    ),
     "nic": ("all cells over {who} are", "", "suspect that NIC, its cable or its switch port"),
     "nic_egress": ("all cells sent over {who} are", "", "suspect the sending side of that NIC, its cable or its port"),
     "nic_ingress": ("all cells received over {who} are", "", "suspect the receiving side of that NIC or its port"),
-    "links": ("inside its node {who} is, with every peer,", "the network is fine", "suspect its links to the others"),
-    "links_egress": ("inside its node {who} sends", "the network is fine", "suspect its outgoing links"),
-    "links_ingress": ("inside its node {who} receives", "the network is fine", "suspect its incoming links"),
+    "links": ("inside its node {who} is, with every peer,", ", the network is fine", "suspect its links to the others"),
+    "links_egress": ("inside its node {who} sends", ", the network is fine", "suspect its outgoing links"),
+    "links_ingress": ("inside its node {who} receives", ", the network is fine", "suspect its incoming links"),
     "node": ("all cells of node {who} over the network are", "", "suspect the node: its NICs together, PCIe or uplink"),
     "node_egress": ("all cells that node {who} sends are", "", "suspect the node's way out: uplink or routing"),
     "node_ingress": ("all cells that node {who} receives are", "", "suspect the node's way in: uplink or routing"),
@@ -291,7 +295,7 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
     head, tail, suspect = WORDS[one.kind]
     percent = 100 * abs(one.shift if result["unit"] != "us" else 1 / (1 + one.shift) - 1)
     amount = f"{percent:.1f} % {'slow' if result['unit'] != 'us' else 'longer than they should be'}"
-    text = " ".join(filter(None, [head.format(who=who), amount, tail]))
+    text = f"{head.format(who=who)} {amount}{tail}"
     text += f" ({one.agreeing} of {explain.counted(one.cells, 'cell')}): {suspect}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"

@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from . import again, explain, nodes
+from . import again, explain, glance, nodes
 from .curves import on_a_curve
 from .errors import clean
 from .evaluate import MatrixVerdict, Verdict
@@ -239,7 +239,7 @@ def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict
     part = matrix.part()
     if part is not None:
         lines.append(f"drawn: {len(part[0]['rows'])} of {len(result['rows'])} endpoints, the worst and healthy ones")
-    lines += explain.marked_cells(matrix, MOST_LINES)
+    lines += explain.marked_cells(matrix, MOST_LINES) + glance.suspects(one, result, matrix)
     lines += again.remeasured_lines(result, MOST_LINES) + explain.part_lines(result)
     return {
         **marks(verdict),

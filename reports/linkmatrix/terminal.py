@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
     from .plain import Console, Text
 
-from . import again, explain, judging
+from . import again, explain, glance, judging
 from .errors import clean
 from .evaluate import EXIT_CODES, MatrixVerdict, Verdict
 from .explain import Judged, Result
@@ -121,7 +121,7 @@ def show_test(screen: Screen, one: Judged) -> None:
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
     for result, matrix in one.matrices:
-        show_matrix(screen, result, matrix, one.of_matrix(matrix))
+        show_matrix(screen, one, result, matrix)
     if not one.matrices:
         screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}"))
     for reason in one.reasons:
@@ -130,8 +130,9 @@ def show_test(screen: Screen, one: Judged) -> None:
         screen.print()
 
 
-def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict, verdict: Verdict) -> None:
+def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdict) -> None:
     """One measured test case."""
+    verdict = one.of_matrix(matrix)
     screen.print(screen.badge(verdict) + screen.text(f"  {result['testcase']}", "bold"))
     screen.print(explain.title(result))
     for line in table(screen, result, matrix) if "cells" not in result else ():
@@ -142,7 +143,7 @@ def show_matrix(screen: Screen, result: Result, matrix: MatrixVerdict, verdict: 
     beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes
     for line in [*matrix.overview(), *(explain.axis_lines(matrix) if beyond else [])]:
         screen.print(line, indent=2)
-    for line in [*explain.marked_cells(matrix), *again.remeasured_lines(result)]:
+    for line in [*explain.marked_cells(matrix), *glance.suspects(one, result, matrix), *again.remeasured_lines(result)]:
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")

@@ -1,8 +1,10 @@
 import io
 import re
+import sys
 
 import pytest
 
+import linkmatrix
 from linkmatrix import terminal
 from linkmatrix.evaluate import Verdict
 
@@ -26,6 +28,23 @@ def test_every_cell_has_the_glyph_of_its_verdict(judged_run, make_record):
     assert "356.40✗" in text and "timeout?" in text
     assert text.count("396.00✓") == 9
     assert "gpu0->gpu1 356.40 GB/s is 10.0 % under its reference" in " ".join(text.split())
+
+
+def test_what_slow_cells_share_is_said_also_without_references(judged_run, make_record):
+    slow = make_record(count=8, off={(3, column): 352.4 for column in range(8) if column != 3})
+    said = " ".join(shown(judged_run(slow))[0].split())
+    assert "seen from inside, without references: gpu3 sends 11.0 % slow to every peer, receives fine" in said
+    said = " ".join(shown(judged_run(make_record(off={(0, 1): 356.4}), reference="hgx"))[0].split())
+    assert "only gpu0->gpu1 is off, 10.0 % slow, the way back is fine" in said and "from inside" not in said
+    assert "from inside" not in shown(judged_run(make_record(count=8)))[0]
+
+
+def test_where_numpy_is_not_installed_the_cells_are_shown_all_the_same(judged_run, make_record, monkeypatch):
+    monkeypatch.setitem(sys.modules, "linkmatrix.diagnose", None)
+    monkeypatch.delattr(linkmatrix, "diagnose", raising=False)
+    text, verdict = shown(judged_run(make_record(off={(0, 1): 356.4}), reference="hgx"))
+    assert verdict is Verdict.FAIL
+    assert "356.40✗" in text and "suspect" not in text
 
 
 def test_8_devices_fit_in_80_columns(judged_run, make_record):
