@@ -33,13 +33,6 @@ class Run:
         return next(case for case in self.testcases if case["name"].startswith("build_"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """With `-n 2 --dist loadgroup`, the tests of one folder share a process, and with it the cluster they start."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
-
-
 def stop(reason):
     """Skips with the reason; fails where LINKMATRIX_NO_SKIP is set, as in CI."""
     if os.environ.get("LINKMATRIX_NO_SKIP"):
