@@ -84,7 +84,7 @@ def test_ranks_that_one_host_got_instead_of_two_are_found_out(login):
     """As a parallel environment does whose rule is $pe_slots, and so this one's."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core cannot be two ranks' own")
-    run = login("-r", "-n", "crossnode_sweep.*bandwidth", "-S", "crossnode_sweep.sizes=1KiB:4KiB:4")
+    run = login("-r", "-n", "crossnode_sweep.*rank_to_rank_bandwidth", "-S", "crossnode_sweep.sizes=1KiB:4KiB:4")
     assert "1 ranks should run on each of 2 nodes, there were 2 on lmxge" in failed_because(run)
 
 
