@@ -14,6 +14,9 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIMEOUT = 900  # seconds; the first run builds the programs
+# Jobs have login shells. One that was killed while its pyenv took stock leaves a lock, for which each later one would
+# wait a minute.
+os.environ.setdefault("PYENV_REHASH_TIMEOUT", "0")
 
 
 @dataclass(frozen=True)
