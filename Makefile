@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint bench clean
+.PHONY: help setup build run test lint mutants bench clean
 
 VENV := .venv
 ARGS ?=
@@ -17,10 +17,10 @@ help: ## show this list
 setup: $(VENV)/.ready ## install linkmatrix and the tools that this machine lacks, into .venv
 
 build: setup ## build the programs, with CUDA and MPI where this machine has them
-	@preset=$$(.ci/preset) && cd src && cmake --preset $$preset && cmake --build --preset $$preset
+	@preset=$$(scripts/preset) && cd src && cmake --preset $$preset && cmake --build --preset $$preset
 
 run: setup ## measure this machine, show the matrices and write the report; ARGS goes to reframe
-	@.ci/measure $(ARGS)
+	@scripts/measure $(ARGS)
 
 test: $(VENV)/.ready-test ## run all tests; ARGS goes to pytest
 	@.ci/test $(ARGS)
@@ -29,16 +29,20 @@ lint: $(VENV)/.ready-test ## check style and format
 	ruff check . && ruff format --check .
 	find src tests -name '*.[ch]pp' -o -name '*.cu' | xargs clang-format --style=file:src/.clang-format --dry-run -Werror
 
+mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: rooms or modules
+	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
+	@python tests/tools/mutants.py $(ARGS)
+
 bench: build ## time whole runs beside nvbandwidth and the CUDA sample, where they are on PATH; ARGS goes to p2p_matrix
-	@.ci/bench .build/$$(.ci/preset)/p2p_matrix $(ARGS)
+	@scripts/bench .build/$$(scripts/preset)/p2p_matrix $(ARGS)
 
 clean: ## remove what was built and installed; results stay
 	rm -rf .build $(VENV)
 
-$(VENV)/.ready: pyproject.toml .ci/setup .ci/cuda_from_wheels
-	@.ci/setup $(VENV)
+$(VENV)/.ready: pyproject.toml scripts/setup scripts/cuda_from_wheels
+	@scripts/setup $(VENV)
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready
-	@.ci/setup $(VENV) test
+	@scripts/setup $(VENV) test
 	@touch $@

@@ -4,13 +4,14 @@ from itertools import permutations
 
 import reframe as rfm
 import reframe.utility.sanity as sn
-from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 
-import linkmatrix.parse
+import linkmatrix.record.printed
 
 from .expect import Table, cell_faults, rank_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
 from .p2p import p2p_matrix_case, p2p_matrix_run
+from .session import nodes_session
 from .variables import matrix_variables
 
 #: The test cases of p2p_matrix between ranks, with the tables that each prints.
@@ -45,7 +46,9 @@ class CrossNode(rfm.RegressionTestPlugin):
     def place_on_nodes(self, wanted, ranks):
         """Asks for `wanted` nodes, 0: all of the partition, with `ranks` ranks on each."""
         where = self.current_partition.fullname
-        self.skip_if(self.is_local(), f"{where} runs jobs on this machine: there is no other node")
+        self.skip_if(
+            self.current_partition.scheduler.is_local, f"{where} runs jobs on this machine: there is no other node"
+        )
         self.nodes = wanted or self.current_partition.extras.get("nodes", 0)
         self.skip_if(
             self.nodes == 0,
@@ -53,6 +56,8 @@ class CrossNode(rfm.RegressionTestPlugin):
         )
         self.skip_if(self.nodes < 2, f"{where}: there is no pair of nodes where there is one")
         self.num_tasks_per_node = self.ranks or ranks
+        if self.ranks:
+            self.measure_of_it(f"{self.ranks}-ranks")
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def machine_faults(self):
@@ -65,7 +70,7 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
     """Measures one matrix between nodes: of the nodes, all their ranks at once, or of the ranks.
 
     A node whose row and column are low is at fault itself; a pair that is low alone is its path. `linkmatrix diagnose`
-    says which.
+    says which. References of the extent ``all`` stand in the table with ``@all`` added to its name.
     """
 
     #: The test case of p2p_matrix.
@@ -81,6 +86,7 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
     #: :default: ``'affine'``
     mapping = variable(str, value="affine", loggable=True)
 
+    session = fixture(nodes_session, scope="environment")
     descr = "messages between nodes"
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
@@ -91,25 +97,33 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
         if self.testcase == "node_to_node_bandwidth_mpi":
             self.tags |= {"smoke", "quick"}
 
-    @run_after("setup")
-    def place_ranks(self):
+    def prepare(self):
+        super().prepare()
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
-        if self.mapping != "affine" and self.reference_name:
-            self.reference_name += f"@{self.mapping}"
+        if self.extent == "all":
+            self.measure_of_it("all")
+        if self.mapping != "affine" and self.is_of_nodes():
+            self.measure_of_it(self.mapping)
 
     def backend(self):
         return "mpi"
 
     def program_opts(self):
-        return [*super().program_opts(), "--mapping", self.mapping]
+        return [
+            *super().program_opts(),
+            *(["--mapping", self.mapping] if self.is_of_nodes() and self.mapping != "affine" else []),
+        ]
+
+    def is_of_nodes(self):
+        """Whether whole nodes meet, of which the mapping says how their ranks pair off."""
+        return self.testcase.startswith("node_")
 
     def wanted_tables(self):
         return CASES[self.testcase]
 
     def wanted_endpoints(self):
         devices = self.record["devices"]
-        by_node = self.testcase.startswith("node_")
-        return list(dict.fromkeys(device["node"] if by_node else device["label"] for device in devices))
+        return list(dict.fromkeys(device["node"] if self.is_of_nodes() else device["label"] for device in devices))
 
     def wanted_cells(self):
         return list(permutations(self.wanted_endpoints(), 2))
@@ -133,11 +147,10 @@ class crossnode_device_matrix(crossnode_matrix):
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
 
-    @run_after("setup")
-    def ask_for_gpus(self):
+    def prepare(self):
+        super().prepare()
         self.num_gpus_per_node = self.promise.devices
-        if self.reference_name:
-            self.reference_name += "@device"
+        self.measure_of_it("device")
 
     def program_opts(self):
         return [*super().program_opts(), "--memory", "device"]
@@ -164,6 +177,7 @@ class crossnode_sweep(p2p_matrix_run, CrossNode):
     #: :default: up to 4 MiB, each four times the one before; latencies from empty messages on
     sizes = variable(str, value="")
 
+    session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes"
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
@@ -173,18 +187,17 @@ class crossnode_sweep(p2p_matrix_run, CrossNode):
         self.tags = {"crossnode", "sweep", "acceptance", "full"}
         self.sizes = self.sizes or ("0:4MiB:4" if "latency" in self.testcase else "1:4MiB:4")
 
-    @run_after("setup")
-    def place_ranks(self):
+    def prepare(self):
+        super().prepare()
         self.place_on_nodes(self.nodes or 2, 1)
-        if self.reference_name:
-            self.reference_name += "@sweep"
+        self.measure_of_it("sweep")
 
     def program_opts(self):
-        return ["--testcase", self.testcase, "--backend", "mpi", "--sweep", self.sizes]
+        return ["--backend", "mpi", "--sweep", self.sizes]
 
     def faults(self):
         """Each size has its tables, whole, and its data was compared; an empty message has none."""
-        self.tables = linkmatrix.parse.p2p_matrix(self.text)
+        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
         faults = self.machine_faults()
         pairs = list(permutations([device["label"] for device in self.record["devices"]], 2))
         printed = {table.size_bytes for table in self.tables}

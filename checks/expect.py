@@ -1,6 +1,6 @@
 """What a partition promises and a test case must print, held against what a run found.
 
-Plain Python on the record (linkmatrix.record/1) and the printed tables: nothing here runs anything. Every function
+Plain Python on the record (linkmatrix.record/2) and the printed tables: nothing here runs anything. Every function
 returns the faults as sentences, and an empty list means that all was found as expected. Whatever is missing or cannot
 be told is a fault, so a promise is never kept by silence.
 """
@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
+
+from linkmatrix.record.apart import Apart
 
 MAX_FAULTS = 8  # more sentences than this do not help
 
@@ -70,6 +72,18 @@ def device_faults(record, promise):
     return faults
 
 
+def run_faults(record, check):
+    """Was it this check's run, is each test case that was expected there, and did every endpoint take part?"""
+    measured = {result["testcase"] for result in record["results"]}
+    faults = [
+        f"{name} was to be measured, and is not in the record" for name in record["expected"] if name not in measured
+    ]
+    faults += [f"{one['label']} was lost: {one['why']}" for one in record["lost"]]
+    if record["asked_by"] not in (None, check):
+        faults.append(f"the record is of the check {record['asked_by']}, not of {check}")
+    return faults
+
+
 def rank_faults(record, nodes, ranks):
     """Did `ranks` ranks on each of `nodes` nodes take part?"""
     places = [device["node"] for device in record["devices"]]
@@ -95,8 +109,9 @@ def transport_faults(record, promised):
 
 def transports_between_nodes(result):
     """(which pairs, their transport); of a matrix that is too large for its record, all at once."""
-    if "cells" in result:
-        classes = result["cells"]["classes"]
+    apart = Apart.of(result)
+    if apart is not None:
+        classes = apart.summaries
         return [("all", one.get("transport", result["transport"])) for one in classes if one["link_class"] == "NET"]
     return [
         (f"{row}->{column}", result["transports"][r][c] if "transports" in result else result["transport"])

@@ -4,7 +4,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.builtins import parameter, run_after, variable
 
 from .expect import Table, device_faults, path_faults, rank_faults, without_path
 from .p2p import p2p_matrix_case
@@ -121,8 +121,10 @@ class intranode_p2p(p2p_matrix_case):
         self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
         self.tags = {"acceptance", "full", "intranode", *case.tags}
 
-    @run_after("setup")
-    def need_cuda_for_gpus(self):
+    without_mpi = True
+
+    def prepare(self):
+        super().prepare()
         self.on_gpus = "gpu" in self.current_partition.features
         self.skip_if(
             self.on_gpus and "cuda" not in self.current_environ.features,
@@ -130,8 +132,8 @@ class intranode_p2p(p2p_matrix_case):
         )
         if self.on_gpus:
             self.num_gpus_per_node = self.promise.devices
+        self.need_pairs()
 
-    @run_after("setup")
     def need_pairs(self):
         """A workstation may have one GPU, or GPUs that cannot reach each other: that is no fault of theirs."""
         case, where = CASES[self.testcase], self.current_partition.fullname
@@ -142,10 +144,6 @@ class intranode_p2p(p2p_matrix_case):
             self.promise.peer_access is False and not self.testcase.endswith("_peer_off"),
             f"the GPUs of {where} have no peer access: the test cases *_peer_off measure what they have",
         )
-
-    @run_before("run")
-    def run_one_process(self):
-        self.start_without_mpi()
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
@@ -160,8 +158,11 @@ class intranode_p2p(p2p_matrix_case):
         return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
 
     def program_opts(self):
-        """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}."""
-        limits = self.current_partition.extras.get("limits", {})
+        """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
+        limits what is measured.
+        """
+        limited = "latency" not in self.testcase and not self.testcase.endswith("_peer_off")
+        limits = self.current_partition.extras.get("limits", {}) if limited else {}
         given = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
         return [*super().program_opts(), *(["--limit", given] if given else [])]
 
@@ -184,8 +185,8 @@ class intranode_p2p(p2p_matrix_case):
 class process_p2p(p2p_matrix_case):
     """Measures matrices between the GPUs of a node with one process for each, as most applications run.
 
-    The processes open each other's memory by CUDA IPC. What they measure is what a single process measures, so the
-    references are the same.
+    The processes map each other's memory, by file descriptors or CUDA IPC: the record says which. What they measure is
+    what a single process measures, so the references are the same.
     """
 
     #: The test case of p2p_matrix.
@@ -206,8 +207,8 @@ class process_p2p(p2p_matrix_case):
     valid_prog_environs = ["+cuda +mpi"]
     tags = {"acceptance", "full", "intranode"}
 
-    @run_after("setup")
-    def place_processes(self):
+    def prepare(self):
+        super().prepare()
         devices, where = self.promise.devices, self.current_partition.fullname
         self.skip_if(devices == 1, f"{where} has one GPU: there is no pair to measure")
         self.skip_if(self.promise.peer_access is False, f"the GPUs of {where} have no peer access")
@@ -215,7 +216,10 @@ class process_p2p(p2p_matrix_case):
         self.num_tasks = self.num_tasks_per_node = devices or 2
 
     def backend(self):
-        return "ipc"
+        return "mpi"
+
+    def program_opts(self):
+        return [*super().program_opts(), "--memory", "device"]
 
     def wanted_tables(self):
         return CASES[self.testcase].tables
@@ -261,9 +265,13 @@ class rank_p2p(p2p_matrix_case):
         if self.testcase == "rank_to_rank_bandwidth_mpi":
             self.tags |= {"smoke", "quick"}
 
-    @run_after("setup")
-    def place_ranks(self):
+    def prepare(self):
+        super().prepare()
         self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
+        if self.ranks:
+            self.measure_of_it(f"{self.ranks}-ranks")
+        if self.nodes > 1:
+            self.measure_of_it(f"{self.nodes}-nodes")
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def backend(self):

@@ -7,7 +7,8 @@ each status, link classes, and the medians of rows and columns. Plain Python, as
 
 import re
 
-import linkmatrix.parse
+import linkmatrix.record.printed
+from linkmatrix.record.apart import Apart
 
 CELL_BYTES, MOST_HEAD = 16, 65536 + 10  # of a cell, and at most of numpy's head
 MOST_NAMED = 4
@@ -15,7 +16,7 @@ MOST_NAMED = 4
 
 def result_of(record, testcase):
     """The entry of the record's results whose cells are in a file; None where there is none of this test case."""
-    return next((one for one in record["results"] if one["testcase"] == testcase and "cells" in one), None)
+    return next((one for one in record["results"] if one["testcase"] == testcase and Apart.of(one)), None)
 
 
 def matrix_faults(result, text, table, endpoints, folder):
@@ -25,7 +26,7 @@ def matrix_faults(result, text, table, endpoints, folder):
     """
     name, cells, size = result["testcase"], result["cells"], len(endpoints)
     faults = []
-    found = [one for one in linkmatrix.parse.p2p_matrix_large(text) if one.testcase == name]
+    found = [one for one in linkmatrix.record.printed.p2p_matrix_large(text) if one.testcase == name]
     wanted = (*table, size, cells["file"])
     if [(one.title, one.unit, one.endpoints, one.file) for one in found] != [wanted]:
         faults.append(f"{name} did not print once that its '{table[0]} ({table[1]})' is in {cells['file']}")

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import yaml
 
-from linkmatrix import spack
 from linkmatrix.errors import BadInput
+from linkmatrix.site import spack
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME = REPOSITORY / "spack-env"

@@ -1,7 +1,6 @@
 """What is connected to what, and is it what the partition should have?"""
 
 import reframe as rfm
-from reframe.core.builtins import run_after, run_before
 
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
@@ -25,16 +24,12 @@ class gpu_topology(p2p_matrix_run):
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
-    time_limit = "5m"
     num_tasks = 1
+    without_mpi = True
 
-    @run_after("setup")
-    def ask_for_gpus(self):
+    def prepare(self):
+        super().prepare()
         self.num_gpus_per_node = self.promise.devices
-
-    @run_before("run")
-    def run_one_process(self):
-        self.start_without_mpi()
 
     def program_opts(self):
         return ["--topology", "--backend", "cuda"]

@@ -2,7 +2,7 @@
 
 import statistics
 
-from linkmatrix.matrix import lasting_names
+from linkmatrix.record.matrix import lasting_names
 
 MOST_ENDPOINTS = 16  # above, n * n variables would bury the rest of a report; the record has every cell
 SUMMARIES = {"min": min, "median": statistics.median, "max": max}

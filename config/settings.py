@@ -8,8 +8,10 @@ or to $LINKMATRIX_PREFIX.
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 
+import reframe
 from reframe.core.exceptions import ConfigError
 
 CONFIG = Path(__file__).resolve().parent
@@ -25,7 +27,7 @@ PREFIX.mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its 
 # Without it ReFrame would skip every check with a warning, run none and say PASSED.
 try:
     from linkmatrix.errors import BadInput
-    from linkmatrix.references import References
+    from linkmatrix.references.tables import References
 except ModuleNotFoundError as error:
     remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
     raise ConfigError(f"the Python package {error.name} is not installed: {remedy}") from None
@@ -50,11 +52,15 @@ def module_of(file):
     return module
 
 
+system_files = module_of(CONFIG / "system_files.py")
+
+
 def load(file):
     """The system and environments of one file of systems/; an environment is its own system's unless it says more."""
-    module = module_of(file)
+    module = system_files.read(file, module_of)
     system = {"prefix": str(PREFIX), **module.system}
     environments = getattr(module, "environments", [])
+    system_files.check(file, system, environments)
     loads = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]
     if loads and "modules_system" not in system:  # ReFrame would load none, and say nothing
         raise ConfigError(
@@ -64,10 +70,17 @@ def load(file):
     return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
 
 
+untested = module_of(CONFIG / "reframe_versions.py").fault(reframe.VERSION)
+if untested:
+    raise ConfigError(untested)
+
 schedulers = module_of(CONFIG / "schedulers.py")
 schedulers.end_every_wait()
 schedulers.ask_once_for_nodes()
+module_of(CONFIG / "pending.py").say_why_jobs_wait()
+module_of(CONFIG / "retries.py").keep_what_passed()
 module_of(CONFIG / "reference_files.py").read_once()
+module_of(CONFIG / "colours.py").keep_out_of_files()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
 files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
@@ -84,6 +97,7 @@ site_configuration = {
         {
             "topology_prefix": str(CONFIG / "topology"),
             "report_file": str(PREFIX / "reports" / "run-report-{sessionid}.json"),
+            "colorize": sys.stdout.isatty(),
             # a line for each pair would bury the rest: `linkmatrix show` prints the matrices
             "perf_info_level": "verbose",
         },
@@ -99,12 +113,15 @@ site_configuration = {
     ],
     "logging": [
         {
+            # for each record, also one that is written nowhere, ReFrame collects all that a check has to log: without
+            # this line 84 ms of each test, of which there are tens of thousands on a cluster
+            "level": "info",
             "handlers": [
                 {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
                 {
                     "type": "file",
                     "name": str(PREFIX / "reframe.log"),
-                    "level": "debug",
+                    "level": "info",
                     "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
                     "append": False,
                 },

@@ -22,7 +22,7 @@ def node(name, descr, resource, gpus, model, arch):
         "features": ["gpu", "cuda", "mpi", "crossnode"],
         "max_jobs": 4,
         # ReFrame asks Grid Engine for nothing by itself
-        "resources": [{"name": "layout", "options": [f"-l {resource}={{num_nodes}}", "-S /bin/bash"]}],
+        "resources": [{"name": "layout", "options": [f"-l {resource}={{num_nodes}}", "-S /bin/bash", "-r n"]}],
         "devices": [{"type": "gpu", "arch": arch, "model": model, "num_devices": gpus}],
         "extras": {
             # of all pairs: the benchmarks measure every one with P2P=Enabled

@@ -59,6 +59,8 @@ system = {
                         "-S /bin/bash",
                         # the login node's environment variables, as Slurm and PBS would; without it, modules below
                         "-V",
+                        # a job whose host is lost does not begin again: half of its output would be there already
+                        "-r n",
                     ],
                 },
                 # how a job asks for a certain host: -S on=node017
@@ -84,7 +86,7 @@ system = {
             "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,
             "resources": [
-                {"name": "layout", "options": ["-pe mpi {num_tasks}", "-q gpu.q", "-S /bin/bash", "-V"]},
+                {"name": "layout", "options": ["-pe mpi {num_tasks}", "-q gpu.q", "-S /bin/bash", "-V", "-r n"]},
                 # how this site asks for GPUs: checks say only how many; a type of node with all of its GPUs, as
                 # abci.py has, needs no such line
                 {"name": "_rfm_gpu", "options": ["-l gpu={num_gpus_per_node}"]},

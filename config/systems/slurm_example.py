@@ -41,14 +41,21 @@ system = {
                 # nodes that are set aside for this, and only nodes that have a feature (`sinfo -o "%N %f"`)
                 # "--reservation=acceptance",
                 # "--constraint=hdr",
+                # a job whose node is lost does not begin again: it would wait for that node, and half of its output
+                # would be there already
+                "--no-requeue",
             ],
-            # the network adapters that MPI may use, where it should not choose itself; UCX takes those near each rank
-            # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
+            # srun ends a job where one of its tasks failed; else the others wait for it until the time limit
+            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"]],
+            # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
+            # it should not choose itself; UCX takes those near each rank
             "environs": ["gnu"],
             # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
             # how a job asks for a certain node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
+            # the longest that a job may ask for, where that is less than the 30 minutes of the checks
+            # "time_limit": "20m",
             # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
             "max_jobs": 4,
             "sched_options": {
@@ -74,7 +81,8 @@ system = {
             "descr": "nodes with GPUs",
             "scheduler": "slurm",
             "launcher": "srun",
-            "access": ["--partition=gpu"],  # and what else is said above
+            "access": ["--partition=gpu", "--no-requeue"],  # and what else is said above
+            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"]],
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,

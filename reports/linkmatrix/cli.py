@@ -7,72 +7,121 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 no verdict, 4 could not run 
 """
 
 import argparse
+import codecs
 import importlib
 import os
 import sys
+import traceback
 from typing import NamedTuple
 
 from . import __version__
-from .errors import BadInput, clean
+from .errors import BadInput, clean, in_ascii
+from .lock import Held
 
 BAD_INPUT, CANNOT = 2, 4
 
 
 class Command(NamedTuple):
-    """A module of this package, whose `add_options` says what the command takes and runs, and what it is for."""
+    """A module of `commands`, whose `add_options` says what the command takes and runs, and what it is for."""
 
     module: str
     purpose: str
 
 
 COMMANDS = {
-    "show": Command("terminal", "matrices and verdicts in the terminal"),
-    "report": Command("reporting", "an HTML page and heat maps"),
+    "show": Command("show", "matrices and verdicts in the terminal"),
+    "report": Command("report", "an HTML page and heat maps"),
     "diagnose": Command("diagnose", "which part is at fault, and why"),
-    "run": Command("acceptance", "acceptance: measure, judge, report, with a lock"),
-    "adopt": Command("adopting", "references out of stored runs, and their difference"),
+    "run": Command("run", "acceptance: measure, judge, report, with a lock"),
+    "adopt": Command("adopt", "references out of stored runs, and their difference"),
     "history": Command("history", "values over time, and where they changed"),
     "compare": Command("compare", "a run beside another one or a published system"),
-    "import": Command("importing", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
+    "import": Command("import_", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
     "export": Command("export", "for other tools: csv, parquet, prometheus, nodes for Slurm to leave out"),
     "compact": Command("compact", "records of many endpoints in a form that is read in no time"),
-    "detect": Command("detecting", "a system file for this machine or its cluster"),
+    "detect": Command("detect", "a system file for this machine or its cluster"),
     "schedule": Command("schedule", "a crontab line, systemd timer or scrontab entry"),
 }
 #: What a module is called where packages are installed from, if not the same.
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
 REMEDY = "make setup in the repository installs all that there are, or pip install this one"
 EXIT_HELP = "Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 no verdict, 4 could not run or store."
+DEBUG, DEBUG_HELP = "--debug", "where the program was, when it ends by what nobody foresaw"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code."""
+    """Runs the command line and returns the exit code: whatever happens, one of EXIT_HELP."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    name = arguments[0] if arguments else ""
+    if sys.stdout is None:
+        return complain("standard output is closed, so nothing could be told: leave it open", CANNOT)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="linkmatrix.ascii")
+    code = ended(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # what was printed is not there, whatever the verdict on it was
+        drop_output()
+        return code if code == CANNOT else complain(f"standard output: {error.strerror}", CANNOT)
+    return code
+
+
+def ended(arguments: list[str]) -> int:
+    """The exit code of the command, or of what ended it, after a sentence on that."""
+    name = next((word for word in arguments if word != DEBUG), "")
     try:
         options = parser(name).parse_args(arguments)
         code = options.command(options)
         sys.stdout.flush()
+        return code
     except BadInput as error:
         return complain(str(error), BAD_INPUT)
+    except Held as error:
+        return complain(str(error), CANNOT)
     except ModuleNotFoundError as error:
         if not error.name or error.name.startswith(__package__):
-            raise
+            return unforeseen(error, arguments)
         missing = PACKAGES.get(error.name, error.name)
         return complain(f"'{name}' needs the Python package {missing}, which is not here: {REMEDY}", CANNOT)
     except BrokenPipeError:
         # the reader, such as `head`, had enough: no news to it, and none at Python's own flush at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return CANNOT
     except OSError as error:
         named = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return complain(named, CANNOT)
-    return code
+    except KeyboardInterrupt:
+        return complain("it was interrupted: what it had not finished is not there", CANNOT)
+    except Exception as error:
+        return unforeseen(error, arguments)
+
+
+def unforeseen(error: Exception, arguments: list[str]) -> int:
+    """A fault of this program: never 1, which would be a FAIL of the machine."""
+    if DEBUG in arguments:
+        traceback.print_exception(error)
+    what = f"{type(error).__name__} {error}".strip()[:200]
+    return complain(f"ended by what nobody foresaw, {what}: report it with what {DEBUG} prints", CANNOT)
+
+
+def drop_output() -> None:
+    """Nothing takes the output any more: Python's own flush at exit shall not fail once again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def without_signs(error: UnicodeError) -> tuple[str, int]:
+    """For a terminal or file that does not know a character: what stands for it."""
+    assert isinstance(error, UnicodeEncodeError)
+    return in_ascii(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("linkmatrix.ascii", without_signs)
 
 
 def complain(sentence: str, code: int) -> int:
     """One line on standard error, whatever characters a file name or a message has."""
-    print(f"linkmatrix: {clean(sentence)}".encode("ascii", "backslashreplace").decode(), file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"linkmatrix: {clean(sentence)}".encode("ascii", "backslashreplace").decode(), file=sys.stderr)
     return code
 
 
@@ -80,11 +129,13 @@ def parser(name: str) -> argparse.ArgumentParser:
     """The options of all commands; only those of the command `name` are known in detail."""
     top = argparse.ArgumentParser(prog="linkmatrix", description="Explains what linkmatrix measured.", epilog=EXIT_HELP)
     top.add_argument("--version", action="version", version=f"linkmatrix {__version__}")
+    top.add_argument(DEBUG, action="store_true", help=DEBUG_HELP)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for word, command in COMMANDS.items():
         options = commands.add_parser(word, help=command.purpose, epilog=EXIT_HELP)
+        options.add_argument(DEBUG, action="store_true", help=DEBUG_HELP)
         if word == name:
-            importlib.import_module(f".{command.module}", __package__).add_options(options)
+            importlib.import_module(f".commands.{command.module}", __package__).add_options(options)
     return top
 
 

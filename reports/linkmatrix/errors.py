@@ -5,6 +5,10 @@ import re
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
 
+#: What the signs in our own sentences are where a terminal has no more than ASCII.
+ASCII = str.maketrans({"×": "x", "µ": "u", "…": "~", "–": "-", "✓": "+", "✗": "x", "σ": "sigma", "·": "*"})
+
+
 class BadInput(ValueError):  # noqa: N818  a user's mistake is named as one, as in src/
     """A file, option or table cannot be used: one sentence that names it and says the remedy."""
 
@@ -12,3 +16,8 @@ class BadInput(ValueError):  # noqa: N818  a user's mistake is named as one, as 
 def clean(text: str) -> str:
     """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
     return UNPRINTABLE.sub(" ", text)
+
+
+def in_ascii(text: str) -> str:
+    """`text` in ASCII: what has no like there is a question mark."""
+    return text.translate(ASCII).encode("ascii", "replace").decode()

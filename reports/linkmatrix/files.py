@@ -1,20 +1,85 @@
-"""Files that are written whole or not at all: a full disk or a crash leaves the old one as it was."""
+"""The one way in which files are read and written: whole or not at all, by one writer where what is there counts.
 
+A full disk, a crash or a reader at the wrong moment never sees half a file. What a crash leaves has a name that no
+command looks for.
+"""
+
+import contextlib
 import os
+import stat
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
+
+from . import lock
+from .errors import BadInput
+
+PATIENCE = 60.0  # seconds to wait for another writer, which needs less than one
+
+
+def regular(path: Path) -> os.stat_result:
+    """What the system says of a regular file: nothing else has an end that can be relied on, and a pipe may never give
+    a byte. Raises BadInput, one sentence that names it, for anything else."""
+    try:
+        said = path.stat()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a zero byte in its name
+        raise BadInput(f"'{path}' is no name of a file: {error}") from None
+    if stat.S_ISDIR(said.st_mode):
+        raise BadInput(f"{path} cannot be read: it is a folder")
+    if not stat.S_ISREG(said.st_mode):
+        raise BadInput(f"{path} is no regular file: save what it gives into one, and name that")
+    return said
+
+
+def read_whole(path: Path, most: int) -> bytes:
+    """The bytes of a regular file. Raises BadInput for what is none, cannot be read or is larger than `most` bytes."""
+    if regular(path).st_size > most:
+        raise BadInput(f"{path} is larger than {most} bytes: that is no file of ours")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replaces `path`, also under the eyes of readers. Raises OSError."""
+    """Replaces `path`, also under the eyes of readers; its mode stays, and a link leads where it led. Raises OSError.
+
+    What is no file, such as /dev/stdout, is written into.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        place = path.resolve()
+        mode = place.stat().st_mode if place.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            with place.open("wb") as stream:
+                stream.write(content)
+            return
+        replace(place, content, mode)
+    except OSError as error:  # of a full disk it does not say the name
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def replace(place: Path, content: bytes, mode: int | None) -> None:
+    """Writes beside the file, then puts it in its place. Raises OSError."""
+    # hosts that share a file system may have the same process numbers
+    part = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
     try:
         with part.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:  # of a full disk it does not say the name
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+        if mode is not None:
+            part.chmod(stat.S_IMODE(mode))
+        os.replace(part, place)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """For what reads a file and writes it anew: one process at a time, the others wait. Raises lock.Held, OSError."""
+    place = path.resolve()
+    with lock.held(place.with_name(f".{place.name}.lock"), PATIENCE):
+        yield

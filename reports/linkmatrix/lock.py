@@ -1,4 +1,4 @@
-"""One run at a time for each system and partition: a file that says who runs, since when.
+"""One at a time, a run of each system and partition or a writer of a file: a file that says who, since when.
 
 It is made by a hard link, which is atomic on network file systems too. A holder on this host that is dead, or whose
 process number another process has by now, has lost it; of another host nobody can tell, so its lock is believed.
@@ -7,8 +7,10 @@ process number another process has by now, has lost it; of another host nobody c
 import contextlib
 import json
 import os
+import random
 import socket
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -39,21 +41,16 @@ def born(pid: int) -> str:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[str]:
-    """Holds the lock; yields a note on a dead holder whose lock was taken over, or "". Raises Held."""
+def held(path: Path, patience: float = 0.0) -> Iterator[str]:
+    """Holds the lock; yields a note on a dead holder whose lock was taken over, or "". Raises Held.
+
+    patience: seconds to wait for a holder that lives.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    own = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     own.write_text(json.dumps(holder()), encoding="utf-8")
-    note = ""
     try:
-        for _ in range(3):
-            try:
-                os.link(own, path)
-                break
-            except FileExistsError:
-                note = take_over(path, own)
-        else:
-            raise Held(f"{path} is taken by others again and again: try again later")
+        note = take(path, own, time.monotonic() + patience)
         yield note
         path.unlink(missing_ok=True)
     except BaseException:
@@ -62,6 +59,26 @@ def held(path: Path) -> Iterator[str]:
         raise
     finally:
         own.unlink(missing_ok=True)
+
+
+def take(path: Path, own: Path, until: float) -> str:
+    """Makes `own` the lock, and returns what `held` yields. Raises Held after `until`, on the monotonic clock."""
+    note, tries = "", 0
+    while True:
+        try:
+            os.link(own, path)
+            return note
+        except FileExistsError:
+            tries += 1
+        try:
+            note = take_over(path, own)
+            if tries < 3:
+                continue
+            raise Held(f"{path} is taken by others again and again: try again later")
+        except Held:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.02 + 0.05 * random.random())
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 
 namespace linkmatrix {
 
@@ -11,8 +12,11 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The signal that asked this process to end; 0: none did. Set by Watchdog.
+/// The signal that asked this process to end; 0: none did. Set by the supervisor (run/supervisor.hpp).
 inline std::atomic<int> stop_signal{0};
+
+/// "ended by signal Terminated"; empty where none has come.
+std::string stop_reason();
 
 /// A point in time that every wait looks at. Monotonic. Once a signal has asked for the end, all have passed.
 class Deadline {
@@ -20,6 +24,9 @@ class Deadline {
   static Deadline in(double seconds) {
     return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))};
   }
+
+  /// One that does not come.
+  static Deadline never() { return Deadline{Clock::time_point::max()}; }
 
   bool passed() const { return stop_signal != 0 || Clock::now() >= at_; }
   double seconds_left() const { return std::chrono::duration<double>(at_ - Clock::now()).count(); }

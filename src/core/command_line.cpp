@@ -35,6 +35,30 @@ const Option& find(const std::vector<Option>& options, std::string_view name) {
                  "? --help lists all");
 }
 
+constexpr std::size_t help_column = 28, help_width = 96;
+
+/// Columns of a text on a terminal: a character of UTF-8 is one, whatever its bytes.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+/// Appends the words of a text in lines of the help's column; `at`: where the last line of `out` has come to.
+void append_wrapped(std::string& out, std::string_view text, std::size_t at) {
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const bool begins = at <= help_column;
+    if (at + (begins ? 0 : 1) + columns(word) > help_width && !begins) {
+      out += '\n';
+      at = 0;
+    }
+    const std::size_t gap = at < help_column ? help_column - at : begins ? 0 : 1;
+    out += std::string(gap, ' ') + word;
+    at += gap + columns(word);
+  }
+  out += '\n';
+}
+
 }  // namespace
 
 std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
@@ -43,13 +67,15 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
   });
 }
 
-void parse_command_line(std::span<char* const> arguments, const std::vector<Option>& options) {
+std::vector<std::string_view> parse_command_line(std::span<char* const> arguments, const std::vector<Option>& options) {
+  std::vector<std::string_view> given;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     if (!argument.starts_with("-"))
       throw BadInput("'" + std::string(argument) + "' is no option: --help lists what can be said");
     const std::size_t equals = argument.find('=');
     const Option& option = find(options, argument.substr(0, equals));
+    given.push_back(option.name);
     std::optional<std::string_view> value;
     if (equals != std::string_view::npos) value = argument.substr(equals + 1);
     if (option.value.empty()) {
@@ -65,17 +91,19 @@ void parse_command_line(std::span<char* const> arguments, const std::vector<Opti
     }
     option.apply(*value);
   }
+  return given;
 }
 
 std::string options_text(const std::vector<Option>& options) {
-  std::ostringstream out;
+  std::string out;
   for (const Option& option : options) {
-    std::string left = "  " + std::string(option.name);
-    if (!option.value.empty()) left += " " + std::string(option.value);
-    left.resize(std::max<std::size_t>(left.size() + 2, 32), ' ');
-    out << left << option.help << '\n';
+    std::string head = "  " + std::string(option.name);
+    if (!option.value.empty()) head += " " + std::string(option.value);
+    const bool fits = columns(head) + 2 <= help_column;
+    out += head + (fits ? "" : "\n");
+    append_wrapped(out, option.help, fits ? columns(head) : 0);
   }
-  return out.str();
+  return out;
 }
 
 }  // namespace linkmatrix

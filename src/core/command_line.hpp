@@ -16,11 +16,12 @@ struct Option {
   std::function<void(std::string_view)> apply;  ///< throws BadInput
 };
 
-/// Applies each argument's row: "--size 4MiB" or "--size=4MiB". Throws BadInput for an unknown option (naming the
-/// nearest known one), a missing value, a value given to a switch, or an argument that is no option.
-void parse_command_line(std::span<char* const> arguments, const std::vector<Option>& options);
+/// Applies each argument's row: "--size 4MiB" or "--size=4MiB". Returns the names of the rows, in the order in which
+/// they were given. Throws BadInput for an unknown option (naming the nearest known one), a missing value, a value
+/// given to a switch, or an argument that is no option.
+std::vector<std::string_view> parse_command_line(std::span<char* const> arguments, const std::vector<Option>& options);
 
-/// The rows as text for --help.
+/// The rows as text for --help: what they do is wrapped, in a column of its own, below a head that is too long for it.
 std::string options_text(const std::vector<Option>& options);
 
 /// The candidate that differs from `text` by the fewest letters.

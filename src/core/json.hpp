@@ -12,7 +12,8 @@
 namespace linkmatrix {
 
 /// Writes JSON, in order, to a string. Only writing: a program that must build on any cluster without a download
-/// cannot ask for a JSON library, and writing needs no more than this. Numbers that are not finite become null.
+/// cannot ask for a JSON library, and writing needs no more than this. Numbers that are not finite become null. Texts
+/// may be any bytes, as arguments and names of files are: what is no UTF-8 becomes U+FFFD.
 class JsonWriter {
  public:
   /// {"key": …} and […]: open, fill, close.
@@ -25,11 +26,15 @@ class JsonWriter {
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
-  JsonWriter& value(double number);
+  JsonWriter& value(double number) { return number_of(number, 9); }
+  /// A number of so many significant digits.
+  JsonWriter& number_of(double number, int digits);
   JsonWriter& value(std::same_as<bool> auto truth) { return raw(truth ? "true" : "false"); }
   template <std::integral I>
   requires(!std::same_as<I, bool>) JsonWriter& value(I number) { return raw(std::to_string(number)); }
   JsonWriter& null() { return raw("null"); }
+  /// What is JSON already.
+  JsonWriter& json(std::string_view text) { return raw(text); }
 
   template <class T>
   JsonWriter& value(const std::optional<T>& maybe) {

@@ -1,23 +1,57 @@
 #include "core/limits.hpp"
 
 #include <array>
+#include <cmath>
 #include <iomanip>
 #include <sstream>
 
 namespace linkmatrix {
 namespace {
 
-// NVLink 4 and 5 signal 17/16 of the net rate (forward error correction and 256b/257b coding): dividing by what
-// nvidia-smi prints would make every link look 6 % worse than it is. The engines' payloads are measured: copy engines
-// send packets of up to 256 bytes, kernels of 128, so neither can reach the net rate.
-constexpr std::array<NvlinkGeneration, 5> nvlinks{{
+// NVLink 2, 4 and 5 signal up to 17/16 of the net rate (forward error correction and 256b/257b coding): dividing by
+// what nvidia-smi prints would make every link look 6 % worse than it is. The engines' payloads are measured: copy
+// engines send packets of up to 256 bytes, kernels of 128, so neither can reach the net rate.
+constexpr std::array<NvlinkKind, 7> nvlinks{{
     {1, "P100", 20.0, 20.0, {}, {}, "NVIDIA P100 whitepaper: 4 links, 160 GB/s both directions"},
     {2, "V100", 25.781, 25.0, 24.2, {}, "NVIDIA V100 whitepaper: 6 links, 300 GB/s; ce: V100, NV2, CUDA sample"},
+    {2, "RTX 2080 RTX 8000", 25.781, 25.0, {}, {}, "NVIDIA Turing whitepaper: TU102 has 2 links, 100 GB/s"},
     {3, "A100 A800", 25.0, 25.0, 23.3, {}, "NVIDIA A100 whitepaper: 12 links, 600 GB/s; ce: A800, NV8, CUDA sample"},
+    {3, "A40 A6000 RTX 3090", 14.0625, 14.0625, {}, {}, "NVIDIA GA102 whitepaper: 4 links of 14.0625, 112.5 GB/s"},
     {4, "H100 H200 H800", 26.5625, 25.0, 22.05, 20.8,
      "NVIDIA H100 whitepaper: 18 links, 900 GB/s; ce, sm: H200, NV18, measured 2026-11-21"},
-    {5, "B100 B200", 53.125, 50.0, {}, {}, "NVIDIA Blackwell brief: 18 links, 1800 GB/s both directions"},
+    {5, "B100 B200 B300", 53.125, 50.0, {}, {}, "NVIDIA Blackwell brief: 18 links, 1800 GB/s both directions"},
 }};
+
+constexpr std::array<ChipLink, 2> chip_links{{
+    {"GH200 GB200 GB300", 450.0, "NVIDIA Grace Hopper whitepaper: NVLink-C2C, 900 GB/s both directions"},
+    {"GB10", 300.0, "NVIDIA at Hot Chips 2025: NVLink-C2C, 600 GB/s both directions"},
+}};
+
+/// What is in devices of each compute capability, as indices into these tables; -1: none. Devices that are not here
+/// have neither (8.9, 12.0), or nobody knows yet.
+struct LinksOfCapability {
+  Capability capability;
+  int nvlink, chip_link;
+};
+constexpr std::array<LinksOfCapability, 9> by_capability{{
+    {{6, 0}, 0, -1},
+    {{7, 0}, 1, -1},
+    {{7, 5}, 2, -1},
+    {{8, 0}, 3, -1},
+    {{8, 6}, 4, -1},
+    {{9, 0}, 5, 0},
+    {{10, 0}, 6, 0},
+    {{10, 3}, 6, 0},
+    {{12, 1}, -1, 1},
+}};
+
+constexpr double same_rate = 0.01;  // drivers round line rates to MB/s; two kinds lie 3 % apart
+
+const LinksOfCapability* links_of(Capability capability) {
+  for (const auto& row : by_capability)
+    if (row.capability == capability) return &row;
+  return nullptr;
+}
 
 // PCI Express Base Specification: 8, 16, 32 GT/s with 128b/130b coding. Payload: 256 / (256 + 24), Intel AN 708.
 constexpr PcieGeneration pcie(int version, double gigatransfers) {
@@ -25,13 +59,6 @@ constexpr PcieGeneration pcie(int version, double gigatransfers) {
   return {version, gigatransfers / 8, net, net * 256 / 280};
 }
 constexpr std::array<PcieGeneration, 3> pcies{{pcie(3, 8), pcie(4, 16), pcie(5, 32)}};
-
-template <class Generations>
-std::optional<double> limit_of(const Generations& generations, int version, int count) {
-  for (const auto& generation : generations)
-    if (generation.version == version) return generation.net * count;
-  return std::nullopt;
-}
 
 std::string number(std::optional<double> value, int decimals) {
   std::ostringstream out;
@@ -44,27 +71,45 @@ std::string number(std::optional<double> value, int decimals) {
 
 }  // namespace
 
-std::span<const NvlinkGeneration> nvlink_generations() { return nvlinks; }
-std::span<const PcieGeneration> pcie_generations() { return pcies; }
+const NvlinkKind* nvlink_kind(std::optional<double> raw, Capability capability) {
+  if (raw)
+    for (const NvlinkKind& kind : nvlinks)
+      if (std::abs(kind.raw - *raw) < same_rate * kind.raw) return &kind;
+  const LinksOfCapability* row = links_of(capability);
+  return row == nullptr || row->nvlink < 0 ? nullptr : &nvlinks[static_cast<std::size_t>(row->nvlink)];
+}
 
-std::optional<double> nvlink_limit(int version, int links) { return limit_of(nvlinks, version, links); }
-std::optional<double> pcie_limit(int version, int lanes) { return limit_of(pcies, version, lanes); }
+const ChipLink* chip_link(Capability capability) {
+  const LinksOfCapability* row = links_of(capability);
+  return row == nullptr || row->chip_link < 0 ? nullptr : &chip_links[static_cast<std::size_t>(row->chip_link)];
+}
+
+std::optional<double> pcie_limit(int version, int lanes) {
+  for (const PcieGeneration& generation : pcies)
+    if (generation.version == version) return generation.net * lanes;
+  return std::nullopt;
+}
 
 std::string limits_text() {
   std::ostringstream out;
   out << "One NVLink, one direction, GB/s (1e9 bytes/s). Utilisation is measured / net; ce and sm are the best "
          "payload\n"
          "that a copy engine (packets of 256 bytes) or a kernel (of 128) was seen to carry.\n"
-      << "generation     raw    net     ce     sm  devices         source\n";
+      << "generation     raw    net     ce     sm  devices             source\n";
   for (const auto& g : nvlinks)
     out << "NVLink " << g.version << std::setw(11) << number(g.raw, 4) << std::setw(7) << number(g.net, 2)
-        << std::setw(7) << number(g.ce, 2) << std::setw(7) << number(g.sm, 2) << "  " << std::left << std::setw(16)
+        << std::setw(7) << number(g.ce, 2) << std::setw(7) << number(g.sm, 2) << "  " << std::left << std::setw(20)
         << g.gpus << std::right << g.source << '\n';
   out << "\nOne PCIe lane, and a slot of 16, one direction, GB/s. Payload: writes of 256 bytes with 24 of overhead.\n"
       << "generation     raw    net  payload  net x16  payload x16\n";
   for (const auto& g : pcies)
     out << "PCIe " << g.version << std::setw(12) << number(g.raw, 3) << std::setw(7) << number(g.net, 3) << std::setw(9)
         << number(g.payload, 3) << std::setw(9) << number(g.net * 16, 2) << std::setw(13) << number(g.payload * 16, 2)
+        << '\n';
+  out << "\nNVLink-C2C, between CPU and GPU, one direction, GB/s.\n"
+      << "devices                  net  source\n";
+  for (const auto& c : chip_links)
+    out << std::left << std::setw(20) << c.gpus << std::right << std::setw(8) << number(c.net, 1) << "  " << c.source
         << '\n';
   out << "\nOther limits, for a class of links: --limit CLASS=GB/s.\n";
   return out.str();

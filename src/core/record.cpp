@@ -1,10 +1,8 @@
 #include "core/record.hpp"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <iomanip>
 #include <sstream>
 
@@ -13,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr int compact_digits = 6;  // of samples and times: a tenth of a millisecond of minutes, a millionth of a value
 
 std::optional<std::string> text_or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
@@ -25,6 +23,45 @@ void write_host(JsonWriter& w, const HostBlock& host) {
   w.end_object();
 }
 
+void write_facts(JsonWriter& w, std::string_view name, const FactTexts& facts) {
+  w.key(name).begin_object();
+  for (const auto& [fact, text] : facts)
+    if (!text.empty()) w.member(fact, text);
+  w.end_object();
+}
+
+/// The texts and what else is known by another name.
+FactTexts with(FactTexts facts, const FactTexts& more) {
+  facts.insert(more.begin(), more.end());
+  return facts;
+}
+
+void write_nodes(JsonWriter& w, const std::vector<NodeFacts>& nodes) {
+  w.key("nodes").begin_array();
+  for (const auto& node : nodes) {
+    w.begin_object().member("name", node.name);
+    for (const auto& [name, text] : {std::pair{"machine", node.machine},
+                                     {"serial", node.serial},
+                                     {"product", node.product},
+                                     {"kernel", node.kernel},
+                                     {"boot", node.boot}})
+      w.member(name, text_or_null(text));
+    w.end_object();
+  }
+  w.end_array();
+  w.key("adapters").begin_array();
+  for (const auto& node : nodes)
+    for (const auto& port : node.adapters) {
+      w.begin_object().member("name", port.name).member("state", text_or_null(port.state));
+      w.member("rate", text_or_null(port.rate)).member("link_layer", text_or_null(port.link_layer));
+      w.member("numa", port.numa < 0 ? std::nullopt : std::optional(port.numa));
+      write_facts(w, "part", port.part);
+      write_facts(w, "place", with(port.place, {{"node", node.name}}));
+      w.end_object();
+    }
+  w.end_array();
+}
+
 void write_devices(JsonWriter& w, const std::vector<Endpoint>& devices) {
   w.key("devices").begin_array();
   for (const auto& device : devices) {
@@ -33,12 +70,14 @@ void write_devices(JsonWriter& w, const std::vector<Endpoint>& devices) {
     w.member("uuid", text_or_null(device.uuid)).member("pci", text_or_null(device.pci)).member("node", device.node);
     w.member("numa", device.numa < 0 ? std::nullopt : std::optional(device.numa));
     w.member("nics", device.nics);
+    write_facts(w, "part", with(device.part, {{"uuid", device.uuid}}));
+    write_facts(w, "place", with(device.place, {{"node", device.node}, {"pci", device.pci}}));
     w.end_object();
   }
   w.end_array();
 }
 
-void write_topology(JsonWriter& w, const Record& record) {
+void write_topology(JsonWriter& w, const RecordHead& record) {
   std::vector<std::string> labels;
   for (const auto& device : record.devices) labels.push_back(device.label);
   w.key("topology").begin_object();
@@ -87,6 +126,7 @@ void write_schedule(JsonWriter& w, const Schedule& schedule) {
                                       : "serial")
       .member("rounds", schedule.rounds);
   w.member("pairs_at_once", schedule.pairs_at_once).member("interference", schedule.interference);
+  w.member("witnessed", schedule.witnessed);
   w.end_object();
 }
 
@@ -107,11 +147,40 @@ std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
   return *on ? "on" : "off";
 }
 
+/// A matrix of which some cell is known, else null.
+template <class T, class WriteCell>
+void write_known(JsonWriter& w, std::string_view name, const Matrix<T>& m, WriteCell write_cell) {
+  w.key(name);
+  if (std::all_of(m.begin(), m.end(), [](const T& cell) { return cell == T{}; }))
+    w.null();
+  else
+    w.matrix(m, write_cell);
+}
+
+void write_times(JsonWriter& w, std::string_view name, const Values& times) {
+  write_known(w, name, times, [](JsonWriter& out, std::optional<double> seconds) {
+    seconds ? out.number_of(*seconds, compact_digits) : out.null();
+  });
+}
+
+/// When and how often each cell was sampled.
+void write_samples(JsonWriter& w, const MatrixResult& result) {
+  write_known(w, "round", result.round, [](JsonWriter& out, const auto& round) { out.value(round); });
+  write_times(w, "began", result.began);
+  write_times(w, "ended", result.ended);
+  write_known(w, "sampled", result.sampled, [](JsonWriter& out, const std::vector<double>& samples) {
+    out.begin_array();
+    for (const double sample : samples) out.number_of(sample, compact_digits);
+    out.end_array();
+  });
+}
+
 void write_cells(JsonWriter& w, const MatrixResult& result) {
   w.member("values", result.values);
   w.key("status").matrix(result.status, [](JsonWriter& out, CellStatus status) { out.value(word(status)); });
   w.member("low", result.low).member("high", result.high).member("samples", result.samples);
   w.member("converged", result.converged).member("link_class", result.link_class).member("limit", result.limit);
+  write_samples(w, result);
   write_parts(w, result.parts);
 }
 
@@ -145,6 +214,9 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("rows", result.rows).member("columns", result.columns);
   result.large ? write_summary(w, *result.large) : write_cells(w, result);
   w.member("verified", result.verified());
+  w.member("timing", text_or_null(result.timing));
+  w.member("clock_uncertainty_us",
+           result.clock_uncertainty ? std::optional(*result.clock_uncertainty * 1e6) : std::nullopt);
   write_schedule(w, result.schedule);
   write_again(w, "remeasured", result, result.remeasured);
   write_again(w, "controls", result, result.controls);
@@ -153,23 +225,24 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.end_object();
 }
 
-fs::path beside(const fs::path& file) {
-  fs::path partial = file;
-  partial += "." + std::to_string(::getpid()) + ".partial";
-  return partial;
-}
-
-BadInput unwritable(const fs::path& file) {
-  return BadInput("--record '" + file.string() +
-                  "' cannot be written: name a file in a folder that exists and is yours");
-}
-
 }  // namespace
 
+std::string to_json(const MatrixResult& result) {
+  JsonWriter w;
+  write_result(w, result);
+  return w.text();
+}
+
 std::string to_json(const Record& record) {
+  std::vector<ResultText> results;
+  for (const auto& result : record.results) results.push_back(std::make_shared<const std::string>(to_json(result)));
+  return to_json(record, results);
+}
+
+std::string to_json(const RecordHead& record, std::span<const ResultText> results) {
   JsonWriter w;
   w.begin_object();
-  w.member("schema", "linkmatrix.record/1").member("program", record.program).member("version", LINKMATRIX_VERSION);
+  w.member("schema", "linkmatrix.record/2").member("program", record.program).member("version", LINKMATRIX_VERSION);
   w.member("started", record.started).member("seconds", record.seconds);
   w.key("phases").begin_array();
   for (const auto& phase : record.phases)
@@ -177,39 +250,24 @@ std::string to_json(const Record& record) {
   w.end_array();
   w.member("command", record.command).member("backend", record.backend);
   write_host(w, record.host);
+  write_nodes(w, record.nodes);
   write_devices(w, record.devices);
   write_topology(w, record);
   w.key("software").begin_object();
   for (const auto& [name, version] : record.software) w.member(name, version);
   w.end_object();
   write_health(w, record.health);
+  w.member("asked_by", record.asked_by).member("expected", record.expected);
+  w.key("lost").begin_array();
+  for (const auto& endpoint : record.lost)
+    w.begin_object().member("label", endpoint.label).member("why", endpoint.why).end_object();
+  w.end_array();
   w.key("results").begin_array();
-  for (const auto& result : record.results) write_result(w, result);
+  for (const ResultText& result : results) w.json(*result);
   w.end_array();
   w.member("result", record.result).member("error", record.error).member("notes", record.notes);
   w.end_object();
   return w.text() + "\n";
-}
-
-void write_record(const Record& record, const fs::path& file) {
-  const fs::path partial = beside(file);
-  std::ofstream out(partial, std::ios::binary);
-  out << to_json(record);
-  out.close();
-  std::error_code failure;
-  if (out) fs::rename(partial, file, failure);
-  if (!out || failure) {
-    fs::remove(partial, failure);
-    throw unwritable(file);
-  }
-}
-
-void check_writable(const fs::path& file) {
-  const fs::path partial = beside(file);
-  const bool opened = std::ofstream(partial).is_open();
-  std::error_code ignored;
-  fs::remove(partial, ignored);
-  if (!opened || fs::is_directory(file, ignored)) throw unwritable(file);
 }
 
 std::string utc_now() {

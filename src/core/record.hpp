@@ -1,20 +1,24 @@
 #pragma once
 
-#include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "core/result.hpp"
 
 namespace linkmatrix {
 
-/// The record as JSON, schema linkmatrix.record/1 (reports/linkmatrix/record.schema.json).
+/// The record as JSON, schema linkmatrix.record/2 (reports/linkmatrix/record/record.schema.json).
 std::string to_json(const Record& record);
 
-/// Writes the record whole or not at all: to a file beside it, then renamed. Throws BadInput naming the file.
-void write_record(const Record& record, const std::filesystem::path& file);
+/// One of its results as JSON.
+std::string to_json(const MatrixResult& result);
 
-/// Throws BadInput if `file` could not be written at the end: asked before anything is measured.
-void check_writable(const std::filesystem::path& file);
+/// A result as JSON; shared, for one that is finished is formatted once for all checkpoints.
+using ResultText = std::shared_ptr<const std::string>;
+
+/// The record with results that are text already.
+std::string to_json(const RecordHead& record, std::span<const ResultText> results);
 
 /// "2026-11-21T08:00:00Z".
 std::string utc_now();

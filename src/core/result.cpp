@@ -8,11 +8,13 @@ void MatrixResult::shape(std::vector<std::string> row_labels, std::vector<std::s
   rows = std::move(row_labels);
   columns = std::move(column_labels);
   const std::size_t r = rows.size(), c = columns.size();
-  values = low = high = limit = Values(r, c);
+  values = low = high = limit = began = ended = Values(r, c);
   status = Matrix<CellStatus>(r, c, CellStatus::not_applicable);
   samples = Matrix<std::optional<int>>(r, c);
   converged = Matrix<std::optional<bool>>(r, c);
+  round = Matrix<std::optional<std::uint32_t>>(r, c);
   link_class = Matrix<std::string>(r, c);
+  if (std::max(r, c) <= most_sampled) sampled = Matrix<std::vector<double>>(r, c);
 }
 
 std::size_t MatrixResult::cells(CellStatus wanted) const {
@@ -31,7 +33,8 @@ std::size_t MatrixResult::cells_expected() const {
 
 std::optional<bool> MatrixResult::verified() const {
   if (!verify) return std::nullopt;
-  return cells(CellStatus::corrupt) == 0 && cells_verified == cells(CellStatus::ok) && cells_verified > 0;
+  const std::size_t with_data = cells(CellStatus::ok) + cells(CellStatus::partial);
+  return cells(CellStatus::corrupt) == 0 && cells_verified == with_data && cells_verified > 0;
 }
 
 Values& MatrixResult::part(const std::string& name, const std::string& title, const std::string& part_unit) {

@@ -12,7 +12,9 @@
 
 namespace linkmatrix {
 
-enum class CellStatus { ok, not_applicable, no_peer_access, timeout, error, corrupt, not_run };
+/// partial: a total over fewer copies than were asked for, because an endpoint of the others was lost. It has a value,
+/// and is no measurement of the cell.
+enum class CellStatus { ok, not_applicable, no_peer_access, timeout, error, corrupt, not_run, partial };
 
 template <>
 struct Words<CellStatus> {
@@ -23,10 +25,14 @@ struct Words<CellStatus> {
                                     std::pair{CellStatus::timeout, "timeout"},
                                     std::pair{CellStatus::error, "error"},
                                     std::pair{CellStatus::corrupt, "corrupt"},
-                                    std::pair{CellStatus::not_run, "not-run"}};
+                                    std::pair{CellStatus::not_run, "not-run"},
+                                    std::pair{CellStatus::partial, "partial"}};
 };
 
 using Values = Matrix<std::optional<double>>;
+
+/// Rows of the largest matrix whose samples are kept: of 64 × 64 cells with 28 each they are a megabyte of text.
+constexpr std::size_t most_sampled = 64;
 
 /// A further matrix of the same rows and columns, e.g. each direction of a bidirectional one.
 struct Part {
@@ -41,7 +47,11 @@ struct Schedule {
   bool bisection = false;  ///< only between the two halves
   std::size_t rounds = 0;
   std::size_t pairs_at_once = 0;
-  std::optional<double> interference;  ///< largest |together / alone − 1| of the calibration; nothing: not calibrated
+  /// How much of the values may be due to pairs at once: the largest |together / alone − 1| of the cells that were
+  /// compared, in rounds whose values stand. 0 where pairs at once did disturb each other, so that none are; nothing:
+  /// none was compared.
+  std::optional<double> interference;
+  std::size_t witnessed = 0;  ///< of the rounds: those of which a cell was measured alone as well, and agreed
 };
 
 struct Remeasured {
@@ -64,8 +74,8 @@ struct CellSummary {
   std::vector<double> row_medians, column_medians;  ///< 0: nothing was measured
 };
 
-/// One measured matrix: facts only. Rows are sources, columns destinations.
-struct MatrixResult {
+/// What a matrix is of, which does not change while it is measured. Rows are sources, columns destinations.
+struct MatrixDescription {
   std::string testcase;
   Metric metric = Metric::bandwidth;
   std::string quantity;  ///< what a value is: "bandwidth", "sum of both directions", "load latency" …
@@ -83,22 +93,30 @@ struct MatrixResult {
   std::optional<HostPages> host_pages;  ///< of host memory that takes part
   bool triangle = false;                ///< nothing below the diagonal is measured
   bool local_copy = false;              ///< the diagonal is measured: each device with itself
+  bool verify = true;                   ///< whether the data is to be compared
   std::vector<std::string> rows, columns;
+  Matrix<std::string> link_class;
+};
 
+/// One measured matrix: facts only.
+struct MatrixResult : MatrixDescription {
   Values values, low, high;
   Matrix<CellStatus> status;
   Matrix<std::optional<int>> samples;
   Matrix<std::optional<bool>> converged;
-  Matrix<std::string> link_class;
+  Matrix<std::optional<std::uint32_t>> round;  ///< in which a cell was measured last, from 0
+  Values began, ended;                         ///< when: seconds after the matrix began
+  Matrix<std::vector<double>> sampled;         ///< every sample; empty where there are more than `most_sampled` rows
   Values limit;
   std::map<std::string, Part> parts;
   std::optional<CellSummary> large;  ///< then the matrices above are empty
 
-  bool verify = true;  ///< whether the data was to be compared
   std::size_t cells_verified = 0;
   Schedule schedule;
-  std::vector<Remeasured> remeasured;  ///< outliers, once more and alone
-  std::vector<Remeasured> controls;    ///< healthy cells, measured again in the same way
+  std::vector<Remeasured> remeasured;       ///< outliers, once more and alone
+  std::vector<Remeasured> controls;         ///< healthy cells, measured again in the same way
+  std::string timing;                       ///< how copies are released and timed, in words; see device/backend.hpp
+  std::optional<double> clock_uncertainty;  ///< seconds by which the clocks of two copies of a cell may differ
   double seconds = 0;
   std::vector<std::string> notes;
   std::vector<std::string> throttled;  ///< "gpu3: power cap": what held devices back at the end of the measurement
@@ -139,8 +157,8 @@ struct HostBlock {
   int cores = 1, numa_nodes = 1;
 };
 
-/// Everything one program run found out: printed as tables, written as JSON (schema linkmatrix.record/1).
-struct Record {
+/// What one program run found out, without its results: small, and copied for every checkpoint.
+struct RecordHead {
   std::string program;
   std::string started;  ///< UTC, "2026-11-21T08:00:00Z"
   double seconds = 0;
@@ -148,14 +166,26 @@ struct Record {
   std::vector<std::string> command;
   std::string backend;
   HostBlock host;
+  std::vector<NodeFacts> nodes;
   std::vector<Endpoint> devices;  ///< without host memory
   Topology topology;
   Software software;
   std::vector<Health> health;
-  std::vector<MatrixResult> results;
-  std::string result = "PASS";  ///< PASS, FAIL, ERROR or TIMEOUT
+  std::vector<std::string> expected;    ///< test cases that were to be measured
+  std::optional<std::string> asked_by;  ///< the check that asked (--asked-by)
+  /// An endpoint that could not take part, or not to the end.
+  struct LostEndpoint {
+    std::string label, why;
+  };
+  std::vector<LostEndpoint> lost;  ///< never a PASS
+  std::string result = "PASS";     ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE of a run that has not ended
   std::optional<std::string> error;
   std::vector<std::string> notes;
+};
+
+/// Everything one program run found out: printed as tables, written as JSON (core/record.hpp).
+struct Record : RecordHead {
+  std::vector<MatrixResult> results;  ///< the last one may still be measured; those before it do not change any more
 };
 
 }  // namespace linkmatrix

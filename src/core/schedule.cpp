@@ -5,10 +5,10 @@
 
 namespace linkmatrix {
 
-std::size_t tournament_rounds(std::size_t n) { return n < 2 ? 0 : n - 1 + n % 2; }
+std::size_t round_robin_rounds(std::size_t n) { return n < 2 ? 0 : n - 1 + n % 2; }
 
-std::vector<std::pair<std::size_t, std::size_t>> tournament_round(std::size_t n, std::size_t round) {
-  const std::size_t seats = n + n % 2;  // an odd n plays against an empty seat: its bye
+std::vector<std::pair<std::size_t, std::size_t>> round_robin_round(std::size_t n, std::size_t round) {
+  const std::size_t seats = n + n % 2;  // an odd n has an empty seat: who meets it has a bye
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (std::size_t k = 0; k < seats / 2; ++k) {
     // Seat `seats - 1` stays, the others turn by one each round.
@@ -19,12 +19,12 @@ std::vector<std::pair<std::size_t, std::size_t>> tournament_round(std::size_t n,
   return pairs;
 }
 
-std::vector<std::vector<Pair>> tournament(int n) {
+std::vector<std::vector<Pair>> round_robin(int n) {
   std::vector<std::vector<Pair>> rounds;
-  const auto players = static_cast<std::size_t>(n);
-  for (std::size_t round = 0; round < tournament_rounds(players); ++round) {
+  const auto count = static_cast<std::size_t>(n);
+  for (std::size_t round = 0; round < round_robin_rounds(count); ++round) {
     auto& pairs = rounds.emplace_back();
-    for (const auto& [a, b] : tournament_round(players, round))
+    for (const auto& [a, b] : round_robin_round(count, round))
       pairs.emplace_back(static_cast<int>(a), static_cast<int>(b));
   }
   return rounds;
@@ -50,17 +50,6 @@ std::vector<std::vector<std::size_t>> pack_rounds(std::size_t items,
   std::vector<std::vector<std::size_t>> out;
   out.reserve(rounds.size());
   for (auto& round : rounds) out.push_back(std::move(round.items));
-  return out;
-}
-
-std::vector<std::vector<std::size_t>> split_rounds(const std::vector<std::vector<std::size_t>>& rounds,
-                                                   std::size_t width) {
-  std::vector<std::vector<std::size_t>> out;
-  for (const auto& round : rounds)
-    for (std::size_t start = 0; start < round.size(); start += width) {
-      const auto first = round.begin() + static_cast<std::ptrdiff_t>(start);
-      out.emplace_back(first, first + static_cast<std::ptrdiff_t>(std::min(width, round.size() - start)));
-    }
   return out;
 }
 

@@ -65,13 +65,13 @@ std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times) {
 }
 
 bool StopRule::converged(const std::vector<double>& values) const {
-  return values.size() >= static_cast<std::size_t>(min_samples) && relative_half_width(values) <= target;
+  return values.size() >= least_for_interval && relative_half_width(values) <= target;
 }
 
 bool StopRule::done(const std::vector<double>& values) const {
   const std::size_t n = values.size();
   if (n < static_cast<std::size_t>(min_samples)) return false;
-  if (n >= static_cast<std::size_t>(max_samples) || converged(values)) return true;
+  if (n >= static_cast<std::size_t>(max_samples) || relative_half_width(values) <= target) return true;
   if (n < 2 * window) return false;
   const std::vector<double> earlier(values.begin(), values.end() - static_cast<std::ptrdiff_t>(window));
   const double before = robust_sigma(earlier), now = robust_sigma(values);

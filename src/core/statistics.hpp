@@ -41,6 +41,9 @@ struct TransferFit {
 /// sizes are the same.
 std::optional<TransferFit> fit_transfer(std::span<const TransferTime> times);
 
+/// From how many samples on minimum to maximum covers the median with 95 % (96.9 %).
+constexpr std::size_t least_for_interval = 6;
+
 /// When one cell has been sampled enough.
 struct StopRule {
   int min_samples = 7;     ///< minimum to maximum of 6 covers the median with 96.9 %
@@ -49,8 +52,9 @@ struct StopRule {
   double settled = 0.05;   ///< noise that changes by less than this over `window` samples will not get better
   std::size_t window = 7;
 
+  /// The interval of the median is one, and inside the target: below six samples there is none.
   bool converged(const std::vector<double>& values) const;
-  /// True if sampling may stop: converged, settled above the target, or at the maximum.
+  /// True if sampling may stop: inside the target, settled above it, or at the maximum.
   bool done(const std::vector<double>& values) const;
 };
 

@@ -146,7 +146,7 @@ CellText optional_cell(const Matrix<std::optional<T>>& m) {
 
 }  // namespace
 
-void print_head(std::ostream& out, const Record& record, std::size_t max_display) {
+void print_head(std::ostream& out, const RecordHead& record, std::size_t max_display) {
   out << "linkmatrix " << record.program << ' ' << LINKMATRIX_VERSION << ", back end " << record.backend << '\n';
   out << record.host.name << ": " << counted(record.devices.size(), "device");
   for (const auto& [name, version] : record.software) out << ", " << name << ' ' << version;
@@ -183,7 +183,7 @@ void print_head(std::ostream& out, const Record& record, std::size_t max_display
   for (const auto& note : record.notes) out << "note: " << note << '\n';
 }
 
-void print_health(std::ostream& out, const Record& record) {
+void print_health(std::ostream& out, const RecordHead& record) {
   for (const Health& device : record.health)
     for (const auto& [name, before, after] : device.counters)
       if (before && after && *after > *before)

@@ -11,6 +11,9 @@ namespace linkmatrix {
 
 enum class EndpointKind { device, host };
 
+/// Names of facts, such as "serial" → texts; what is not known is left out.
+using FactTexts = std::map<std::string, std::string>;
+
 /// Something that holds memory and can send or receive: a GPU, a pinned thread, a rank, a NUMA node's memory.
 struct Endpoint {
   EndpointKind kind = EndpointKind::device;
@@ -22,8 +25,28 @@ struct Endpoint {
   std::string node;               ///< host name
   int numa = -1;                  ///< NUMA node, -1 unknown
   std::vector<std::string> nics;  ///< nearest network interfaces
+  FactTexts part;   ///< what identifies it wherever it is put: "serial", "uuid", "vbios", "firmware", "board"
+  FactTexts place;  ///< where it is now: "node", "slot", "pci", "port"
   /// Net rates in GB/s of one direction, from core/limits.hpp: of all its NVLinks, and of its PCIe slot.
   std::optional<double> link_limit, host_limit;
+};
+
+/// A port of a network adapter, as the kernel lists it.
+struct AdapterPort {
+  std::string name;                     ///< "mlx5_0", "ens1f0"
+  FactTexts part;                       ///< "guid", "mac", "firmware", "board", "model"
+  FactTexts place;                      ///< "node", "pci", "slot", "port"
+  std::string state, rate, link_layer;  ///< in the kernel's words, "ACTIVE", "400 Gb/sec (4X NDR)"; empty: unknown
+  int numa = -1;                        ///< NUMA node, -1 unknown
+};
+
+/// A machine of the run; empty: unknown, or not readable by this user.
+struct NodeFacts {
+  std::string name;             ///< host name
+  std::string machine, serial;  ///< /etc/machine-id, and the maker's number of the product
+  std::string product, kernel;
+  std::string boot;  ///< an identifier that is new after each start
+  std::vector<AdapterPort> adapters;
 };
 
 /// Facts about the paths between the devices, in the order of Backend::endpoints() without host memory.

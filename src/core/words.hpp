@@ -22,9 +22,9 @@ enum class Metric { bandwidth, bidirectional, latency };
 enum class Memory { device, host };
 enum class Concurrency { automatic, serial, rounds, bisection };
 enum class HostPages { pinned, pageable };
-/// How bytes get from one rank to another: by MPI itself, by one device writing the other's memory (CUDA IPC), or
-/// through pinned host memory in pieces.
-enum class Transport { automatic, mpi, ipc, staged };
+/// How bytes get from one rank to another: by MPI itself, by a device that has mapped the other's memory (by a file
+/// descriptor, a fabric handle or CUDA IPC), or through pinned host memory in pieces.
+enum class Transport { automatic, mpi, fd, fabric, ipc, staged };
 
 template <class E>
 struct Words;
@@ -77,7 +77,8 @@ template <>
 struct Words<Transport> {
   static constexpr std::string_view what = "transport";
   static constexpr std::array table{std::pair{Transport::automatic, "auto"}, std::pair{Transport::mpi, "mpi"},
-                                    std::pair{Transport::ipc, "ipc"}, std::pair{Transport::staged, "staged"}};
+                                    std::pair{Transport::fd, "fd"},          std::pair{Transport::fabric, "fabric"},
+                                    std::pair{Transport::ipc, "ipc"},        std::pair{Transport::staged, "staged"}};
 };
 
 template <class E>

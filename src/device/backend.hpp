@@ -4,15 +4,18 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/machine.hpp"
 #include "core/pattern.hpp"
+#include "core/result.hpp"
+#include "core/timeline.hpp"
 #include "core/topology.hpp"
 #include "core/units.hpp"
 #include "core/words.hpp"
-#include "device/machine.hpp"
 
 namespace linkmatrix {
 
@@ -32,6 +35,7 @@ struct Copy {
   bool background = false;      ///< keeps its path busy while the others are measured, and is not itself
   int blocks = 0, threads = 0;  ///< launch shape of the sm engine; 0: the back end's own
   bool looped = false;          ///< repeated by the kernel itself, so that its launch costs nothing
+  int repeats = 1;              ///< transfers; of a background copy at least, it goes on until the others are done
 
   /// What its buffers must hold.
   std::uint64_t end() const { return offset + bytes; }
@@ -44,20 +48,51 @@ struct Copy {
 /// Dependent accesses that a chain makes for each repeat.
 constexpr int accesses_per_repeat = 64;
 
-/// What one copy of a `run` took.
+/// When one copy of a `run` ran.
 struct CopyTime {
-  double seconds = 0;          ///< of one transfer, the mean over the repeats; for a chain, of one access
+  Span span;                   ///< all its transfers, on the clock of the run
+  double transfers = 1;        ///< made in it: the copy's repeats; of a chain, its accesses
   double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0 where there is no queue
-  double whole_seconds = 0;    ///< of all repeats; 0 where the back end does not need it
+};
+
+/// How the copies of a run were let go.
+enum class Timing {
+  gate,     ///< all at once, each timed where it runs; starts are the gate's opening
+  in_turn,  ///< one host thread hands them over in turn, a transfer of each at a time, and the host's clock times them:
+            ///< where the driver waits inside the call, what the host does belongs to it
+};
+
+/// When the copies of a run ran.
+struct Timeline {
+  std::vector<CopyTime> copies;  ///< one for each, in order
+  Timing timing = Timing::gate;
+  double uncertainty = 0;  ///< seconds by which the clocks of two copies may differ
+};
+
+/// Some copies of a run failed, or did not end in time; nothing is known of the others. What hangs on a device that is
+/// `lost` is left to it: its memory and streams must not be touched again.
+class CopiesFailed : public std::runtime_error {
+ public:
+  struct Failure {
+    std::size_t copy;             ///< which of the run
+    CellStatus status;            ///< error or timeout
+    std::optional<int> endpoint;  ///< lost with it; nothing: only the copy failed
+  };
+  CopiesFailed(const std::string& why, std::vector<Failure> failures)
+      : std::runtime_error(why), failures_{std::move(failures)} {}
+  const std::vector<Failure>& failures() const { return failures_; }
+
+ private:
+  std::vector<Failure> failures_;
 };
 
 /// Where memory lies and who copies it: CUDA devices, of one process or of several, or pinned threads.
 ///
 /// A back end brings everything up once (buffers, streams, events, peer access) and then runs
-/// lists of copies. It knows nothing of matrices, test cases or statistics. One process a GPU, every one
-/// makes the same calls in the same order and gets the same answers.
+/// lists of copies. It knows nothing of matrices, test cases or statistics.
 ///
-/// Every call throws DeviceError where the device fails and TimedOut where the deadline passes.
+/// `prepare` and `verify` throw CopiesFailed too where single copies are to blame; every call throws DeviceError where
+/// all is lost.
 class Backend : public Machine {
  public:
   /// Why this copy cannot run here, one sentence; nothing if it can.
@@ -74,17 +109,24 @@ class Backend : public Machine {
   /// Makes the copies' buffers, and peer access and kernels ready.
   virtual void prepare(std::span<const Copy> copies, Deadline deadline) = 0;
 
-  /// Runs all copies at once, `repeats` times each, released together by one gate; background copies go on until the
-  /// others are done. Returns one time for each copy, in order.
-  virtual std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) = 0;
+  /// Runs all copies at once, each as often as it says, released together; background copies go on until the others are
+  /// done. Throws CopiesFailed, also where `deadline` passes.
+  virtual Timeline run(std::span<const Copy> copies, Deadline deadline) = 0;
 
   /// Fills each source with a position-dependent pattern of `seed`, spoils the destination, copies
   /// once and compares every byte where it arrived; one answer for each copy. No two of the copies have the same
   /// buffer.
   virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
 
-  /// True if any process says true; decisions that depend on a clock go through this.
-  virtual bool any(bool here) { return here; }
+  /// Of host memory that takes part in copies of devices; nothing where no device could tell the difference.
+  virtual std::optional<HostPages> host_pages() const { return std::nullopt; }
+
+  /// What a reader of the values must know of how they came about, one sentence each: what is not as it was asked for,
+  /// how many threads a path needed.
+  virtual std::vector<std::string> remarks() const { return {}; }
+
+  /// Why an endpoint takes no part: no context, no memory, it hung; nothing if it does.
+  virtual std::optional<std::string> lost(int) const { return std::nullopt; }
 };
 
 }  // namespace linkmatrix

@@ -1,19 +1,19 @@
 #include "p2p/backends.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <functional>
 
 #include "core/units.hpp"
+#include "device/host/caches.hpp"
 #include "device/host/host_backend.hpp"
+#include "p2p/launcher.hpp"
+#include "p2p/measure_plan.hpp"
 #ifdef LINKMATRIX_CUDA
 #include "device/cuda/cuda_backend.hpp"
 #endif
 #ifdef LINKMATRIX_MPI
 #include "p2p/ranks_measurer.hpp"
-#include "ranks/network.hpp"
-#endif
-#ifdef LINKMATRIX_IPC
-#include "device/ipc/ipc_backend.hpp"
 #endif
 
 namespace linkmatrix {
@@ -22,39 +22,41 @@ namespace {
 /// Of a back end: each test case is a plan of copies.
 class BackendMeasurer final : public Measurer {
  public:
-  BackendMeasurer(std::unique_ptr<Backend> backend, std::uint64_t default_bytes)
-      : backend_{std::move(backend)}, default_bytes_{default_bytes} {}
+  BackendMeasurer(std::unique_ptr<Backend> backend, std::uint64_t default_bytes, std::optional<SimulatedFault> fault)
+      : backend_{std::move(backend)}, default_bytes_{default_bytes}, fault_{std::move(fault)} {
+    if (fault_) faulty_.emplace(*backend_, *fault_);
+  }
 
-  Machine& machine() override { return *backend_; }
+  Machine& machine() override { return faulty_ ? static_cast<Machine&>(*faulty_) : *backend_; }
   std::optional<std::string> why_not(const TestCase& t, const PlanOptions& options) const override {
     return linkmatrix::why_not(t, *backend_, options);
   }
   std::uint64_t default_bytes(const TestCase&) const override { return default_bytes_; }
   bool has_own_size(const TestCase& t) const override { return t.metric == Metric::latency; }
   MatrixResult plan(const TestCase& t, const PlanOptions& options) override {
-    Plan plan = make_plan(t, *backend_, options);
-    work_ = std::move(plan.work);
-    return std::move(plan.result);
+    plan_ = make_plan(t, *backend_, options);
+    return plan_.result;
   }
-  void measure(const MeasureOptions& how, Deadline deadline, MatrixResult& result) override {
+  bool has(const SimulatedFault& fault, Concurrency) override { return has_fault(*backend_, plan_, fault); }
+  void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
     if (how.concurrency == Concurrency::bisection)
       throw BadInput("--concurrency bisection is for nodes: start ranks on several with mpirun");
-    linkmatrix::measure(*backend_, work_, how, deadline, result);
+    measure_plan(*backend_, plan_, how, deadline, record, fault_);
   }
 
  private:
   std::unique_ptr<Backend> backend_;
   std::uint64_t default_bytes_;
-  Work work_;
+  std::optional<SimulatedFault> fault_;
+  std::optional<FaultyMachine> faulty_;
+  Plan plan_;
 };
 
 using Factory = std::function<std::unique_ptr<Measurer>(const P2pOptions&)>;
 
-Factory of_backend(std::uint64_t default_bytes, std::function<std::unique_ptr<Backend>(const P2pOptions&)> make) {
+Factory of_backend(std::uint64_t (*default_bytes)(), std::function<std::unique_ptr<Backend>(const P2pOptions&)> make) {
   return [=](const P2pOptions& options) {
-    auto backend = make(options);
-    if (options.fault) backend = with_simulated_fault(std::move(backend), *options.fault);
-    return std::make_unique<BackendMeasurer>(std::move(backend), default_bytes);
+    return std::make_unique<BackendMeasurer>(make(options), default_bytes(), options.fault);
   };
 }
 
@@ -71,23 +73,35 @@ std::vector<BackendRow> backend_table() {
   std::vector<BackendRow> rows{
       {"mpi", "-DLINKMATRIX_MPI=ON", {}, {}},
       {"cuda", "-DLINKMATRIX_CUDA=ON", {}, {}},
-      {"ipc", "-DLINKMATRIX_CUDA=ON -DLINKMATRIX_MPI=ON", {}, {}},
-      {"host", "", of_backend(128 * MiB, [](auto& o) { return make_host_backend(o.devices, o.host_memory.huge); }),
+      {"host", "",
+       of_backend([] { return own_working_set().copy; },
+                  [](auto& o) { return make_host_backend(o.devices, o.host_memory.huge); }),
        [] { return std::string(); }},
   };
 #ifdef LINKMATRIX_MPI
   rows[0].make = make_ranks_measurer;
-  rows[0].why_not_here = [] { return std::string(ranks::started_by_mpirun() ? "" : "not started by mpirun"); };
+  rows[0].why_not_here = [] { return std::string(started_by_mpirun() ? "" : "not started by mpirun"); };
 #endif
 #ifdef LINKMATRIX_CUDA
-  rows[1].make = of_backend(512 * MiB, [](auto& o) { return make_cuda_backend(o.devices, o.host_memory); });
-  rows[1].why_not_here = why_no_cuda;
-#endif
-#ifdef LINKMATRIX_IPC
-  rows[2].make = of_backend(512 * MiB, [](auto& o) { return make_ipc_backend(o.devices); });
-  rows[2].why_not_here = [] { return std::string("only where it is asked for"); };
+  rows[1].make =
+      of_backend([] { return 512 * MiB; }, [](auto& o) { return make_cuda_backend(o.devices, o.host_memory); });
+  rows[1].why_not_here = [] {
+    // Host memory measured in the place of GPUs would pass, and nobody would notice.
+    if (const std::string hidden = why_hidden(); !hidden.empty()) throw BadInput(hidden);
+    return why_no_cuda();
+  };
 #endif
   return rows;
+}
+
+/// Each process that mpirun started would measure the same and write the same record. The first one says so, the others
+/// end in silence.
+void refuse_copies(const BackendRow& row) {
+  if (row.name == "mpi" || !started_by_mpirun()) return;
+  if (launched_rank() != 0) std::_Exit(static_cast<int>(ExitCode::bad_input));
+  throw BadInput("mpirun started several processes, and with the back end " + std::string(row.name) +
+                 " each would measure the same: start one without mpirun, or use --backend mpi" +
+                 (backend_table().front().make ? "" : ", built with -DLINKMATRIX_MPI=ON"));
 }
 
 }  // namespace
@@ -100,14 +114,20 @@ ChosenMeasurer choose_measurer(const P2pOptions& options) {
       if (!row.make)
         throw BadInput("--backend " + *options.backend + ": this p2p_matrix was built without it: configure with " +
                        std::string(row.build_option));
+      refuse_copies(row);
       return {row.make(options), ""};
     }
     if (!row.make) continue;
     const std::string reason = row.why_not_here();
-    if (reason.empty()) return {row.make(options), note};
+    if (reason.empty()) {
+      refuse_copies(row);
+      return {row.make(options), note};
+    }
     if (row.name == "cuda") note = "no GPU measured (" + reason + "): this is host memory";
   }
-  throw BadInput("unknown --backend '" + options.backend.value_or("") + "': use cuda, host, ipc or mpi");
+  if (options.backend == "ipc")
+    throw BadInput("--backend ipc is gone: one process a GPU is mpirun -n N p2p_matrix --memory device");
+  throw BadInput("unknown --backend '" + options.backend.value_or("") + "': use cuda, host or mpi");
 }
 
 }  // namespace linkmatrix

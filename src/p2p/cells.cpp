@@ -30,9 +30,9 @@ Axis axis(const Backend& backend, EndpointKind kind) {
   return out;
 }
 
-std::vector<Cell> pair_cells(const TestCase& t, const std::vector<int>& devices, const CopyMaker& copy) {
-  std::vector<Cell> cells;
-  for (const auto& round : tournament(static_cast<int>(devices.size()))) {
+std::vector<CopyCell> pair_cells(const TestCase& t, const std::vector<int>& devices, const CopyMaker& copy) {
+  std::vector<CopyCell> cells;
+  for (const auto& round : round_robin(static_cast<int>(devices.size()))) {
     for (const bool back : {false, true}) {
       if (back && t.metric == Metric::bidirectional) continue;
       for (const auto& [a, b] : round) {
@@ -44,20 +44,20 @@ std::vector<Cell> pair_cells(const TestCase& t, const std::vector<int>& devices,
   return cells;
 }
 
-std::vector<Cell> local_cells(std::size_t rows, const std::vector<int>& devices, const CopyMaker& copy) {
-  std::vector<Cell> cells;
+std::vector<CopyCell> local_cells(std::size_t rows, const std::vector<int>& devices, const CopyMaker& copy) {
+  std::vector<CopyCell> cells;
   for (std::size_t d = 0; d < devices.size(); ++d)
     cells.push_back({rows == 1 ? 0 : d, d, {copy(devices[d], devices[d])}});
   return cells;
 }
 
-std::vector<Cell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const CopyMaker& copy) {
+std::vector<CopyCell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const CopyMaker& copy) {
   const bool devices_are_rows = t.pattern == Pattern::device_to_host;
   const std::vector<int>& devices = devices_are_rows ? rows.endpoints : columns.endpoints;
-  std::vector<Cell> cells;
+  std::vector<CopyCell> cells;
   for (std::size_t r = 0; r < rows.endpoints.size(); ++r)
     for (std::size_t c = 0; c < columns.endpoints.size(); ++c) {
-      Cell cell{r, c, copy.cell(rows.endpoints[r], columns.endpoints[c])};
+      CopyCell cell{r, c, copy.cell(rows.endpoints[r], columns.endpoints[c])};
       for (const int device : devices) {
         if (t.load != Load::others || device == (devices_are_rows ? rows.endpoints[r] : columns.endpoints[c])) continue;
         for (Copy other :
@@ -76,11 +76,11 @@ bool reach_each_other(const Topology& topology, std::size_t a, std::size_t b) {
   return topology.peer_access(a, b).value_or(true) && topology.peer_access(b, a).value_or(true);
 }
 
-std::vector<Cell> fan_cells(bool inbound, const Backend& backend, const std::vector<int>& devices,
-                            const CopyMaker& copy) {
-  std::vector<Cell> cells;
+std::vector<CopyCell> fan_cells(bool inbound, const Backend& backend, const std::vector<int>& devices,
+                                const CopyMaker& copy) {
+  std::vector<CopyCell> cells;
   for (std::size_t one = 0; one < devices.size(); ++one) {
-    Cell cell{inbound ? 0 : one, inbound ? one : 0, {}};
+    CopyCell cell{inbound ? 0 : one, inbound ? one : 0, {}};
     for (std::size_t other = 0; other < devices.size(); ++other)
       if (other != one && reach_each_other(backend.topology(), one, other))
         cell.copies.push_back(inbound ? copy(devices[other], devices[one]) : copy(devices[one], devices[other]));
@@ -90,10 +90,10 @@ std::vector<Cell> fan_cells(bool inbound, const Backend& backend, const std::vec
   return cells;
 }
 
-std::vector<Round> shifts(const std::vector<Cell>& cells, std::size_t devices) {
+std::vector<Round> shifts(const std::vector<CopyCell>& cells, std::size_t devices) {
   std::vector<Round> rounds(devices - 1);
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    rounds[(cells[i].column + devices - cells[i].row) % devices - 1].push_back(i);
+  for (const CopyCell& cell : cells)
+    rounds[(cell.column + devices - cell.row) % devices - 1].push_back({cell.row, cell.column});
   std::erase_if(rounds, [](const Round& round) { return round.empty(); });
   return rounds;
 }

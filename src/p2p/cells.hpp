@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "core/sampler.hpp"
 #include "device/backend.hpp"
+#include "device/copy_sampler.hpp"
 #include "p2p/plan.hpp"
 
 namespace linkmatrix {
@@ -57,24 +57,24 @@ class CopyMaker {
   bool both_;
 };
 
-/// Every ordered pair in a tournament's order, one way and then the other: greedy packing gives its rounds back.
+/// Every ordered pair in a round robin's order, one way and then the other: greedy packing gives its rounds back.
 /// A bidirectional pair stands once, with the copies of both directions.
-std::vector<Cell> pair_cells(const TestCase& t, const std::vector<int>& devices, const CopyMaker& copy);
+std::vector<CopyCell> pair_cells(const TestCase& t, const std::vector<int>& devices, const CopyMaker& copy);
 
 /// Each device with itself: on the diagonal of `rows` rows, or in a single row.
-std::vector<Cell> local_cells(std::size_t rows, const std::vector<int>& devices, const CopyMaker& copy);
+std::vector<CopyCell> local_cells(std::size_t rows, const std::vector<int>& devices, const CopyMaker& copy);
 
 /// Every row with every column. Under load, all other devices make the same copies with the row's or column's memory.
-std::vector<Cell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const CopyMaker& copy);
+std::vector<CopyCell> grid_cells(const TestCase& t, const Axis& rows, const Axis& columns, const CopyMaker& copy);
 
 /// One cell for each device, of its copies from or to all the others that it reaches; none: without a copy.
-std::vector<Cell> fan_cells(bool inbound, const Backend& backend, const std::vector<int>& devices,
-                            const CopyMaker& copy);
+std::vector<CopyCell> fan_cells(bool inbound, const Backend& backend, const std::vector<int>& devices,
+                                const CopyMaker& copy);
 
 /// Whether two devices have access to each other's memory, as far as it is known.
 bool reach_each_other(const Topology& topology, std::size_t a, std::size_t b);
 
 /// Rounds in which every device sends and every device receives: device d to d + shift, for every shift.
-std::vector<Round> shifts(const std::vector<Cell>& cells, std::size_t devices);
+std::vector<Round> shifts(const std::vector<CopyCell>& cells, std::size_t devices);
 
 }  // namespace linkmatrix

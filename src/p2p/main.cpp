@@ -2,60 +2,71 @@
 #include <iomanip>
 #include <iostream>
 #include <span>
+#include <sstream>
 
 #include "core/limits.hpp"
 #include "p2p/options.hpp"
 #include "p2p/run.hpp"
+#include "run/output.hpp"
+#include "run/signals.hpp"
 
 namespace {
 
 using namespace linkmatrix;
 
-void print_list() {
+constexpr const char* program = "p2p_matrix";
+
+std::string list() {
+  std::ostringstream out;
   for (const TestCase& testcase : all_testcases())
-    std::cout << std::left << std::setw(60) << testcase.name << testcase.description << '\n';
+    out << std::left << std::setw(60) << testcase.name << testcase.description << '\n';
+  return out.str();
+}
+
+ExitCode print(const std::string& text) {
+  Output output(STDOUT_FILENO);
+  output.print(text);
+  if (const auto why = output.failure()) throw BadInput(*why);
+  return ExitCode::measured;
+}
+
+ExitCode run(const P2pOptions& options) {
+  // Never destroyed: it watches until the process is gone, over what the libraries do at the very end too.
+  static Supervisor& supervisor = *new Supervisor({.program = program});
+  return run_p2p(options, supervisor);
 }
 
 ExitCode act(const P2pOptions& options) {
   using Action = P2pOptions::Action;
   switch (options.action) {
     case Action::help:
-      std::cout << p2p_help();
-      return ExitCode::measured;
+      return print(p2p_help());
     case Action::version:
-      std::cout << "linkmatrix p2p_matrix " << LINKMATRIX_VERSION << '\n';
-      return ExitCode::measured;
+      return print("linkmatrix p2p_matrix " LINKMATRIX_VERSION "\n");
     case Action::list:
-      print_list();
-      return ExitCode::measured;
+      return print(list());
     case Action::limits:
-      std::cout << limits_text();
-      return ExitCode::measured;
+      return print(limits_text());
     case Action::measure:
     case Action::topology:
-      return run_p2p(options);
+      return run(options);
   }
   return ExitCode::bad_input;
-}
-
-ExitCode complain(const std::exception& e, ExitCode code) {
-  std::cout << std::flush;
-  std::cerr << "p2p_matrix: " << e.what() << std::endl;
-  return code;
 }
 
 ExitCode guarded(int argc, char** argv) {
   try {
     return act(parse_p2p_options(std::span<char* const>(argv, static_cast<std::size_t>(argc))));
-  } catch (const BadInput& e) {
-    return complain(e, ExitCode::bad_input);
-  } catch (const TimedOut& e) {
-    return complain(e, ExitCode::timed_out);
   } catch (const std::exception& e) {
-    return complain(e, ExitCode::device_error);
+    const Ending ending = ending_of(e);
+    std::cerr << program << ": " << ending.error.value_or("") << std::endl;
+    return ending.code;
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return static_cast<int>(guarded(argc, argv)); }
+int main(int argc, char** argv) {
+  hold_standard_streams();
+  return static_cast<int>(guarded(argc, argv));
+}

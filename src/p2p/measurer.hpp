@@ -4,9 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "core/measure.hpp"
+#include "core/guarded.hpp"
+#include "core/machine.hpp"
 #include "core/result.hpp"
-#include "device/machine.hpp"
+#include "device/host/node_facts.hpp"
+#include "measure/engine.hpp"
+#include "measure/simulated_fault.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/testcases.hpp"
 
@@ -18,6 +21,9 @@ class Measurer {
   virtual ~Measurer() = default;
 
   virtual Machine& machine() = 0;
+
+  /// The machines of the run and their adapters.
+  virtual std::vector<NodeFacts> nodes() { return {node_facts()}; }
 
   /// Why the test case cannot run here; nothing if it can.
   virtual std::optional<std::string> why_not(const TestCase& testcase, const PlanOptions& options) const = 0;
@@ -34,12 +40,19 @@ class Measurer {
   /// The test case's result, shaped and described, not yet measured. Throws BadInput where it cannot run.
   virtual MatrixResult plan(const TestCase& testcase, const PlanOptions& options) = 0;
 
-  /// Measures what was planned last. Throws as measure() does.
-  virtual void measure(const MeasureOptions& how, Deadline deadline, MatrixResult& result) = 0;
+  /// Whether a transfer of what was planned last has the fault.
+  virtual bool has(const SimulatedFault& fault, Concurrency concurrency) = 0;
+
+  /// Measures what was planned last, whose result is the record's last. Throws as measure() does.
+  virtual void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) = 0;
 
   /// Of a process that does not write the output and only does what another one says: until there is no more to do.
   virtual void serve() {}
   virtual bool only_serves() const { return false; }
+
+  /// Why the processes that serve cannot be ended in order, though all was measured; nothing if they can. A launcher
+  /// may call such a run failed whatever its exit code says, so that it is never a PASS.
+  virtual std::optional<std::string> disorder() { return std::nullopt; }
 
   /// Ends the processes that serve, when all is written.
   virtual void dismiss(ExitCode) {}

@@ -5,11 +5,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/measure.hpp"
 #include "device/host/memory.hpp"
-#include "device/simulated_fault.hpp"
+#include "measure/engine.hpp"
+#include "measure/simulated_fault.hpp"
+#include "p2p/option_scope.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/testcases.hpp"
 #include "ranks/options.hpp"
@@ -38,11 +40,18 @@ struct P2pOptions {
   std::optional<std::filesystem::path> record;
   std::optional<std::string> backend;  ///< nothing: chosen from what is here
   std::optional<SimulatedFault> fault;
+  std::optional<std::string> asked_by;  ///< the check that asks
   std::vector<std::string> command;
+  std::vector<std::string_view> given;  ///< names of the options, as given
 };
 
 /// Throws BadInput.
 P2pOptions parse_p2p_options(std::span<char* const> arguments);
+
+/// Throws BadInput for the first option that was given and does nothing in such a run, with the reason and the remedy:
+/// whoever gave it expects something that does not happen. To be called when it is known what is measured, and before
+/// anything is.
+void refuse_unused(const P2pOptions& options, const RunScope& run);
 
 std::string p2p_help();
 

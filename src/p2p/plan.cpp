@@ -9,14 +9,17 @@ namespace {
 
 constexpr std::uint64_t copy_latency_bytes = 16;  // as the CUDA sample: smaller than any packet
 constexpr std::uint64_t access_bytes = 8;         // of an atomic addition, and of a flag
-constexpr std::uint64_t loaded_bytes = 64 * MiB;  // unless told: of each of many copies through one host memory
+/// Unless told: of each of many copies through one host memory, which takes longer to make than to copy; and of those
+/// without peer access, which the driver moves in small pieces: ten turns of both ways then take 20 ms.
+constexpr std::uint64_t loaded_bytes = 64 * MiB;
 
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {
   if (t.metric == Metric::latency) {
     if (t.engine == Engine::mpi || t.operation == Operation::copy) return copy_latency_bytes;
     return t.operation == Operation::chase ? backend.chase_bytes() : access_bytes;
   }
-  return options.may_shrink && t.load == Load::others ? std::min(options.bytes, loaded_bytes) : options.bytes;
+  const bool through_host = t.load == Load::others || !t.peer_access;
+  return options.may_shrink && through_host ? std::min(options.bytes, loaded_bytes) : options.bytes;
 }
 
 std::string quantity_of(const TestCase& t) {
@@ -44,20 +47,20 @@ std::string transport_of(const TestCase& t, const Backend& backend) {
 }
 
 /// Shapes the result and makes the cells of the test case's pattern.
-std::vector<Cell> lay_out(const TestCase& t, const Backend& backend, const CopyMaker& copy, const PlanOptions& options,
-                          MatrixResult& result) {
+std::vector<CopyCell> lay_out(const TestCase& t, const Backend& backend, const CopyMaker& copy,
+                              const PlanOptions& options, MatrixResult& result) {
   const Axis devices = axis(backend, EndpointKind::device), host = axis(backend, EndpointKind::host);
-  std::vector<Cell> cells;
+  std::vector<CopyCell> cells;
   switch (t.pattern) {
     case Pattern::pairs:
       result.shape(devices.labels, devices.labels);
       result.triangle = options.triangle;
       cells = pair_cells(t, devices.endpoints, copy);
-      if (options.triangle) std::erase_if(cells, [](const Cell& cell) { return cell.row > cell.column; });
-      result.local_copy = options.local_copy && t.metric != Metric::bidirectional && t.operation == Operation::copy &&
-                          t.load == Load::none && t.engine != Engine::mpi;
+      if (options.triangle) std::erase_if(cells, [](const CopyCell& cell) { return cell.row > cell.column; });
+      result.local_copy = options.local_copy && pairs_with_themselves(t);
       if (result.local_copy)
-        for (Cell& cell : local_cells(devices.labels.size(), devices.endpoints, copy)) cells.push_back(std::move(cell));
+        for (CopyCell& cell : local_cells(devices.labels.size(), devices.endpoints, copy))
+          cells.push_back(std::move(cell));
       return cells;
     case Pattern::host_to_device:
       result.shape(host.labels, devices.labels);
@@ -89,12 +92,12 @@ void describe(const TestCase& t, const Backend& backend, const PlanOptions& opti
   result.engine = t.engine;
   result.memory = memory_of(t);
   result.transport = transport_of(t, backend);
-  if (t.engine == Engine::sm && t.operation == Operation::copy) {
+  if (copies_by_kernel(t)) {
     result.kernel = t.kernel.value_or(options.kernel);
     result.blocks = options.blocks;
     result.threads = options.threads;
   }
-  if (result.memory == Memory::host && t.engine != Engine::mpi) result.host_pages = options.host_pages;
+  if (result.memory == Memory::host && t.engine != Engine::mpi) result.host_pages = backend.host_pages();
   if (memory_of(t) == Memory::device && t.pattern != Pattern::local && backend.name() != "host")
     result.peer_access = t.peer_access;
   result.unit = t.metric == Metric::latency ? "us" : "GB/s";
@@ -107,7 +110,7 @@ struct Path {
   std::optional<double> limit;  ///< GB/s of one direction
 };
 
-Path path_of(const TestCase& t, const Backend& backend, const Cell& cell) {
+Path path_of(const TestCase& t, const Backend& backend, const CopyCell& cell) {
   const Topology& topology = backend.topology();
   const auto endpoint = [&](int e) -> const Endpoint& { return backend.endpoints()[static_cast<std::size_t>(e)]; };
   const Copy& copy = cell.copies.front();
@@ -133,14 +136,14 @@ Path path_of(const TestCase& t, const Backend& backend, const Cell& cell) {
 
 /// Link class and limit of each cell, from the back end's topology or the user's word.
 void classify(const TestCase& t, const Backend& backend, const PlanOptions& options, Plan& plan) {
-  const bool both = t.metric == Metric::bidirectional, has_limit = t.metric != Metric::latency && t.peer_access;
+  const bool both = t.metric == Metric::bidirectional;
   for (std::size_t d = 0; t.pattern == Pattern::pairs && d < plan.result.rows.size(); ++d)
     plan.result.link_class(d, d) = "X";
-  for (const Cell& cell : plan.work.cells) {
+  for (const CopyCell& cell : plan.cells) {
     if (cell.copies.empty()) continue;
     auto [link_class, limit] = path_of(t, backend, cell);
     if (const auto own = options.limits.find(link_class); own != options.limits.end()) limit = own->second;
-    if (!has_limit) limit.reset();
+    if (!has_limit(t)) limit.reset();
     for (const bool back : {false, true}) {
       if (back && (!both || t.pattern != Pattern::pairs)) continue;
       const std::size_t row = back ? cell.column : cell.row, column = back ? cell.row : cell.column;
@@ -154,14 +157,14 @@ void classify(const TestCase& t, const Backend& backend, const PlanOptions& opti
 void drop_unreachable(const TestCase& t, const Backend& backend, Plan& plan) {
   if (!t.peer_access || memory_of(t) == Memory::host || t.pattern == Pattern::local) return;
   const bool pairs = t.pattern == Pattern::pairs;
-  std::erase_if(plan.work.cells, [&](const Cell& cell) {
+  std::erase_if(plan.cells, [&](const CopyCell& cell) {
     if (pairs ? reach_each_other(backend.topology(), cell.row, cell.column) : !cell.copies.empty()) return false;
     plan.result.status(cell.row, cell.column) = CellStatus::no_peer_access;
     if (t.metric == Metric::bidirectional) plan.result.status(cell.column, cell.row) = CellStatus::no_peer_access;
     return true;
   });
-  const bool only_local = std::all_of(plan.work.cells.begin(), plan.work.cells.end(),
-                                      [&](const Cell& cell) { return pairs && cell.row == cell.column; });
+  const bool only_local = std::all_of(plan.cells.begin(), plan.cells.end(),
+                                      [&](const CopyCell& cell) { return pairs && cell.row == cell.column; });
   if (only_local)
     throw BadInput("--testcase " + std::string(t.name) +
                    " cannot run here: no pair of devices has peer access; the test cases named *_peer_off need none");
@@ -188,10 +191,15 @@ Plan make_plan(const TestCase& t, const Backend& backend, const PlanOptions& opt
   const std::uint64_t bytes = bytes_of(t, backend, options);
   Plan plan;
   describe(t, backend, options, bytes, plan.result);
-  plan.work.cells = lay_out(t, backend, CopyMaker(t, options, bytes), options, plan.result);
+  plan.cells = lay_out(t, backend, CopyMaker(t, options, bytes), options, plan.result);
   classify(t, backend, options, plan);
   drop_unreachable(t, backend, plan);
-  if (t.load == Load::everyone) plan.work.rounds = shifts(plan.work.cells, plan.result.rows.size());
+  for (const CopyCell& cell : plan.cells) {
+    plan.result.status(cell.row, cell.column) = CellStatus::not_run;
+    if (t.pattern == Pattern::pairs && t.metric == Metric::bidirectional && !options.triangle)
+      plan.result.status(cell.column, cell.row) = CellStatus::not_run;
+  }
+  if (t.load == Load::everyone) plan.rounds = shifts(plan.cells, plan.result.rows.size());
   return plan;
 }
 

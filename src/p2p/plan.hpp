@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "core/measure.hpp"
 #include "device/backend.hpp"
+#include "device/copy_sampler.hpp"
 #include "p2p/testcases.hpp"
 
 namespace linkmatrix {
@@ -23,9 +24,11 @@ struct PlanOptions {
   std::map<std::string, double> limits{};  ///< GB/s of one direction by link class, in place of the known ones
 };
 
-/// A test case on a back end: its work, and its result, shaped and described but not yet measured.
+/// A test case on a back end: its cells, and its result, shaped and described but not yet measured.
 struct Plan {
-  Work work;
+  std::vector<CopyCell> cells;  ///< in the order in which they should be scheduled
+  /// Cells that run at once whatever they share: a stress. Empty: those that share nothing do.
+  std::vector<Round> rounds;
   MatrixResult result;
 };
 

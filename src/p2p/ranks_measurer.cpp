@@ -3,30 +3,46 @@
 #include <climits>
 
 #include "core/units.hpp"
+#include "p2p/launcher.hpp"
+#include "p2p/measure_plan.hpp"
 #include "ranks/network.hpp"
-#ifdef LINKMATRIX_IPC
-#include "ranks/device/device_payload.hpp"
+#ifdef LINKMATRIX_RANK_DEVICES
+#include "ranks/device/device_support.hpp"
 #endif
 
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t default_message = MiB;  // large enough for every protocol's plateau
-constexpr std::uint64_t latency_message = 16;   // smaller than any packet
+constexpr std::uint64_t default_message = MiB;     // large enough for every protocol's plateau
+constexpr std::uint64_t latency_message = 16;      // smaller than any packet
+constexpr std::uint64_t default_copy = 512 * MiB;  // between devices, as in one process
 
 class RanksMeasurer final : public Measurer {
  public:
-  explicit RanksMeasurer(const ranks::NetworkOptions& options) : network_{ranks::Network::start(options)} {}
+  RanksMeasurer(const ranks::NetworkOptions& options, std::optional<SimulatedFault> fault)
+      : network_{ranks::Network::start(options)},
+        transport_{options.transport},
+        pair_timeout_{options.pair_timeout},
+        fault_{std::move(fault)} {
+    if (!fault_) return;
+    try {
+      faulty_.emplace(*network_, *fault_);
+    } catch (const BadInput&) {
+      network_->dismiss(ExitCode::bad_input);
+      throw;
+    }
+  }
 
-  Machine& machine() override { return *network_; }
+  Machine& machine() override { return faulty_ ? static_cast<Machine&>(*faulty_) : *network_; }
+  std::vector<NodeFacts> nodes() override { return network_->nodes(); }
   bool chooses_memory() const override { return true; }
   bool only_serves() const override { return !network_->is_root(); }
   void serve() override { network_->serve(); }
+  std::optional<std::string> disorder() override { return network_->disorder(); }
   void dismiss(ExitCode code) override { network_->dismiss(code); }
 
-  std::optional<std::string> why_not(const TestCase& t, const PlanOptions&) const override {
-    if (t.engine != Engine::mpi)
-      return "ranks exchange messages: the test cases named rank_to_rank_* and node_to_node_* do";
+  std::optional<std::string> why_not(const TestCase& t, const PlanOptions& options) const override {
+    if (t.engine != Engine::mpi) return why_no_copies(t, options);
     if (t.one_sided && network_->memory() == Memory::device)
       return "one-sided puts are measured between host memory: leave out --memory device";
     if (t.pattern == Pattern::nodes && network_->labels(true).size() < 2)
@@ -35,17 +51,20 @@ class RanksMeasurer final : public Measurer {
   }
 
   std::uint64_t default_bytes(const TestCase& t) const override {
+    if (t.engine != Engine::mpi) return default_copy;
     return t.metric == Metric::latency ? latency_message : default_message;
   }
-  bool has_own_size(const TestCase&) const override { return false; }
+  bool has_own_size(const TestCase& t) const override { return t.engine != Engine::mpi && t.metric == Metric::latency; }
 
   MatrixResult plan(const TestCase& t, const PlanOptions& options) override {
     if (const auto reason = why_not(t, options))
       throw BadInput("--testcase " + std::string(t.name) + " cannot run here: " + *reason);
+    copies_.reset();
+    if (t.engine != Engine::mpi) return plan_copies(t, options);
     if (options.bytes > INT_MAX) throw BadInput("--size: a message has at most 2147483647 bytes");
     if (options.bytes == 0 && t.metric != Metric::latency)
       throw BadInput("--size 0: without bytes there is only a latency");
-    what_ = {t.metric, t.pattern == Pattern::nodes, t.one_sided, options.bytes, options.offset};
+    what_ = {{t.metric, t.one_sided, options.bytes, options.offset}, t.pattern == Pattern::nodes};
     MatrixResult result;
     result.testcase = t.name;
     result.metric = t.metric;
@@ -63,11 +82,41 @@ class RanksMeasurer final : public Measurer {
     return result;
   }
 
-  void measure(const MeasureOptions& how, Deadline deadline, MatrixResult& result) override {
-    network_->measure(what_, how, deadline, result);
+  bool has(const SimulatedFault& fault, Concurrency concurrency) override {
+    if (copies_) return has_fault(*network_->devices(), *copies_, fault);
+    return network_->has(what_, concurrency, fault);
+  }
+
+  void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
+    if (copies_) return measure_copies(how, deadline, record);
+    network_->measure(what_, how, deadline, record, fault_);
   }
 
  private:
+  /// Of test cases that are no messages but copies between the ranks' devices.
+  std::optional<std::string> why_no_copies(const TestCase& t, const PlanOptions& options) const {
+    Backend* const devices = network_->devices();
+    if (devices == nullptr)
+      return "ranks exchange messages: the test cases named rank_to_rank_* and node_to_node_* do, and with "
+             "--memory device those named device_to_device_*";
+    if (transport_ == Transport::mpi || transport_ == Transport::staged)
+      return "--transport " + std::string(word(transport_)) + " is for messages, and it copies from device to device";
+    if (devices->endpoints().size() > ranks::most_in_record)
+      return "copies between devices are measured between up to " + std::to_string(ranks::most_in_record) + " ranks";
+    return linkmatrix::why_not(t, *devices, options);
+  }
+
+  void measure_copies(MeasureOptions how, Deadline deadline, Guarded<Record>& record) {
+    how.cell_timeout = pair_timeout_;
+    measure_plan(*network_->devices(), *copies_, how, deadline, record, fault_);
+  }
+
+  MatrixResult plan_copies(const TestCase& t, const PlanOptions& options) {
+    copies_ = make_plan(t, *network_->devices(), options);
+    if (t.pattern != Pattern::local) copies_->result.transport = word(network_->sharing());
+    return copies_->result;
+  }
+
   void shape(const PlanOptions& options, MatrixResult& result) const {
     const auto labels = network_->labels(what_.by_node);
     result.transport = network_->transport(what_.by_node, 0, 1);
@@ -80,11 +129,22 @@ class RanksMeasurer final : public Measurer {
       for (std::size_t c = 0; c < labels.size(); ++c) {
         const std::string link_class = network_->link_class(what_.by_node, r, c);
         result.link_class(r, c) = link_class;
+        if (r != c) result.status(r, c) = CellStatus::not_run;  // what never comes is missing
         if (r != c) name_transport(r, c, result);
         const auto limit = options.limits.find(link_class);
-        if (limit != options.limits.end() && what_.metric != Metric::latency)
-          result.limit(r, c) = limit->second * (what_.metric == Metric::bidirectional ? 2 : 1);
+        const std::optional<double> known =
+            limit != options.limits.end() ? std::optional(limit->second) : link_limit(r, c);
+        if (known && r != c && what_.metric != Metric::latency)
+          result.limit(r, c) = *known * (what_.metric == Metric::bidirectional ? 2 : 1);
       }
+  }
+
+  /// GB/s of one direction, where devices write each other's memory.
+  std::optional<double> link_limit(std::size_t r, std::size_t c) const {
+    const Transport way = parse_word<Transport>(network_->transport(what_.by_node, r, c));
+    const auto& limits = network_->topology().limit;
+    if (what_.by_node || way == Transport::mpi || way == Transport::staged || r >= limits.rows()) return std::nullopt;
+    return limits(r, c);
   }
 
   /// Of each pair, where they differ.
@@ -100,25 +160,29 @@ class RanksMeasurer final : public Measurer {
   }
 
   std::unique_ptr<ranks::Network> network_;
+  Transport transport_;
+  double pair_timeout_;
+  std::optional<SimulatedFault> fault_;
+  std::optional<FaultyMachine> faulty_;
   ranks::NetworkCase what_;
+  std::optional<Plan> copies_;  ///< of a test case that is no messages
 };
 
 }  // namespace
 
 std::unique_ptr<Measurer> make_ranks_measurer(const P2pOptions& options) {
-  if (!options.devices.empty()) throw BadInput("--devices does not choose ranks: start fewer with mpirun -n");
   ranks::NetworkOptions network = options.ranks;
   network.huge_pages = options.host_memory.huge;
-  network.fault = options.fault;
   network.memory = options.axes.memory.value_or(Memory::host);
-#ifdef LINKMATRIX_IPC
-  network.device_payload = ranks::make_device_payload;
+#ifdef LINKMATRIX_RANK_DEVICES
+  network.devices = ranks::device_support();
+  if (network.memory == Memory::device) ranks::expect_devices(launched_ranks());
 #endif
   network.record = options.record.value_or("p2p_matrix.json");
   std::vector<std::string> words = options.command;
   words.erase(words.begin());  // the program may lie elsewhere on another node
   network.options = join(words, " ");
-  return std::make_unique<RanksMeasurer>(network);
+  return std::make_unique<RanksMeasurer>(network, options.fault);
 }
 
 }  // namespace linkmatrix

@@ -1,116 +1,108 @@
 #include "p2p/run.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
-#include <mutex>
+#include <sstream>
 
 #include "core/record.hpp"
 #include "core/sweep.hpp"
 #include "core/table.hpp"
-#include "core/watchdog.hpp"
 #include "device/host/host_facts.hpp"
 #include "p2p/backends.hpp"
+#include "p2p/health.hpp"
 #include "p2p/plan.hpp"
+#include "run/atomic_file.hpp"
+#include "run/ending.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr double watchdog_grace = 10;  // seconds after the deadline that every wait looks at itself
+constexpr double grace = 10;  // seconds after the deadline that every wait looks at itself, until the process is ended
+constexpr double grace_of_servers = 2 * grace;  // they know less of how the run goes
 
-struct Outcome {
-  std::string_view result;
-  ExitCode code;
-};
-
-constexpr Outcome passed{"PASS", ExitCode::measured}, failed{"FAIL", ExitCode::failed},
-    broken{"ERROR", ExitCode::device_error}, refused{"ERROR", ExitCode::bad_input},
-    late{"TIMEOUT", ExitCode::timed_out};
-
-Health open_health(const Endpoint& device, const DeviceState& state) {
-  Health health{device.label, {}, {}};
-  for (const auto& [name, value] : state.counters) health.counters.push_back({name, value, std::nullopt});
-  for (const auto& [name, value] : state.readings) health.readings.push_back({name, value, std::nullopt});
-  return health;
-}
-
-/// Fills in what is said after the run; what was not known before it is added.
-void close_items(std::vector<Health::Item>& items, const std::map<std::string, double>& after) {
-  for (const auto& [name, value] : after) {
-    const auto item = std::find_if(items.begin(), items.end(), [&n = name](const auto& i) { return i.name == n; });
-    if (item != items.end())
-      item->after = value;
-    else
-      items.push_back({name, std::nullopt, value});
-  }
-}
-
-void close_health(Health& health, const DeviceState& state) {
-  close_items(health.counters, state.counters);
-  close_items(health.readings, state.readings);
-}
-
-/// One run: its record grows matrix by matrix and is written whatever happens.
+/// One run: its record, which the supervisor keeps, grows cell by cell.
 class P2pRun {
  public:
-  explicit P2pRun(const P2pOptions& options)
-      : options_{options}, start_{Clock::now()}, deadline_{Deadline::in(options.timeout)} {
-    record_.program = "p2p_matrix";
-    record_.started = utc_now();
-    record_.command = options.command;
+  P2pRun(const P2pOptions& options, Supervisor& supervisor)
+      : options_{options}, supervisor_{supervisor}, deadline_{Deadline::in(options.timeout)} {
+    supervisor_.end_by(Deadline::in(options_.timeout + grace));
     const HostFacts facts = host_facts();
-    record_.host = {facts.name, facts.cpu, facts.cores, facts.numa_nodes};
+    record().change([&](Record& record) {
+      record.program = "p2p_matrix";
+      record.started = utc_now();
+      record.command = options_.command;
+      record.asked_by = options_.asked_by;
+      record.host = {facts.name, facts.cpu, facts.cores, facts.numa_nodes};
+    });
   }
 
   ExitCode run() {
-    if (options_.record) check_writable(*options_.record);
-    const Watchdog watchdog(Deadline::in(options_.timeout + watchdog_grace),
-                            [this](const std::string& why) { end_broken(late, why); });
     try {
       start_up();
-      if (measurer_->only_serves()) return measurer_->serve(), ExitCode::measured;
-      if (options_.action != P2pOptions::Action::topology) measure_all();
+      if (measurer_->only_serves()) return measurer_->serve(), supervisor_.end(passed());
+      options_.action == P2pOptions::Action::topology ? show_topology() : measure_all();
+      close_all_health();
     } catch (const BadInput& e) {
-      if (measurer_) measurer_->dismiss(ExitCode::bad_input);
-      if (record_.results.empty()) throw;
-      end_broken(refused, e.what());
-    } catch (const DeviceError& e) {
-      end_broken(broken, e.what());
-    } catch (const TimedOut& e) {
-      const std::string signal = stop_reason();
-      end_broken(late, signal.empty() ? e.what() : signal);
+      return dismiss(supervisor_.end(ending_of(e)));
+    } catch (const std::exception& e) {
+      supervisor_.break_off(ending_of(e));
     }
-    const auto states = machine().device_states();
-    const std::lock_guard lock(mutex_);
-    for (std::size_t d = 0; d < states.size() && d < record_.health.size(); ++d)
-      close_health(record_.health[d], states[d]);
-    const Outcome outcome = judge();
-    finish(outcome, std::nullopt);
-    measurer_->dismiss(outcome.code);
-    return outcome.code;
+    return dismiss(supervisor_.end(ending()));
   }
 
  private:
-  void start_up() {
-    ChosenMeasurer chosen = choose_measurer(options_);
-    const std::lock_guard lock(mutex_);
-    measurer_ = std::move(chosen.measurer);
-    root_ = machine().is_root();
-    record_.backend = machine().name();
-    for (const Endpoint& endpoint : machine().endpoints())
-      if (endpoint.kind == EndpointKind::device) record_.devices.push_back(endpoint);
-    record_.topology = machine().topology();
-    record_.software = machine().software();
-    const auto states = machine().device_states();
-    for (std::size_t d = 0; d < states.size(); ++d)
-      record_.health.push_back(open_health(record_.devices[d], states[d]));
-    if (!chosen.note.empty()) record_.notes.push_back(chosen.note);
-    if (options_.fault) record_.notes.push_back("simulated fault: " + options_.fault->text());
-    end_phase("start-up");
-    if (root_) print_head(std::cout, record_, options_.max_display);
+  Guarded<Record>& record() { return supervisor_.record(); }
+  Machine& machine() { return measurer_->machine(); }
+
+  Ending ending() {
+    const Ending by_record = record().look(judge);
+    if (by_record.code != ExitCode::measured) return by_record;
+    const auto disorder = measurer_->disorder();
+    return disorder ? broken(*disorder) : by_record;
   }
 
-  Machine& machine() { return measurer_->machine(); }
+  /// Ends the other processes, once it is decided how.
+  ExitCode dismiss(ExitCode code) {
+    if (measurer_) measurer_->dismiss(code);
+    return code;
+  }
+
+  void start_up() {
+    ChosenMeasurer chosen = choose_measurer(options_);
+    measurer_ = std::move(chosen.measurer);
+    root_ = machine().is_root();
+    if (!root_) {
+      supervisor_.serve();
+      supervisor_.end_by(Deadline::in(options_.timeout + grace_of_servers));
+    }
+    if (root_ && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
+    const auto states = machine().device_states();
+    const auto nodes = measurer_->nodes();
+    record().change([&](Record& record) {
+      describe(record, states, chosen.note);
+      record.nodes = nodes;
+    });
+    end_phase("start-up");
+    if (!root_) return;
+    std::ostringstream head;
+    record().look([&](const Record& record) { print_head(head, record, options_.max_display); });
+    supervisor_.print(head.str());
+  }
+
+  void describe(Record& record, const std::vector<DeviceState>& states, const std::string& note) {
+    record.backend = machine().name();
+    for (const Endpoint& endpoint : machine().endpoints())
+      if (endpoint.kind == EndpointKind::device) record.devices.push_back(endpoint);
+    record.topology = machine().topology();
+    record.software = machine().software();
+    record.health = open_health(record.devices, states);
+    if (!note.empty()) record.notes.push_back(note);
+    if (options_.fault) record.notes.push_back("simulated fault: " + options_.fault->text());
+  }
+
+  /// From now on there is something to be kept.
+  void write_record() {
+    if (root_) supervisor_.write_to(record_file_, options_.max_display);
+  }
 
   /// Named test cases must run; of a suite or of axes, those that can.
   std::vector<TestCase> testcases() {
@@ -130,14 +122,39 @@ class P2pRun {
     return possible;
   }
 
+  void show_topology() {
+    refuse_unused(options_, {machine().name()});
+    write_record();
+  }
+
   void measure_all() {
-    for (const TestCase& testcase : testcases()) {
-      const std::size_t first = record_.results.size();
+    const auto all = testcases();
+    refuse_unused(options_, {machine().name(), all});
+    refuse_idle_fault(all);
+    record().change([&](Record& record) {
+      for (const TestCase& testcase : all) record.expected.emplace_back(testcase.name);
+    });
+    for (const TestCase& testcase : all) {
+      const std::size_t first = results();
       const auto plans = variations(testcase);
-      for (std::size_t i = 0; i < plans.size(); ++i)
-        measure_one(testcase, plans[i], i + 1 == plans.size() ? first : none);
+      for (std::size_t i = 0; i < plans.size(); ++i) {
+        measure_one(testcase, plans[i]);
+        finish_last(options_.sweep && i + 1 == plans.size() ? first : none);
+      }
     }
     end_phase("measure");
+  }
+
+  /// A drill of what nothing touches would pass, and be taken for an alarm that does not go off.
+  void refuse_idle_fault(const std::vector<TestCase>& all) {
+    if (!options_.fault) return;
+    for (const TestCase& testcase : all)
+      for (const PlanOptions& plan : variations(testcase)) {
+        measurer_->plan(testcase, plan);
+        if (measurer_->has(*options_.fault, options_.measure.concurrency)) return;
+      }
+    throw BadInput("--simulate-fault does nothing in this run: no transfer that is measured would have '" +
+                   options_.fault->text() + "': name another endpoint, or test cases that use this one");
   }
 
   /// Every size with every number of blocks, where the test case knows of them.
@@ -164,84 +181,61 @@ class P2pRun {
 
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// `sweep_from`: of the last of a sweep, where its results begin in the record.
-  void measure_one(const TestCase& testcase, const PlanOptions& plan_options, std::size_t sweep_from) {
+  std::size_t results() {
+    return record().look([](const Record& record) { return record.results.size(); });
+  }
+
+  /// The result is in the record from before its first cell is measured.
+  void measure_one(const TestCase& testcase, const PlanOptions& plan_options) {
     MatrixResult result = measurer_->plan(testcase, plan_options);
     MeasureOptions how = options_.measure;
     how.fit = options_.sizes.size() < 2;
     result.verify = how.verify && result.size_bytes > 0;
+    record().change([&](Record& record) { record.results.push_back(std::move(result)); });
+    write_record();
     try {
-      measurer_->measure(how, deadline_, result);
-    } catch (const BadInput&) {
-      throw;
-    } catch (...) {
-      keep(std::move(result), none);
+      measurer_->measure(how, deadline_, record());
+    } catch (const BadInput&) {  // it is not measured at all
+      record().change([](Record& record) { record.results.pop_back(); });
       throw;
     }
-    result.throttled = machine().throttle_reasons();
-    keep(std::move(result), options_.sweep ? sweep_from : none);
   }
 
-  void keep(MatrixResult result, std::size_t sweep_from) {
-    const std::lock_guard lock(mutex_);
-    if (options_.utilisation) result.add_utilisation();
-    record_.results.push_back(std::move(result));
-    if (sweep_from != none) fit_sweep(std::span(record_.results).subspan(sweep_from));
-    if (root_) print_result(std::cout, record_.results.back(), options_.max_display), std::cout << std::flush;
+  /// `sweep_from`: of the last of a sweep, where its results begin in the record.
+  void finish_last(std::size_t sweep_from) {
+    const auto throttled = machine().throttle_reasons();
+    const MatrixResult result = record().change([&](Record& record) {
+      record.results.back().throttled = throttled;
+      if (options_.utilisation) record.results.back().add_utilisation();
+      if (sweep_from != none) fit_sweep(std::span(record.results).subspan(sweep_from));
+      return record.results.back();
+    });
+    if (root_) supervisor_.print(result);
+  }
+
+  void close_all_health() {
+    const auto states = machine().device_states();
+    record().change([&](Record& record) { close_health(record.health, states); });
   }
 
   void end_phase(const std::string& name) {
-    double before = 0;
-    for (const Phase& phase : record_.phases) before += phase.seconds;
-    record_.phases.push_back({name, seconds_since(start_) - before});
-  }
-
-  /// What ended cells of a matrix that was finished all the same comes before what is wrong with others.
-  Outcome judge() const {
-    for (const auto& [status, outcome] : {std::pair{CellStatus::timeout, late}, {CellStatus::error, broken}})
-      for (const MatrixResult& result : record_.results)
-        if (result.cells(status) > 0) return outcome;
-    for (const MatrixResult& result : record_.results)
-      if (!result.complete() || !result.verified().value_or(true)) return failed;
-    return passed;
-  }
-
-  void finish(Outcome outcome, std::optional<std::string> error) {
-    record_.result = outcome.result;
-    record_.error = std::move(error);
-    record_.seconds = seconds_since(start_);
-    if (!root_) return;
-    if (options_.record) write_record(record_, *options_.record);
-    std::cout << '\n';
-    print_health(std::cout, record_);
-    std::cout << "whole run: " << record_.seconds << " s";
-    for (const Phase& phase : record_.phases) std::cout << ", " << phase.name << ' ' << phase.seconds << " s";
-    std::cout << "\nResult: " << outcome.result << std::endl;
-    if (record_.error) std::cerr << record_.program << ": " << *record_.error << std::endl;
-  }
-
-  /// Writes what there is and ends the process: a device in this state may block every further call, destructors too.
-  /// Also called on the watchdog's thread.
-  [[noreturn]] void end_broken(Outcome outcome, const std::string& what) {
-    const std::lock_guard lock(mutex_);
-    if (measurer_)
-      finish(outcome, what);  // else nothing is known yet, not even what was to be measured
-    else
-      std::cerr << record_.program << ": " << what << std::endl;
-    std::_Exit(static_cast<int>(outcome.code));
+    record().change([&](Record& record) {
+      double before = 0;
+      for (const Phase& phase : record.phases) before += phase.seconds;
+      record.phases.push_back({name, supervisor_.seconds() - before});
+    });
   }
 
   const P2pOptions& options_;
-  Clock::time_point start_;
+  Supervisor& supervisor_;
   Deadline deadline_;
-  std::mutex mutex_;  ///< guards record_ against the watchdog
-  Record record_;
   std::unique_ptr<Measurer> measurer_;
   bool root_ = true;
+  std::optional<std::filesystem::path> record_file_;  ///< where a link leads to
 };
 
 }  // namespace
 
-ExitCode run_p2p(const P2pOptions& options) { return P2pRun(options).run(); }
+ExitCode run_p2p(const P2pOptions& options, Supervisor& supervisor) { return P2pRun(options, supervisor).run(); }
 
 }  // namespace linkmatrix

@@ -33,18 +33,25 @@ struct TestCase {
   std::string_view name;
   std::string_view description;
   Pattern pattern;
-  Metric metric;
-  Operation operation;
-  Engine engine;
-  Direction direction;
+  Metric metric = Metric::bandwidth;
+  Operation operation = Operation::copy;
+  Engine engine = Engine::ce;
+  Direction direction = Direction::write;
   bool peer_access = true;
   Load load = Load::none;
   std::optional<Kernel> kernel = std::nullopt;  ///< of sm; nothing: --kernel says
   bool one_sided = false;                       ///< of mpi: puts, which the other rank does not receive
 };
 
-/// All test cases. Where nvbandwidth has the same one, it has the same name.
+/// All test cases, in the order of --list; what they refer to stays as long as the program runs. Where nvbandwidth has
+/// the same one, it has the same name.
 std::span<const TestCase> all_testcases();
+
+/// The 35 of nvbandwidth 0.8 for one node.
+std::span<const TestCase> nvbandwidth_testcases();
+
+/// Those between ranks, which are among them.
+std::span<const TestCase> rank_testcases();
 
 /// The rows of a suite by its name, in the table's order; throws BadInput for an unknown one.
 std::vector<TestCase> suite(std::string_view name);
@@ -72,5 +79,17 @@ std::vector<TestCase> matching_testcases(const Axes& axes);
 
 /// Whether host memory takes part.
 Memory memory_of(const TestCase& testcase);
+
+/// Whether its bytes are what it measures, and --size says nothing to it: latencies, but those of messages.
+bool has_own_size(const TestCase& testcase);
+
+/// Whether a copy kernel moves its bytes.
+bool copies_by_kernel(const TestCase& testcase);
+
+/// Whether --local-copy adds each device's copy inside itself to its pairs.
+bool pairs_with_themselves(const TestCase& testcase);
+
+/// Whether what it measures has the limit of a link.
+bool has_limit(const TestCase& testcase);
 
 }  // namespace linkmatrix

@@ -18,6 +18,7 @@ constexpr double bin_width = 0.001, lowest = -13.9;  // log of 1e-6
 constexpr std::size_t bins = 34700;                  // up to 1e9
 constexpr std::size_t columns_at_once = 1024;        // 16 KiB of the file
 constexpr std::size_t most_pending = 256;            // cells of a row
+constexpr double most_unwritten = 10;                // seconds: what a killed job loses
 constexpr std::size_t header_bytes = 256;            // a multiple of 64, as the format wants it
 
 /// Version 1.0 of NumPy's format (numpy.lib.format): magic, length, a dictionary in Python's words, spaces, newline.
@@ -73,11 +74,13 @@ std::vector<std::string> CellFile::status_words() {
   return words;
 }
 
-CellFile::CellFile(std::filesystem::path file, std::size_t n, bool both_ways, bool verify)
-    : file_{std::move(file)},
+CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways,
+                   LinkClass link_class)
+    : record_{record},
+      file_{std::move(file)},
       n_{n},
       both_ways_{both_ways},
-      verify_{verify},
+      link_class_{std::move(link_class)},
       out_{::open(file_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)},
       pending_(n) {
   const std::uint64_t bytes = header_bytes + n * n * sizeof(Cell);
@@ -91,32 +94,55 @@ CellFile::CellFile(std::filesystem::path file, std::size_t n, bool both_ways, bo
   Cell diagonal;
   diagonal.status = code(CellStatus::not_applicable);
   for (std::size_t d = 0; d < n_; ++d) write(d, d, {&diagonal, 1});
+  counts_[diagonal.status] = n_;
+  counts_[code(CellStatus::not_run)] = n_ * (n_ - 1);
+  change([this](MatrixResult& result) { result.large = counted(); });
 }
 
-void CellFile::put(std::size_t row, std::size_t column, const Report& report) {
-  put_one(row, column, report);
-  if (both_ways_) put_one(column, row, report);
+void CellFile::put(const Place& place, const CellValue& cell) {
+  if (cell.verified && cell.status != CellStatus::corrupt) verified_ += both_ways_ ? 2 : 1;
+  add(place, {static_cast<float>(cell.value), static_cast<float>(cell.low), static_cast<float>(cell.high),
+              static_cast<std::uint16_t>(std::min(cell.samples, 65535)), code(cell.status),
+              static_cast<std::uint8_t>(cell.converged)});
 }
 
-void CellFile::put_one(std::size_t row, std::size_t column, const Report& report) {
-  const CellStatus status = report.wrong_bytes > 0 ? CellStatus::corrupt : CellStatus::ok;
-  if (verify_ && status == CellStatus::ok) ++verified_;
-  add(row, column,
-      {static_cast<float>(report.value), static_cast<float>(report.low), static_cast<float>(report.high),
-       static_cast<std::uint16_t>(std::min(report.samples, 65535)), code(status),
-       static_cast<std::uint8_t>(report.converged)});
-}
-
-void CellFile::mark(std::size_t row, std::size_t column, CellStatus status) {
+void CellFile::mark(const Place& place, CellStatus status) {
   Cell cell;
   cell.status = code(status);
-  add(row, column, cell);
-  if (both_ways_) add(column, row, cell);
+  add(place, cell);
 }
 
-void CellFile::add(std::size_t row, std::size_t column, const Cell& cell) {
-  pending_[row].push_back({static_cast<std::uint32_t>(column), cell});
-  if (pending_[row].size() >= most_pending) flush(row);
+void CellFile::lose(const std::string& label, const std::string& why) {
+  record_.change([&](Record& record) { record.lost.push_back({label, why}); });
+}
+
+void CellFile::change(const std::function<void(MatrixResult&)>& change) {
+  record_.change([&](Record& record) { change(record.results.back()); });
+}
+
+void CellFile::add(const Place& place, const Cell& cell) {
+  add_once(place, cell);
+  if (both_ways_) add_once({place.column, place.row}, cell);
+  if (seconds_since(flushed_) < most_unwritten) return;
+  flush_all();
+  change([this](MatrixResult& result) { result.large = counted(), result.cells_verified = verified_; });
+}
+
+void CellFile::add_once(const Place& place, const Cell& cell) {
+  if (cell.status == code(CellStatus::corrupt))
+    corrupt_.insert(place);
+  else if (!corrupt_.empty() && corrupt_.contains(place))
+    return;
+  if (counts_[code(CellStatus::not_run)] > 0) --counts_[code(CellStatus::not_run)];
+  ++counts_[cell.status];
+  std::vector<Pending>& row = pending_[place.row];
+  row.push_back({static_cast<std::uint32_t>(place.column), cell});
+  if (row.size() >= most_pending) flush(place.row);
+}
+
+void CellFile::flush_all() {
+  for (std::size_t row = 0; row < n_; ++row) flush(row);
+  flushed_ = Clock::now();
 }
 
 /// Writes a row's pending cells; what lies close together goes in one piece, with what is there between.
@@ -145,38 +171,62 @@ void CellFile::write(std::size_t row, std::size_t column, std::span<const Cell> 
     throw DeviceError(file_.string() + " cannot be written: is its file system still there?");
 }
 
-std::optional<double> CellFile::value(std::size_t row, std::size_t column) const {
-  for (auto pending = pending_[row].rbegin(); pending != pending_[row].rend(); ++pending)
-    if (pending->column == column)
-      return pending->cell.samples == 0 ? std::nullopt : std::optional<double>(pending->cell.value);
+CellFile::Cell CellFile::cell_at(const Place& place) const {
+  const std::vector<Pending>& row = pending_[place.row];
+  for (auto pending = row.rbegin(); pending != row.rend(); ++pending)
+    if (pending->column == place.column) return pending->cell;
   Cell cell;
-  read(row, column, {&cell, 1});
-  if (cell.samples == 0) return std::nullopt;
-  return cell.value;
+  read(place.row, place.column, {&cell, 1});
+  return cell;
 }
 
-CellSummary CellFile::summary(const std::function<std::string(std::size_t, std::size_t)>& link_class) {
-  for (std::size_t row = 0; row < n_; ++row) flush(row);
+std::optional<double> CellFile::value(const Place& place) const {
+  const Cell cell = cell_at(place);
+  return cell.samples == 0 ? std::nullopt : std::optional<double>(cell.value);
+}
+
+std::optional<Interval> CellFile::interval(const Place& place) const {
+  const Cell cell = cell_at(place);
+  return cell.samples == 0 ? std::nullopt : std::optional<Interval>({cell.low, cell.high});
+}
+
+CellStatus CellFile::status(const Place& place) const {
+  const std::uint8_t wanted = cell_at(place).status;
+  for (const auto& [status, text] : Words<CellStatus>::table)
+    if (code(status) == wanted) return status;
+  return CellStatus::not_run;
+}
+
+/// What is known without a look at the file.
+CellSummary CellFile::counted() const {
   CellSummary out{file_.filename().string(), status_words(), {}, {}, {}, {}};
-  std::array<std::uint64_t, 256> counts{};
+  for (std::size_t status = 0; status < out.statuses.size(); ++status) out.counts.push_back(counts_[status]);
+  return out;
+}
+
+void CellFile::finish() {
+  flush_all();
   std::map<std::string, Quantiles> classes;
   std::vector<Cell> cells(n_);
+  std::vector<double> row_medians;
+  counts_ = {};
   for (std::size_t row = 0; row < n_; ++row) {
     read(row, 0, cells);
     std::vector<double> values;
     for (std::size_t column = 0; column < n_; ++column) {
-      ++counts[cells[column].status];
+      ++counts_[cells[column].status];
       if (cells[column].samples == 0) continue;
       values.push_back(cells[column].value);
-      classes[link_class(row, column)].add(cells[column].value);
+      classes[link_class_(row, column)].add(cells[column].value);
     }
-    out.row_medians.push_back(median_or_zero(std::move(values)));
+    row_medians.push_back(median_or_zero(std::move(values)));
   }
+  CellSummary out = counted();
+  out.row_medians = std::move(row_medians);
   out.column_medians = column_medians();
-  for (std::size_t status = 0; status < out.statuses.size(); ++status) out.counts.push_back(counts[status]);
   for (const auto& [name, values] : classes)
     out.classes.push_back({name, values.count(), values.least(), values.at(0.5), values.most()});
-  return out;
+  change([&](MatrixResult& result) { result.large = std::move(out), result.cells_verified = verified_; });
 }
 
 std::vector<double> CellFile::column_medians() const {

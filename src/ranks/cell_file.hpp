@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/watchdog.hpp"
-#include "ranks/sink.hpp"
+#include "core/clock.hpp"
+#include "core/descriptor.hpp"
+#include "measure/store.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -32,14 +34,27 @@ class Quantiles {
 
 /// The cells of a matrix that is too large for a record: a file of NumPy's format beside it, n × n structures of 16
 /// bytes ('value', 'low', 'high' as 4-byte floats, 'samples' as 2 bytes, 'status' and 'converged' as 1), rows sources.
-/// It fills while the matrix is measured; this process holds a few cells of each row.
-class CellFile final : public Sink {
+/// It fills while the matrix is measured, what is new at least every 10 s; this process holds a few cells of each row.
+class CellFile final : public Store {
  public:
-  /// Throws BadInput where the file cannot be made, or the disk has no room for it.
-  CellFile(std::filesystem::path file, std::size_t n, bool both_ways, bool verify);
-  void put(std::size_t row, std::size_t column, const Report& report) override;
-  void mark(std::size_t row, std::size_t column, CellStatus status) override;
-  std::optional<double> value(std::size_t row, std::size_t column) const override;
+  using LinkClass = std::function<std::string(std::size_t row, std::size_t column)>;
+
+  /// Of the last result of the record. Throws BadInput where the file cannot be made, or the disk has no room for it.
+  CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways, LinkClass link_class);
+
+  void put(const Place& place, const CellValue& cell) override;
+  void mark(const Place& place, CellStatus status) override;
+  void fail(const Place& place, CellStatus status) override { mark(place, status); }
+  std::optional<double> value(const Place& place) const override;
+  CellStatus status(const Place& place) const override;
+  std::optional<Interval> interval(const Place& place) const override;
+  bool has_second_look() const override { return false; }
+  void lose(const std::string& label, const std::string& why) override;
+  void change(const std::function<void(MatrixResult&)>& change) override;
+
+  /// Writes all, and puts what a reader wants to know without the file into the result: counts, medians of rows and
+  /// columns, each link class.
+  void finish() override;
 
   struct Cell {
     float value = 0, low = 0, high = 0;
@@ -50,11 +65,6 @@ class CellFile final : public Sink {
   static std::vector<std::string> status_words();
   static_assert(sizeof(Cell) == 16);
 
-  std::uint64_t verified() const { return verified_; }
-
-  /// What a reader wants to know without the file: counts, medians of rows and columns, each link class. Writes all.
-  CellSummary summary(const std::function<std::string(std::size_t row, std::size_t column)>& link_class);
-
  private:
   /// A cell on its way to the file.
   struct Pending {
@@ -62,19 +72,27 @@ class CellFile final : public Sink {
     Cell cell;
   };
 
-  void put_one(std::size_t row, std::size_t column, const Report& report);
-  void add(std::size_t row, std::size_t column, const Cell& cell);
+  void add(const Place& place, const Cell& cell);
+  void add_once(const Place& place, const Cell& cell);
   void flush(std::size_t row);
+  void flush_all();
+  Cell cell_at(const Place& place) const;
   void read(std::size_t row, std::size_t column, std::span<Cell> cells) const;
   void write(std::size_t row, std::size_t column, std::span<const Cell> cells);
   std::vector<double> column_medians() const;
+  CellSummary counted() const;
 
+  Guarded<Record>& record_;
   std::filesystem::path file_;
   std::size_t n_;
-  bool both_ways_, verify_;
+  bool both_ways_;
+  LinkClass link_class_;
   std::uint64_t verified_ = 0;
+  std::array<std::uint64_t, 256> counts_{};  ///< of each status, as long as no cell comes twice
+  std::set<Place> corrupt_;
+  Clock::time_point flushed_ = Clock::now();
   Descriptor out_;
-  std::vector<std::vector<Pending>> pending_;  ///< by row: successive opponents are neighbours, and so are their cells
+  std::vector<std::vector<Pending>> pending_;  ///< by row: cells that follow each other are neighbours
 };
 
 }  // namespace linkmatrix::ranks

@@ -28,12 +28,6 @@ constexpr std::array transport_libraries{std::pair{"/libuct_ib", "UCX InfiniBand
                                          std::pair{"/libportals", "Portals"},       std::pair{"mca_btl_tcp", "btl tcp"},
                                          std::pair{"mca_btl_openib", "btl openib"}};
 
-int read_int(const fs::path& file, int otherwise) {
-  std::ifstream in(file);
-  int value = otherwise;
-  return in >> value ? value : otherwise;
-}
-
 /// Open MPI's layer for messages shows performance variables only where it is the one that was taken: ob1, over TCP and
 /// shared memory. UCX and libfabric show none.
 bool open_mpi_took_ob1() {
@@ -70,15 +64,6 @@ std::string loaded_transports() {
 }  // namespace
 
 const char* const program_version = LINKMATRIX_VERSION;
-
-std::vector<Adapter> adapters() {
-  std::vector<Adapter> found;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator("/sys/class/infiniband", none))
-    found.push_back({entry.path().filename().string(), read_int(entry.path() / "device" / "numa_node", -1)});
-  std::sort(found.begin(), found.end(), [](const Adapter& a, const Adapter& b) { return a.name < b.name; });
-  return found;
-}
 
 int own_numa() {
   const int core = ::sched_getcpu();

@@ -5,13 +5,6 @@
 
 namespace linkmatrix::ranks {
 
-/// Network adapters of this node as the kernel lists them (/sys/class/infiniband), with their NUMA node, -1 unknown.
-struct Adapter {
-  std::string name;
-  int numa = -1;
-};
-std::vector<Adapter> adapters();
-
 /// Of linkmatrix; a text of its own in the program, so that tests can make another version of it.
 extern const char* const program_version;
 

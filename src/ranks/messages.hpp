@@ -7,22 +7,23 @@
 #include <type_traits>
 
 #include "core/statistics.hpp"
+#include "core/timeline.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix::ranks {
 
 /// What ranks say to each other: plain data, sent as bytes between programs of one build.
 
-constexpr std::size_t most_lanes = 64;
+constexpr std::size_t most_pairs = 64;
 
 /// Two ranks that exchange data.
-struct Lane {
+struct RankPair {
   int source = 0, destination = 0;
   Transport transport = Transport::mpi;
 };
 
 /// What a rank tells of itself when the job begins.
-struct Card {
+struct RankFacts {
   std::array<char, 64> node{};
   std::array<char, 64> version{};   ///< of the program: all ranks must have the same
   std::array<char, 512> options{};  ///< as given: the same
@@ -32,6 +33,9 @@ struct Card {
   std::array<char, 64> uuid{}, pci{};
   std::array<char, 128> nics{};       ///< nearest network adapters, "mlx5_0,mlx5_1"
   std::array<char, 256> complaint{};  ///< why it cannot take part; empty: it can
+  std::array<char, 256> no_device{};  ///< why its device does not work, which costs its cells and no others
+  std::array<char, 256> no_fabric{};  ///< why its device has no fabric handles; empty: it has
+  bool has_descriptors = false;       ///< its device's memory can be shared by file descriptors
   std::uint64_t available = 0;        ///< bytes of host memory
   int numa = -1, adapters = 0;
   bool cuda_aware = false;
@@ -48,55 +52,65 @@ std::string text_of(const std::array<char, n>& field) {
   return field.data();
 }
 
-/// Kinds of messages within a match.
-enum class Talk : int { data, control, answer, alarm, back };
+/// Kinds of messages while a cell is sampled; `samples` is the leader's to rank 0, after its report.
+enum class MessageKind : int { data, control, answer, alarm, back, samples };
 
 /// Tags of what rank 0 says to another one, and of what it answers.
-constexpr int order_tag = 1, report_tag = 2, state_tag = 3;
+constexpr int order_tag = 1, report_tag = 2, state_tag = 3, question_tag = 4, reply_tag = 5;
 
-/// The tag of a match's messages, apart from those of all matches before: one given up may still arrive.
-constexpr int tag_of(int serial, Talk kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
+/// The tag of an order's messages, apart from those of all orders before: one given up may still arrive.
+constexpr int tag_of(int serial, MessageKind kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
 
-enum class Task : int { reserve, open_window, state, match, end };
+/// `answer`: a question of `Order::bytes` bytes follows, which only the payload understands; its reply follows the
+/// report. `node`: so does what the rank's node says of itself.
+enum class Task : int { reserve, open_window, state, node, sample, answer, end };
 
-/// What the conductor orders a rank to do.
-struct Order {
-  Task task = Task::end;
-  int serial = 0;  ///< each order of a run has its own, and the messages of its match carry it
+/// What the messages of a matrix are.
+struct MessageCase {
   Metric metric = Metric::bandwidth;
   bool one_sided = false;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;
+};
+
+/// What rank 0 orders a rank to do.
+struct Order : MessageCase {
+  Task task = Task::end;
+  int serial = 0;   ///< each order of a run has its own, and the messages of its cell carry it
   int window = 64;  ///< messages in flight
   int warmup = 1;   ///< windows or round trips before the first sample
   bool verify = true;
   StopRule stop{};
-  double pair_timeout = 30;
-  bool same_node = false;  ///< of each lane
-  int lanes = 0;
-  std::array<Lane, most_lanes> lane{};
+  Transport sharing = Transport::automatic;  ///< how ranks get at each other's memory, which decides how it is made
+  double time_limit = 30;                    ///< seconds; a cell that is not done by then has timed out
+  double enough_after = 30;                  ///< seconds, from which on a cell that has a sample gets no other
+  bool same_node = false;                    ///< all its ranks are on one, and so share a clock
+  int pairs = 0;                             ///< of the cell, all at once; the first one's source leads
+  std::array<RankPair, most_pairs> pair{};
 
-  std::span<const Lane> all_lanes() const { return std::span(lane).first(static_cast<std::size_t>(lanes)); }
+  std::span<const RankPair> all_pairs() const { return std::span(pair).first(static_cast<std::size_t>(pairs)); }
 };
 
-enum class Outcome : int { ok, timeout, error, refused };
+enum class ReportStatus : int { ok, timeout, error, refused };
 
-/// What a rank answers when it is done; the numbers are the leader's, the first lane's source.
+/// What a rank answers when it is done. What was measured is the leader's: as many samples follow in a message of their
+/// own (MessageKind::samples).
 struct Report {
   int serial = 0;
-  Outcome outcome = Outcome::ok;
-  double value = 0, low = 0, high = 0;    ///< GB/s, or µs for a latency
-  std::array<double, 2> one_direction{};  ///< of a bidirectional match: there, and back
-  double messages_per_second = 0;
+  ReportStatus status = ReportStatus::ok;
   int samples = 0;
-  int window = 0;  ///< used: shorter than asked for where the network is slow
-  bool converged = false;
+  int copies = 1;        ///< pairs, and both ways of each where both are measured
+  double bytes = 0;      ///< of one transfer of all of them together; 0 for a latency
+  double transfers = 1;  ///< between the start and the end of each sample
+  bool started_together = true;
+  bool verified = false;  ///< the data was compared
+  std::uint64_t reply_bytes = 0;
   bool stuck = false;  ///< messages were given up: MPI cannot be left in order
   std::uint64_t wrong_bytes = 0;
   std::array<char, 160> text{};  ///< what went wrong
 };
 
-/// What the leader of a match tells the others before each of its steps.
+/// What the leader of a cell tells the others before each of its steps.
 struct Step {
   enum class Kind : int { sample, verify, stop };
   Kind kind = Kind::stop;
@@ -104,20 +118,20 @@ struct Step {
   int repeats = 0;   ///< windows, or round trips
 };
 
-/// What the others answer after a step.
-struct Taken {
-  double seconds = 0;
-  double received = 0;  ///< of a bidirectional step: until all that comes here was here …
-  double sent = 0;      ///< … or until all that goes from here was there, whichever this rank can tell
+/// When a rank's part of a step was, on the steady clock of its node, which all processes there share.
+struct StepTimes {
+  Span whole{};                ///< of its part; empty: the other rank of the pair knows it
+  Span received{};             ///< of a bidirectional step: until all that comes here was here …
+  Span sent{};                 ///< … or until all that goes from here was there, whichever this rank can tell; exact
+  double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0: there is no queue
   std::uint64_t wrong_bytes = 0;
-  double stretch = 1;  ///< of the simulated fault "slow"
 };
 
-/// What a rank calls to the others of its match when it cannot go on.
+/// What a rank calls to the others of its cell when it cannot go on.
 using Alarm = std::array<char, 160>;
 
-static_assert(std::is_trivially_copyable_v<Card> && std::is_trivially_copyable_v<Order> &&
+static_assert(std::is_trivially_copyable_v<RankFacts> && std::is_trivially_copyable_v<Order> &&
               std::is_trivially_copyable_v<Report> && std::is_trivially_copyable_v<Step> &&
-              std::is_trivially_copyable_v<Taken>);
+              std::is_trivially_copyable_v<StepTimes>);
 
 }  // namespace linkmatrix::ranks

@@ -10,103 +10,133 @@
 
 #include "core/units.hpp"
 #include "device/host/host_facts.hpp"
-#include "device/mpi/communicator.hpp"
-#include "ranks/cards.hpp"
 #include "ranks/cell_file.hpp"
-#include "ranks/conductor.hpp"
-#include "ranks/roll.hpp"
-#include "ranks/sink.hpp"
+#include "ranks/communicator.hpp"
+#include "ranks/coordinator.hpp"
+#include "ranks/introduction.hpp"
+#include "ranks/lifeline.hpp"
+#include "ranks/mpi_ranks.hpp"
+#include "ranks/rank_table.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
 
 constexpr int polls_before_sleep = 2000;
-constexpr auto nap = std::chrono::microseconds(50);    // of a rank that has nothing to do: the core may be a player's
-constexpr auto last_breath = std::chrono::seconds(5);  // of a rank that the root should end
-constexpr auto to_be_read = std::chrono::seconds(2);   // srun gets a line at a time, and none after an abort
-constexpr double least_patience = 60;                  // seconds for what all ranks do together
+constexpr auto nap = std::chrono::microseconds(50);     // of a rank that has nothing to do: the core may be another's
+constexpr auto last_seconds = std::chrono::seconds(5);  // of a rank that the root should end
+constexpr auto to_be_read = std::chrono::seconds(2);    // srun gets a line at a time, and none after an abort
+constexpr double least_patience = 60;                   // seconds for what all ranks do together
 constexpr std::uint64_t least_buffer = 64;
 
 class MpiNetwork final : public Network {
  public:
   explicit MpiNetwork(const NetworkOptions& options) : options_{options} {
-    Introduction mine = introduce(wire_, options_);
+    hold_on_to_rank_0();
+    Introduction mine = introduce(mpi_, options_);
     payload_ = std::move(mine.payload);
-    std::optional<SimulatedFault::Kind> fault;
-    if (options_.fault && is_meant(*options_.fault, label_of(mine.card))) fault = options_.fault->kind;
-    player_.emplace(wire_, *payload_, fault);
-    const std::vector<Card> cards = gather(wire_, mine.card);
+    worker_.emplace(mpi_, *payload_);
+    const std::vector<RankFacts> facts = gather(mpi_, mine.facts);
     if (!is_root()) return;
-    roll_ = Roll(cards, options_);
-    conductor_.emplace(Ensemble(wire_, *player_, roll_.labels(false), roll_.nodes_of_ranks()),
-                       [this](Order& order) { route(order); });
-    if (!roll_.refusal().empty()) {
-      conductor_->dismiss();
-      throw BadInput(roll_.refusal());
+    table_ = RankTable(facts, options_);
+    ranks_.emplace(mpi_, *worker_, table_.labels(false), table_.nodes_of_ranks(), table_.no_device());
+    if (!table_.refusal().empty()) {
+      ranks_->dismiss();
+      throw BadInput(table_.refusal());
     }
-    topology_ = roll_.topology(most_in_record);
+    if (options_.memory == Memory::device) find_devices();
+    topology_ = table_.topology(most_in_record);
     software_ = {{"MPI", mpi_library()},
-                 {"MPI network", text_of(mine.card.network)},
-                 {"CUDA-aware MPI", roll_.cuda_aware() ? "yes" : "no"},
+                 {"MPI network", text_of(mine.facts.network)},
+                 {"CUDA-aware MPI", table_.cuda_aware() ? "yes" : "no"},
                  {"compiler", compiler_version()},
                  {"kernel", kernel_release()}};
   }
 
   std::string name() const override { return "mpi"; }
-  const std::vector<Endpoint>& endpoints() const override { return roll_.endpoints(); }
+  const std::vector<Endpoint>& endpoints() const override { return table_.endpoints(); }
   const Topology& topology() const override { return topology_; }
   const Software& software() const override { return software_; }
-  bool is_root() const override { return wire_.rank() == 0; }
+  bool is_root() const override { return mpi_.rank() == 0; }
 
   std::vector<DeviceState> device_states() override {
-    const bool drill = options_.fault && options_.fault->kind == SimulatedFault::Kind::counter;
-    if (!conductor_ || (options_.memory == Memory::host && !drill)) return {};
-    return conductor_->device_states();
+    if (!ranks_ || options_.memory == Memory::host) return {};
+    return ranks_->device_states();
   }
+
+  std::vector<NodeFacts> nodes() override { return ranks_ ? ranks_->node_facts() : std::vector<NodeFacts>(); }
 
   void serve() override {
     for (;;) {
       const Order order = next_order();
       if (order.task == Task::end) {
-        if (order.lanes == 0) leave();
+        lifeline_.stop();
+        if (order.pairs == 0) leave();
+        mpi_.set_exit_code(ExitCode::measured);
         return;
       }
-      const Report report = player_->play(order);
-      wire_.send_bytes(&report, sizeof(report), 0, report_tag);
+      const Report report = worker_->perform(order);
+      const std::vector<Sample>& samples = worker_->samples();
+      mpi_.send_bytes(&report, sizeof(report), 0, report_tag);
+      if (!samples.empty())
+        mpi_.send_bytes(samples.data(), samples.size() * sizeof(Sample), 0, tag_of(order.serial, MessageKind::samples));
+      if (report.reply_bytes > 0) mpi_.send_bytes(worker_->reply().data(), worker_->reply().size(), 0, reply_tag);
       try {
-        wire_.finish(Deadline::in(order.pair_timeout));
+        mpi_.finish(Deadline::in(std::max(order.time_limit, least_reporting)));
       } catch (const std::exception&) {
         leave();  // nobody is there any more who could want it
       }
     }
   }
 
-  std::vector<std::string> labels(bool by_node) const override { return roll_.labels(by_node); }
+  std::vector<std::string> labels(bool by_node) const override { return table_.labels(by_node); }
   std::string link_class(bool by_node, std::size_t row, std::size_t column) const override {
-    return roll_.link_class(by_node, row, column);
+    return table_.link_class(by_node, row, column);
   }
   std::string transport(bool by_node, std::size_t row, std::size_t column) const override {
-    return roll_.transport(by_node, row, column);
+    return table_.transport(by_node, row, column);
   }
   Memory memory() const override { return options_.memory; }
+  Backend* devices() override { return devices_.get(); }
+  Transport sharing() const override { return table_.copies_sharing(); }
 
-  void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, MatrixResult& result) override {
-    const bool both_ways = what.metric == Metric::bidirectional;
-    const Rounds rounds = roll_.rounds(what.by_node, both_ways, how.concurrency == Concurrency::bisection);
-    const Order form = form_of(what, how);
-    const std::uint64_t bytes = what.bytes + what.offset;
-    const double patience = std::max(least_patience, options_.pair_timeout);
-    if (options_.memory == Memory::host) roll_.check_memory(bytes);
-    conductor_->reserve(std::max(bytes, least_buffer), patience);
-    if (what.one_sided) conductor_->open_window(patience);
-    if (result.rows.size() > most_in_record)
-      measure_large(what, rounds, form, how, deadline, result);
-    else
-      measure_whole(what, rounds, form, how, deadline, result);
+  bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) override {
+    const RankRounds rounds = rounds_of(what, concurrency);
+    const Coordinator coordinator(*ranks_, table_, rounds, form_of(what, {}));
+    for (std::size_t r = 0; r < rounds.count(); ++r)
+      for (const Place& place : rounds.at(r))
+        for (const Path& path : coordinator.paths(place))
+          if (fault.has(path)) return true;
+    return false;
   }
 
+  void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, Guarded<Record>& record,
+               const std::optional<SimulatedFault>& fault) override {
+    const bool bisection = how.concurrency == Concurrency::bisection;
+    const RankRounds rounds = rounds_of(what, how.concurrency);
+    make_buffers(what);
+    Coordinator coordinator(*ranks_, table_, rounds, form_of(what, how));
+    std::optional<FaultySampler> faulty;
+    if (fault) faulty.emplace(coordinator, *fault);
+    Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : coordinator;
+    MeasureOptions options = how;
+    options.cell_timeout = options_.pair_timeout;
+    options.fit = false;  // of copies: what a message costs is a latency's matrix
+    const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
+    const std::unique_ptr<Store> store = make_store(what, rounds, record);
+    try {
+      linkmatrix::measure(sampler, work, options, deadline, *store);
+    } catch (...) {
+      finish(what, *store);
+      throw;
+    }
+    finish(what, *store);
+  }
+
+  std::optional<std::string> disorder() override { return ranks_ ? ranks_->disorder() : std::nullopt; }
+
   void dismiss(ExitCode code) override {
-    if (!conductor_ || conductor_->dismiss()) return;
+    mpi_.set_exit_code(code);
+    if (!ranks_ || ranks_->dismiss()) return;
     std::cout << std::flush;
     // mpirun passes the code on and ends what still runs; after MPI_Abort it says 0 where ranks may fail. Slurm's step
     // would wait for a rank that hangs.
@@ -118,92 +148,125 @@ class MpiNetwork final : public Network {
   }
 
  private:
+  /// What this process can find out of the links of its own node holds where all ranks are on it.
+  void find_devices() {
+    devices_ = options_.devices.make_backend(*ranks_, *this, table_.copies_sharing());
+    if (!table_.is_one_node()) return;
+    std::vector<Endpoint> endpoints = table_.endpoints();
+    Topology links = options_.devices.discover(endpoints);
+    table_.set_links(std::move(endpoints), std::move(links));
+  }
+
+  RankRounds rounds_of(const NetworkCase& what, Concurrency concurrency) const {
+    return table_.rounds(what.by_node, what.metric == Metric::bidirectional, concurrency == Concurrency::bisection);
+  }
+
+  void make_buffers(const NetworkCase& what) {
+    const std::uint64_t bytes = what.bytes + what.offset;
+    const double patience = std::max(least_patience, options_.pair_timeout);
+    if (options_.memory == Memory::host) table_.check_memory(bytes);
+    ranks_->reserve(std::max(bytes, least_buffer), table_.sharing(), patience);
+    if (what.one_sided) ranks_->open_window(patience);
+  }
+
   /// What all orders of a matrix have in common.
   Order form_of(const NetworkCase& what, const MeasureOptions& how) const {
-    Order form;
-    form.metric = what.metric;
-    form.one_sided = what.one_sided;
-    form.bytes = what.bytes;
-    form.offset = what.offset;
+    Order form{what};
     form.window = options_.window;
     form.warmup = how.warmup;
-    form.verify = how.verify;
-    form.stop = how.stop;
-    form.pair_timeout = options_.pair_timeout;
+    form.time_limit = options_.pair_timeout;
     return form;
   }
 
-  void route(Order& order) const {
-    for (Lane& lane : std::span(order.lane).first(static_cast<std::size_t>(order.lanes))) {
-      const auto from = static_cast<std::size_t>(lane.source), to = static_cast<std::size_t>(lane.destination);
-      lane.transport = roll_.way(from, to);
-      order.same_node = roll_.same_node(from, to);
+  std::unique_ptr<Store> make_store(const NetworkCase& what, const RankRounds& rounds, Guarded<Record>& record) const {
+    const auto [testcase, n] = record.look([](const Record& r) {
+      return std::pair{r.results.back().testcase, r.results.back().rows.size()};
+    });
+    if (n <= most_in_record) {
+      auto cells = std::make_unique<ResultStore>(record);
+      cells->change([&](MatrixResult& result) {
+        for (std::size_t r = 0; r < result.rows.size(); ++r)
+          for (std::size_t c = 0; c < result.columns.size(); ++c)
+            if (!rounds.has(r, c)) result.status(r, c) = CellStatus::not_applicable;
+      });
+      return cells;
     }
-  }
-
-  void measure_whole(const NetworkCase& what, const Rounds& rounds, const Order& form, const MeasureOptions& how,
-                     Deadline deadline, MatrixResult& result) {
-    for (std::size_t r = 0; r < result.rows.size(); ++r)
-      for (std::size_t c = 0; c < result.columns.size(); ++c)
-        if (rounds.has(r, c)) result.status(r, c) = CellStatus::not_run;
-    ResultSink sink(result, what.by_node);
-    conductor_->measure(rounds, form, how, deadline, result, sink);
-  }
-
-  void measure_large(const NetworkCase& what, const Rounds& rounds, const Order& form, const MeasureOptions& how,
-                     Deadline deadline, MatrixResult& result) {
     std::filesystem::path file = options_.record;
     file.replace_extension();
-    file += "." + result.testcase + "." + std::to_string(what.bytes) + ".npy";
-    const std::size_t n = result.rows.size();
-    CellFile cells(file, n, form.metric == Metric::bidirectional, form.verify);
-    for (std::size_t r = 0; r < n && how.concurrency == Concurrency::bisection; ++r)
+    file += "." + testcase + "." + std::to_string(what.bytes) + ".npy";
+    auto cells = std::make_unique<CellFile>(
+        record, file, n, what.metric == Metric::bidirectional,
+        [this, what](std::size_t r, std::size_t c) { return link_class(what.by_node, r, c); });
+    for (std::size_t r = 0; r < n && rounds.is_bisection(); ++r)
       for (std::size_t c = 0; c < n; ++c)
-        if (!rounds.has(r, c)) cells.mark(r, c, CellStatus::not_applicable);
-    const auto summarise = [&] {
-      result.large = cells.summary([&](std::size_t r, std::size_t c) { return link_class(what.by_node, r, c); });
-      result.cells_verified = cells.verified();
-      name_transports(result);
-    };
-    try {
-      conductor_->measure(rounds, form, how, deadline, result, cells);
-    } catch (...) {
-      summarise();
-      throw;
-    }
-    summarise();
+        if (!rounds.has(r, c)) cells->mark({r, c}, CellStatus::not_applicable);
+    return cells;
+  }
+
+  void finish(const NetworkCase& what, Store& store) const {
+    store.finish();
+    store.change([&](MatrixResult& result) {
+      if (result.large)
+        name_transports(result);
+      else if (what.by_node && what.metric == Metric::bandwidth)
+        add_message_rates(result);
+    });
+  }
+
+  static void add_message_rates(MatrixResult& result) {
+    for (std::size_t r = 0; r < result.values.rows(); ++r)
+      for (std::size_t c = 0; c < result.values.columns(); ++c)
+        if (result.values(r, c))
+          result.part("message_rate", "message rate", "msg/s")(r, c) =
+              *result.values(r, c) * 1e9 / static_cast<double>(result.size_bytes);
   }
 
   void name_transports(MatrixResult& result) const {
     std::set<std::string> all;
     for (auto& one : result.large->classes)
-      all.insert(one.transport = std::string(word(roll_.way(one.name == inside_node))));
+      all.insert(one.transport = std::string(word(table_.route(one.name == inside_node))));
     if (all.size() > 1) result.transport = word(Transport::automatic);
   }
 
   Order next_order() {
     Order order;
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Irecv(&order, sizeof(order), MPI_BYTE, 0, order_tag, MPI_COMM_WORLD, &request), wire_.rank(),
-          "MPI_Irecv");
-    for (int polls = 0; !wire_.test(request); ++polls)
+    check_mpi(MPI_Irecv(&order, sizeof(order), MPI_BYTE, 0, order_tag, MPI_COMM_WORLD, &request), mpi_.rank(),
+              "MPI_Irecv");
+    for (int polls = 0; !mpi_.test(request); ++polls)
       polls < polls_before_sleep ? std::this_thread::yield() : std::this_thread::sleep_for(nap);
+    lifeline_.heard();
     return order;
   }
 
-  /// The conductor ends all that MPI cannot end in order; where it cannot reach this rank, it ends by itself.
+  /// Without rank 0 nothing can come of this any more, and not every launcher ends the others.
+  void hold_on_to_rank_0() {
+    LifelineAddress address = is_root() ? lifeline_.answer() : LifelineAddress{};
+    tell_all(mpi_, address);
+    if (is_root()) return;
+    const bool says_it = mpi_.rank() == 1;
+    lifeline_.watch(address, Lifeline::pace_of(mpi_.size()), [says_it] {
+      if (says_it) std::cerr << "p2p_matrix: rank 0 is gone: the other ranks end\n" << std::flush;
+      std::_Exit(static_cast<int>(ExitCode::device_error));
+    });
+  }
+
+  /// Rank 0 ends all that MPI cannot end in order; where it cannot reach this rank, it ends by itself.
   [[noreturn]] static void leave() {
-    std::this_thread::sleep_for(last_breath);
+    std::this_thread::sleep_for(last_seconds);
     std::_Exit(static_cast<int>(ExitCode::timed_out));
   }
 
+  static constexpr double least_reporting = 5;  ///< seconds until a report has left
+
   NetworkOptions options_;
-  Session session_;
-  Wire wire_{session_};
+  Lifeline lifeline_;  ///< until MPI is left
+  Communicator mpi_;
   std::unique_ptr<Payload> payload_;
-  std::optional<Player> player_;
-  Roll roll_{{}, options_};  ///< at the root
-  std::optional<Conductor> conductor_;
+  std::optional<RankWorker> worker_;
+  RankTable table_{{}, options_};  ///< at the root
+  std::optional<MpiRanks> ranks_;  ///< at the root
+  std::unique_ptr<Backend> devices_;
   Topology topology_;
   Software software_;
 };

@@ -1,13 +1,17 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "core/measure.hpp"
+#include "core/guarded.hpp"
+#include "core/machine.hpp"
 #include "core/result.hpp"
-#include "core/topology.hpp"
-#include "device/machine.hpp"
+#include "device/backend.hpp"
+#include "measure/engine.hpp"
+#include "measure/simulated_fault.hpp"
+#include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 
 namespace linkmatrix::ranks {
@@ -16,22 +20,22 @@ namespace linkmatrix::ranks {
 constexpr std::size_t most_in_record = 1024;
 
 /// What a matrix between ranks asks for.
-struct NetworkCase {
-  Metric metric = Metric::bandwidth;
+struct NetworkCase : MessageCase {
   bool by_node = false;
-  bool one_sided = false;
-  std::uint64_t bytes = 0;
-  std::uint64_t offset = 0;
 };
 
-/// All ranks of an MPI job, each an endpoint: rank 0 conducts, the others play until it ends them. Starts and ends MPI.
+/// All ranks of an MPI job, each an endpoint: rank 0 says what is done, the others do it until it ends them. Starts and
+/// ends MPI.
 class Network : public Machine {
  public:
   /// Throws BadInput, on rank 0, where ranks are of different builds or options, or one cannot take part.
   static std::unique_ptr<Network> start(const NetworkOptions& options);
 
-  /// Of every rank but the root: plays until the conductor ends it.
+  /// Of every rank but the root: does what it is ordered to until rank 0 ends it.
   virtual void serve() = 0;
+
+  /// What each node says of itself, in the order of their ranks; at the root.
+  virtual std::vector<NodeFacts> nodes() = 0;
 
   /// Labels of rows and columns: the ranks', or the nodes'.
   virtual std::vector<std::string> labels(bool by_node) const = 0;
@@ -39,15 +43,25 @@ class Network : public Machine {
   virtual std::string transport(bool by_node, std::size_t row, std::size_t column) const = 0;
   virtual Memory memory() const = 0;
 
-  /// Shapes and measures; `result` has been described. Throws BadInput, TimedOut and DeviceError.
-  virtual void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, MatrixResult& result) = 0;
+  /// The devices of all ranks as a back end, on the root; null where host memory is measured.
+  virtual Backend* devices() = 0;
+  /// How its ranks share their memory.
+  virtual Transport sharing() const = 0;
+
+  /// Whether a message of the case has the fault. Throws BadInput where it cannot be measured.
+  virtual bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) = 0;
+
+  /// Measures into the record's last result, which has been shaped and described. Throws BadInput, TimedOut and
+  /// DeviceError.
+  virtual void measure(const NetworkCase& what, const MeasureOptions& how, Deadline deadline, Guarded<Record>& record,
+                       const std::optional<SimulatedFault>& fault) = 0;
+
+  /// Why MPI cannot be left in order: a rank does not answer, or a message was given up; nothing if it can. Asks all.
+  virtual std::optional<std::string> disorder() = 0;
 
   /// Ends the other ranks, once all is written. Ends this process too, with that code, where MPI cannot be left in
   /// order: a rank is lost, or a message was given up.
   virtual void dismiss(ExitCode code) = 0;
 };
-
-/// Whether this process is one of several that mpirun, or a launcher with PMI, started.
-bool started_by_mpirun();
 
 }  // namespace linkmatrix::ranks

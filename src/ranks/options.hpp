@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include "core/topology.hpp"
 #include "core/words.hpp"
-#include "device/simulated_fault.hpp"
 
 namespace linkmatrix {
+
+class Backend;
+class Machine;
 
 namespace ranks {
 
@@ -18,24 +21,33 @@ namespace ranks {
 /// which has the adapter of the same rail, or with the next one's.
 enum class Mapping { affine, crossed };
 
-class Wire;
+class Communicator;
+class Correspondence;
 class Payload;
-struct Card;
+struct RankFacts;
+
+/// What a build with CUDA can do of devices; empty: not built in.
+struct DeviceSupport {
+  /// Makes the memory of a device for this rank, the `number`-th of its node, and describes the device in its facts.
+  /// Throws BadInput where the rank should have none, DeviceError where the device does not work.
+  std::function<std::unique_ptr<Payload>(Communicator&, int number, RankFacts&)> make_payload;
+  /// The links between the devices of this node, whose own limits it fills in.
+  std::function<Topology(std::vector<Endpoint>& devices)> discover;
+  /// The ranks' devices as one back end, whose memory they share so.
+  std::function<std::unique_ptr<Backend>(Correspondence&, const Machine&, Transport sharing)> make_backend;
+};
 
 struct NetworkOptions {
   Memory memory = Memory::host;
   Transport transport = Transport::automatic;
-  /// Makes the memory of a device for this rank, the `number`-th of its node, and describes the device in the card;
-  /// empty: not built in. Throws BadInput.
-  std::function<std::unique_ptr<Payload>(Wire&, int number, Card&)> device_payload;
+  DeviceSupport devices{};
   bool huge_pages = true;
-  double pair_timeout = 30;  ///< seconds of one match
-  int window = 64;           ///< messages in flight
-  std::size_t lanes = 0;     ///< --pairs-per-node; 0: as many as a node has network adapters, of one node: all
+  double pair_timeout = 30;        ///< seconds of one cell
+  int window = 64;                 ///< messages in flight
+  std::size_t pairs_per_node = 0;  ///< 0: as many as a node has network adapters, of one node: all
   Mapping mapping = Mapping::affine;
   std::filesystem::path record;  ///< beside it stand the cells of a matrix that is too large for it
   std::string options;           ///< as given: the same on every rank
-  std::optional<SimulatedFault> fault{};
 };
 
 }  // namespace ranks

@@ -13,10 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+import faults
 import numpy as np
 
-from linkmatrix import compact, faults, files
-from linkmatrix.grids import Grid
+from linkmatrix import files
+from linkmatrix.record import compact
+from linkmatrix.record.grids import Grid
 
 SIGMA = 0.003
 SLOW = (700, 0.08)  # a NIC, and by how much
@@ -32,6 +35,7 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
     diagonal = np.eye(count, dtype=bool)
     net = layout.classes == 1
 
+    turn = np.add.outer(range(count), range(count)) % count
     place = np.where(diagonal, 0, np.where(net, 2, 1)).astype(np.uint8)
 
     def words(off: object, inside: object, between: object) -> Grid:
@@ -61,11 +65,18 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
         "high": doubles(values * (1 + SIGMA)),
         "samples": words(0, 7, 7),
         "converged": words(None, True, True),
+        "round": doubles(np.where(diagonal, np.nan, turn)),
+        "began": doubles(np.where(diagonal, np.nan, 0.05 * turn)),
+        "ended": doubles(np.where(diagonal, np.nan, 0.05 * turn + 0.05)),
+        "sampled": None,
         "link_class": classes,
         "limit": words(None, 450.0, 50.0),
         "parts": {},
         "verified": True,
-        "schedule": {"mode": "rounds", "rounds": 2 * count - 2, "pairs_at_once": count // 2, "interference": 0.001},
+        "schedule": {"mode": "rounds", "rounds": 2 * count - 2, "pairs_at_once": count // 2, "interference": 0.001}
+        | {"witnessed": count},
+        "timing": "messages",
+        "clock_uncertainty_us": None,
         "remeasured": [],
         "seconds": 60.0,
         "complete": True,
@@ -74,11 +85,12 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
     devices = [
         {"index": index, "label": name, "name": "rank", "uuid": None, "pci": None}
         | {"node": f"n{index // faults.PER_NODE:04}", "numa": 0, "nics": [f"mlx5_{index % faults.PER_NODE}"]}
+        | {"part": {}, "place": {"node": f"n{index // faults.PER_NODE:04}"}}
         for index, name in enumerate(labels)
     ]
     topology = {"labels": labels, "link_class": classes, "links": words(0, 18, 0), "min_path": words(0, 1, 0)}
     return {
-        "schema": "linkmatrix.record/1",
+        "schema": "linkmatrix.record/2",
         "program": "p2p_matrix",
         "version": "0.1.0",
         "started": f"2026-11-{1 + number % 30:02}T01:50:22Z" if number >= 0 else "2026-12-01T01:50:22Z",
@@ -87,9 +99,14 @@ def content_of(count: int, number: int, chance: np.random.Generator) -> dict:
         "command": ["p2p_matrix", "--testcase", TESTCASE],
         "backend": "mpi",
         "host": {"name": "n0000", "cpu": "cpu", "cores": 8, "numa": 1},
+        "nodes": [],
+        "adapters": [],
         "devices": devices,
         "topology": {**topology, "peer_access": words(True, True, False)},
         "software": {"MPI": "synthetic"},
+        "asked_by": None,
+        "expected": [TESTCASE],
+        "lost": [],
         "results": [result],
         "result": "PASS",
         "error": None,

@@ -1,8 +1,10 @@
 """What the configuration makes of a system: what it promises, and which checks it gets."""
 
+import contextlib
 import importlib.util
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +105,23 @@ def test_a_folder_for_results_that_reframe_cannot_use_is_refused_with_the_remedy
     run = reframe("-l", folder=folder)
     assert run.code != 0
     assert "name another folder in $LINKMATRIX_PREFIX" in run.output
+
+
+def test_colours_reach_terminals_and_no_files(tmp_path):
+    command = [str(Path(sys.executable).parent / "reframe"), "-C", "config/settings.py", "-c", "checks", "-R", "-r"]
+    command += ["-n", "nothing_at_all"]
+    environment = {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path), "PYTHONPATH": str(REPOSITORY / "reports")}
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, timeout=300)
+    assert b"PASSED" in done.stdout and b"\x1b[" not in done.stdout, done.stdout
+    terminal, end = pty.openpty()
+    with subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=end, stderr=end) as process:
+        os.close(end)
+        said = b""
+        with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+            while part := os.read(terminal, 4096):
+                said += part
+        process.wait(timeout=300)
+    os.close(terminal)
+    assert b"\x1b[" in said
+    log = (tmp_path / "reframe.log").read_bytes()
+    assert b"PASSED" in log and b"\x1b[" not in log

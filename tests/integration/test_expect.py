@@ -188,3 +188,14 @@ def test_above_16_endpoints_only_summaries_are_published():
 def test_a_status_word_is_not_published():
     printed = Printed(cells={("a", "b"): "timeout", ("b", "a"): 2.0}, rows=["a", "b"], columns=["a", "b"])
     assert set(variables.matrix_variables(printed, {})) == {"min[unknown]", "median[unknown]", "max[unknown]", "b->a"}
+
+
+def test_a_lost_endpoint_and_a_test_case_that_is_missing_are_named_and_so_is_another_checks_record():
+    record = {"asked_by": "intranode_p2p", "expected": ["a", "b"], "lost": [], "results": [{"testcase": "a"}]}
+    assert expect.run_faults(record, "intranode_p2p") == ["b was to be measured, and is not in the record"]
+    record |= {"expected": ["a"], "lost": [{"label": "gpu3", "why": "out of memory"}]}
+    assert expect.run_faults(record, "intranode_p2p") == ["gpu3 was lost: out of memory"]
+    record |= {"lost": [], "asked_by": None}
+    assert expect.run_faults(record, "intranode_p2p") == []
+    record["asked_by"] = "rank_p2p"
+    assert expect.run_faults(record, "intranode_p2p") == ["the record is of the check rank_p2p, not of intranode_p2p"]

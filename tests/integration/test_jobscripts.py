@@ -81,7 +81,8 @@ NORMAL = [
     (re.escape(f"{REPOSITORY}/"), "REPOSITORY/"),
     (r" -G Ninja\b", ""),
     (r"(cmake --build \S+) -j \d+", r"\1 -j CORES"),
-    (r"(--testcase) \w+", r"\1 TESTCASE"),
+    (r"(--testcase) [\w,]+", r"\1 TESTCASE"),
+    (r"(--asked-by) ('[^']*'|\S+)", r"\1 CHECK"),
 ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import linkmatrix.record
+import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
@@ -25,7 +25,7 @@ def values(case):
 
 
 def record_of(case):
-    return linkmatrix.record.load(Path(case["outputdir"]) / "record.json")
+    return linkmatrix.record.reading.load(Path(case["outputdir"]) / "record.json")
 
 
 def references(numbers, tolerance):
@@ -98,10 +98,11 @@ def test_a_run_that_is_resumed_leaves_out_what_passed(tmp_path, unavailable):
     code, out = run()
     if "Ran 0/0" in out:
         unavailable("no MPI on PATH: there is no rank_binding")
-    assert code == 0, out
+    # one of all that there are is no verdict, whatever passed
+    assert code == 3 and "1 PASS" in out and "of a selection, and no manifest says" in out, out
     code, out = run("--resume")
     assert "1 test case passed before" in out and "Ran 0/0" in out, out
-    assert "nothing is left to measure" in out and code == 0, out
+    assert "nothing is left to measure" in out and code == 3, out
 
 
 def test_a_slow_endpoint_is_red_and_its_pairs_are_named(fault):
@@ -148,7 +149,9 @@ def test_a_device_that_counts_errors_fails_though_every_cell_is_fine(fault):
 
 
 def test_every_test_case_of_the_host_back_end_is_a_check_of_its_own(reframe):
-    run = reframe("-r", "-n", "intranode_p2p", "-S", "intranode_p2p.extra_opts=" + QUICK)
+    run = reframe(
+        "-r", "-n", "intranode_p2p", "-S", "intranode_p2p.extra_opts=--samples,3", "-S", "intranode_p2p.size=1MiB"
+    )
     assert run.code == 0, run.output
     measured = {result["testcase"] for case in run.checks() for result in record_of(case)["results"]}
     assert {"device_to_device_flag_latency_sm", "device_to_device_memcpy_write_ce_stress"} <= measured
@@ -167,7 +170,7 @@ def test_ranks_are_measured_through_the_launcher(reframe, unavailable):
     assert {"rank0->rank1", "rank1->rank0"} <= set(values(only(run)))
 
 
-def test_checks_need_no_more_than_reframe(fault, tmp_path):
+def test_checks_need_no_more_than_reframe_and_numpy(fault, tmp_path):
     """On a cluster, linkmatrix may be a folder on PYTHONPATH beside ReFrame, without the libraries of its reports."""
     blocker = tmp_path / "blocker"
     blocker.mkdir()
@@ -175,7 +178,7 @@ def test_checks_need_no_more_than_reframe(fault, tmp_path):
         "import sys\n"
         "class Blocker:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in {'pandas', 'numpy', 'matplotlib', 'rich', 'ruamel'}:\n"
+        "        if name.split('.')[0] in {'pandas', 'matplotlib', 'rich', 'ruamel'}:\n"
         "            raise ModuleNotFoundError(f'blocked: {name}', name=name)\n"
         "sys.meta_path.insert(0, Blocker())\n"
     )

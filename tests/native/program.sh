@@ -3,30 +3,16 @@
 # usage: program.sh P2P_MATRIX
 set -u
 program=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-  failures=$((failures + 1))
-  echo "FAILED: $1"
-  sed 's/^/  out: /' "$work/out" | tail -n 5
-  sed 's/^/  err: /' "$work/err"
-}
+test=program.sh
+. "$(dirname "$0")/helpers.sh"
 
 # expect CODE 'what it protects' OPTION…
 expect() {
   wanted=$1
   what=$2
   shift 2
-  timeout 60 "$program" "$@" >"$work/out" 2>"$work/err"
-  code=$?
-  [ "$code" -eq "$wanted" ] || fail "$what: exit code $code, not $wanted"
+  expect_of "$wanted" 60 "$what" "$program" "$@"
 }
-
-says() { grep -q -- "$1" "$work/err" || fail "standard error must say '$1'"; }
-prints() { grep -q -- "$1" "$work/out" || fail "standard output must say '$1'"; }
-one_line() { [ "$(wc -l <"$work/err")" -eq 1 ] || fail "a complaint is one line"; }
 
 small="--backend host --size 4MiB --samples 3"
 
@@ -46,6 +32,57 @@ for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--d
   says '^p2p_matrix: '
 done
 
+# What does nothing in a run is refused before anything is measured, with the reason and the remedy.
+ce="--testcase device_to_device_memcpy_write_ce"
+sm="--testcase device_to_device_memcpy_write_sm"
+latency="--testcase device_to_device_latency_sm"
+while IFS='|' read -r option run why; do
+  # shellcheck disable=SC2086
+  expect 2 "nothing to do for $option" $run $option
+  one_line
+  says "^p2p_matrix: ${option%% *} does nothing in this run: .*$why"
+  ! grep -q '^verified' "$work/out" || fail "$option must be refused before anything is measured"
+done <<EOF
+--window 8|--backend host $ce|under mpirun
+--pairs-per-node 2|--backend host $ce|start them with mpirun
+--mapping affine|--backend host $ce|under mpirun
+--transport mpi|--backend host $ce|--memory device under mpirun
+--host-memory pageable|--backend host $ce|host_to_device_memcpy_ce
+--kernel bulk|--backend host $ce|copies by kernels
+--blocks 1,2|--backend host $sm|only kernels of GPUs
+--threads 64|--backend host $sm|only kernels of GPUs
+--size 4KiB|--backend host $latency|a size of its own
+--offset 3|--backend host $latency|a size of its own
+--triangle|--backend host --testcase device_local_copy|no pairs of devices
+--local-copy|--backend host $latency|one way and without load
+--utilisation|--backend host $ce|say it with --limit
+--limit CORE=9|--backend host $latency|measure a bandwidth
+--seed 3|--backend host $ce|say --random-sizes too
+--asked-by me|--backend host $ce|say --record FILE too
+--samples 3|--backend host --topology|nothing is measured
+--simulate-fault slow:cpu1|--backend host --topology|nothing is measured
+--simulate-fault corrupt:cpu1|--backend host $ce --no-verify|without --no-verify
+--simulate-fault error:numa0|--backend host $ce|no transfer that is measured would have 'error:numa0'
+--simulate-fault hang:cpu0->cpu1|--backend host --testcase host_to_device_memcpy_ce|name another endpoint
+--simulate-fault corrupt:numa0|--backend host --testcase host_to_device_memcpy_ce|no transfer
+--record $work/r.json|--list|leave it out
+--max-display 3|--limits|leave it out
+EOF
+
+expect 2 "the separate back end of processes with a GPU each" --backend ipc
+says 'mpirun -n N p2p_matrix --memory device'
+
+# Copies of the program that mpirun started would all write one record: refused, and the first one says so.
+for rank in 0 3; do
+  # shellcheck disable=SC2086
+  env OMPI_COMM_WORLD_SIZE=5 OMPI_COMM_WORLD_RANK=$rank "$program" $small >"$work/out" 2>"$work/err"
+  code=$?
+  what="copies that mpirun started, rank $rank"
+  code 2
+  [ "$rank" -ne 0 ] || says 'without mpirun'
+  [ "$rank" -eq 0 ] || [ ! -s "$work/err" ] || fail "one of the copies says why"
+done
+
 # Without a GPU the back end cuda says what is missing: itself, where it was not built in, or else the driver.
 if timeout 60 "$program" --backend cuda >"$work/out" 2>"$work/err"; then
   prints '^Result: PASS$'
@@ -58,6 +95,11 @@ expect 0 "a measured and verified matrix" $small --testcase device_to_device_mem
 prints '^device_to_device_memcpy_write_ce: bandwidth (GB/s), 4194304 bytes, row = source, column = destination$'
 prints '^Result: PASS$'
 grep -q '"result":"PASS"' "$work/r.json" || fail "the record must say PASS"
+
+# A record is UTF-8, also where an argument is not.
+latin1=$(printf 'caf\351')
+expect 0 "an argument in Latin-1" $small --testcase device_to_device_memcpy_write_ce --devices 0,1 --record "$work/$latin1.json"
+iconv -f UTF-8 -t UTF-8 "$work/$latin1.json" >/dev/null || fail "a record must be UTF-8"
 
 # Every option does what it says, on the host back end; the record has each result.
 one="--testcase device_to_device_memcpy_write_ce --devices 0,1"
@@ -83,8 +125,8 @@ try 1 $one --triangle && prints '^verified: 1 of 1 cells$'
 try 1 $one --local-copy && prints '^verified: 4 of 4 cells$'
 try 1 $one --utilisation --limit CORE=100,SYS=100 && prints 'utilisation (%)'
 try 1 $one --huge-pages off --warmup 3 --concurrency serial --verify
-try 3 --devices 0,1 --testcase device_to_device_memcpy_write_sm --size 1MiB --blocks 1,2,4 --threads 64
-prints ', 4 blocks, 64 threads, row'
+try 1 $one --asked-by 'a check %of=this'
+grep -q '"asked_by":"a check %of=this"' "$work/r.json" || fail "the record must say which check asked"
 try 2 --metric latency --engine sm --direction write --kernel cached && prints '^device_to_device_copy_latency_write_sm:'
 try 1 $one --simulate-fault counter:cpu1 && prints '^counter rose: cpu1 nvlink_replay 0 -> 5$'
 try 1 $one --simulate-fault throttle:cpu1 && prints '^throttled: cpu1: '
@@ -131,13 +173,13 @@ done
 kill -TERM "$pid"
 wait "$pid"
 code=$?
-[ "$code" -eq 4 ] || fail "a cancelled run: exit code $code, not 4"
+what="a cancelled run"
+code 4
 one_line
 says 'Terminated'
 prints '^Result: TIMEOUT$'
 grep -q '"complete":true' "$work/r.json" || fail "the record must hold what was measured before the end"
 
-[ -z "$(find "$work" -name '*.partial')" ] || fail "no half-written record may be left"
+no_leftover
 
-echo "program.sh: $failures failed"
-[ "$failures" -eq 0 ]
+finish

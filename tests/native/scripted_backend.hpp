@@ -42,24 +42,46 @@ class ScriptedBackend final : public Backend {
   const Software& software() const override { return software_; }
   std::optional<std::string> refusal(const Copy&) const override { return std::nullopt; }
   std::vector<int> resources(const Copy& copy) const override { return {copy.source, copy.destination}; }
-  void prepare(std::span<const Copy>, Deadline) override {}
+  void prepare(std::span<const Copy> copies, Deadline) override {
+    if (before_prepare) before_prepare(copies);
+  }
 
-  std::vector<CopyTime> run(std::span<const Copy> copies, int, Deadline) override {
+  Timeline run(std::span<const Copy> copies, Deadline deadline) override {
     ++runs;
     widest = std::max(widest, copies.size());
     if (before_run) before_run(runs);
-    std::vector<CopyTime> times;
-    for (const Copy& copy : copies) times.push_back({seconds_(copy, copies.size()), 0});
-    return times;
+    if (before_copies) before_copies(copies);
+    if (before_deadline) before_deadline(copies, deadline);
+    Timeline timeline;
+    for (const Copy& copy : copies) {
+      const double start = late ? late(copy) : 0;
+      timeline.copies.push_back(
+          {{start, start + seconds_(copy, copies.size()) * copy.repeats}, static_cast<double>(copy.repeats), 0});
+    }
+    if (timing) timing(copies, timeline);
+    return timeline;
   }
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t, Deadline) override {
+    if (before_verify) before_verify(copies);
     std::vector<PatternCheck> checks;
     for (const Copy& copy : copies) checks.push_back({corrupt && corrupt(copy) ? 5u : 0u, 64});
     return checks;
   }
 
+  std::optional<std::string> lost(int endpoint) const override {
+    const auto found = gone.find(endpoint);
+    return found == gone.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  std::function<void(std::span<const Copy>)> before_prepare;  ///< may throw CopiesFailed
   std::function<void(int run)> before_run;
+  std::function<void(std::span<const Copy>)> before_copies;  ///< may throw CopiesFailed
+  std::function<void(std::span<const Copy>, Deadline)> before_deadline;
+  std::function<void(std::span<const Copy>)> before_verify;      ///< may throw CopiesFailed
+  std::function<void(std::span<const Copy>, Timeline&)> timing;  ///< in place of the formula
+  std::function<double(const Copy&)> late;                       ///< seconds after the others that a copy starts
+  std::map<int, std::string> gone;                               ///< endpoints that are lost, and why
   std::function<bool(const Copy&)> corrupt;
   int runs = 0;
   std::size_t widest = 0;

@@ -3,21 +3,29 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.hpp"
+#include "device/host/available_memory.hpp"
 #include "device/host/chains.hpp"
 #include "device/host/copy_kernels.hpp"
 #include "device/host/host_backend.hpp"
 #include "device/host/host_facts.hpp"
+#include "device/host/memory.hpp"
 #include "device/host/numa.hpp"
 #include "device/host/worker.hpp"
 
 namespace linkmatrix {
 namespace {
+
+std::vector<Copy> repeated(std::vector<Copy> copies, int repeats) {
+  for (Copy& copy : copies) copy.repeats = repeats;
+  return copies;
+}
 
 struct Way {
   Engine engine;
@@ -51,7 +59,7 @@ TEST_P(HostCopies, MoveEveryByteOfAnOddSize) {
   const std::vector copies{copy};
   backend->prepare(copies, Deadline::in(30));
   EXPECT_EQ(backend->verify(copies, 11, Deadline::in(30)).front().wrong_bytes, 0u);
-  EXPECT_GT(backend->run(copies, 2, Deadline::in(30)).front().seconds, 0);
+  EXPECT_GT(backend->run(repeated(copies, 2), Deadline::in(30)).copies.front().span.seconds(), 0);
 }
 
 TEST(HostCopyKernels, LeaveTheBytesAroundAlone) {
@@ -76,7 +84,8 @@ TEST(HostBackend, MeasuresBothDirectionsAtOnceAndLocalAndHostMemory) {
         std::vector<Copy>{{.source = memory, .destination = 1, .bytes = MiB}},
         std::vector<Copy>{{.source = 0, .destination = memory, .bytes = MiB}}}) {
     backend->prepare(copies, Deadline::in(30));
-    for (const CopyTime& time : backend->run(copies, 3, Deadline::in(30))) EXPECT_GT(time.seconds, 0);
+    for (const CopyTime& time : backend->run(repeated(copies, 3), Deadline::in(30)).copies)
+      EXPECT_GT(time.span.seconds(), 0);
     for (const PatternCheck& check : backend->verify(copies, 3, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
   }
 }
@@ -85,11 +94,30 @@ TEST(HostBackend, CountsTheTimeOfBothWaysWhereOneCoreDoesBoth) {
   const auto backend = make_host_backend({});
   int memory = 0;
   while (backend->endpoints()[static_cast<std::size_t>(memory)].kind != EndpointKind::host) ++memory;
-  const std::vector<Copy> copies{{.source = memory, .destination = 0, .bytes = MiB},
-                                 {.source = 0, .destination = memory, .bytes = MiB}};
+  const std::vector<Copy> copies{{.source = memory, .destination = 0, .bytes = MiB, .repeats = 5},
+                                 {.source = 0, .destination = memory, .bytes = MiB, .repeats = 5}};
   backend->prepare(copies, Deadline::in(30));
-  const auto times = backend->run(copies, 5, Deadline::in(30));
-  EXPECT_EQ(times[0].seconds, times[1].seconds) << "else the sum of both ways would count a core twice";
+  const auto times = backend->run(copies, Deadline::in(30)).copies;
+  EXPECT_GT(times[1].span.start, times[0].span.start) << "one core makes them in turn …";
+  EXPECT_GT(times[1].span.end, times[0].span.end);
+  EXPECT_GT(times[0].span.end, times[1].span.start) << "… so that both ways take the time of both";
+}
+
+TEST(HostBackend, SaysWhenEachCopyBeganAndEndedOnOneClock) {
+  const auto backend = make_host_backend({});
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB, .repeats = 4},
+                                 {.source = 1, .destination = 0, .bytes = 4 * KiB, .repeats = 2}};
+  backend->prepare(copies, Deadline::in(30));
+  const Timeline timeline = backend->run(copies, Deadline::in(30));
+  EXPECT_EQ(timeline.timing, Timing::gate);
+  EXPECT_EQ(timeline.uncertainty, 0) << "the system's clock is one for all cores";
+  ASSERT_EQ(timeline.copies.size(), 2u);
+  EXPECT_EQ(timeline.copies[0].transfers, 4);
+  EXPECT_EQ(timeline.copies[1].transfers, 2000) << "a repeat of a small copy is a thousand";
+  for (const CopyTime& time : timeline.copies) {
+    EXPECT_GE(time.span.start, 0);
+    EXPECT_GT(time.span.end, time.span.start);
+  }
 }
 
 TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
@@ -99,11 +127,13 @@ TEST(HostBackend, ChasesLoadsThatTakeAtLeastACacheHit) {
                                   .bytes = 4 * MiB,
                                   .operation = Operation::chase,
                                   .engine = Engine::sm,
-                                  .direction = Direction::read}};
+                                  .direction = Direction::read,
+                                  .repeats = 10}};
   backend->prepare(copies, Deadline::in(30));
   for (const bool after_verification : {false, true}) {  // which writes its pattern over the ring
-    const double seconds = backend->run(copies, 10, Deadline::in(30)).front().seconds;
-    EXPECT_GT(seconds, 0.1e-9) << "a chase whose loads were left out takes no time";
+    const CopyTime time = backend->run(copies, Deadline::in(30)).copies.front();
+    EXPECT_EQ(time.transfers, 10 * accesses_per_repeat);
+    EXPECT_GT(time.span.seconds() / time.transfers, 0.1e-9) << "a chase whose loads were left out takes no time";
     if (!after_verification) {
       EXPECT_EQ(backend->verify(copies, 5, Deadline::in(30)).front().wrong_bytes, 0u);
     }
@@ -139,17 +169,20 @@ TEST_P(HostCopies, MoveEveryByteFromAnOddPlace) {
 
 TEST(HostBackend, KeepsTheBackgroundBusyUntilTheMeasuredCopiesAreDone) {
   const auto backend = make_host_backend({});
-  std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 16 * MiB, .direction = Direction::write},
-                           {.source = 0,
-                            .destination = 1,
-                            .bytes = 4 * KiB,
-                            .direction = Direction::read,
-                            .source_slot = 1,
-                            .destination_slot = 1,
-                            .background = true}};
+  std::vector<Copy> copies{
+      {.source = 0, .destination = 1, .bytes = 16 * MiB, .direction = Direction::write, .repeats = 3},
+      {.source = 0,
+       .destination = 1,
+       .bytes = 4 * KiB,
+       .direction = Direction::read,
+       .source_slot = 1,
+       .destination_slot = 1,
+       .background = true}};
   backend->prepare(copies, Deadline::in(30));
-  const auto times = backend->run(copies, 3, Deadline::in(30));
-  EXPECT_GT(times[0].seconds, times[1].seconds) << "the mean of many small copies";
+  const auto times = backend->run(copies, Deadline::in(30)).copies;
+  EXPECT_LE(times[1].span.start, times[0].span.end);
+  EXPECT_GE(times[1].span.end, times[0].span.end);
+  EXPECT_GT(times[1].transfers, times[0].transfers) << "of many small copies";
   for (const PatternCheck& check : backend->verify(copies, 9, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
 }
 
@@ -157,10 +190,11 @@ TEST(HostBackend, TimesSingleAccessesAndStillCopiesAfterwards) {
   const auto backend = make_host_backend({});
   for (const Operation operation : {Operation::atomic, Operation::flag}) {
     const std::vector<Copy> copies{
-        {.source = 0, .destination = 1, .bytes = 8, .operation = operation, .engine = Engine::sm}};
+        {.source = 0, .destination = 1, .bytes = 8, .operation = operation, .engine = Engine::sm, .repeats = 10}};
     backend->prepare(copies, Deadline::in(30));
     for (int i = 0; i < 2; ++i) {
-      EXPECT_GT(backend->run(copies, 10, Deadline::in(30)).front().seconds, 0.1e-9);
+      const CopyTime time = backend->run(copies, Deadline::in(30)).copies.front();
+      EXPECT_GT(time.span.seconds() / time.transfers, 0.1e-9);
       EXPECT_EQ(backend->verify(copies, 5, Deadline::in(30)).front().wrong_bytes, 0u);
     }
   }
@@ -181,14 +215,20 @@ TEST(Chains, CountEveryAdditionAndHandTheFlagBack) {
 
 TEST(HostBackend, TellsThatADeadlinePassedAndEnds) {
   const auto backend = make_host_backend({});
-  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 64 * MiB}};
+  std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 64 * MiB, .repeats = 1000000}};
   backend->prepare(copies, Deadline::in(30));
   try {
-    backend->run(copies, 1000000, Deadline::in(0.05));
+    backend->run(copies, Deadline::in(0.05));
     FAIL() << "a million transfers in 50 ms";
-  } catch (const TimedOut& e) {
+  } catch (const CopiesFailed& e) {
     EXPECT_NE(std::string(e.what()).find("cpu0->cpu1"), std::string::npos) << e.what();
+    ASSERT_EQ(e.failures().size(), 1u);
+    EXPECT_EQ(e.failures()[0].status, CellStatus::timeout);
+    EXPECT_FALSE(e.failures()[0].endpoint) << "its thread heard that it is to end";
   }
+  EXPECT_FALSE(backend->lost(0));
+  copies[0].repeats = 1;
+  EXPECT_GT(backend->run(copies, Deadline::in(30)).copies[0].span.seconds(), 0) << "and works on";
 }
 
 TEST(HostBackend, VerifiesCopiesThatRunAtOnceEachWithItsOwnPattern) {
@@ -198,7 +238,7 @@ TEST(HostBackend, VerifiesCopiesThatRunAtOnceEachWithItsOwnPattern) {
                                  {.source = 1, .destination = 0, .bytes = bytes}};
   backend->prepare(copies, Deadline::in(30));
   for (const PatternCheck& check : backend->verify(copies, 9, Deadline::in(30))) EXPECT_EQ(check.wrong_bytes, 0u);
-  EXPECT_THROW(backend->verify(copies, 9, Deadline::in(0.001)), TimedOut);
+  EXPECT_THROW(backend->verify(copies, 9, Deadline::in(0.001)), CopiesFailed);
 }
 
 TEST(Worker, RefusesAJobWhileItStillWorksOnOneThatWasGivenUp) {
@@ -221,6 +261,27 @@ TEST(HostBackend, RefusesUnknownDevicesAndMoreMemoryThanThereIs) {
   const auto backend = make_host_backend({});
   const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 1024 * GiB}};
   EXPECT_THROW(backend->prepare(copies, Deadline::in(30)), BadInput);
+}
+
+TEST(HostBackend, RefusesBuffersThatDoNotFitTogetherBeforeAnyIsMade) {
+  const std::uint64_t most = available_memory() / 4 * 3;  // others may free some meanwhile
+  const auto backend = make_host_backend({});
+  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = most}};
+  const auto start = available_memory();
+  try {
+    backend->prepare(copies, Deadline::in(30));
+    FAIL() << "twice three quarters";
+  } catch (const BadInput& e) {
+    EXPECT_NE(std::string(e.what()).find("2 buffers"), std::string::npos) << e.what();
+  }
+  EXPECT_GT(available_memory(), start - most / 2) << "one of the two would have fitted";
+}
+
+TEST(HostBackend, MeasuresWithNothingButZerosNowhere) {
+  HostMemory memory;
+  reserve_here(memory, 64 * KiB);
+  const PatternCheck found = check_pattern(memory.data(), 0, memory.bytes(), 1);
+  EXPECT_EQ(found.wrong_bytes, 0u) << "memory is touched with the pattern";
 }
 
 TEST(HostBackend, HasTwoEndpointsEvenOnASingleCore) {

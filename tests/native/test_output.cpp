@@ -11,7 +11,7 @@
 #include "core/json.hpp"
 #include "core/record.hpp"
 #include "core/table.hpp"
-#include "core/watchdog.hpp"
+#include "run/atomic_file.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -89,6 +89,36 @@ TEST(Json, EscapesTextAndWritesNoNumberThatJsonLacks) {
   EXPECT_EQ(w.text(), R"(["a\"b\\c\u000a\u0001",null,null,null,true,1099511627776])");
 }
 
+TEST(Json, IsUtf8WhateverItIsGiven) {
+  const auto written = [](std::string_view text) { return JsonWriter().value(text).text(); };
+  for (const char* text : {"µs", "é", "\u20ac", "\xed\x9f\xbf", "\xee\x80\x80", "\U0001f9ea", "\U0010ffff"})
+    EXPECT_EQ(written(text), '"' + std::string(text) + '"');
+  // '?' stands for U+FFFD: one for each beginning of a character that goes no further, as Python's errors="replace".
+  const std::vector<std::pair<std::string_view, std::string>> bad{
+      {"a\xff.b", "a?.b"},                     // never in UTF-8
+      {"\xe9t\xe9", "?t?"},                    // Latin-1
+      {"\x80", "?"},                           // only continues
+      {"\xc3\xa9\xa9", "é?"},                  // one too many
+      {"\xc3", "?"},                           // ends too early
+      {"\xe2\x82", "?"},                       // ends too early
+      {"\xf0\x9f\xa7.", "?."},                 // ends too early
+      {"\xe2\"", "?\\\""},                     // the quote stays one
+      {"\xc0\xaf", "??"},                      // longer than needed
+      {"\xe0\x80\xaf", "???"},                 // longer than needed
+      {"\xf0\x80\x80\xaf", "????"},            // longer than needed
+      {"\xed\xa0\x80\xed\xb0\x80", "??????"},  // a pair of surrogates
+      {"\xf4\x90\x80\x80", "????"},            // beyond U+10FFFF
+      {"\xf8\x88\x80\x80\x80", "?????"},       // five bytes
+  };
+  for (const auto& [text, wanted] : bad) {
+    std::string marked = '"' + wanted + '"';
+    for (std::size_t at; (at = marked.find('?')) != std::string::npos;) marked.replace(at, 1, "\xef\xbf\xbd");
+    EXPECT_EQ(written(text), marked);
+  }
+  EXPECT_EQ(written({"\0\t\x1f\x7f", 4}), R"("\u0000\u0009\u001f\u007f")");
+  EXPECT_EQ(JsonWriter().begin_object().member("k\xff", 1).end_object().text(), "{\"k\xef\xbf\xbd\":1}");
+}
+
 TEST(Json, SeparatesMembersAndNests) {
   JsonWriter w;
   w.begin_object().member("a", 1).key("b").begin_array().end_array().member("c", std::vector<std::string>{"x", "y"});
@@ -105,12 +135,12 @@ TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
   EXPECT_TRUE(fs::is_empty(folder)) << "asking leaves nothing behind";
   Record record;
   record.results.push_back(sample());
-  write_record(record, folder / "record.json");
+  EXPECT_EQ(write_whole(to_json(record), folder / "record.json", 1, [] { return true; }), "");
   std::ifstream in(folder / "record.json");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_EQ(text, to_json(record));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
-  EXPECT_THROW(write_record(record, folder), BadInput);  // a folder of that name
+  EXPECT_NE(write_whole("", folder, 1, [] { return true; }), "");  // a folder of that name
   fs::remove_all(folder);
 }
 
@@ -125,20 +155,6 @@ TEST(RecordFile, HoldsWhatWasMeasuredAgainAndItsControls) {
                       R"("controls":[{"row":"gpu1","column":"gpu0","before":396.5,"after":396}])"),
             std::string::npos)
       << text;
-}
-
-TEST(Watchdog, BarksOnceWhenTheDeadlinePassesAndNotBefore) {
-  std::atomic<int> barks = 0;
-  {
-    const Watchdog calm(Deadline::in(3600), [&](const std::string&) { ++barks; });
-  }
-  EXPECT_EQ(barks, 0);
-  {
-    const Watchdog alarmed(Deadline::in(0.01), [&](const std::string&) { ++barks; });
-    const Deadline patience = Deadline::in(30);
-    while (barks == 0 && !patience.passed()) std::this_thread::yield();
-  }
-  EXPECT_EQ(barks, 1);
 }
 
 }  // namespace

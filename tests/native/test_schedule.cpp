@@ -7,19 +7,19 @@
 namespace linkmatrix {
 namespace {
 
-class Tournament : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(UpToSeventeen, Tournament, testing::Range(1, 18));
+class RoundRobin : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(UpToSeventeen, RoundRobin, testing::Range(1, 18));
 
-TEST_P(Tournament, PlaysEveryPairOnceInDisjointRounds) {
+TEST_P(RoundRobin, MeetsEveryPairOnceInDisjointRounds) {
   const int n = GetParam();
-  const auto rounds = tournament(n);
+  const auto rounds = round_robin(n);
   EXPECT_EQ(rounds.size(), n < 2 ? 0u : static_cast<std::size_t>(n % 2 == 0 ? n - 1 : n));
   std::set<Pair> met;
   for (const auto& round : rounds) {
     std::set<int> busy;
     for (const auto& [a, b] : round) {
       EXPECT_LT(a, b);
-      EXPECT_TRUE(busy.insert(a).second && busy.insert(b).second) << "a player twice in a round";
+      EXPECT_TRUE(busy.insert(a).second && busy.insert(b).second) << "an endpoint twice in a round";
       EXPECT_TRUE(met.insert({a, b}).second) << "a pair twice";
     }
     EXPECT_GE(2 * round.size() + 1, static_cast<std::size_t>(n)) << "more than one bye";
@@ -27,19 +27,19 @@ TEST_P(Tournament, PlaysEveryPairOnceInDisjointRounds) {
   EXPECT_EQ(met.size(), static_cast<std::size_t>(n * (n - 1) / 2));
 }
 
-class LargeTournament : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(UpTo512, LargeTournament, testing::Values(64, 127, 128, 333, 511, 512));
+class LargeRoundRobin : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(UpTo512, LargeRoundRobin, testing::Values(64, 127, 128, 333, 511, 512));
 
-TEST_P(LargeTournament, PlaysEveryPairOnceInDisjointRounds) {
+TEST_P(LargeRoundRobin, MeetsEveryPairOnceInDisjointRounds) {
   const int n = GetParam();
   std::vector<bool> met(static_cast<std::size_t>(n * n), false);
   std::size_t count = 0;
-  for (const auto& round : tournament(n)) {
+  for (const auto& round : round_robin(n)) {
     std::vector<bool> busy(static_cast<std::size_t>(n), false);
     for (const auto& [a, b] : round) {
-      for (const int player : {a, b}) {
-        ASSERT_FALSE(busy[static_cast<std::size_t>(player)]) << "a player twice in a round";
-        busy[static_cast<std::size_t>(player)] = true;
+      for (const int endpoint : {a, b}) {
+        ASSERT_FALSE(busy[static_cast<std::size_t>(endpoint)]) << "an endpoint twice in a round";
+        busy[static_cast<std::size_t>(endpoint)] = true;
       }
       ASSERT_FALSE(met[static_cast<std::size_t>(a * n + b)]) << "a pair twice";
       met[static_cast<std::size_t>(a * n + b)] = true;
@@ -49,17 +49,17 @@ TEST_P(LargeTournament, PlaysEveryPairOnceInDisjointRounds) {
   EXPECT_EQ(count, static_cast<std::size_t>(n * (n - 1) / 2));
 }
 
-TEST_P(Tournament, BothWaysOfADeviceMatrixTakeTwiceItsRoundsWherePairsAreDisjoint) {
+TEST_P(RoundRobin, BothWaysOfADeviceMatrixTakeTwiceItsRoundsWherePairsAreDisjoint) {
   const int n = GetParam();
   std::vector<Pair> directed;
-  for (const auto& round : tournament(n)) {
+  for (const auto& round : round_robin(n)) {
     directed.insert(directed.end(), round.begin(), round.end());
     for (const auto& [a, b] : round) directed.emplace_back(b, a);
   }
   const auto rounds = pack_rounds(directed.size(), [&](std::size_t i) {
     return std::vector{directed[i].first, directed[i].second};
   });
-  EXPECT_EQ(rounds.size(), 2 * tournament(n).size());
+  EXPECT_EQ(rounds.size(), 2 * round_robin(n).size());
 }
 
 TEST(PackRounds, NeverPutsTwoUsersOfAResourceTogether) {
@@ -76,7 +76,7 @@ TEST(PackRounds, NeverPutsTwoUsersOfAResourceTogether) {
 }
 
 TEST(SplitRounds, KeepsOrderAndWidth) {
-  const auto pieces = split_rounds({{0, 1, 2, 3, 4}, {5}}, 2);
+  const auto pieces = split_rounds<std::size_t>({{0, 1, 2, 3, 4}, {5}}, 2);
   EXPECT_EQ(pieces, (std::vector<std::vector<std::size_t>>{{0, 1}, {2, 3}, {4}, {5}}));
   EXPECT_EQ(widest(pieces), 2u);
 }

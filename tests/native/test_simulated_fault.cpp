@@ -1,101 +1,144 @@
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/error.hpp"
-#include "device/host/host_backend.hpp"
-#include "device/simulated_fault.hpp"
+#include "core/units.hpp"
+#include "device/copy_sampler.hpp"
+#include "measure/simulated_fault.hpp"
 #include "scripted_backend.hpp"
 
 namespace linkmatrix {
 namespace {
 
-/// Three devices, every transfer a second.
-std::unique_ptr<Backend> with_fault(std::string_view fault) {
-  auto healthy = std::make_unique<ScriptedBackend>(3, [](const Copy&, std::size_t) { return 1.0; });
-  return with_simulated_fault(std::move(healthy), parse_simulated_fault(fault));
-}
+/// Three devices, every transfer a second, a cell for each pair; and the fault in front of them.
+class Faulty {
+ public:
+  explicit Faulty(std::string_view fault)
+      : copies_{backend_, cells(), Metric::bandwidth, 1, false, Deadline::never()},
+        sampler_{copies_, parse_simulated_fault(fault)} {}
+
+  std::vector<Sampled> sample(const Round& round, Deadline until = Deadline::never()) {
+    return sampler_.sample(round, {.stop = {.min_samples = 1, .max_samples = 1}, .until = until});
+  }
+  double seconds(const Place& place) { return per_transfer(sample({place}).front()); }
+  static double per_transfer(const Sampled& sampled) {
+    return sampled.samples.front().whole.seconds() / sampled.transfers;
+  }
+  FaultySampler& sampler() { return sampler_; }
+
+ private:
+  static std::vector<CopyCell> cells() {
+    std::vector<CopyCell> all;
+    for (std::size_t r = 0; r < 3; ++r)
+      for (std::size_t c = 0; c < 3; ++c)
+        if (r != c)
+          all.push_back({r, c, {{.source = static_cast<int>(r), .destination = static_cast<int>(c), .bytes = MiB}}});
+    return all;
+  }
+
+  ScriptedBackend backend_{3, [](const Copy&, std::size_t) { return 1.0; }};
+  CopySampler copies_;
+  FaultySampler sampler_;
+};
+
+constexpr Place there{0, 1}, back{1, 0}, elsewhere{0, 2}, onward{1, 2};
 
 TEST(SimulatedFault, UnderstandsItsKindsAndRefusesTheRest) {
   EXPECT_EQ(parse_simulated_fault("slow:cpu1").text(), "slow:cpu1");
   for (const char* bad : {"", "slow", "slow:", ":cpu1", "slower:cpu1"})
     EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
-  EXPECT_THROW(with_simulated_fault(make_host_backend({}), parse_simulated_fault("slow:cpu999")), BadInput);
 }
 
-TEST(SimulatedFault, TouchesOnlyItsEndpoint) {
-  const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("corrupt:cpu1"));
-  const std::vector<Copy> there{{.source = 0, .destination = 1, .bytes = MiB}};
-  const std::vector<Copy> back{{.source = 1, .destination = 0, .bytes = MiB}};
-  for (const auto& copies : {there, back}) backend->prepare(copies, Deadline::in(30));
-  EXPECT_EQ(backend->verify(there, 1, Deadline::in(30)).front().wrong_bytes, 1u);
-  EXPECT_EQ(backend->verify(back, 1, Deadline::in(30)).front().wrong_bytes, 0u);
+TEST(SimulatedFault, RefusesAnEndpointThatIsNotThereAndOneThatSaysNothing) {
+  ScriptedBackend machine(3, [](const Copy&, std::size_t) { return 1.0; });
+  machine.add_host_memory();
+  for (const char* bad : {"slow:dev999", "slow:dev1->", "slow:->dev1", "slow:dev1->dev9", "counter:dev1->dev2",
+                          "counter:numa0", "throttle:numa0"})
+    EXPECT_THROW(FaultyMachine(machine, parse_simulated_fault(bad)), BadInput) << bad;
+  EXPECT_NO_THROW(FaultyMachine(machine, parse_simulated_fault("slow:numa0")));
 }
 
-TEST(SimulatedFault, HappensInTheMiddle) {
-  const auto backend = with_simulated_fault(make_host_backend({}), parse_simulated_fault("error:cpu1"));
-  const std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = MiB}};
-  backend->prepare(copies, Deadline::in(30));
-  backend->run(copies, 1, Deadline::in(30));
-  backend->run(copies, 1, Deadline::in(30));
-  EXPECT_THROW(backend->run(copies, 1, Deadline::in(30)), DeviceError);
+TEST(SimulatedFault, CorruptsWhatArrivesAtItsEndpointOnly) {
+  Faulty faulty("corrupt:dev1");
+  EXPECT_EQ(faulty.sample({there}).front().status, CellStatus::corrupt);
+  EXPECT_EQ(faulty.sample({back}).front().status, CellStatus::ok);
+}
+
+TEST(SimulatedFault, FailsWhereItIsMetAndTheEndpointIsLost) {
+  Faulty faulty("error:dev1");
+  EXPECT_EQ(faulty.sample({elsewhere}).front().status, CellStatus::ok);
+  EXPECT_TRUE(faulty.sampler().is_there(back));
+  const Sampled failed = faulty.sample({back}).front();
+  EXPECT_EQ(failed.status, CellStatus::error);
+  EXPECT_NE(failed.why.find("dev1"), std::string::npos) << failed.why;
+  EXPECT_FALSE(faulty.sampler().is_there(there));
+  EXPECT_TRUE(faulty.sampler().is_there(elsewhere));
+  ASSERT_EQ(faulty.sampler().take_lost().size(), 1u);
+  EXPECT_TRUE(faulty.sampler().take_lost().empty()) << "once";
+}
+
+TEST(SimulatedFault, OfAFanOnlyItsOwnIsLost) {
+  ScriptedBackend backend(3, [](const Copy&, std::size_t) { return 1.0; });
+  CopySampler copies(backend,
+                     {{0, 0, {{.source = 0, .destination = 1}, {.source = 0, .destination = 2}}},
+                      {1, 0, {{.source = 1, .destination = 0}, {.source = 1, .destination = 2}}}},
+                     Metric::bandwidth, 1, false, Deadline::never());
+  FaultySampler faulty(copies, parse_simulated_fault("error:dev1"));
+  const SampleRule once{.stop = {.min_samples = 1, .max_samples = 1}};
+  const Sampled partial = faulty.sample({{0, 0}}, once).front();
+  EXPECT_EQ(partial.status, CellStatus::partial);
+  EXPECT_FALSE(partial.samples.empty());
+  EXPECT_NE(partial.why.find("dev1"), std::string::npos) << partial.why;
+  EXPECT_TRUE(faulty.is_there({0, 0}));
+  EXPECT_FALSE(faulty.is_there({1, 0}));
 }
 
 TEST(SimulatedFault, SlowsTheCopiesThatBeginOrEndThere) {
-  const auto backend = with_fault("slow:dev1");
-  const std::vector<Copy> copies{
-      {.source = 0, .destination = 1}, {.source = 1, .destination = 2}, {.source = 2, .destination = 0}};
-  const auto times = backend->run(copies, 1, Deadline::in(30));
-  EXPECT_DOUBLE_EQ(times[0].seconds, 1.25);
-  EXPECT_DOUBLE_EQ(times[1].seconds, 1.25);
-  EXPECT_DOUBLE_EQ(times[2].seconds, 1);
+  Faulty faulty("slow:dev1");
+  EXPECT_DOUBLE_EQ(faulty.seconds(there), 1.25);
+  EXPECT_DOUBLE_EQ(faulty.seconds(onward), 1.25);
+  EXPECT_DOUBLE_EQ(faulty.seconds(elsewhere), 1);
 }
 
 TEST(SimulatedFault, TouchesOneWayBetweenTwo) {
-  const auto backend = with_fault("slow:dev1->dev2");
-  const std::vector<Copy> copies{
-      {.source = 1, .destination = 2}, {.source = 2, .destination = 1}, {.source = 1, .destination = 0}};
-  const auto times = backend->run(copies, 1, Deadline::in(30));
-  EXPECT_DOUBLE_EQ(times[0].seconds, 1.25);
-  EXPECT_DOUBLE_EQ(times[1].seconds, 1);
-  EXPECT_DOUBLE_EQ(times[2].seconds, 1);
-  const auto corrupt = with_fault("corrupt:dev1->dev2")->verify(copies, 1, Deadline::in(30));
-  EXPECT_EQ(corrupt[0].wrong_bytes, 1u);
-  EXPECT_EQ(corrupt[1].wrong_bytes + corrupt[2].wrong_bytes, 0u);
-  for (const char* bad : {"slow:dev1->", "slow:->dev1", "slow:dev1->dev9", "counter:dev1->dev2"})
-    EXPECT_THROW(with_fault(bad), BadInput) << bad;
+  Faulty slow("slow:dev1->dev2");
+  EXPECT_DOUBLE_EQ(slow.seconds(onward), 1.25);
+  EXPECT_DOUBLE_EQ(slow.seconds({2, 1}), 1);
+  EXPECT_DOUBLE_EQ(slow.seconds(back), 1);
+  Faulty corrupt("corrupt:dev1->dev2");
+  EXPECT_EQ(corrupt.sample({onward}).front().status, CellStatus::corrupt);
+  EXPECT_EQ(corrupt.sample({{2, 1}}).front().status, CellStatus::ok);
+}
+
+TEST(SimulatedFault, SharesOnlyWithOthers) {
+  Faulty faulty("shared:dev1");
+  EXPECT_DOUBLE_EQ(faulty.seconds(there), 1);
+  EXPECT_DOUBLE_EQ(Faulty::per_transfer(faulty.sample({there, {2, 0}}).front()), 1.25);
 }
 
 TEST(SimulatedFault, CountsErrorsAndSaysThatItIsHeldBack) {
-  const auto counting = with_fault("counter:dev1");
-  const auto before = counting->device_states(), after = counting->device_states();
+  ScriptedBackend machine(3, [](const Copy&, std::size_t) { return 1.0; });
+  FaultyMachine counting(machine, parse_simulated_fault("counter:dev1"));
+  const auto before = counting.device_states(), after = counting.device_states();
   EXPECT_GT(after.at(1).counters.at("nvlink_replay"), before.at(1).counters.at("nvlink_replay"));
-  EXPECT_TRUE(counting->throttle_reasons().empty());
-  EXPECT_EQ(with_fault("throttle:dev2")->throttle_reasons().size(), 1u);
+  EXPECT_TRUE(counting.throttle_reasons().empty());
+  EXPECT_EQ(FaultyMachine(machine, parse_simulated_fault("throttle:dev2")).throttle_reasons().size(), 1u);
 }
 
 TEST(SimulatedFault, HangsUntilTheDeadlineAndNotLonger) {
-  const auto backend = with_fault("hang:dev1");
-  const std::vector<Copy> there{{.source = 0, .destination = 1}}, elsewhere{{.source = 0, .destination = 2}};
-  for (int i = 0; i < 2; ++i) backend->run(there, 1, Deadline::in(30));
-  for (int i = 0; i < 5; ++i) backend->run(elsewhere, 1, Deadline::in(30));
+  Faulty faulty("hang:dev1");
+  for (int i = 0; i < 5; ++i) faulty.sample({elsewhere});
   const Deadline deadline = Deadline::in(0.05);
-  EXPECT_THROW(backend->run(there, 1, deadline), TimedOut);
+  EXPECT_EQ(faulty.sample({there}, deadline).front().status, CellStatus::timeout);
   EXPECT_TRUE(deadline.passed());
+  EXPECT_EQ(faulty.sampler().lost_as(back), CellStatus::timeout);
 }
 
-TEST(SimulatedFault, NamesTheEndpointThatFailedAndLeavesTheOthersAlone) {
-  const auto backend = with_fault("error:dev1");
-  const std::vector<Copy> there{{.source = 1, .destination = 0}}, elsewhere{{.source = 0, .destination = 2}};
-  for (int i = 0; i < 5; ++i) EXPECT_NO_THROW(backend->run(elsewhere, 1, Deadline::in(30)));
-  for (int i = 0; i < 2; ++i) backend->run(there, 1, Deadline::in(30));
-  try {
-    backend->run(there, 1, Deadline::in(30));
-    FAIL() << "the third run must fail";
-  } catch (const DeviceError& e) {
-    EXPECT_NE(std::string(e.what()).find("dev1"), std::string::npos) << e.what();
-  }
+TEST(SimulatedFault, LeavesTheOthersAlone) {
+  Faulty faulty("error:dev1");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(faulty.sample({elsewhere}).front().status, CellStatus::ok);
 }
 
 }  // namespace

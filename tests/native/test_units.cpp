@@ -1,14 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <set>
 
-#include "core/command_line.hpp"
 #include "core/error.hpp"
 #include "core/limits.hpp"
 #include "core/topology.hpp"
 #include "core/units.hpp"
-#include "p2p/options.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -47,94 +44,37 @@ TEST(ParseNumber, RefusesNanInfinityAndWhatIsOutOfRange) {
             "--target-ci '9e9': use a number from 0.001 to 100");
 }
 
-P2pOptions parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "p2p_matrix");
-  std::vector<char*> arguments;
-  for (std::string& w : words) arguments.push_back(w.data());
-  return parse_p2p_options(arguments);
-}
-
-TEST(Options, UnderstandBothSpellings) {
-  EXPECT_EQ(parse({"--size", "4MiB"}).sizes.front(), 4 * MiB);
-  EXPECT_EQ(parse({"--size=4MiB"}).sizes.front(), 4 * MiB);
-  EXPECT_EQ(parse({"--devices", "2,5"}).devices, (std::vector<int>{2, 5}));
-}
-
-TEST(Options, NameTheNearestKnownWord) {
-  EXPECT_NE(message([] { parse({"--sizes", "4"}); }).find("did you mean --size"), std::string::npos);
-  EXPECT_NE(message([] {
-              parse({"--testcase", "device_to_device_memcpy_writ_ce"});
-            }).find("did you mean device_to_device_memcpy_write_ce"),
-            std::string::npos);
-  EXPECT_NE(message([] { parse({"--engine", "dma"}); }).find("ce, sm or mpi"), std::string::npos);
-}
-
-TEST(Options, RefuseContradictionsAndHalfOptions) {
-  EXPECT_FALSE(message([] { parse({"--suite", "quick", "--engine", "ce"}); }).empty());
-  EXPECT_FALSE(message([] { parse({"--devices", "1,1"}); }).empty());
-  EXPECT_FALSE(message([] { parse({"--devices", "1,,2"}); }).empty());
-  EXPECT_FALSE(message([] { parse({"--size"}); }).empty());
-  EXPECT_FALSE(message([] { parse({"--no-verify=1"}); }).empty());
-  EXPECT_FALSE(message([] { parse({"quick"}); }).empty());
-}
-
-TEST(Testcases, HaveDistinctNamesAndEveryRowFitsItsOwnAxes) {
-  std::set<std::string_view> names;
-  for (const TestCase& t : all_testcases()) {
-    EXPECT_TRUE(names.insert(t.name).second) << t.name;
-    const Axes axes{t.metric, t.engine, t.direction, memory_of(t), t.peer_access};
-    EXPECT_EQ(axes.match(t), t.load == Load::none && !t.kernel) << t.name;
-    EXPECT_EQ(named_testcases(t.name).size(), 1u);
-  }
-}
-
-TEST(Suites, AreNotEmptyAndFullHasAll) {
-  for (const std::string& name : split(suite_names(), ','))
-    EXPECT_FALSE(suite(name.substr(name.find_first_not_of(' '))).empty()) << name;
-  EXPECT_EQ(suite("full").size(), all_testcases().size());
-}
-
-TEST(Suites, NvbandwidthHasItsThirtyFive) {
-  EXPECT_EQ(suite("nvbandwidth").size(), 35u);
-  EXPECT_EQ(suite("nvbandwidth").front().name, "host_to_device_memcpy_ce");
-  EXPECT_EQ(suite("nvbandwidth").back().name, "device_local_copy");
-}
-
-TEST(Testcases, AreNamedOnceInARun) { EXPECT_THROW(named_testcases("device_local_copy,device_local_copy"), BadInput); }
-
-TEST(Options, RefuseWhatContradictsItself) {
-  for (const std::vector<std::string>& bad :
-       std::vector<std::vector<std::string>>{{"--size", "1MiB", "--sweep", "1KiB:1MiB"},
-                                             {"--sweep", "1MiB:1KiB"},
-                                             {"--sweep", "1MiB"},
-                                             {"--sweep", "1KiB:1MiB:1"},
-                                             {"--sweep", "1KiB:1MiB", "--blocks", "1,2"},
-                                             {"--random-sizes", "3"},
-                                             {"--random-sizes", "0:1:2"},
-                                             {"--threads", "33"},
-                                             {"--blocks", "0"},
-                                             {"--limit", "NV18"},
-                                             {"--limit", "=4"},
-                                             {"--host-memory", "pageable", "--blocks", "4"},
-                                             {"--huge-pages", "yes"}})
-    EXPECT_THROW(parse(bad), BadInput) << join(bad);
-}
-
-TEST(Options, GiveTheSizesOfASweepAndOfASeed) {
-  EXPECT_EQ(parse({"--sweep", "1KiB:6KiB"}).sizes, (std::vector<std::uint64_t>{1024, 2048, 4096, 6144}));
-  EXPECT_EQ(parse({"--sweep", "4:4"}).sizes, (std::vector<std::uint64_t>{4}));
-  const auto sizes = parse({"--random-sizes", "50:1KiB:1MiB", "--seed", "7"}).sizes;
-  EXPECT_EQ(sizes, parse({"--seed", "7", "--random-sizes", "50:1KiB:1MiB"}).sizes);
-  EXPECT_NE(sizes, parse({"--random-sizes", "50:1KiB:1MiB", "--seed", "8"}).sizes);
-  for (const std::uint64_t size : sizes) EXPECT_TRUE(size >= KiB && size <= MiB) << size;
-}
-
 TEST(Limits, CountNetAndNotSignallingRate) {
-  EXPECT_DOUBLE_EQ(*nvlink_limit(4, 18), 450);
-  EXPECT_DOUBLE_EQ(*nvlink_limit(3, 12), 300);
-  EXPECT_FALSE(nvlink_limit(99, 1));
+  EXPECT_DOUBLE_EQ(nvlink_kind({}, {9, 0})->net * 18, 450);
+  EXPECT_DOUBLE_EQ(nvlink_kind({}, {8, 0})->net * 12, 300);
+  EXPECT_EQ(nvlink_kind({}, {99, 0}), nullptr);
   EXPECT_NEAR(*pcie_limit(5, 16), 63.02, 0.01);
   EXPECT_FALSE(pcie_limit(0, 16));
+}
+
+TEST(Limits, TellLinksOfOneMajorCapabilityApart) {
+  EXPECT_DOUBLE_EQ(nvlink_kind({}, {8, 6})->net * 4, 56.25);  // A40, A6000: not four links of an A100
+  EXPECT_EQ(nvlink_kind({}, {8, 9}), nullptr);                // L40: none
+  EXPECT_EQ(nvlink_kind({}, {7, 2}), nullptr);                // Xavier: none
+  EXPECT_EQ(nvlink_kind({}, {12, 0}), nullptr);               // RTX 5090: none
+}
+
+TEST(Limits, BelieveTheLineRateBeforeTheCapability) {
+  EXPECT_DOUBLE_EQ(nvlink_kind(26.562, {8, 0})->net, 25);
+  EXPECT_EQ(nvlink_kind(26.562, {8, 0})->version, 4);
+  EXPECT_EQ(nvlink_kind(25.781, {99, 0})->version, 2);
+  EXPECT_EQ(nvlink_kind(25.0, {8, 0})->version, 3);
+  EXPECT_EQ(nvlink_kind(14.062, {8, 0})->net, 14.0625);
+  EXPECT_DOUBLE_EQ(nvlink_kind(53.125, {10, 0})->net, 50);
+  EXPECT_EQ(nvlink_kind(1.0, {9, 0})->version, 4) << "a rate of no kind: the capability says";
+}
+
+TEST(Limits, KnowTheLinkBetweenCpuAndGpuOfOnePackage) {
+  EXPECT_DOUBLE_EQ(chip_link({9, 0})->net, 450);
+  EXPECT_DOUBLE_EQ(chip_link({10, 0})->net, 450);
+  EXPECT_DOUBLE_EQ(chip_link({12, 1})->net, 300);
+  EXPECT_EQ(chip_link({8, 0}), nullptr);
+  EXPECT_NE(limits_text().find("NVLink-C2C"), std::string::npos);
 }
 
 TEST(ShortestPaths, CountHopsThroughOthers) {

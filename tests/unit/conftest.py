@@ -2,15 +2,18 @@
 
 import importlib.util
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from linkmatrix import explain, record
-from linkmatrix.references import References
-from linkmatrix.runs import Run, Test
+from linkmatrix import cli
+from linkmatrix.record import reading
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging
+from linkmatrix.runs.stored import Run, Test
 
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
@@ -27,8 +30,11 @@ spec.loader.exec_module(sys.modules[spec.name])
 TESTCASE = "device_to_device_memcpy_write_ce"
 
 
-def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result="PASS", error=None):
-    """A record of a `count` × `count` matrix; off: {(row, column): number, or status word in its place}."""
+def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result=None, error=None):
+    """A record of a `count` × `count` matrix; off: {(row, column): number, or status word in its place}.
+
+    What is missing or corrupt is no PASS: then the program says ERROR, or FAIL, unless `result` says otherwise.
+    """
     labels = [f"gpu{index}" for index in range(count)]
     off = off or {}
 
@@ -39,7 +45,7 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
         return off[r, c] if isinstance(off.get((r, c)), str) else "ok"
 
     def number(r, c):
-        return {"ok": off.get((r, c), value), "corrupt": value}.get(status(r, c))
+        return {"ok": off.get((r, c), value), "corrupt": value, "partial": value / 2}.get(status(r, c))
 
     words = {word for word in off.values() if isinstance(word, str)}
     complete = words <= {"no-peer-access"}
@@ -64,11 +70,17 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
         "high": square(None, number),
         "samples": square(None, lambda r, c: 7 if number(r, c) else 0),
         "converged": square(None, lambda r, c: True if number(r, c) else None),
+        "round": square(None, lambda r, c: (r + c) % 6 if number(r, c) else None),
+        "began": square(None, lambda r, c: 0.05 * r if number(r, c) else None),
+        "ended": square(None, lambda r, c: 0.05 * r + 0.05 if number(r, c) else None),
+        "sampled": square([], lambda r, c: [number(r, c)] * 7 if number(r, c) else []) if count <= 64 else None,
         "link_class": classes,
         "limit": square(None, lambda r, c: 450),
         "parts": {},
         "verified": "corrupt" not in words,
-        "schedule": {"mode": "rounds", "rounds": 6, "pairs_at_once": 2, "interference": 0.0005},
+        "timing": "gate",
+        "clock_uncertainty_us": 1.5,
+        "schedule": {"mode": "rounds", "rounds": 6, "pairs_at_once": 2, "interference": 0.0005, "witnessed": 6},
         "remeasured": [],
         "seconds": 0.4,
         "complete": complete,
@@ -76,11 +88,11 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
     }
     devices = [
         {"index": i, "label": name, "name": "NVIDIA H200", "uuid": None, "pci": None, "node": "node001"}
-        | {"numa": 0, "nics": []}
+        | {"numa": 0, "nics": [], "part": {"serial": f"165{i}"}, "place": {"node": "node001", "slot": str(i)}}
         for i, name in enumerate(labels)
     ]
     return {
-        "schema": "linkmatrix.record/1",
+        "schema": "linkmatrix.record/2",
         "program": "p2p_matrix",
         "version": "0.1.0",
         "started": "2026-11-21T01:50:22Z",
@@ -89,6 +101,13 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
         "command": ["p2p_matrix", "--testcase", TESTCASE],
         "backend": "cuda",
         "host": {"name": host, "cpu": cpu, "cores": 8, "numa": 1},
+        "nodes": [
+            {"name": host, "machine": "a1b2", "serial": None, "product": "HGX", "kernel": "6.1.0", "boot": "c3d4"}
+        ],
+        "adapters": [
+            {"name": "mlx5_0", "state": "ACTIVE", "rate": "400 Gb/sec (4X NDR)", "link_layer": "InfiniBand", "numa": 0}
+            | {"part": {"guid": "b8ce:f603:0012:3456"}, "place": {"node": host, "pci": "0000:18:00.0", "port": "1"}}
+        ],
         "devices": devices,
         "topology": {
             "labels": labels,
@@ -98,8 +117,11 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
             "min_path": square(0, lambda r, c: 1),
         },
         "software": {"driver": "580.159.04", "CUDA": "13.0"},
+        "asked_by": None,
+        "expected": [],
+        "lost": [],
         "results": [matrix],
-        "result": result,
+        "result": result or ("PASS" if complete else "FAIL" if "corrupt" in words else "ERROR"),
         "error": error,
         "notes": [],
     }
@@ -116,7 +138,7 @@ def write_record(tmp_path):
 
     def write(content=None, path=None, **changes):
         content = content or one_record(**changes)
-        record.check(content)
+        reading.check(content)
         path = path or tmp_path / "record.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content), encoding="utf-8")
@@ -144,6 +166,85 @@ def judged_run(tmp_path, reference_folder):
     def judge(*contents, reference=None, **test):
         tests = tuple(Test(name=TESTCASE, record=content, **test) for content in contents)
         run = Run(path=tmp_path / "record.json", tests=tests)
-        return run, explain.judge_all(run, References.load(reference_folder), reference)
+        return run, judging.judge_all(run, References.load(reference_folder), reference)
 
     return judge
+
+
+#: Plays ReFrame: writes the report that a test prepared, and ends as told; where it is to wait, when it is told to end.
+PLAYED = """#!{python}
+import json, os, signal, sys, time
+prefix = os.environ["LINKMATRIX_PREFIX"]
+def report():
+    if os.path.exists(prefix + "/prepared.json"):
+        content = json.load(open(prefix + "/prepared.json"))
+        content["session_info"]["cmdline"] = " ".join(sys.argv)
+        if os.path.exists(prefix + "/by_hand"):
+            content["session_info"]["cmdline"] = "reframe -r"
+        open(prefix + "/folders.txt", "a").write(os.environ["RFM_TIMESTAMP_DIRS"] + "\\n")
+        count = len(os.listdir(prefix + "/reports"))
+        json.dump(content, open(prefix + f"/reports/run-report-{{count}}.json", "w"))
+def ended(*_):
+    if os.path.exists(prefix + "/aborts"):
+        report()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, ended)
+open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
+open(prefix + "/pid.txt", "w").write(str(os.getpid()))
+if os.path.exists(prefix + "/wait"):
+    time.sleep(60)
+report()
+sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") else 0)
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
+    """A repository whose ReFrame is played: prepare(verdict of each case), run(*arguments)."""
+    repository, prefix = tmp_path / "repository", tmp_path / "prefix"
+    (repository / "config").mkdir(parents=True)
+    (repository / "config" / "settings.py").write_text("")
+    shutil.copytree(reference_folder, repository / "config" / "references")
+    prefix.mkdir()
+    program = tmp_path / "played_reframe"
+    program.write_text(PLAYED.format(python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.chdir(repository)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(prefix))
+
+    class Machine:
+        folder = prefix
+        reframe = program
+        prepared = 0
+
+        def prepare(self, *results, attempts=1, **changes):
+            cases, self.prepared = [], self.prepared + 1
+            for number, word in enumerate(results):
+                place = prefix / "output" / f"{number}-{self.prepared}"
+                write_record(path=place / "record.json", **(changes if number == 0 else {}))
+                cases.append(
+                    {
+                        "name": f"intranode_p2p_{number}",
+                        "display_name": f"intranode_p2p %testcase={number}",
+                        "result": word,
+                        "outputdir": str(place),
+                        "stagedir": str(place),
+                        "reference_name": "hgx",
+                        "system": "node",
+                        "partition": "gpu",
+                        "hashcode": f"abc{number}",
+                        "fail_reason": None if word == "pass" else "it failed",
+                    }
+                )
+            report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
+            (prefix / "prepared.json").write_text(json.dumps(report))
+            return json.dumps(report)
+
+        def run(self, *arguments):
+            code = cli.main(["run", "--reframe", str(program), *arguments])
+            return code, capsys.readouterr().out
+
+        def commands(self):
+            return (prefix / "command.txt").read_text().splitlines()
+
+    return Machine()

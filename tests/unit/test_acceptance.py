@@ -5,6 +5,7 @@ ReFrame is played by a script here: what it does is in the tests of tests/integr
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -16,82 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import acceptance, cli, lock
+from linkmatrix import cli, lock
 from linkmatrix.lock import Held
-
-#: Plays ReFrame: writes the report that a test prepared, and ends as told; where it is to wait, when it is told to end.
-PLAYED = """#!{python}
-import json, os, signal, sys, time
-prefix = os.environ["LINKMATRIX_PREFIX"]
-def report():
-    if os.path.exists(prefix + "/prepared.json"):
-        content = json.load(open(prefix + "/prepared.json"))
-        content["session_info"]["cmdline"] = " ".join(sys.argv)
-        count = len(os.listdir(prefix + "/reports"))
-        json.dump(content, open(prefix + f"/reports/run-report-{{count}}.json", "w"))
-def ended(*_):
-    if os.path.exists(prefix + "/aborts"):
-        report()
-    sys.exit(1)
-signal.signal(signal.SIGTERM, ended)
-open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
-open(prefix + "/pid.txt", "w").write(str(os.getpid()))
-if os.path.exists(prefix + "/wait"):
-    time.sleep(60)
-report()
-sys.exit(int(open(prefix + "/code").read()) if os.path.exists(prefix + "/code") else 0)
-"""
-
-
-@pytest.fixture
-def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
-    """A repository whose ReFrame is played: prepare(verdict of each case), run(*arguments)."""
-    repository, prefix = tmp_path / "repository", tmp_path / "prefix"
-    (repository / "config").mkdir(parents=True)
-    (repository / "config" / "settings.py").write_text("")
-    shutil.copytree(reference_folder, repository / "config" / "references")
-    prefix.mkdir()
-    program = tmp_path / "played_reframe"
-    program.write_text(PLAYED.format(python=sys.executable))
-    program.chmod(0o755)
-    monkeypatch.chdir(repository)
-    monkeypatch.setenv("LINKMATRIX_PREFIX", str(prefix))
-
-    class Machine:
-        folder = prefix
-        reframe = program
-        prepared = 0
-
-        def prepare(self, *results, attempts=1, **changes):
-            cases, self.prepared = [], self.prepared + 1
-            for number, word in enumerate(results):
-                place = prefix / "output" / f"{number}-{self.prepared}"
-                write_record(path=place / "record.json", **(changes if number == 0 else {}))
-                cases.append(
-                    {
-                        "name": f"intranode_p2p_{number}",
-                        "display_name": f"intranode_p2p %testcase={number}",
-                        "result": word,
-                        "outputdir": str(place),
-                        "stagedir": str(place),
-                        "reference_name": "hgx",
-                        "system": "node",
-                        "partition": "gpu",
-                        "hashcode": f"abc{number}",
-                        "fail_reason": None if word == "pass" else "it failed",
-                    }
-                )
-            report = {"session_info": {"cmdline": "reframe"}, "runs": [{"testcases": cases}] * attempts}
-            (prefix / "prepared.json").write_text(json.dumps(report))
-
-        def run(self, *arguments):
-            code = cli.main(["run", "--reframe", str(program), *arguments])
-            return code, capsys.readouterr().out
-
-        def commands(self):
-            return (prefix / "command.txt").read_text().splitlines()
-
-    return Machine()
+from linkmatrix.runs import supervise
 
 
 def test_all_that_was_measured_is_within_its_references(machine):
@@ -120,6 +48,20 @@ def test_no_report_is_never_a_pass(machine):
     (machine.folder / "code").write_text("1")
     code, out = machine.run()
     assert code == 4 and "no report" in out
+
+
+def test_a_report_of_another_session_is_not_that_of_the_run(machine):
+    machine.prepare("pass")
+    (machine.folder / "by_hand").write_text("")
+    code, out = machine.run()
+    assert code == 3 and "wrote no report" in out and "run-report-0.json is of another session" in out
+
+
+def test_the_folders_of_a_run_have_its_stamp(machine):
+    machine.prepare("pass")
+    machine.run()
+    (stamp,) = (machine.folder / "folders.txt").read_text().split()
+    assert f"junit-{stamp}.xml" in machine.commands()[0]
 
 
 def test_the_record_decides_and_not_the_word_passed(machine):
@@ -155,6 +97,19 @@ def test_what_passes_when_repeated_is_a_warning_and_wrong_data_stays_a_failure(m
     found, out = machine.run("--retries", "1")
     assert found == code and f"{word}  acceptance" in out
     assert ("passed when it was repeated: intranode_p2p %testcase=0: it failed" in out) == bool(first)
+
+
+def test_what_passes_with_one_environment_does_not_excuse_another(machine):
+    machine.prepare("pass", off={(0, 1): 300.0})
+    report = json.loads((machine.folder / "prepared.json").read_text())
+    machine.prepare("pass")
+    other = json.loads((machine.folder / "prepared.json").read_text())
+    (bad,), (good,) = (one["runs"][0]["testcases"] for one in (report, other))
+    gnu, nvhpc = ({**bad, "environ": name, "result": "fail"} for name in ("gnu", "nvhpc"))
+    report["runs"] = [{"testcases": [gnu, nvhpc]}, {"testcases": [gnu, {**good, "environ": "nvhpc"}]}]
+    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    code, out = machine.run("--retries", "1")
+    assert code == 1 and out.count("passed when it was repeated") == 1
 
 
 def test_a_run_is_resumed_without_what_passed(machine):
@@ -361,9 +316,41 @@ def test_suspects_are_named_until_runs_are_clean(machine):
     assert "is suspect" not in machine.run("--clean-runs", "2")[1]
 
 
+def test_a_suspect_is_named_however_many_reports_of_others_follow(machine, make_record):
+    machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
+    machine.run()
+    content = make_record()
+    for device in content["devices"]:
+        device["node"] = "node002"
+    other = machine.prepare("pass", content=content)
+    for number in range(100, 155):
+        (machine.folder / "reports" / f"run-report-{number}.json").write_text(other)
+    code, out = machine.run()
+    assert "gpu3 of node001 is suspect since" in out
+    assert len(json.loads((machine.folder / "suspects.json").read_text())["reports"]) == 57
+    shutil.rmtree(machine.folder / "output" / "0-1")  # what was found in a report is remembered
+    assert "gpu3 of node001 is suspect since" in machine.run()[1]
+
+
+def test_a_report_that_cannot_be_read_is_told_and_does_not_end_the_run(machine):
+    machine.prepare("pass")
+    (machine.folder / "reports").mkdir()
+    (machine.folder / "reports" / "run-report-77.json").write_text("{")
+    code, out = machine.run()
+    assert code == 0 and "run-report-77.json is not valid JSON" in out
+
+
+def test_a_corrected_reference_judges_remembered_reports_again(machine, reference_folder):
+    machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
+    assert "gpu3 of node001 is suspect" in machine.run()[1]
+    file = Path("config/references/p2p.yaml")
+    file.write_text(re.sub(r"(gpu3->gpu\d: \[)396.0", r"\g<1>350.0", file.read_text()))
+    assert "is suspect" not in machine.run()[1]
+
+
 def test_a_run_does_not_outlive_its_time(machine, monkeypatch):
     (machine.folder / "wait").write_text("")
-    monkeypatch.setattr(acceptance, "GRACE", 5)
+    monkeypatch.setattr(supervise, "GRACE", 5)
     code, out = machine.run("--timeout", "0.0002")
     assert code == 4 and "time limit" in out
 

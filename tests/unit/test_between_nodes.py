@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli, diagnose, record, runs
-from linkmatrix.evaluate import Verdict, evaluate
-from linkmatrix.matrix import lasting_names
-from linkmatrix.references import Reference, References
-from linkmatrix.suspects import suspects
+from linkmatrix import cli
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.record.matrix import lasting_names
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import stored
+from linkmatrix.runs.suspects import suspects
 
 RANKS, NODES = "rank_to_rank_bandwidth_mpi", "node_to_node_bandwidth_mpi"
 
@@ -41,7 +45,7 @@ def between(make_record):
                 result[grid][r][c] = value
         content["devices"] = [
             {"index": number, "label": label, "name": "host memory", "uuid": None, "pci": None, "node": node}
-            | {"numa": 0, "nics": []}
+            | {"numa": 0, "nics": [], "part": {}, "place": {"node": node}}
             for number, (label, node) in enumerate(zip(labels, places, strict=True))
         ]
         content["topology"] = {**make_record(count=len(labels))["topology"], "labels": labels}
@@ -58,9 +62,9 @@ def references(testcase, value=24.0, lower=-0.05, inside=96.0):
 
 def said(content, table):
     """The sentences on a record, and the kinds of its findings."""
-    record.check(content)
+    reading.check(content)
     evaluation = evaluate(content, table, "cluster")
-    found = diagnose.diagnose(content, content["results"][0], evaluation.matrices[0])
+    found = diagnosis.diagnose(content, content["results"][0], evaluation.matrices[0])
     return " ".join(found.sentences), [one.kind for one in found.findings]
 
 
@@ -87,7 +91,7 @@ def test_one_side_of_a_node_and_the_path_between_two_are_told_from_the_node(betw
     text, kinds = said(between(slow=lambda *pair: 0.3 * (set(pair) == {"n17", "n20"})), references(NODES))
     assert kinds == ["node_pair"] and "all cells between nodes n17 and n20 are" in text
     text, kinds = said(between(slow=lambda *pair: 0.3 * (pair == ("n20", "n17"))), references(NODES))
-    assert kinds == ["cell"] and "only n20->n17 is off" in text
+    assert kinds == ["cell"] and "n20->n17 is off" in text
 
 
 def test_a_node_is_named_in_sums_of_both_directions(between):
@@ -203,7 +207,7 @@ def suspect_after(between):
             content["started"] = f"2026-11-{1 + number:02}T01:50:22Z"
             for (r, c), word in (status or {}).items():
                 content["results"][0]["status"][r][c] = word
-            found.append(runs.Run(Path("r"), (runs.Test(testcase, result=result, record=content),)))
+            found.append(stored.Run(Path("r"), (stored.Test(testcase, result=result, record=content),)))
         return suspects(found, references(testcase), "cluster", 3)
 
     return look

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import linkmatrix.parse
-import linkmatrix.record
+import linkmatrix.record.printed
+import linkmatrix.record.reading
 from linkmatrix.errors import BadInput
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def spoil(text, *changes):
 
 def judged(check, testcase, name, nodes, text=None, change=None, ranks=1):
     """The sentences of a check on a recorded run, printed as `text` and with the record spoiled by change(record)."""
-    record = copy.deepcopy(linkmatrix.record.load(DATA / f"{name}.record.json"))
+    record = copy.deepcopy(linkmatrix.record.reading.load(DATA / f"{name}.record.json"))
     if change:
         change(record)
     run = SimpleNamespace(
@@ -49,7 +49,7 @@ def judged(check, testcase, name, nodes, text=None, change=None, ranks=1):
         tolerated_counters=[],
     )
     methods = ("machine_faults", "matrix_faults", "counter_faults", "wanted_tables", "wanted_endpoints")
-    methods += ("wanted_cells", "excused_cells")
+    methods += ("is_of_nodes", "wanted_cells", "excused_cells")
     for method in methods:
         if hasattr(check, method):
             setattr(run, method, getattr(check, method).__get__(run))
@@ -164,13 +164,13 @@ def test_a_cell_of_one_size_is_told():
 
 def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
     matrix_variables = checks("variables").matrix_variables
-    (table,) = (table for table in linkmatrix.parse.p2p_matrix(PRINTED) if table.title == "total bandwidth")
+    (table,) = (table for table in linkmatrix.record.printed.p2p_matrix(PRINTED) if table.title == "total bandwidth")
     found = matrix_variables(table, {pair: "NET" for pair in table.cells})
     pairs = {f"node{row}->node{column}" for row, column in permutations(range(3), 2)}
     assert set(found) == pairs | {"min[NET]", "median[NET]", "max[NET]"}
     assert found["node0->node1"] == table.cells["lmx1", "lmx2"]
     assert found["min[NET]"] == min(table.cells.values())
-    sweep = linkmatrix.parse.p2p_matrix(SWEPT)[0]
+    sweep = linkmatrix.record.printed.p2p_matrix(SWEPT)[0]
     assert {"rank0->rank1", "rank1->rank0"} <= set(matrix_variables(sweep, {}))
 
 
@@ -214,7 +214,10 @@ def test_the_program_is_quoted_though_its_launcher_wrote_more_after_it(tmp_path,
     (tmp_path / "err").write_text("\n".join(errors))
     (tmp_path / "out").write_text(f"a table\n{last}\n" if last else "")
     run = SimpleNamespace(
-        stdout=str(tmp_path / "out"), stderr=str(tmp_path / "err"), job=SimpleNamespace(state="FAILED")
+        stdout=str(tmp_path / "out"),
+        stderr=str(tmp_path / "err"),
+        stagedir=str(tmp_path),
+        job=SimpleNamespace(state="FAILED"),
     )
     (fault,) = checks("p2p").p2p_matrix_run.result_faults(run)
     assert said in fault

@@ -4,19 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli, curves, record
+from linkmatrix import cli
+from linkmatrix.record import reading
+from linkmatrix.show import curves
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
 def sweep():
-    return record.load(DATA / "h200x4_sweep.record.json")
+    return reading.load(DATA / "h200x4_sweep.record.json")
 
 
 @pytest.fixture(scope="module")
 def blocks():
-    return record.load(DATA / "h200x2_blocks.record.json")
+    return reading.load(DATA / "h200x2_blocks.record.json")
 
 
 def test_a_sweep_is_a_curve_of_each_test_case_in_rising_sizes(sweep):
@@ -30,7 +32,7 @@ def test_a_sweep_is_a_curve_of_each_test_case_in_rising_sizes(sweep):
 
 def test_blocks_are_a_curve_and_one_measurement_is_none(blocks):
     assert {(curve.axis, len(curve.results)) for curve in curves.curves_of(blocks)} == {("blocks", 16)}
-    assert curves.curves_of(record.load(DATA / "h200x4_full.record.json")) == []
+    assert curves.curves_of(reading.load(DATA / "h200x4_full.record.json")) == []
 
 
 def test_points_are_the_cells_of_each_link_class(blocks):

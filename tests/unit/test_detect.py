@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli, detect
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
+from linkmatrix.site import machine
 
 # what stands in for nvidia-smi; `topo -m` underlines its head line and ends with the NICs and a legend
 FAKE_NVIDIA_SMI = """#!/bin/sh
@@ -43,7 +44,7 @@ def fake_nvidia_smi(tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/bin{os.pathsep}/usr/bin")
         monkeypatch.setenv("FAKE_NVIDIA_SMI", str(tmp_path))
         only = {"nvidia-smi", *commands}
-        monkeypatch.setattr(detect.shutil, "which", lambda name: str(folder / name) if name in only else None)
+        monkeypatch.setattr(machine.shutil, "which", lambda name: str(folder / name) if name in only else None)
 
     return install
 
@@ -88,7 +89,7 @@ def test_gpus_and_their_common_link_class_are_promised(fake_nvidia_smi, config, 
 )
 def test_nothing_is_promised_about_links_that_are_not_all_alike(fake_nvidia_smi, topology):
     fake_nvidia_smi(topology=topology)
-    assert detect.machine().link_class is None
+    assert machine.machine().link_class is None
 
 
 @pytest.mark.parametrize("query", ["No devices were found\n", "0, NVIDIA H200, GPU-1, 0000:1B:00.0, [N/A]\n"])
@@ -107,9 +108,9 @@ def test_a_driver_that_fails_is_not_a_machine_without_gpus(fake_nvidia_smi, conf
 
 def test_a_driver_that_hangs_is_given_up(fake_nvidia_smi, monkeypatch):
     fake_nvidia_smi(script="#!/bin/sh\nexec sleep 30\n")
-    monkeypatch.setattr(detect, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(machine, "TIMEOUT_S", 0.2)
     with pytest.raises(OSError, match="did not answer"):
-        detect.machine()
+        machine.machine()
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_a_driver_that_hangs_is_given_up(fake_nvidia_smi, monkeypatch):
 )
 def test_scheduler_and_launcher_are_those_on_path(fake_nvidia_smi, config, commands, scheduler, launcher):
     fake_nvidia_smi(commands=commands)
-    detect.write(detect.files(detect.machine(), config, None, None), False, print)
+    machine.write(machine.files(machine.machine(), config, None, None), False, print)
     partition = systems(config)[0]["partitions"][0]
     assert (partition["scheduler"], partition["launcher"]) == (scheduler, launcher)
     # a scheduler gives no GPU to a job that does not ask for one
@@ -151,14 +152,14 @@ def test_a_dry_run_shows_and_writes_nothing(fake_nvidia_smi, config, capsys):
 @pytest.mark.parametrize("name", ["../../etc", "a b", "", "generic", "-x", "a:b", "a\n"])
 def test_names_that_reframe_or_a_folder_cannot_have_are_refused(name):
     with pytest.raises(BadInput, match="--system"):
-        detect.checked_name(name, "--system")
+        machine.checked_name(name, "--system")
 
 
 def test_no_name_of_a_gpu_or_host_becomes_code(config):
     evil = 'H200"""\n\\{{ 1 }}" + exit()  # \x7f'
-    gpus = tuple(detect.Gpu(i, evil, "u", "p", "9.0") for i in range(2))
-    found = detect.Machine(evil, 8, 1, gpus, evil, "local", "local", True)
-    detect.write(detect.files(found, config, None, None), False, print)
+    gpus = tuple(machine.Gpu(i, evil, "u", "p", "9.0") for i in range(2))
+    found = machine.Machine(evil, 8, 1, gpus, evil, "local", "local", True)
+    machine.write(machine.files(found, config, None, None), False, print)
     system, _ = systems(config)
     assert system["descr"] == f"2 {evil}"
     assert system["partitions"][0]["extras"]["link_class"] == evil
@@ -166,7 +167,7 @@ def test_no_name_of_a_gpu_or_host_becomes_code(config):
 
 
 def test_a_machine_without_gpus_has_no_devices(fake_nvidia_smi, config, monkeypatch):
-    monkeypatch.setattr(detect.shutil, "which", lambda name: None)
-    detect.write(detect.files(detect.machine(), config, "plain", None), False, print)
+    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
+    machine.write(machine.files(machine.machine(), config, "plain", None), False, print)
     assert json.loads(Path(config / "topology" / "plain-cpu" / "devices.json").read_text()) == []
     assert systems(config)[0]["partitions"][0]["features"] == []

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli, cluster, schedulers
+from linkmatrix import cli
+from linkmatrix.site import cluster, partitions, slurm
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "schedulers"
 # {what a command line holds: the file with the answer}
@@ -13,6 +14,8 @@ ANSWERS = {
     r"sinfo .*": "nodes.txt",
     r"scontrol show config": "config.txt",
     r"scontrol show partition --oneliner": "partitions.txt",
+    r"sacctmgr -n -P show assoc user=\S+ format=account,maxwall": "accounts.txt",
+    r"sacctmgr -n -P show qos format=name,maxwall": "qos.txt",
     r"pbsnodes -a": "nodes.txt",
     r"qstat -Qf": "queues.txt",
     r"qhost -q -F": "hosts.txt",
@@ -37,49 +40,117 @@ def recorded(folder, **instead):
 
 def asked(dialect, folder, **instead):
     """(cluster, {partition: what was found of it})."""
-    found = schedulers.DIALECTS[dialect].ask(recorded(folder, **instead))
+    found = partitions.DIALECTS[dialect].ask(recorded(folder, **instead))
     return found, {partition.name: partition for partition in found.partitions}
 
 
 def written(found):
     """(system, environments) as Python reads the file that is written of a cluster; {partition: its entry}."""
     scope = {}
-    exec(schedulers.system_file(found, "my-cluster"), scope)
+    exec(partitions.system_file(found, "my-cluster"), scope)
     return scope["system"], {partition["name"]: partition for partition in scope["system"]["partitions"]}
 
 
 def test_slurm_of_three_nodes():
-    found, partitions = asked("slurm", "slurm")
+    found, each = asked("slurm", "slurm")
     assert (found.scheduler, found.launcher) == ("slurm", "srun")
-    assert {name: (sum(one.nodes.values()), one.gpus, one.down) for name, one in partitions.items()} == {
+    assert {name: (sum(one.nodes.values()), one.gpus, one.down) for name, one in each.items()} == {
         "cpu": (3, 2, 1),
         "gpu": (3, 2, 1),
     }
     system, entries = written(found)
     assert system["name"] == "my-cluster"
-    assert entries["gpu"]["access"] == ["--partition=gpu"]
-    assert entries["gpu"]["resources"] == [{"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]}]
+    assert entries["gpu"]["access"] == ["--partition=gpu", "--no-requeue"]
+    assert entries["gpu"]["resources"] == [
+        {"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]},
+        {"name": "node", "options": ["--nodelist={host}"]},
+    ]
+    assert entries["gpu"]["env_vars"] == [["SLURM_KILL_BAD_EXIT", "1"]]
+    assert entries["gpu"]["features"] == ["gpu", "cuda", "mpi", "crossnode"]
+    assert entries["gpu"]["extras"]["nodes"] == 2  # one of the three is drained
     assert entries["gpu"]["devices"] == [{"type": "gpu", "num_devices": 2}]
     assert entries["gpu"]["descr"] == "3 nodes of 4 cores, 2 GPUs (gpu:2)"
 
 
 def test_slurm_whose_nodes_differ_promises_no_gpus_and_says_why():
-    found, partitions = asked("slurm", "slurm-mixed", config=SLURM)
-    assert partitions["hgx"].gpus == 8
-    assert partitions["mixed.short"].gpus == 0
-    text = schedulers.system_file(found, "my-cluster")
+    found, each = asked("slurm", "slurm-mixed", config=SLURM)
+    assert each["hgx"].gpus == 8
+    assert each["mixed.short"].gpus == 0
+    text = partitions.system_file(found, "my-cluster")
     for note in [
         "left out: empty has no nodes",
         "its nodes do not have the same number of GPUs, so none is promised",
         "1 node of 64 cores, 4 GPUs (gpu:a100:4, a100)",
         "only for project (AllowAccounts)",
         "its state is DOWN: no job starts",
-        "its time limit is 00:20:00, the checks ask for 30 minutes: -S time_limit=20m",
+        "its time limit is 00:20:00, less than the 30 minutes that the checks would ask for",
     ]:
-        assert f"# {note}" in text
+        assert re.search(rf"#  *{re.escape(note)}", text)
     _, entries = written(found)
-    assert entries["mixed-short"]["access"] == ["--partition=mixed.short"]
-    assert entries["mixed-short"]["features"] == ["mpi"]
+    assert entries["mixed-short"]["access"] == ["--partition=mixed.short", "--no-requeue"]
+    assert entries["mixed-short"]["time_limit"] == "20m"
+    assert "time_limit" not in entries["cpu"]
+    assert entries["mixed-short"]["features"] == ["mpi", "crossnode"]
+
+
+def test_a_partition_that_is_down_is_a_comment_that_can_be_one_no_longer():
+    found, _ = asked("slurm", "slurm-mixed", config=SLURM)
+    _, entries = written(found)
+    assert "closed" not in entries and entries
+    text = partitions.system_file(found, "my-cluster")
+    scope = {}
+    exec(re.sub("^        # (?=[{} ])", "        ", text, flags=re.MULTILINE).replace("       # ", "#"), scope)
+    names = [partition["name"] for partition in scope["system"]["partitions"]]
+    assert names == ["cpu", "gpu", "hgx", "mixed-short", "closed"]
+
+
+PARTITION = "PartitionName={} Nodes=lmx[1-3] State={} MaxTime={} AllowAccounts={} AllowQos={} QoS={} MaxNodes={}"
+
+
+def awkward(**said):
+    """The partition of a cluster where accounting has something to say."""
+    words = {"state": "UP", "time": "01:00:00", "accounts": "ALL", "qos": "ALL", "own": "N/A", "most": "UNLIMITED"}
+    text = PARTITION.format("cpu", *{**words, **said}.values())
+    found, each = asked("slurm", "slurm-accounts", partitions=text, config=SLURM, nodes="cpu|3|idle|4|(null)|(null)\n")
+    return each["cpu"], partitions.system_file(found, "x")
+
+
+def test_the_account_is_written_where_only_one_is_allowed():
+    assert "--account=owners" in awkward(accounts="owners,strangers")[0].access
+    one, text = awkward(accounts="owners,project")
+    assert not [option for option in one.access if "account" in option]
+    assert "only for owners, project (AllowAccounts): add --account= to access" in text
+
+
+def test_a_partition_for_accounts_that_none_of_mine_is_is_closed():
+    one, text = awkward(accounts="strangers")
+    assert one.closed
+    assert "only for strangers (AllowAccounts), and none of your accounts is: no job of yours starts" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [
+        ({}, None),
+        ({"time": "00:25:00"}, "25m"),
+        ({"time": "UNLIMITED", "own": "brief"}, "20m"),
+        ({"time": "00:10:00", "own": "brief"}, "10m"),
+        ({"qos": "brief"}, "20m"),
+        ({"accounts": "project"}, "15m"),
+        ({"time": "00:01:30"}, "90s"),
+    ],
+)
+def test_jobs_ask_for_no_more_than_partition_qos_and_account_give(said, limit):
+    one, text = awkward(**said)
+    assert one.time_limit == (limit or "")
+    assert (f'"time_limit": "{limit}"' in text) == (limit is not None)
+    assert ("--qos=brief" in one.access) == (said.get("qos") == "brief")
+
+
+def test_between_nodes_takes_no_more_than_a_job_may_have():
+    assert awkward(most="2")[0].usable == 2
+    assert awkward(most="UNLIMITED")[0].usable == 3
+    assert "crossnode" not in awkward(most="1")[1]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +185,7 @@ def test_slurm_without_an_mpi_of_its_own_is_noted():
     ],
 )
 def test_gpus_in_the_words_of_slurm(gres, count):
-    assert schedulers.gpus_of_gres(gres) == count
+    assert slurm.gpus_of_gres(gres) == count
 
 
 def test_slurm_that_answers_something_else_is_an_error():
@@ -123,55 +194,72 @@ def test_slurm_that_answers_something_else_is_an_error():
 
 
 def test_pbs_counts_hosts_not_virtual_nodes_and_finds_the_nodes_of_each_queue():
-    found, partitions = asked("pbs", "pbs")
+    found, each = asked("pbs", "pbs")
     assert found.scheduler == "pbs"
-    assert {name: (dict(one.nodes), one.down) for name, one in partitions.items()} == {
+    assert {name: (dict(one.nodes), one.down) for name, one in each.items()} == {
         "cpu": ({cluster.Kind(64, 0): 2}, 1),
         "gpu": ({cluster.Kind(96, 8): 1}, 0),
     }
-    text = schedulers.system_file(found, "my-cluster")
+    text = partitions.system_file(found, "my-cluster")
     for note in ["left out: route only routes", "left out: nowhere has no nodes", "it is not started: no job starts"]:
         assert note in text
     assert "not for all: acl_groups = project1,project2" in text
     _, entries = written(found)
-    assert entries["gpu"]["access"] == ["-q gpu", "-l place=scatter:excl", "-r n", "-V"]
-    assert entries["gpu"]["resources"][0]["options"] == ["ngpus={num_gpus_per_node}"]
+    assert list(entries) == ["cpu"]  # a queue that is stopped is a comment
+    assert entries["cpu"]["access"] == ["-q cpu", "-l place=scatter:excl", "-r n", "-V"]
+    assert {"name": "node", "options": ["host={host}"]} in entries["cpu"]["resources"]
+    assert '"options": ["ngpus={num_gpus_per_node}"]' in text
+
+
+SAME = (
+    "Queue: {}\n    queue_type = Execution\n    resources_max.walltime = {}\n    enabled = True\n    started = True\n\n"
+)
+
+
+def test_queues_of_pbs_that_share_nodes_are_written_once():
+    queues = SAME.format("short", "00:20:00") + SAME.format("long", "24:00:00") + SAME.format("longer", "48:00:00")
+    found, each = asked("pbs", "openpbs", queues=queues)
+    assert list(each) == ["longer"]
+    assert each["longer"].notes == ("the same nodes by other queues: short, long",)
 
 
 def test_openpbs_of_two_nodes():
-    found, partitions = asked("pbs", "openpbs")
-    assert {name: (dict(one.nodes), one.down) for name, one in partitions.items()} == {
+    found, each = asked("pbs", "openpbs")
+    assert {name: (dict(one.nodes), one.down) for name, one in each.items()} == {
         "workq": ({cluster.Kind(4, 2): 2}, 1),
         "gpuq": ({cluster.Kind(4, 2): 1}, 0),
     }
-    assert "it is not started: no job starts" in partitions["gpuq"].notes
-    assert partitions["workq"].notes == ()
+    assert "it is not started: no job starts" in each["gpuq"].notes
+    assert each["workq"].notes == ()
     assert found.notes == ("left out: route only routes jobs to other queues",)
 
 
 def test_torque_is_told_from_pbs():
-    found, partitions = asked("pbs", "torque")
+    found, each = asked("pbs", "torque")
     assert (found.scheduler, found.gpu_option) == ("torque", "gpus={num_gpus_per_node}")
-    assert partitions["batch"].nodes == {cluster.Kind(16, 2): 1}
-    assert partitions["batch"].access == ("-q batch", "-r n", "-V")
+    assert each["batch"].nodes == {cluster.Kind(16, 2): 1}
+    assert each["batch"].access == ("-q batch", "-r n", "-V")
 
 
 def test_grid_engine_gets_its_slots_by_a_parallel_environment():
-    found, partitions = asked("sge", "sge")
+    found, each = asked("sge", "sge")
     assert found.scheduler == "sge"
-    assert partitions["all.q"].nodes == {cluster.Kind(2, 0): 1}
+    assert each["all.q"].nodes == {cluster.Kind(2, 0): 1}
     _, entries = written(found)
-    layout = ["-pe mpi {num_tasks}", "-q all.q", "-S /bin/bash", "-V"]
-    assert entries["all-q"]["resources"] == [{"name": "layout", "options": layout}]
-    assert "allocation_rule of the parallel environment mpi is $pe_slots" in schedulers.system_file(found, "x")
+    layout = ["-pe mpi {num_tasks}", "-q all.q", "-S /bin/bash", "-V", "-r n"]
+    assert entries["all-q"]["resources"] == [
+        {"name": "layout", "options": layout},
+        {"name": "node", "options": ["-l hostname={host}"]},
+    ]
+    assert "allocation_rule of the parallel environment mpi is $pe_slots" in partitions.system_file(found, "x")
 
 
 def test_grid_engine_with_gpus():
-    found, partitions = asked("sge", "sge-gpus")
-    assert (partitions["gpu.q"].gpus, partitions["gpu.q"].down) == (4, 1)
+    found, each = asked("sge", "sge-gpus")
+    assert (each["gpu.q"].gpus, each["gpu.q"].down) == (4, 1)
     assert found.gpu_option == "-l gpu={num_gpus_per_node}"
-    assert "no parallel environment" in " ".join(partitions["gpu.q"].notes)
-    assert "its time limit is 0:20:0" in " ".join(partitions["gpu.q"].notes)
+    assert "no parallel environment" in " ".join(each["gpu.q"].notes)
+    assert "its time limit is 0:20:0" in " ".join(each["gpu.q"].notes)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +346,7 @@ def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp
 def test_no_name_of_a_partition_becomes_code():
     evil = 'a"""\n\\{{ 1 }}" + exit()  # \x7f'
     partition = cluster.Partition(evil, cluster.Counter({cluster.Kind(1, 2, evil): 1}), 1, (evil,), notes=(evil,))
-    found = cluster.Cluster("Slurm", "slurm", "srun", (partition,), evil, (evil,), evil)
+    found = cluster.Cluster("Slurm", "slurm", "srun", (partition,), evil, evil, ((evil, evil),), (evil,), evil)
     system, _ = written(found)
     assert system["partitions"][0]["access"] == [evil]
     assert re.fullmatch(system["hostnames"][0], evil)

@@ -5,9 +5,11 @@ from itertools import permutations
 import pytest
 
 from linkmatrix.errors import BadInput
-from linkmatrix.evaluate import Verdict, evaluate, worst
-from linkmatrix.matrix import Matrix, from_result
-from linkmatrix.references import Reference, References
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict, worst
+from linkmatrix.record.from_table import from_rows
+from linkmatrix.record.matrix import from_result
+from linkmatrix.references.tables import Reference, References
 
 CASE = "device_to_device_memcpy_write_ce"
 
@@ -59,6 +61,14 @@ def test_a_cell_that_was_not_measured_is_no_verdict(make_record, status):
     evaluation = judged(make_record(off={(0, 1): status}))
     assert verdicts(evaluation) == {Verdict.NO_VERDICT: {("gpu0", "gpu1")}}
     assert evaluation.exit_code == 3
+
+
+@pytest.mark.parametrize("value", [396.0, 792.0])  # a half of which is the reference of the whole
+def test_a_total_of_less_than_the_whole_is_held_against_no_reference(make_record, value):
+    record = make_record(value=value, off={(r, c): "partial" for r in range(4) for c in range(4) if r != c})
+    evaluation = judged(record)
+    assert set(verdicts(evaluation)) == {Verdict.NO_VERDICT} and evaluation.exit_code == 3
+    assert all("only in part" in cell.reason for cell in evaluation.matrices[0].cells.values())
 
 
 def test_wrong_data_fails_whatever_the_rate(make_record):
@@ -159,8 +169,9 @@ def test_the_worst_of_nothing_is_no_verdict():
 def described(**changes):
     """A matrix of two devices."""
     base = {"testcase": "case", "title": "bandwidth", "unit": "GB/s", "size_bytes": 64}
-    base |= {"rows": ("a", "b"), "columns": ("a", "b"), "cells": {("a", "b"): 1.0, ("b", "a"): "timeout"}}
-    return Matrix(**(base | changes))
+    base |= {"rows": ("a", "b"), "columns": ("a", "b"), "grid": [[None, 1.0], ["timeout", None]]}
+    base |= changes
+    return from_rows(base, *(base.pop(name) for name in ("rows", "columns", "grid")))
 
 
 @pytest.mark.parametrize(
@@ -169,11 +180,11 @@ def described(**changes):
         {"unit": "MB/s"},
         {"rows": ("a", "a")},
         {"columns": ()},
-        {"cells": {("a", "z"): 1.0}},
-        {"cells": {("a", "b"): float("nan")}},
-        {"cells": {("a", "b"): -1.0}},
-        {"cells": {("a", "b"): "fine"}},
-        {"cells": {("a", "b"): True}},
+        {"grid": [[None, 1.0, 1.0], [None, 1.0]]},
+        {"grid": [[None, float("nan")], [None, None]]},
+        {"grid": [[None, -1.0], [None, None]]},
+        {"grid": [[None, "fine"], [None, None]]},
+        {"grid": [[None, True], [None, None]]},
     ],
 )
 def test_a_matrix_that_cannot_be_is_refused(changes):
@@ -185,10 +196,24 @@ def test_a_matrix_knows_its_classes_and_deviations(make_record):
     matrix = from_result(make_record(off={(0, 1): 198.0})["results"][0])
     assert matrix.classes["NV18"].count == 12
     assert (matrix.classes["NV18"].low, matrix.classes["NV18"].median) == (198.0, 396.0)
-    assert matrix.deviation(("gpu0", "gpu1")) == pytest.approx(-0.5)
+    evaluation = evaluate(make_record(off={(0, 1): 198.0}), References({}), None)
+    assert evaluation.matrices[0].worse(("gpu0", "gpu1")) == pytest.approx(0.5)
 
 
 def test_a_matrix_becomes_a_frame_with_gaps():
     frame = described().frame()
     assert frame.loc["a", "b"] == 1.0
     assert frame.isna().sum().sum() == 3
+
+
+@pytest.mark.parametrize("count", [4, 130])
+@pytest.mark.parametrize("converged", [True, False, None])
+def test_the_interval_decides_and_not_the_word_converged(make_record, count, converged):
+    record = make_record(count=count)
+    result = record["results"][0]
+    result["converged"] = [[converged for _ in row] for row in result["converged"]]
+    references = References({("hgx", CASE): {"cell[NV18]": Reference(396.0, -0.02, 0.02, "GB/s")}})
+    assert evaluate(record, references, "hgx").verdict is Verdict.PASS
+    result["low"][0][1] = 300.0
+    cell = evaluate(record, references, "hgx").matrices[0].cells["gpu0", "gpu1"]
+    assert cell.verdict is Verdict.WARN and "too noisy" in cell.reason

@@ -13,9 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from linkmatrix import cli, export, files, prometheus
+from linkmatrix import cli, files
+from linkmatrix.commands import export
+from linkmatrix.show import prometheus
 
 REAL = Path(__file__).parents[1] / "data" / "h200x4_full.record.json"
+KINDS = {"string": str, "Int64": int, "float64": float}
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*"'
 LINE = re.compile(rf"(?:# HELP {NAME} .*|# TYPE {NAME} gauge|{NAME}(?:\{{{LABEL}(?:,{LABEL})*\}})? -?\d[\d.e+-]*)")
@@ -44,7 +47,7 @@ def test_a_csv_has_every_cell_as_it_is(exported, write_record, make_record):
         r, c = result["rows"].index(row["source"]), result["columns"].index(row["destination"])
         for name in ("value", "low", "high", "limit"):
             number = result["values" if name == "value" else name][r][c]
-            assert row[name] == ("" if number is None else repr(number))
+            assert row[name] == ("" if number is None else repr(float(number)))
         assert row["status"] == result["status"][r][c] and row["reference"] == "396.0"
     by_pair = {(row["source"], row["destination"]): row for row in rows}
     assert by_pair["gpu1", "gpu0"]["verdict"] == "NO VERDICT" and "timeout" in by_pair["gpu1", "gpu0"]["reason"]
@@ -59,17 +62,17 @@ def test_a_real_run_comes_back_from_csv_and_from_parquet(tmp_path, capsys):
     rows = list(csv.DictReader((tmp_path / "run.csv").open(newline="")))
     assert table.height == len(rows) > 500 and table.columns == list(export.COLUMNS)
     for cells, row in zip(table.iter_rows(named=True), rows, strict=True):
-        for name, kind in export.COLUMNS.items():
+        for name, kind in zip(export.COLUMNS, map(KINDS.get, export.COLUMNS.values()), strict=True):
             assert cells[name] == (kind(row[name]) if row[name] else None) or (cells[name] or "") == row[name]
 
 
 def test_a_test_without_a_record_is_a_row_that_says_why(make_record):
-    from linkmatrix.evaluate import Verdict
-    from linkmatrix.explain import Judged
-    from linkmatrix.runs import Test
+    from linkmatrix.judge.verdicts import Verdict
+    from linkmatrix.runs.judging import Judged
+    from linkmatrix.runs.stored import Test
 
     lost = Judged(Test(name="intranode_p2p", result="fail", testcase="x"), Verdict.FAIL, reasons=("no\nrecord",))
-    (row,) = export.rows([lost])
+    (row,) = export.cells_of([lost]).to_dict("records")
     assert (row["testcase"], row["verdict"], row["reason"]) == ("x", "FAIL", "no record")
 
 
@@ -163,3 +166,11 @@ def test_bad_input_is_one_sentence(exported, write_record, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["export", "--format", "xlsx"])
     assert ended.value.code == 2
+
+
+def test_parquet_is_not_written_to_a_terminal(write_record, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert cli.main(["export", str(write_record()), "--format", "parquet"]) == 2
+    found = capsys.readouterr()
+    assert found.out == "" and "name a file" in found.err
+    assert cli.main(["export", str(write_record()), "--format", "csv"]) == 0

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmatrix import cli, explain, record
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.to_record import to_record
+from linkmatrix.record import reading
+from linkmatrix.show import words
 
 DATA = Path(__file__).parents[1] / "data"
 DOCUMENTS = {path.stem[:3]: path.read_text(encoding="utf-8") for path in (DATA / "documents").glob("*.txt")}
@@ -33,7 +35,7 @@ def records(text):
     content = text.encode()
     found = [json.loads(json.dumps(to_record(run, "x.txt", content, NOW, None, None))) for run in read_text(text)]
     for one in found:
-        record.check(one)
+        reading.check(one)
     return found
 
 
@@ -215,6 +217,41 @@ def test_rdma_bandwidth_is_in_bytes():
     mib = DOCUMENTS["002"].replace("Gb/sec]", "MB/sec]")
     (size,) = [m for one in records(mib) for m in one["results"] if m["size_bytes"] == 262144]
     assert size["values"][0][0] == pytest.approx(97.85 * 2**20 / 1e9)
+
+
+RDMA_ROW = " 524288     5000             97.84              97.80  \t\t   0.023318"
+
+
+@pytest.mark.parametrize("spot", range(5))
+@pytest.mark.parametrize("how", ["twice", "lost"])
+def test_a_row_of_rdma_with_a_number_twice_or_lost_is_never_a_value_and_is_said(spot, how):
+    words = RDMA_ROW.split()
+    spoilt = [*words[: spot + (how == "twice")], *words[spot + (how == "lost") :]]
+    text = DOCUMENTS["002"].replace(RDMA_ROW, " " + "   ".join(spoilt))
+    assert text != DOCUMENTS["002"]
+    found = [one for one in records(text) if any(m["testcase"] == "ib_write_bw" for m in one["results"])]
+    sizes = {m["size_bytes"] for one in found for m in one["results"]}
+    assert 524288 not in sizes and 1048576 in sizes  # those below are read all the same
+    assert any("left out" in (one["error"] or "") and one["result"] == "ERROR" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("row", "believed"),
+    [
+        (" 2       1000          1.05           5.41         1.10     1.12      0.05    1.30    5.41", True),
+        (" 2       1000          1.05           1.05         5.41     1.10     1.12      0.05    1.30    5.41", False),
+        (" 2       1000          1.10           1.05         5.41     1.12      0.05    1.30    5.41", False),
+        (" 2       1000          1.05           5.41         1.10     1.12      0.05    1.30", False),
+    ],
+)
+def test_a_latency_of_rdma_lies_between_its_ends_under_its_own_head(row, believed):
+    head = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]"
+    text = (
+        f"                    RDMA_Write Latency Test\n{head}   99% percentile[usec]   99.9% percentile[usec] \n{row}\n"
+    )
+    whole_row = row.replace(" 2 ", " 4 ", 1) if believed else " 4 1000 1.05 5.41 1.10 1.12 0.05 1.30 5.41"
+    (one,) = records(f"{text}{whole_row}\n")
+    assert [m["size_bytes"] for m in one["results"]] == ([2, 4] if believed else [4])
 
 
 @pytest.mark.parametrize(
@@ -413,10 +450,10 @@ def test_records_are_written_and_shown_and_never_overwritten(linkmatrix, tmp_pat
         "import", DATA / "documents" / "003_h800.txt", "--out", tmp_path / "h800", "--size", "64MiB"
     )
     assert code == 0 and out.count("record.json") == 3 and "30 test cases" in out
-    first = record.load(tmp_path / "h800" / "01" / "record.json")
+    first = reading.load(tmp_path / "h800" / "01" / "record.json")
     assert first["results"][0]["size_bytes"] == 64 * 2**20
     assert first["imported"]["program"] == "nvbandwidth" and first["software"]["driver"] == "525.105.17"
-    assert explain.measured(first) == "8 × NVIDIA H800"
+    assert words.measured(first) == "8 × NVIDIA H800"
     assert linkmatrix("show", tmp_path / "h800" / "01" / "record.json")[0] == 3
     code, _, errors = linkmatrix("import", DATA / "documents" / "003_h800.txt", "--out", tmp_path / "h800")
     assert code == 2 and "never changed" in errors

@@ -5,7 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from linkmatrix import changes, cli, fleet
+from linkmatrix import cli
+from linkmatrix.runs import changes, table
+from linkmatrix.runs.stored import Test
+from linkmatrix.show import fleet
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 
@@ -125,7 +128,7 @@ def test_a_long_latency_is_the_outlier_of_a_fleet(history):
     values = {
         f"n{number}": {("gpu0", "gpu1"): fleet.Newest("2026-11-21", 4.0 if number == 2 else 2.0)} for number in range(5)
     }
-    found, _ = fleet.standings(values, "device_to_device_latency_sm", "us")
+    found, _ = fleet.standings(values, "us")
     assert [one.host for one in found if one.outliers] == ["n2"] and found[0].host == "n2"
 
 
@@ -133,11 +136,36 @@ def test_of_several_nodes_a_position_is_a_place_in_the_node(make_record):
     content = make_record(count=4)
     for device in content["devices"]:
         device["node"] = f"n{device['index'] // 2}"
-    result = content["results"][0]
-    found = {(host, place) for host, place, _, _ in fleet.places(content, result, iter([(0, 1), (0, 3), (2, 3)]))}
+    cells = table.of_tests([Test(name="x", record=content)])
+    wanted = [("gpu0", "gpu1"), ("gpu0", "gpu3"), ("gpu2", "gpu3")]
+    chosen = cells[[pair in wanted for pair in zip(cells["source"], cells["destination"], strict=True)]]
+    placed = fleet.placed(content, chosen)
+    found = {(one.of_host, (one.from_place, one.to_place)) for one in placed.itertuples()}
     assert found == {
         ("n0", ("device 0", "device 1")),
         ("n1", ("device 0", "device 1")),
         ("n0", ("device 0", "other nodes")),
         ("n1", ("other nodes", "device 1")),
     }
+
+
+def test_each_series_is_drawn_with_its_changes_of_level(history, tmp_path):
+    values = [396.0, 396.4, 395.8, 396.1, 396.2, 380.1, 380.4, 379.9, 380.2, 380.0]
+    code, out, _ = history(values, "--plot", tmp_path / "pictures")
+    assert code == 0
+    pictures = sorted((tmp_path / "pictures").iterdir())
+    assert [path.name for path in pictures] == [f"01-{TESTCASE}-NV18.png", f"01-{TESTCASE}-NV18.svg"]
+    assert all(str(path) in out for path in pictures)
+    assert pictures[0].read_bytes().startswith(b"\x89PNG")
+    drawn = pictures[1].read_text()
+    assert f"<!-- {TESTCASE} (512 MiB), NV18 -->" in drawn and "<!-- −4.0 % -->" in drawn.replace("-4.0", "−4.0")
+
+
+def test_one_run_is_drawn_too(history, tmp_path):
+    history([396.0], "--plot", (tmp_path / "pictures"), "--cell", "gpu0->gpu1")
+    assert len(list((tmp_path / "pictures").iterdir())) == 2
+
+
+def test_a_fleet_has_no_time_to_draw_over(tmp_path, capsys):
+    assert cli.main(["history", "--fleet", "--plot", str(tmp_path)]) == 2
+    assert "--plot draws values over time" in capsys.readouterr().err

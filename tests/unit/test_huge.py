@@ -10,10 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkmatrix import cell_file, cli, diagnose, evaluate, explain, huge, large, record, runs, suspects
+from linkmatrix import cli
+from linkmatrix.commands import diagnose
 from linkmatrix.errors import BadInput
-from linkmatrix.evaluate import Verdict
-from linkmatrix.references import Reference, References
+from linkmatrix.judge import closely, evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import apart as apart_file
+from linkmatrix.record import matrix as matrices
+from linkmatrix.record import reading
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging, stored, suspects
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 STATUSES = ["not-run", "ok", "not-applicable", "no-peer-access", "timeout", "error", "corrupt"]
@@ -36,7 +42,7 @@ def apart(content, folder):
     content = copy.deepcopy(content)
     result = content["results"][0]
     rows = range(len(result["rows"]))
-    cells = np.zeros((len(rows), len(rows)), dtype=cell_file.CELL)
+    cells = np.zeros((len(rows), len(rows)), dtype=apart_file.CELL)
     groups = {}
     for r in rows:
         for c in rows:
@@ -45,7 +51,7 @@ def apart(content, folder):
             cells[r, c] = (value, low, high, samples, STATUSES.index(result["status"][r][c]), 1 if samples else 0)
             if samples:
                 groups.setdefault(result["link_class"][r][c], []).append(float(cells["value"][r, c]))
-    for name in ("values", "status", "low", "high", "samples", "converged", "link_class", "limit", "parts"):
+    for name in (*reading.CELL_MAPS, *reading.TIME_MAPS, "sampled", "parts"):
         del result[name]
 
     def medians(lines):
@@ -62,7 +68,7 @@ def apart(content, folder):
         "row_medians": medians(cells),
         "column_medians": medians(cells.T),
     }
-    for name in record.TOPOLOGY_MAPS:
+    for name in reading.TOPOLOGY_MAPS:
         content["topology"][name] = []
     folder.mkdir(exist_ok=True)
     native_file(folder / "cells.npy", cells)
@@ -93,9 +99,15 @@ def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=Non
     return content
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_held(monkeypatch):
+    """Small matrices go the way of those that are too large to be held."""
+    monkeypatch.setattr(matrices, "MOST_HELD", 0)
+
+
 def judged(path, table=TABLE):
-    run = runs.find(path)
-    (one,) = explain.judge_all(run, table, "big" if table.names() else None)
+    run = stored.find(path)
+    (one,) = judging.judge_all(run, table, "big" if table.names() else None)
     return one, one.matrices[0][1]
 
 
@@ -107,21 +119,25 @@ def sentences(path, table=TABLE):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("table", [TABLE, References({})])
 def test_cells_in_a_file_get_the_verdicts_that_they_get_in_a_record(make_record, tmp_path, monkeypatch, seed, table):
-    monkeypatch.setattr(cell_file, "CELLS_AT_ONCE", 40 * 7)  # several blocks, the last one smaller
+    monkeypatch.setattr(matrices, "CELLS_AT_ONCE", 40 * 7)  # several blocks, the last one smaller
     chance = random.Random(seed)
     places = [(chance.randrange(40), chance.randrange(40)) for _ in range(30)]
     words = {place: chance.choice(["timeout", "corrupt", "error", "no-peer-access"]) for place in places[:9]}
     words = {place: word for place, word in words.items() if place[0] != place[1]} if seed else {}
     content = nodes_of(make_record, lambda r, c: 0.2 * ((r, c) in places), 40, 8, words, sigma=0.01)
     path = apart(content, tmp_path / "big")
-    plain = evaluate.evaluate(content, table, "big" if table.names() else None).matrices[0]
     _, found = judged(path, table)
+    monkeypatch.setattr(matrices, "MOST_HELD", 1 << 22)
+    plain = evaluate.evaluate(content, table, "big" if table.names() else None).matrices[0]
+    _, held = judged(path, table)
+    assert (held.whole.codes == plain.whole.codes).all() and held.counts == plain.counts
+    monkeypatch.setattr(matrices, "MOST_HELD", 0)
     assert found.counts == plain.counts and found.verdict is plain.verdict
     assert (found.unjudged, found.held) == (plain.unjudged, plain.held)
-    codes, _ = large.verdict_grid(content["results"][0], plain)
+    codes = plain.whole.codes
     for verdict in Verdict:
-        assert found.counted.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
-        assert found.counted.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
+        assert found.tally.of_rows[:, verdict].tolist() == (codes == verdict).sum(axis=1).tolist()
+        assert found.tally.of_columns[:, verdict].tolist() == (codes == verdict).sum(axis=0).tolist()
     (marked, count), (wanted, wanted_count) = found.marked(8), plain.marked(8)
     assert count == wanted_count
     assert [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]
@@ -142,15 +158,15 @@ def test_a_reference_of_a_cell_is_held_against_that_cell(make_record, tmp_path):
         (lambda r, c: 0.48 * (r == 17), ["all cells of row gpu17 are 48.", "gpu17 sends 4", "suspect its egress"]),
         (lambda r, c: 0.48 * (c == 17), ["all cells of column gpu17 are 48.", "gpu17 receives 4"]),
         (lambda r, c: 0.3 * (17 in (r, c)), ["all cells of row gpu17 are 30.", "gpu17 sends and receives"]),
-        (lambda r, c: 0.3 * ({r, c} == {5, 40}), ["only gpu5->gpu40 and gpu40->gpu5 are off"]),
-        (lambda r, c: 0.3 * ((r, c) == (600, 40)), ["only gpu600->gpu40 is off"]),
+        (lambda r, c: 0.3 * ({r, c} == {5, 40}), ["gpu5->gpu40 and gpu40->gpu5 are off"]),
+        (lambda r, c: 0.3 * ((r, c) == (600, 40)), ["gpu600->gpu40 is off"]),
         (lambda r, c: 0.5 * (r == 9 or {r, c} == {20, 30}), ["row gpu9 are 50.", "gpu9 sends", "gpu20->gpu30 and"]),
     ],
 )
 @pytest.mark.parametrize("table", [TABLE, References({})])
 def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said, table):
-    monkeypatch.setattr(huge, "LOOKED_AT", 48)
-    monkeypatch.setattr(huge, "SUSPECTS", 8)
+    monkeypatch.setattr(closely, "LOOKED_AT", 48)
+    monkeypatch.setattr(closely, "SUSPECTS", 8)
     count = 640 if slow(600, 40) and not slow(601, 40) else 96
     text = sentences(apart(nodes_of(make_record, slow, count), tmp_path), table)
     assert all(part in text for part in said), text
@@ -158,11 +174,11 @@ def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said
 
 
 def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):
-    monkeypatch.setattr(huge, "LOOKED_AT", 48)
+    monkeypatch.setattr(closely, "LOOKED_AT", 48)
     net = nodes_of(make_record, lambda r, c: 0.3 * ((r // 8 == 3) != (c // 8 == 3)), 96, 8)
-    assert "all cells of node n3 over the network are 3" in sentences(apart(net, tmp_path / "net"))
+    assert "cells of node n3 over the network are 3" in sentences(apart(net, tmp_path / "net"))
     inside = nodes_of(make_record, lambda r, c: 0.3 * (r // 8 == c // 8 == 3), 96, 8)
-    assert "all cells inside node n3 are 3" in sentences(apart(inside, tmp_path / "inside"))
+    assert "cells inside node n3 are 3" in sentences(apart(inside, tmp_path / "inside"))
 
 
 def test_a_healthy_matrix_passes_and_nothing_is_at_fault(make_record, tmp_path):
@@ -228,9 +244,9 @@ def break_diagonal(path):
         (break_shape, "it is (32, 128), and there are 64 endpoints"),
         (break_other_run, "NET is 1 to"),
         (break_statuses, "'ok', not 4032"),
-        (break_nan, "gpu3->gpu4 is nothing that can be measured"),
+        (break_nan, "gpu3->gpu4 is 'ok' and its value is None"),
         (break_unknown, "a status 200"),
-        (break_diagonal, "against its place"),
+        (break_diagonal, "which is for the diagonal, and only for it"),
     ],
 )
 def test_without_its_file_there_is_no_verdict(make_record, tmp_path, capsys, broken, why):
@@ -251,7 +267,7 @@ def test_without_references_everything_is_measured_and_nothing_passes(make_recor
 
 
 def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(huge, "LOOKED_AT", 32)
+    monkeypatch.setattr(closely, "LOOKED_AT", 32)
     path = apart(nodes_of(make_record, lambda r, c: 0.48 * (r == 17)), tmp_path)
     assert cli.main(["report", str(path), "--out", str(tmp_path / "page")]) == 3
     page = (tmp_path / "page" / "report.html").read_text()
@@ -267,7 +283,7 @@ def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, 
     assert "its cells are in cells.npy" in capsys.readouterr().out
     assert cli.main(["history", path]) == 0
     assert "NET" in capsys.readouterr().out
-    run = runs.find(path and tmp_path / "record.json")
+    run = stored.find(path and tmp_path / "record.json")
     (blamed,) = suspects.suspects([run], TABLE, "big", 3)
     assert "gpu17 sends" in blamed.sentence(3)
 
@@ -299,7 +315,7 @@ def test_a_record_whose_summaries_contradict_each_other_is_refused(make_record, 
     change(content["results"][0])
     path.write_text(json.dumps(content))
     with pytest.raises(BadInput, match=why):
-        record.load(path)
+        reading.load(path)
 
 
 def test_a_corrupt_cell_contradicts_verified(make_record, tmp_path):
@@ -309,7 +325,7 @@ def test_a_corrupt_cell_contradicts_verified(make_record, tmp_path):
     content = json.loads(path.read_text())
     content["results"][0]["verified"] = True
     with pytest.raises(BadInput, match="a cell is corrupt"):
-        record.check(content)
+        reading.check(content)
 
 
 def test_link_classes_are_compared(make_record, tmp_path, capsys):
@@ -366,14 +382,14 @@ def test_runs_with_outliers_are_refused(make_record, tmp_path, capsys, slow, sai
     paths, file = six_runs(make_record, tmp_path, slow), tmp_path / "p2p.yaml"
     assert adopted(paths, file, "--write") == 1
     assert said in capsys.readouterr().out and not file.exists()
-    assert adopted(paths, file, "--write", "--with-outliers") == 0
+    assert adopted(paths, file, "--write", "--with-outliers", "--as-is", "known to be so") == 0
 
 
 def test_without_their_cells_too_few_or_incomplete_runs_are_refused(make_record, tmp_path, capsys):
     paths, file = six_runs(make_record, tmp_path), tmp_path / "p2p.yaml"
     assert adopted(paths[:5], file, "--write") == 1 and "too few runs: 5" in capsys.readouterr().out
     broken = apart(nodes_of(make_record, count=64, per_node=8, words={(1, 2): "timeout"}), tmp_path / "run0")
-    assert adopted(paths, file, "--write") == 1 and "is incomplete" in capsys.readouterr().out
+    assert adopted(paths, file, "--write") == 1 and "ended with ERROR" in capsys.readouterr().out
     broken.unlink()
     paths = six_runs(make_record, tmp_path)
     (tmp_path / "run3" / "cells.npy").unlink()

@@ -6,14 +6,19 @@ import random
 from pathlib import Path
 
 import numpy as np
+import one_by_one
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linkmatrix import cli, compact, evaluate, explain, grids, large, matrix, noise, record, runs
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.evaluate import Verdict
-from linkmatrix.references import Reference, References
+from linkmatrix.judge import evaluate
+from linkmatrix.judge.verdicts import Verdict, worst
+from linkmatrix.record import compact, grids, matrix, reading
+from linkmatrix.references import noise
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import stored
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDS = sorted(path.name for path in DATA.glob("*.record.json"))
@@ -33,28 +38,35 @@ def plain(content):
 
 
 def same_verdicts(result, references, name):
-    """Both ways of judging say the same of everything that is asked for."""
-    one = evaluate.judge_matrix(result, references, name)
-    many = large.judge_matrix(result, references, name)
-    assert dict(many.cells) == dict(one.cells)
-    assert (many.verdict, many.counts, many.unjudged, many.held) == (one.verdict, one.counts, one.unjudged, one.held)
-    assert many.matrix.classes == one.matrix.classes and dict(many.matrix.cells) == dict(one.matrix.cells)
-    assert dict(many.matrix.numbers) == one.matrix.numbers and dict(many.matrix.link_class) == one.matrix.link_class
-    (marked, count), (wanted, wanted_count) = many.marked(5), one.marked(5)
-    assert count == wanted_count and [cell.verdict for _, cell in marked] == [cell.verdict for _, cell in wanted]
-    if all(status in ("ok", "not-applicable") for row in result["status"] for status in row) and not many.lost:
-        assert [many.worse(pair) for pair, _ in marked] == [one.worse(pair) for pair, _ in wanted]
-    for grid, other in zip(large.verdict_grid(result, many), large.verdict_grid(result, one), strict=True):
-        assert (grid == other).all()
-    for grid, other in zip(
-        large.expected_grid(result, many) or (), large.expected_grid(result, one) or (), strict=True
-    ):
-        assert np.array_equal(grid, other, equal_nan=True)
+    """What is judged in one go is what the rules say of each cell alone, one after the other."""
+    found = evaluate.judge_matrix(result, references, name)
+    cells = one_by_one.cells_of(result, references, name)
+    assert dict(found.cells) == cells
+    assert found.counts == {verdict: sum(cell.verdict is verdict for cell in cells.values()) for verdict in Verdict}
+    assert found.verdict is worst(cell.verdict for cell in cells.values())
+    assert found.unjudged == sum(cell.unjudged for cell in cells.values())
+    assert found.held == sum(cell.reference is not None for cell in cells.values())
+    assert {name: tuple(vars(one).values()) for name, one in found.matrix.classes.items()} == one_by_one.classes(result)
+    bad = [cell.verdict for cell in cells.values() if cell.verdict is not Verdict.PASS and not cell.unjudged]
+    marked, count = found.marked(5)
+    assert count == len(bad) and [cell.verdict for _, cell in marked] == sorted(bad, reverse=True)[:5]
+    assert all(cells[pair] == cell for pair, cell in marked)
+    for (row, column), cell in cells.items():
+        if row in result["rows"] and column in result["columns"]:
+            r, c = result["rows"].index(row), result["columns"].index(column)
+            assert found.whole.codes[r, c] == cell.verdict
+            expected = cell.reference if cell.reference and cell.reference.unit == result["unit"] else None
+            limits = (expected.value, expected.low_limit, expected.high_limit) if expected else (np.nan,) * 3
+            told = (found.whole.value[r, c], found.whole.low[r, c], found.whole.high[r, c])
+            assert np.array_equal(told, limits, equal_nan=True)
+            if cell.deviation is not None:
+                worse = cell.deviation if result["unit"] == "us" else -cell.deviation
+                assert found.worse((row, column)) == worse
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_real_matrices_are_judged_alike(name):
-    content = record.load(DATA / name)
+    content = reading.load(DATA / name)
     for result in content["results"]:
         for table in ("hgx-h200-half", None):
             same_verdicts(result, SHIPPED, table)
@@ -67,7 +79,7 @@ CELL = st.one_of(
 
 def test_a_compact_matrix_is_judged_as_the_json_is(tmp_path):
     path = tmp_path / "record.npz"
-    path.write_bytes(compact.pack(record.load(DATA / "h200x4_write_ce.record.json")))
+    path.write_bytes(compact.pack(reading.load(DATA / "h200x4_write_ce.record.json")))
     (result,) = compact.load(path)["results"]
     same_verdicts(result, SHIPPED, "hgx-h200-half")
 
@@ -104,7 +116,7 @@ def test_any_matrix_is_judged_alike(make_record, cells, table, verified, width, 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_compact_form_is_the_record(tmp_path, name):
-    content = record.load(DATA / name)
+    content = reading.load(DATA / name)
     path = tmp_path / "record.npz"
     path.write_bytes(compact.pack(content))
     loaded = compact.load(path)
@@ -150,7 +162,7 @@ def test_an_archive_is_checked_as_the_json_is(tmp_path, make_record, spoil):
     content = copy.deepcopy(make_record())
     spoil(content)
     with pytest.raises(BadInput):
-        record.check(content)
+        reading.check(content)
     path = tmp_path / "record.npz"
     path.write_bytes(compact.pack(content))
     with pytest.raises(BadInput):
@@ -161,13 +173,13 @@ def test_the_archive_is_taken_unless_its_record_is_newer(tmp_path, make_record, 
     path = write_record(make_record())
     assert cli.main(["compact", str(path)]) == 0 and "No record has 64 endpoints" in capsys.readouterr().out
     assert cli.main(["compact", str(path), "--least", "4"]) == 0 and "4 endpoints" in capsys.readouterr().out
-    assert isinstance(runs.find(path).tests[0].record["results"][0]["values"], grids.Grid)
-    assert isinstance(runs.find(path.with_suffix(".npz")).tests[0].record["results"][0]["values"], grids.Grid)
+    assert isinstance(stored.find(path).tests[0].record["results"][0]["values"], grids.Grid)
+    assert isinstance(stored.find(path.with_suffix(".npz")).tests[0].record["results"][0]["values"], grids.Grid)
     path.write_text(json.dumps(make_record(value=390.0)))
-    assert runs.find(path).tests[0].record["results"][0]["values"][0][1] == 390.0
+    assert stored.find(path).tests[0].record["results"][0]["values"][0][1] == 390.0
     assert cli.main(["compact", str(path), "--least", "4"]) == 0
     path.unlink()
-    (test,) = runs.find(tmp_path).tests
+    (test,) = stored.find(tmp_path).tests
     assert test.record["results"][0]["values"][0][1] == 390.0
     assert cli.main(["show", str(tmp_path)]) == 3 and "390.00" in capsys.readouterr().out
 
@@ -182,9 +194,6 @@ def test_a_matrix_of_many_endpoints_is_shown_and_located(make_record, write_reco
     lines = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  big:", f"    {TESTCASE}:"]
     (folder / "p2p.yaml").write_text("\n".join([*lines, "      'cell[NV18]': [396.0, -0.02, 0.05, GB/s]", ""]))
     options = [str(path), "--references", str(folder), "--reference", "big"]
-    assert isinstance(
-        explain.judge_all(runs.find(path), References.load(folder), "big")[0].matrices[0][1], large.LargeVerdict
-    )
     assert cli.main(["show", *options]) == 1
     out = capsys.readouterr().out
     assert "FAIL: gpu17->gpu" in out and "and 154 more" in out

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import linkmatrix.record
-from linkmatrix import cli, parse
+import linkmatrix.record.reading
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
+from linkmatrix.record import printed
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "simulated40"
 NODES = "node_to_node_bandwidth_mpi"
@@ -31,7 +32,7 @@ def stage(tmp_path, monkeypatch):
 
 def case(change=None, text=None, nodes=40, ranks=2):
     """A check as ReFrame has it after the run, with its record changed by change(result, record)."""
-    record = linkmatrix.record.load("record.json")
+    record = linkmatrix.record.reading.load("record.json")
     if change:
         change(record["results"][0], record)
     run = SimpleNamespace(
@@ -44,7 +45,14 @@ def case(change=None, text=None, nodes=40, ranks=2):
         is_dry_run=lambda: False,
     )
     check = crossnode.crossnode_matrix
-    for method in ("machine_faults", "large_faults", "counter_faults", "wanted_tables", "wanted_endpoints"):
+    for method in (
+        "machine_faults",
+        "large_faults",
+        "counter_faults",
+        "is_of_nodes",
+        "wanted_tables",
+        "wanted_endpoints",
+    ):
         setattr(run, method, getattr(check, method).__get__(run))
     return run
 
@@ -115,7 +123,7 @@ def test_what_was_printed_must_be_of_this_matrix_and_verified(stage):
     assert "the program says 1559 of 1560 cells" in faults(text=text.replace("1560 of 1560", "1559 of 1560"))[0]
     assert "the program says nothing" in faults(text=text.replace("verified: ", "not verified: "))[0]
     with pytest.raises(BadInput, match="no square"):
-        parse.p2p_matrix_large(text.replace("40 x 40", "40 x 39"))
+        printed.p2p_matrix_large(text.replace("40 x 40", "40 x 39"))
     with pytest.raises(BadInput, match="cut off"):
         faults(text=text[:-5])
 

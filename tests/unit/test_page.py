@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from linkmatrix import page
+from linkmatrix.show import page
 
 PICTURE = b"\x89PNG"
 

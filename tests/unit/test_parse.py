@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmatrix import matrix as matrices
-from linkmatrix import record
 from linkmatrix.errors import BadInput
-from linkmatrix.parse import NUMBER, PARSERS, cell, p2p_matrix, result_of
-from linkmatrix.units import figure
+from linkmatrix.record import matrix, reading
+from linkmatrix.record.printed import NUMBER, PARSERS, cell, p2p_matrix, result_of
+from linkmatrix.record.units import figure
 
 DATA = Path(__file__).parents[1] / "data"
 FULL = (DATA / "h200x4_full.txt").read_text(encoding="utf-8")
@@ -50,11 +49,11 @@ def test_every_table_of_a_real_run_is_read():
 
 
 def test_the_tables_say_what_the_record_of_the_same_run_says():
-    results = {result["testcase"]: result for result in record.load(DATA / "h200x4_full.record.json")["results"]}
+    measured = {result["testcase"]: result for result in reading.load(DATA / "h200x4_full.record.json")["results"]}
     for table in p2p_matrix(FULL):
-        result = results[table.testcase]
+        result = measured[table.testcase]
         part = next((name for name, part in result["parts"].items() if part["title"] == table.title), None)
-        facts = matrices.from_result(result, part)
+        facts = matrix.from_result(result, part)
         assert (table.rows, table.columns, table.unit) == (facts.rows, facts.columns, facts.unit)
         assert set(table.cells) == set(facts.cells)
         for pair, value in facts.numbers.items():

@@ -2,8 +2,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from linkmatrix import plot
-from linkmatrix.evaluate import Verdict
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.show import plot
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

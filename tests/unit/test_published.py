@@ -3,24 +3,27 @@
 import re
 from pathlib import Path
 
+import published_files
 import pytest
 
-from linkmatrix import cli, compare, published
+from linkmatrix import cli
+from linkmatrix.commands import compare
 from linkmatrix.errors import BadInput
-from linkmatrix.references import References
+from linkmatrix.references import published
+from linkmatrix.references.tables import References
 
 DATA = Path(__file__).parents[1] / "data"
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", published.SYSTEMS)
+@pytest.mark.parametrize("name", published.NAMES)
 def test_a_file_is_what_its_document_says_today(name):
-    assert published.file_of(name).read_text(encoding="utf-8") == published.render(name), (
-        "python -m linkmatrix.published"
+    assert published.file_of(name).read_text(encoding="utf-8") == published_files.render(name), (
+        "python tests/tools/published_files.py"
     )
 
 
-@pytest.mark.parametrize("name", published.SYSTEMS)
+@pytest.mark.parametrize("name", published.NAMES)
 def test_every_number_is_traceable_to_its_line(name):
     content = published.load(name)
     lines = (ROOT / content["document"]["file"]).read_text(encoding="utf-8").splitlines()
@@ -35,12 +38,16 @@ def test_every_number_is_traceable_to_its_line(name):
         assert numbers and set(numbers) <= scaled, table["testcase"]
 
 
+def test_the_writer_knows_the_systems_that_can_be_read():
+    assert tuple(published_files.SYSTEMS) == published.NAMES
+
+
 def test_published_figures_are_no_references():
-    assert not set(References.load().names()) & set(published.SYSTEMS)
+    assert not set(References.load().names()) & set(published.NAMES)
 
 
 def test_each_document_has_what_it_published():
-    found = {name: {table["testcase"] for table in published.load(name)["tables"]} for name in published.SYSTEMS}
+    found = {name: {table["testcase"] for table in published.load(name)["tables"]} for name in published.NAMES}
     assert len(found["h800"]) == 30
     assert {"osu_latency_dd", "osu_bw_hh", "osu_multi_lat_dd_4_pairs"} <= found["abci:vnode"] & found["abci:anode"]
     assert "osu_mbw_mr_dd_8_pairs" in found["abci:anode"] - found["abci:vnode"]
@@ -81,6 +88,66 @@ def test_one_size_of_a_sweep_is_not_taken_for_another():
     other = [compare.Figures("case", "", "GB/s", 3, {("a", "b"): 1.0})]
     assert list(compare.compare(other, sweep, set())) == []
     assert len(list(compare.compare(sweep, sweep, set()))) == 2
+
+
+def ranks(make_record, testcase, size, memory="host", per_node=1):
+    """A record of ranks on nodes of `per_node`, of one test case between them."""
+    content = make_record(count=4, value=2.5)
+    for device in content["devices"]:
+        device["node"] = f"n{device['index'] // per_node}"
+    content["backend"] = "mpi"
+    result = content["results"][0]
+    result.update(testcase=testcase, size_bytes=size, memory=memory, engine="mpi", transport="mpi")
+    result["link_class"] = [["X" if r == c else "NET" for c in range(4)] for r in range(4)]
+    if "latency" in testcase:
+        result.update(unit="us", metric="latency", quantity="latency")
+    return content
+
+
+@pytest.mark.parametrize(
+    ("own", "memory", "per_node", "published_as"),
+    [
+        ("rank_to_rank_bandwidth_mpi", "host", 1, "osu_bw_hh"),
+        ("rank_to_rank_bandwidth_mpi", "device", 2, "osu_bw_dd"),
+        ("rank_to_rank_latency_mpi", "device", 1, "osu_latency_dd"),
+        ("node_to_node_bandwidth_mpi", "host", 4, "osu_mbw_mr_hh_4_pairs"),
+        ("node_to_node_bandwidth_mpi", "host", 1, "osu_bw_hh"),
+        ("node_to_node_latency_mpi", "device", 4, "osu_multi_lat_dd_4_pairs"),
+    ],
+)
+def test_ranks_stand_beside_the_benchmark_of_osu_that_measures_the_same(
+    linkmatrix, make_record, write_record, own, memory, per_node, published_as
+):
+    path = write_record(ranks(make_record, own, 1024, memory, per_node))
+    code, out, _ = linkmatrix("compare", path, "--against", "abci:anode")
+    assert code == 0 and f"{own} against {published_as} (1 KiB)" in out
+    assert out.count(" against osu_") == 1 and "NET against all pairs: median" in out
+
+
+@pytest.mark.parametrize(
+    ("own", "size", "memory", "per_node"),
+    [
+        ("rank_to_rank_bandwidth_mpi", 1000, "host", 1),
+        ("node_to_node_bandwidth_mpi", 1024, "host", 2),
+        ("rank_to_rank_put_bandwidth_mpi", 1024, "host", 1),
+        ("rank_to_rank_bidirectional_mpi", 1024, "host", 1),
+    ],
+)
+def test_ranks_stand_beside_no_other_size_number_of_pairs_or_benchmark(
+    linkmatrix, make_record, write_record, own, size, memory, per_node
+):
+    path = write_record(ranks(make_record, own, size, memory, per_node))
+    assert linkmatrix("compare", path, "--against", "abci:anode")[0] == 3
+
+
+def test_a_collective_stands_beside_the_same_one_of_a_published_system(linkmatrix, tmp_path):
+    text = DATA / "documents" / "002_a100_roce.txt"
+    assert linkmatrix("import", text, "--out", tmp_path / "records")[0] in (0, 3)
+    code, out, _ = linkmatrix("compare", tmp_path / "records", "--against", "a100-roce")
+    assert code == 0
+    assert {"all_reduce_perf", "all_reduce_perf_ring", "all_reduce_perf_tree"} <= set(
+        re.findall(r"^(\w+) \(", out, re.M)
+    )
 
 
 def test_nothing_in_common_is_said_and_is_exit_code_3(linkmatrix):

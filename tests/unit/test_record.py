@@ -1,19 +1,26 @@
 """Records: whatever is not whole and consistent is refused in one sentence that names the file."""
 
 import copy
+import hashlib
 import json
 import math
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmatrix import record
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import apart, reading
+from linkmatrix.references.tables import References
 
 DATA = Path(__file__).parents[1] / "data"
+FIRST_SCHEMA = "51170ad5ea3578d2bbb6a6e2d9ac07744c9089f797a0a5f1994b36f80a925f5a"  # sha256
 
 
 def refusal(tmp_path, content):
@@ -21,7 +28,7 @@ def refusal(tmp_path, content):
     path = tmp_path / "record.json"
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     with pytest.raises(BadInput) as caught:
-        record.load(path)
+        reading.load(path)
     said = str(caught.value)
     assert said.startswith(str(path))
     assert "\n" not in said
@@ -32,11 +39,11 @@ def refusal(tmp_path, content):
     "name", ["h200x4_write_ce", "h200x4_full", "h200x4_sweep", "h200x2_blocks", "h200x4_gate_failed"]
 )
 def test_records_of_real_runs_are_read(name):
-    assert record.load(DATA / f"{name}.record.json")["backend"] == "cuda"
+    assert reading.load(DATA / f"{name}.record.json")["backend"] == "cuda"
 
 
 def test_a_run_that_failed_in_the_middle_keeps_what_it_measured():
-    broken = record.load(DATA / "h200x4_gate_failed.record.json")
+    broken = reading.load(DATA / "h200x4_gate_failed.record.json")
     assert broken["result"] == "ERROR"
     assert "gate" in broken["error"]
     assert [result["complete"] for result in broken["results"]] == [True] * 19 + [False]
@@ -50,7 +57,7 @@ def test_a_record_that_was_cut_is_refused(tmp_path):
 
 def test_a_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(BadInput, match="cannot be read"):
-        record.load(tmp_path / "none.json")
+        reading.load(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
@@ -69,7 +76,7 @@ def test_numbers_that_no_computer_holds_are_refused(tmp_path, make_record, numbe
 
 
 def test_a_key_that_comes_twice_is_refused(tmp_path):
-    assert "twice" in refusal(tmp_path, b'{"schema": "linkmatrix.record/1", "schema": "linkmatrix.record/1"}')
+    assert "twice" in refusal(tmp_path, b'{"schema": "linkmatrix.record/2", "schema": "linkmatrix.record/2"}')
 
 
 def test_what_is_no_utf8_is_refused(tmp_path):
@@ -95,13 +102,13 @@ def not_applicable(result, row, column):
 
 def without_last(result):
     """A copy without the last row and column, consistent in itself."""
-    maps = {name: [row[:-1] for row in result[name][:-1]] for name in record.CELL_MAPS}
+    maps = {name: [row[:-1] for row in result[name][:-1]] for name in reading.CELL_MAPS}
     return {**result, **maps, "rows": result["rows"][:-1], "columns": result["columns"][:-1]}
 
 
 R = ("results", 0)
 DAMAGES = {
-    "another schema": (("schema",), "linkmatrix.record/2"),
+    "another schema": (("schema",), "linkmatrix.record/3"),
     "an unknown field": (("results",), lambda results: [{**results[0], "verdict": "PASS"}]),
     "a wrong unit": ((*R, "unit"), "MB/s"),
     "a unit in the wrong case": ((*R, "unit"), "gb/s"),
@@ -154,7 +161,7 @@ def test_a_missing_block_is_refused(tmp_path, make_record, field):
 
 def test_corrupt_cells_contradict_verified(tmp_path, make_record):
     content = make_record(off={(0, 1): "corrupt"}, result="FAIL")
-    record.check(content)
+    reading.check(content)
     content["results"][0]["verified"] = True
     assert "corrupt" in refusal(tmp_path, content)
 
@@ -163,26 +170,26 @@ def test_a_triangle_and_a_diagonal_are_whole_where_they_were_asked_for(tmp_path,
     content = make_record()
     (result,) = content["results"]
     assert result["status"][0][0] == "not-applicable"
-    for name in record.CELL_MAPS:
+    for name in reading.CELL_MAPS:
         result[name][0][0] = result[name][0][1]
         for device in range(1, len(result["rows"])):
             result[name][device][device] = result[name][0][1]
     said = refusal(tmp_path, content)
     assert "diagonal" in said
     result["local_copy"] = True
-    record.check(content)
+    reading.check(content)
     result["triangle"] = True
     assert "diagonal" in refusal(tmp_path, content)
 
 
 def test_only_counters_that_rose_are_findings(make_record):
     content = make_record()
-    assert record.risen_counters(content) == []
+    assert reading.risen_counters(content) == []
     steady, risen = {"name": "xid", "before": 2, "after": 2}, {"name": "nvlink_replay", "before": 1, "after": 6}
     unknown, new = {"name": "pcie_replay", "before": 4, "after": None}, {"name": "xid_79", "before": None, "after": 1}
     content["health"] = [{"label": "gpu1", "counters": [steady, risen, unknown, new], "readings": []}]
-    record.check(content)
-    assert record.risen_counters(content) == [
+    reading.check(content)
+    assert reading.risen_counters(content) == [
         "gpu1: nvlink_replay rose from 1 to 6 during the run",
         "gpu1: xid_79 rose from 0 to 1 during the run",
     ]
@@ -197,18 +204,111 @@ def test_only_counters_that_rose_are_findings(make_record):
             st.integers(-2, 2),
             st.sampled_from([10**9, 10**9 + 1, -1.5, 0.0, 2.5, 1e9, 1.1e9, "ok", "", "\x00", "a\n", 1e300]),
         ),
-        min_size=record.MANY,
+        min_size=reading.MANY,
         max_size=20,
     ),
 )
 def test_a_long_row_is_checked_as_every_single_cell_would_be(name, row):
-    schema = {**record.validator().schema, "$ref": f"#/$defs/{name}"}
+    schema = {**reading.schema_of(), "$ref": f"#/$defs/{name}"}
     schema = {key: schema[key] for key in ("$schema", "$defs", "$ref") if key in schema}
-    assert record.validator().evolve(schema=schema).is_valid([row]) == all(
-        record.validator().evolve(schema=schema).is_valid([[cell]]) for cell in row
-    )
+    strict = jsonschema.Draft202012Validator(schema)
+    assert strict.is_valid(reading.thinned([row])) == all(strict.is_valid([[cell]]) for cell in row)
 
 
 def test_a_number_of_many_digits_and_an_exponent_is_refused(tmp_path, make_record):
     text = json.dumps(make_record()).replace('"seconds": 1.5', '"seconds": ' + "9" * 299 + "e99")
     assert "it holds the number" in refusal(tmp_path, text.encode())
+
+
+CONTRADICTIONS = {
+    "an endpoint that was lost": (("lost",), [{"label": "gpu3", "why": "out of memory"}], "gpu3 was lost"),
+    "a test case that is missing": (("expected",), ["device_local_copy"], "device_local_copy was not measured"),
+    "data that was not all verified": ((*R, "verified"), False, "not all verified"),
+}
+
+
+@pytest.mark.parametrize("what", CONTRADICTIONS)
+def test_a_pass_is_refused_with(tmp_path, make_record, what):
+    steps, to, said = CONTRADICTIONS[what]
+    content = changed(make_record(), *steps, to=to)
+    assert said in refusal(tmp_path, content)
+    reading.check({**content, "result": "FAIL"})
+
+
+@pytest.mark.parametrize("word", ["timeout", "corrupt"])
+def test_a_pass_of_a_matrix_that_is_not_whole_is_refused(tmp_path, make_record, word):
+    content = make_record(off={(0, 1): word})
+    reading.check(content)
+    assert "not complete" in refusal(tmp_path, {**content, "result": "PASS"})
+
+
+def test_what_converged_from_too_few_samples_is_refused(tmp_path, make_record):
+    content = make_record()
+    content["results"][0]["samples"][0][1] = 5
+    content["results"][0]["sampled"][0][1] = [396.0] * 5
+    assert "only 5 of the 6 samples" in refusal(tmp_path, content)
+    content["results"][0]["converged"][0][1] = False
+    reading.check(content)
+
+
+def test_times_and_lists_of_samples_agree_with_the_cells(tmp_path, make_record):
+    backwards = changed(make_record(), *R, "ended", 1, 0, to=0.01)
+    assert "began after 0.05 s, and ended after 0.01 s" in refusal(tmp_path, backwards)
+    fewer = changed(make_record(), *R, "sampled", 1, 0, to=[396.0] * 6)
+    assert "has 7 samples, and 6 are listed" in refusal(tmp_path, fewer)
+    refusal(tmp_path, changed(make_record(), *R, "sampled", to=lambda rows: rows[:-1]))
+    refusal(tmp_path, changed(make_record(), *R, "round", to=lambda rows: rows[:-1]))
+    reading.check(changed(make_record(), *R, "sampled", to=None))
+
+
+def test_a_run_that_has_not_ended_is_no_pass_for_anybody(tmp_path, make_record, reference_folder, capsys):
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(make_record(result="INCOMPLETE")))
+    evaluation = evaluate(reading.load(path), References.load(reference_folder), "hgx")
+    assert evaluation.verdict is Verdict.NO_VERDICT and evaluation.exit_code == 3
+    references = ["--references", str(reference_folder), "--reference", "hgx"]
+    assert cli.main(["show", str(path), *references]) == 3
+    assert "INCOMPLETE" in capsys.readouterr().out
+
+
+#: Records that 0.1.0 wrote: what later versions must read for ever.
+OF_FIRST = sorted(
+    path for path in DATA.rglob("*.json") if path.read_bytes()[:40].startswith(b'{"schema":"linkmatrix.record/1"')
+)
+
+
+@pytest.mark.parametrize("path", OF_FIRST, ids=lambda path: path.parent.name + "/" + path.name)
+def test_records_of_the_first_schema_are_read_in_the_form_of_today(path, tmp_path, capsys):
+    raw, content = json.loads(path.read_bytes()), reading.load(path)
+    assert content["schema"] == "linkmatrix.record/2" and content["lost"] == [] and content["expected"] == []
+    reading.check(content)
+    for old, new in zip(raw["results"], content["results"], strict=True):
+        same = old.keys() - {"schedule", "converged"}
+        assert {name: new[name] for name in same} == {name: old[name] for name in same}
+        assert new.get("sampled") is None and new["timing"] is None
+    assert reading.load(path) == json.loads(json.dumps(content))
+    for command in ("show", "export", "history"):
+        assert cli.main([command, str(path), *(["--format", "csv"] if command == "export" else [])]) in (0, 1, 3)
+    assert cli.main(["compare", str(path), "--against", str(path)]) == 0
+    file = str(tmp_path / "p2p.yaml")
+    assert cli.main(["adopt", str(path), "--table", "first", "--file", file]) in (1, 2)  # one run is too few
+    assert ("refused" if raw["result"] == "PASS" else "left out") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", OF_FIRST, ids=lambda path: path.parent.name + "/" + path.name)
+def test_records_of_the_first_schema_are_judged_as_they_were(path):
+    references = References.load()
+    content = json.loads(path.read_bytes())
+    apart.attach(content, path.parent)
+    raw, today = (evaluate(one, references, "hgx-h200-half") for one in (content, reading.load(path)))
+    assert today.verdict is raw.verdict
+    assert [matrix.counts for matrix in today.matrices] == [matrix.counts for matrix in raw.matrices]
+
+
+def test_there_are_records_of_the_first_schema_of_every_back_end():
+    assert {reading.load(path)["backend"] for path in OF_FIRST} >= {"cuda", "host", "mpi"}
+
+
+def test_the_first_schema_never_changes():
+    file = Path(reading.__file__).with_name("record-1.schema.json")
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == FIRST_SCHEMA

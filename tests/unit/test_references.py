@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmatrix import record
 from linkmatrix.errors import BadInput
-from linkmatrix.evaluate import Verdict, evaluate
-from linkmatrix.references import FOLDER, Reference, References, to_yaml
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import reading
+from linkmatrix.references.tables import FOLDER, Reference, References, to_yaml
 
 DATA = Path(__file__).parents[1] / "data"
 HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
@@ -41,7 +42,7 @@ def test_the_references_that_are_shipped_cover_every_pair_and_class(name, count,
 
 
 def test_a_recorded_run_of_the_same_gpus_is_within_them():
-    found = evaluate(record.load(DATA / "h200x4_full.record.json"), References.load(), "hgx-h200-half")
+    found = evaluate(reading.load(DATA / "h200x4_full.record.json"), References.load(), "hgx-h200-half")
     assert found.verdict in (Verdict.PASS, Verdict.WARN), [
         cell.reason for matrix in found.matrices for cell in matrix.cells.values() if cell.verdict > Verdict.WARN
     ]
@@ -72,6 +73,13 @@ def test_limits_are_fractions_of_the_value():
         "[400, -0.1, 0.1, MB/s]",
         f"[{'9' * 400}, -0.1, 0.1, GB/s]",
         f"[400, -0.1, {'9' * 400}, GB/s]",
+        "[395, null, 0.05, GB/s]",
+        "[395, -1, 9000, GB/s]",
+        "[395, -0.91, 0.05, GB/s]",
+        "[395, -0.1, 9.1, GB/s]",
+        "[2.3, -0.25, null, us]",
+        "[2.3, -0.25, 9.1, us]",
+        "[2.3, -0.91, 0.2, us]",
         "[400, -0.1, 0.1]",
         "[400, -0.1, 0.1, GB/s, more]",
         "400",
@@ -82,6 +90,32 @@ def test_limits_are_fractions_of_the_value():
 def test_what_is_no_reference_is_refused_with_its_key(tmp_path, value):
     said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      gpu0->gpu1: {value}\n")
     assert "intranode_p2p.hgx.case.gpu0->gpu1" in said
+
+
+def test_limits_are_wanted_on_the_side_where_a_fault_is_and_end_at_ten_times(tmp_path):
+    """Slow is below for a bandwidth and above for a latency; no limit on the other side is none that hides a fault."""
+    file = tmp_path / "p2p.yaml"
+    good = {"a->b": "[395, -0.9, null, GB/s]", "b->a": "[395, -0.02, 9, GB/s]", "a->c": "[2.3, null, 9, us]"}
+    lines = "".join(f"      {name}: {value}\n" for name, value in good.items())
+    file.write_text(f"{HEAD}  hgx:\n    case:\n{lines}")
+    assert set(References.load(file).table("hgx", "case")) == set(good)
+    said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      a->b: [395, null, 0.05, GB/s]\n")
+    assert "a bandwidth needs a lower tolerance" in said
+    said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      a->b: [2.3, -0.25, null, us]\n")
+    assert "a latency needs an upper tolerance" in said
+
+
+@pytest.mark.parametrize("number", ["0777", "3:20:10", "3:20.5", "1_000", "0x18B", "0b1", "1_0.5"])
+def test_a_number_that_yaml_reads_as_another_is_refused_as_it_is_written(tmp_path, number):
+    said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      a->b: [{number}, -0.1, 0.1, GB/s]\n")
+    assert f"'{number}'" in said and "line 5" in said
+
+
+@pytest.mark.parametrize("key", ["no", "on", "off", "0777", "3:20", "2026-11-21", "null", "~", "1.0", "<<"])
+def test_a_key_that_yaml_reads_as_something_else_is_refused(tmp_path, key):
+    refusal(tmp_path, f"{HEAD}  {key}:\n    case:\n      a->b: [400, -0.1, 0.1, GB/s]\n")
+    (tmp_path / "p2p.yaml").write_text(f"{HEAD}  '{key}':\n    case:\n      a->b: [400, -0.1, 0.1, GB/s]\n")
+    assert References.load(tmp_path).names() == [key]
 
 
 def test_a_key_that_comes_twice_is_refused(tmp_path):

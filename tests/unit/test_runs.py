@@ -3,18 +3,18 @@ import os
 
 import pytest
 
-from linkmatrix import runs
 from linkmatrix.errors import BadInput
+from linkmatrix.runs import stored
 
 
 @pytest.fixture
 def report(tmp_path):
     """Writes a ReFrame report of the given test cases, as 4.10 does."""
 
-    def write(*cases, name="run-report-0.json"):
+    def write(*cases, name="run-report-0.json", **session):
         path = tmp_path / "results" / "reports" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        session = {"data_version": "4.2", "cmdline": "reframe -r", "num_cases": len(cases)}
+        session = {"data_version": "4.2", "cmdline": "reframe -r", "num_cases": len(cases), **session}
         path.write_text(json.dumps({"session_info": session, "runs": [{"testcases": list(cases)}]}))
         return path
 
@@ -33,26 +33,26 @@ def case(folder=None, result="pass", **more):
 
 
 def test_a_record_is_a_run_of_its_own(write_record):
-    run = runs.find(write_record())
+    run = stored.find(write_record())
     assert [test.name for test in run.tests] == ["device_to_device_memcpy_write_ce"]
     assert run.rerun.startswith("p2p_matrix --testcase")
 
 
 def test_a_report_leads_to_records_and_the_references_of_their_partition(tmp_path, report, write_record):
     write_record(path=tmp_path / "kept" / "record.json")
-    run = runs.find(report(case(tmp_path / "kept", reference_name="hgx")))
+    run = stored.find(report(case(tmp_path / "kept", reference_name="hgx")))
     assert run.tests[0].record is not None
     assert (run.tests[0].reference, run.tests[0].partition, run.rerun) == ("hgx", "hgx:gpu", "reframe -r")
 
 
 def test_records_are_found_after_the_results_were_copied_elsewhere(tmp_path, report, write_record):
     write_record(path=tmp_path / "results" / "output" / "p2p" / "record.json")
-    run = runs.find(report(case("/gone/prefix/output/p2p")))
+    run = stored.find(report(case("/gone/prefix/output/p2p")))
     assert run.tests[0].record is not None
 
 
 def test_a_test_case_without_record_stays_and_says_so(tmp_path, report):
-    run = runs.find(report(case(tmp_path / "nothing")))
+    run = stored.find(report(case(tmp_path / "nothing")))
     assert run.tests[0].record is None
     assert "no record.json" in run.tests[0].reason
 
@@ -60,7 +60,7 @@ def test_a_test_case_without_record_stays_and_says_so(tmp_path, report):
 def test_a_damaged_record_is_a_reason_and_not_the_end_of_the_run(tmp_path, report):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "record.json").write_text("{")
-    run = runs.find(report(case(tmp_path / "kept")))
+    run = stored.find(report(case(tmp_path / "kept")))
     assert run.tests[0].record is None
     assert "not valid JSON" in run.tests[0].reason
 
@@ -69,7 +69,7 @@ def test_a_failed_test_case_never_takes_the_record_of_an_earlier_run(tmp_path, r
     write_record(path=tmp_path / "kept" / "record.json")
     stage = str(tmp_path / "stage")
     failed = case(tmp_path / "kept", "fail", stagedir=stage, fail_reason="sanity error: cpu1->cpu0 is 'corrupt'")
-    run = runs.find(report(failed))
+    run = stored.find(report(failed))
     assert run.tests[0].record is None
     assert "cpu1->cpu0 is 'corrupt'" in run.tests[0].reason
 
@@ -77,35 +77,37 @@ def test_a_failed_test_case_never_takes_the_record_of_an_earlier_run(tmp_path, r
 def test_a_fixture_is_seen_only_where_it_failed(report):
     built = case(result="pass", fixture=True)
     broken = case(result="fail", fixture=True, fail_reason="build error:\n  no compiler\n  at all")
-    run = runs.find(report(built, broken))
+    run = stored.find(report(built, broken))
     assert [test.reason for test in run.tests] == ["build error: no compiler; at all"]
 
 
 def test_a_run_of_no_test_case_says_how_to_list_them(report):
-    run = runs.find(report())
+    run = stored.find(report())
     assert run.tests == ()
     assert "ran no test case" in run.notes[0]
 
 
 def test_the_newest_report_is_the_default(report, monkeypatch, tmp_path):
-    old, new = report(case(), name="run-report-10.json"), report(name="run-report-9.json")
-    os.utime(old, (1, 1))
+    report(case(), name="run-report-10.json", time_start_unix=1795225822.5)
+    new = report(name="run-report-9.json", time_start_unix=1795225823.5)
+    os.utime(new, (1, 1))  # when it was copied says nothing
+
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
-    assert runs.find(None).path == new
-    assert runs.find(tmp_path / "results").path == new
+    assert stored.find(None).path == new
+    assert stored.find(tmp_path / "results").path == new
 
 
 def test_session_numbers_decide_between_reports_of_one_moment(report):
-    paths = [report(name=f"run-report-{number}.json") for number in (9, 10)]
+    paths = [report(name=f"run-report-{number}.json", time_start_unix=1795225822) for number in (9, 10)]
     for path in paths:
         os.utime(path, (1, 1))
-    assert runs.newest_report(paths[0].parent).name == "run-report-10.json"
+    assert stored.newest_report(paths[0].parent).name == "run-report-10.json"
 
 
 def test_a_folder_of_records_without_report_is_a_run(tmp_path, write_record):
     for name in ("a", "b"):
         write_record(path=tmp_path / "many" / name / "record.json")
-    assert len(runs.find(tmp_path / "many").tests) == 2
+    assert len(stored.find(tmp_path / "many").tests) == 2
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[1]", '{"a": 1}', '{"runs": [{}], "session_info": {}}', "\ufeff{}"])
@@ -113,10 +115,10 @@ def test_what_is_no_run_is_refused_with_the_name_of_the_file(tmp_path, text):
     path = tmp_path / "odd.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput, match="odd.json"):
-        runs.find(path)
+        stored.find(path)
 
 
 def test_a_missing_path_and_an_empty_folder_are_refused(tmp_path):
     for path in (tmp_path / "none.json", tmp_path):
         with pytest.raises(BadInput, match=path.name):
-            runs.find(path)
+            stored.find(path)

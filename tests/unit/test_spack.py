@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 import yaml
 
-from linkmatrix import cli, detect, spack
+from linkmatrix import cli
 from linkmatrix.errors import BadInput
+from linkmatrix.site import machine, spack
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOME = REPOSITORY / "spack-env"
@@ -294,7 +295,7 @@ def test_what_spack_finds_becomes_a_packages_yaml_with_nccl_and_without_wrappers
     found = {"packages": {name: {"externals": externals} for name, externals in entries.items()}}
     (tmp_path / "bin" / "found.yaml").write_text(yaml.safe_dump(found))
     (tmp_path / "config").mkdir()
-    monkeypatch.setattr(detect, "machine", lambda: detect.Machine("n1", 2, 1, (), None, "local", "local", True))
+    monkeypatch.setattr(machine, "machine", lambda: machine.Machine("n1", 2, 1, (), None, "local", "local", True))
     command = ["detect", "--spack", "--system", "mine", "--config", str(tmp_path / "config")]
     assert cli.main(command) == 0
     file = tmp_path / "spack-env" / "systems" / "mine" / "packages.yaml"

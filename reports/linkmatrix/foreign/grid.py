@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..matrix import Pair
+from ..record.matrix import Pair
 from .table import Reading
 
 MOST = 1e9  # the schema's maximum

@@ -7,7 +7,7 @@ pairs: osu_mbw_mr_dd_8_pairs. The program's MB is 1e6 bytes.
 
 import re
 
-from ..matrix import Pair
+from ..record.matrix import Pair
 from .table import Reading, Table
 
 PROGRAM = "osu"

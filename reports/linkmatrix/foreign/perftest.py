@@ -15,6 +15,8 @@ LATENCY = re.compile(r"^ #bytes\s+#iterations\s+t_min\[usec\]\s+t_max\[usec\]\s+
 WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send"}
 TO_GB = {"Gb/sec": 1 / 8, "MB/sec": 0x100000 / 1e9, "MiB/sec": 0x100000 / 1e9}
 NUMBER = re.compile(r"\d+\.\d+")
+COLUMN = re.compile(r"(?:BW |[\d.]+% )?\S+")  # "BW peak[Gb/sec]" and "99% percentile[usec]" are one each
+ROUNDING = 0.01  # of the printed bandwidths, in their unit
 CUDA = re.compile(r"--use_cuda(?:=|\s)")
 
 
@@ -44,14 +46,17 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
     reading.at += 1
     software = reading._facts.software
     test, nic = software.get("test", ""), software.get("NIC", "nic")
+    columns = len(COLUMN.findall(match.string))
     memory = "device" if CUDA.search(reading.command or "") else "host"
     while reading.at < len(reading.lines):
         words = reading.line().split()
-        if len(words) < 5 or not words[0].isdigit() or not words[1].isdigit():
+        if len(words) < 2 or not words[0].isdigit():
             break
+        if reading.may_be_cut() or not believable(words, columns, latency):
+            reading.left(f"line {reading.at + 1}: a row of {test} that its own numbers contradict: it is left out")
+            reading.at += 1
+            continue
         used = words[2:6] if latency else words[2:4]
-        if reading.may_be_cut() or len(words) < (6 if latency else 5) or not all(map(NUMBER.fullmatch, used)):
-            break
         scale = 1.0 if latency else TO_GB[match[2]]
         value = float(f"{float(used[2] if latency else used[1]) * scale:.9g}")
         pair = (nic, "peer")
@@ -79,3 +84,21 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
         reading.at += 1
     reading.command = None
     reading.end_run()
+
+
+def believable(words: list[str], columns: int, latency: bool) -> bool:
+    """Has a row a number for each column, and do they fit: no average above the peak, no typical one beyond the ends?
+
+    A row in which one was lost or came twice has its numbers under the wrong heads.
+    """
+    if (
+        len(words) != columns
+        or not words[1].isdigit()
+        or not all(map(NUMBER.fullmatch, words[2 : 6 if latency else 4]))
+    ):
+        return False
+    if latency:
+        least, most, typical, average = map(float, words[2:6])
+        return least <= typical <= most and least <= average <= most
+    peak, average = map(float, words[2:4])
+    return not peak or average <= peak + ROUNDING  # with -D there is no peak, and it is printed as 0

@@ -1,4 +1,4 @@
-"""A foreign run as a record: linkmatrix.record/1 with the block `imported`, in which whatever is not known is null."""
+"""A foreign run as a record: linkmatrix.record/2 with the block `imported`, in which whatever is not known is null."""
 
 import hashlib
 import re
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import __version__
-from ..matrix import Pair
+from ..record.matrix import Pair
+from ..record.upgrade import SCHEMA, with_place
 from .table import Run, Table, Topology, square
 
 Record = dict[str, Any]
@@ -29,7 +30,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         topology = run.known.joined(topology)
     faults = run.faults
     return {
-        "schema": "linkmatrix.record/1",
+        "schema": SCHEMA,
         "program": "linkmatrix_import",
         "version": __version__,
         "started": measured or now,
@@ -38,6 +39,8 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "command": ["linkmatrix", "import", file],
         "backend": "imported",
         "host": {"name": "unknown", "cpu": "unknown", "cores": None, "numa": None},
+        "nodes": [],
+        "adapters": [],
         "devices": [device(run, topology, index, name) for index, name in enumerate(labels)],
         "topology": topology_block(labels, topology),
         "software": {name: value for name, value in run.software.items() if name not in ("test", "NIC", "column")},
@@ -49,6 +52,9 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
             "lines": [run.first, max(run.first, run.last)],
             "column": run.software.get("column"),
         },
+        "asked_by": None,
+        "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
+        "lost": [],
         "results": [result(table, topology, size) for table in run.tables],
         "result": "ERROR" if faults or not all(map(complete, run.tables)) else "PASS",
         "error": "; ".join(faults)[:4000] or None,
@@ -72,7 +78,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
     host, _, _ = label.rpartition(".")
-    return {
+    known = {
         "index": index,
         "label": label,
         "name": run.devices.get(index, "unknown"),
@@ -82,6 +88,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
         "numa": topology.numa.get(label) if topology else None,
         "nics": [nic for nic, word in of_device.items() if nearest is not None and word == NEAR[nearest]],
     }
+    return with_place(known)
 
 
 def topology_block(labels: tuple[str, ...], topology: Topology | None) -> dict[str, Any]:
@@ -160,11 +167,14 @@ def result(table: Table, topology: Topology | None, size: int | None) -> dict[st
         "high": each(number),
         "samples": each(lambda pair: table.samples if status(pair) == "ok" else 0),
         "converged": each(lambda pair: None),
+        **dict.fromkeys(("round", "began", "ended", "sampled")),
         "link_class": each(link_class),
         "limit": each(lambda pair: None),
         "parts": {name: shown(part) for name, part in table.parts.items()},
         "verified": table.verified,
-        "schedule": {"mode": "serial", "rounds": 0, "pairs_at_once": 0, "interference": None},
+        "timing": None,
+        "clock_uncertainty_us": None,
+        "schedule": {"mode": "serial", "rounds": 0, "pairs_at_once": 0, "interference": None, "witnessed": None},
         "remeasured": [],
         "seconds": 0.0,
         "complete": complete(table),

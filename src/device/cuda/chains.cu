@@ -71,6 +71,54 @@ __global__ void flag_kernel(volatile unsigned long long* theirs, const volatile 
   }
 }
 
+/// By all threads of the block.
+__device__ void copy_message(const Messages& messages) {
+  const auto misplaced = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % sizeof(uint4); };
+  const bool whole = misplaced(messages.theirs) == 0 && misplaced(messages.message) == 0;
+  const std::uint64_t vectors = whole ? messages.bytes / sizeof(uint4) : 0;
+  for (std::uint64_t i = threadIdx.x; i < vectors; i += blockDim.x)
+    reinterpret_cast<uint4*>(messages.theirs)[i] = reinterpret_cast<const uint4*>(messages.message)[i];
+  for (std::uint64_t i = vectors * sizeof(uint4) + threadIdx.x; i < messages.bytes; i += blockDim.x)
+    messages.theirs[i] = messages.message[i];
+}
+
+/// The word follows when all of the message is on its way: a fence of the whole system lies between them.
+__device__ void send_message(const Messages& messages, std::uint64_t number) {
+  copy_message(messages);
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x == 0) *reinterpret_cast<volatile unsigned long long*>(messages.their_word) = number;
+}
+
+__device__ bool message_arrives(const Messages& messages, std::uint64_t number, std::uint64_t deadline) {
+  __shared__ bool here;
+  if (threadIdx.x == 0)
+    here = arrives(reinterpret_cast<const volatile unsigned long long*>(messages.my_word), number, deadline);
+  __syncthreads();
+  const bool answer = here;
+  __syncthreads();
+  return answer;
+}
+
+__global__ void ping_pong_kernel(Messages messages, bool begins, std::uint64_t rounds, PingPongState* state,
+                                 std::uint64_t timeout_ns) {
+  const std::uint64_t deadline = nanoseconds() + timeout_ns;
+  std::uint64_t start = 0;
+  for (std::uint64_t number = 1; number <= rounds + 1; ++number) {
+    if (begins) send_message(messages, number);
+    if (!message_arrives(messages, number, deadline)) {
+      if (threadIdx.x == 0) state->timed_out = 1;
+      return;
+    }
+    if (!begins) send_message(messages, number);
+    if (number == 1) start = nanoseconds();
+  }
+  if (threadIdx.x == 0) state->nanoseconds = nanoseconds() - start;
+}
+
+constexpr std::uint64_t bytes_of_thread = 64;  // from which on another warp pays
+constexpr int warp = 32, most_threads = 1024;
+
 unsigned long long* word_at(std::byte* memory) { return reinterpret_cast<unsigned long long*>(memory); }
 
 }  // namespace
@@ -104,10 +152,19 @@ void launch_flag(std::byte* theirs, std::byte* mine, bool begins, std::uint64_t 
   check_launch("flag kernel");
 }
 
+void launch_ping_pong(const Messages& messages, bool begins, std::uint64_t rounds, PingPongState* state,
+                      std::uint64_t timeout_ns, cudaStream_t stream) {
+  std::uint64_t threads = warp;
+  while (threads < most_threads && threads * bytes_of_thread < messages.bytes) threads *= 2;
+  ping_pong_kernel<<<1, static_cast<unsigned>(threads), 0, stream>>>(messages, begins, rounds, state, timeout_ns);
+  check_launch("ping-pong kernel");
+}
+
 void load_chain_kernels() {
   cudaFuncAttributes attributes;
   const std::array kernels{reinterpret_cast<const void*>(ring_kernel), reinterpret_cast<const void*>(chase_kernel),
-                           reinterpret_cast<const void*>(atomics_kernel), reinterpret_cast<const void*>(flag_kernel)};
+                           reinterpret_cast<const void*>(atomics_kernel), reinterpret_cast<const void*>(flag_kernel),
+                           reinterpret_cast<const void*>(ping_pong_kernel)};
   for (const void* kernel : kernels)
     check(cudaFuncGetAttributes(&attributes, kernel), "kernels", "cudaFuncGetAttributes");
 }

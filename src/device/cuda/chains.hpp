@@ -29,4 +29,25 @@ void launch_atomics(std::byte* memory, std::uint64_t additions, unsigned long lo
 void launch_flag(std::byte* theirs, std::byte* mine, bool begins, std::uint64_t rounds, unsigned* timed_out,
                  std::uint64_t timeout_ns, cudaStream_t stream);
 
+/// What one device needs to send messages to another one and to see the other's arrive.
+struct Messages {
+  std::byte* theirs;         ///< in the other's memory, where they arrive
+  const std::byte* message;  ///< here; as far from a multiple of 16 bytes as `theirs`, or it goes byte by byte
+  std::uint64_t bytes;
+  std::byte* their_word;  ///< 8 bytes in the other's memory, and here: 0 before, …
+  std::byte* my_word;     ///< … then the number of the message that has arrived
+};
+
+/// What a ping-pong leaves behind, in the device's memory.
+struct PingPongState {
+  unsigned long long nanoseconds;  ///< of all round trips but the first
+  unsigned timed_out;              ///< not 0: the other one did not answer
+};
+
+/// `rounds` and one more times, one device writes its message into the other's memory and then a word beside it, for
+/// which a kernel of the other one waits before it does the same. The first round trip is not timed: the other kernel
+/// may begin late.
+void launch_ping_pong(const Messages& messages, bool begins, std::uint64_t rounds, PingPongState* state,
+                      std::uint64_t timeout_ns, cudaStream_t stream);
+
 }  // namespace linkmatrix::cuda

@@ -2,19 +2,35 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <thread>
 
 #include "device/cuda/chains.hpp"
+#include "device/cuda/waiting.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
 
-std::uint64_t accesses(int repeats) { return static_cast<std::uint64_t>(repeats) * accesses_per_repeat; }
+std::uint64_t accesses(const Copy& copy) { return static_cast<std::uint64_t>(copy.repeats) * accesses_per_repeat; }
 
-void put_down(const Station& at, std::byte* flag) {
+/// Waits for all that is in a stream. Never by a call that blocks: a device that hangs would not let go.
+void await(const Station& at, cudaStream_t stream, const char* what, Deadline deadline) {
+  std::optional<Clock::time_point> given_up;
+  cudaError_t status = cudaStreamQuery(stream);
+  for (; status == cudaErrorNotReady; status = cudaStreamQuery(stream)) {
+    if (!given_up && deadline.passed()) given_up = Clock::now() + settle_time;
+    if (given_up && Clock::now() >= *given_up) throw TimedOut(at.where() + ": " + what + " did not end in time");
+    std::this_thread::yield();
+  }
+  check(status, at.where(), what);
+}
+
+void put_down(Station& at, std::byte* flag, Deadline deadline) {
   at.use();
-  check(cudaMemset(flag, 0, sizeof(std::uint64_t)), at.where(), "cudaMemset");
-  check(cudaDeviceSynchronize(), at.where(), "cudaDeviceSynchronize");
+  const cudaStream_t stream = at.lane(0).stream.get();
+  check(cudaMemsetAsync(flag, 0, sizeof(std::uint64_t), stream), at.where(), "cudaMemsetAsync");
+  await(at, stream, "putting a flag down", deadline);
 }
 
 }  // namespace
@@ -39,11 +55,23 @@ Station& CopyWork::executor(const Copy& copy) const {
   return station(copy.source == copy.initiator() ? copy.destination : copy.source);
 }
 
-void CopyWork::enqueue(const Copy& copy, Station& on, Lane& lane, int repeats, int background, Gate& gate) const {
-  if (copy.is_chain()) return enqueue_chain(copy, on, lane, repeats, gate);
-  if (copy.background) repeats *= background;
-  if (copy.looped && copy.engine == Engine::sm) return launch_copy(kernel_copy(copy, repeats), lane.stream.get());
-  for (int i = 0; i < repeats; ++i) {
+std::vector<PlacedCopy> CopyWork::place(std::span<const Copy> copies) const {
+  std::map<Station*, std::size_t> taken;
+  std::vector<PlacedCopy> placed;
+  for (const Copy& copy : copies) {
+    Station& on = executor(copy);
+    on.use();
+    placed.push_back({copy, on, on.lane(taken[&on]++)});
+  }
+  return placed;
+}
+
+void CopyWork::enqueue(const PlacedCopy& placed, int transfers) const {
+  const auto& [copy, on, lane, slot] = placed;
+  on.use();
+  if (copy.looped && copy.engine == Engine::sm && !copy.background)
+    return launch_copy(kernel_copy(copy, transfers), lane.stream.get());
+  for (int i = 0; i < transfers; ++i) {
     if (copy.engine == Engine::sm)
       launch_copy(kernel_copy(copy, 1), lane.stream.get());
     else
@@ -64,78 +92,86 @@ KernelCopy CopyWork::kernel_copy(const Copy& copy, int repeats) const {
           .host_memory = with_host(copy)};
 }
 
-void CopyWork::enqueue_chain(const Copy& copy, Station& on, Lane& lane, int repeats, Gate& gate) const {
+void CopyWork::enqueue_chain(const PlacedCopy& placed, Gate& gate) const {
+  const auto& [copy, on, lane, slot] = placed;
   const cudaStream_t stream = lane.stream.get();
+  on.use();
   if (copy.operation == Operation::chase)
-    on.chased = launch_chase(source(copy), accesses(repeats), on.chase_state(), stream);
-  if (copy.operation == Operation::atomic) launch_atomics(source(copy), accesses(repeats), on.sink(), stream);
+    on.chased = launch_chase(source(copy), accesses(copy), on.chase_state(), stream);
+  if (copy.operation == Operation::atomic) {
+    station(copy.source).source.at(copy.source_slot).ring = {};
+    launch_atomics(source(copy), accesses(copy), on.sink(), stream);
+  }
   if (copy.operation == Operation::flag)
-    launch_flag(destination(copy), source(copy), true, accesses(repeats), gate.timed_out_flag(), Gate::timeout_ns,
+    launch_flag(destination(copy), source(copy), true, accesses(copy), gate.timed_out_flag(slot), Gate::timeout_ns,
                 stream);
 }
 
-void CopyWork::enqueue_answer(const Copy& copy, int repeats, Gate& gate) const {
+Gate::Slot CopyWork::enqueue_answer(const Copy& copy, Gate& gate) const {
   Station& on = station(copy.destination);
   on.use();
   const cudaStream_t stream = on.answer_lane().stream.get();
-  gate.hold(stream);
-  launch_flag(source(copy), destination(copy), false, accesses(repeats), gate.timed_out_flag(), Gate::timeout_ns,
+  const Gate::Slot slot = gate.hold(stream);
+  launch_flag(source(copy), destination(copy), false, accesses(copy), gate.timed_out_flag(slot), Gate::timeout_ns,
               stream);
+  return slot;
 }
 
-CopyTime CopyWork::time(const Copy& copy, const Station& on, const Lane& lane, int repeats, int background) const {
-  CopyTime time;
-  time.whole_seconds = lane.seconds(on.where());
-  const int pieces = copy.is_chain() ? accesses_per_repeat : copy.background ? background : 1;
-  time.seconds = time.whole_seconds / repeats / pieces;
-  if (copy.operation != Operation::chase) return time;
-  ChaseState state{};
-  check(cudaMemcpy(&state, on.chase_state(), sizeof state, cudaMemcpyDeviceToHost), on.where(), "cudaMemcpy");
-  time.seconds = static_cast<double>(state.nanoseconds) * 1e-9 / static_cast<double>(on.chased);
-  return time;
+void CopyWork::set_up_chain(const Copy& copy, Deadline deadline) const {
+  const Buffer::Ring wanted{source(copy), copy.bytes};
+  if (copy.operation == Operation::chase && station(copy.source).source.at(copy.source_slot).ring != wanted)
+    build_ring(copy, deadline);
+  if (copy.operation != Operation::flag) return;
+  reset_source_flag(copy, deadline);
+  reset_destination_flag(copy, deadline);
 }
 
-void CopyWork::build_ring(const Copy& copy) const {
-  Station& writer = executor(copy);  // whose process has the pointers
+void CopyWork::build_ring(const Copy& copy, Deadline deadline) const {
+  Station& writer = executor(copy);
   writer.use();
-  launch_ring(source(copy), copy.bytes, writer.lane(0).stream.get());
-  check(cudaStreamSynchronize(writer.lane(0).stream.get()), writer.where(), "cudaStreamSynchronize");
+  const cudaStream_t stream = writer.lane(0).stream.get();
+  launch_ring(source(copy), copy.bytes, stream);
+  await(writer, stream, "laying a ring", deadline);
+  station(copy.source).source.at(copy.source_slot).ring = {source(copy), copy.bytes};
 }
 
-void CopyWork::reset_source_flag(const Copy& copy) const { put_down(station(copy.source), source(copy)); }
-void CopyWork::reset_destination_flag(const Copy& copy) const {
-  put_down(station(copy.destination), destination(copy));
+void CopyWork::reset_source_flag(const Copy& copy, Deadline deadline) const {
+  station(copy.source).source.at(copy.source_slot).ring = {};
+  put_down(station(copy.source), source(copy), deadline);
 }
 
-void CopyWork::wait(std::span<const Copy> copies, Deadline deadline) const {
-  for_each_lane(copies, [&](std::size_t k, Station&, Lane& lane) {
-    cudaError_t status = cudaEventQuery(lane.stop.get());
-    for (; status == cudaErrorNotReady; status = cudaEventQuery(lane.stop.get())) {
-      if (deadline.passed()) throw TimedOut(pair_text(copies[k]) + " did not finish within --timeout");
-      std::this_thread::yield();
-    }
-    check(status, pair_text(copies[k]), "copy");
-  });
+void CopyWork::reset_destination_flag(const Copy& copy, Deadline deadline) const {
+  put_down(answerer(copy), destination(copy), deadline);
+  answerer(copy).answer_lane();  // no stream is made behind a closed gate
 }
 
-void CopyWork::fill(const Copy& copy, std::uint64_t seed) const {
+CopyWork::Chased CopyWork::chased(const PlacedCopy& placed) const {
+  const Station& on = placed.on;
+  ChaseState state{};
+  on.use();
+  check(cudaMemcpy(&state, on.chase_state(), sizeof state, cudaMemcpyDeviceToHost), on.where(), "cudaMemcpy");
+  return {static_cast<double>(state.nanoseconds) * 1e-9, static_cast<double>(on.chased)};
+}
+
+void CopyWork::fill(const Copy& copy, std::uint64_t seed, Deadline deadline) const {
   Station& from = station(copy.source);
+  from.source.at(copy.source_slot).ring = {};
   if (!from.is_device()) return fill_on_host(source(copy), copy.bytes, seed);
   from.use();
   launch_fill(source(copy), copy.bytes, seed, from.lane(0).stream.get());
-  check(cudaStreamSynchronize(from.lane(0).stream.get()), from.where(), "filling");
+  await(from, from.lane(0).stream.get(), "filling", deadline);
 }
 
-void CopyWork::spoil(const Copy& copy) const {
+void CopyWork::spoil(const Copy& copy, Deadline deadline) const {
   Station& to = station(copy.destination);
   if (!to.is_device()) return spoil_on_host(destination(copy), copy.bytes);
   to.use();
   const cudaStream_t stream = to.lane(0).stream.get();
   check(cudaMemsetAsync(destination(copy), spoiled_byte, copy.bytes, stream), to.where(), "cudaMemsetAsync");
-  check(cudaStreamSynchronize(stream), to.where(), "spoiling");
+  await(to, stream, "spoiling", deadline);
 }
 
-PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed) const {
+PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed, Deadline deadline) const {
   Station& to = station(copy.destination);
   if (!to.is_device()) return check_on_host(destination(copy), copy.bytes, seed);
   to.use();
@@ -146,9 +182,34 @@ PatternCheck CopyWork::compare(const Copy& copy, std::uint64_t seed) const {
   };
   move(to.check_counters(), &found);
   launch_check(destination(copy), copy.bytes, seed, to.check_counters(), stream);
+  await(to, stream, "the comparison", deadline);
   move(&found, to.check_counters());
-  check(cudaStreamSynchronize(stream), to.where(), "verification");
+  await(to, stream, "the comparison", deadline);
   return {found.wrong_bytes, found.first_wrong};
+}
+
+void CopyWork::enqueue(const Copy& copy, Station& on, Lane& lane, int background, Gate& gate) const {
+  if (copy.is_chain()) return enqueue_chain({copy, on, lane, gate.latest()}, gate);
+  enqueue({copy, on, lane}, copy.repeats * (copy.background ? background : 1));
+}
+
+CopyTime CopyWork::time(const Copy& copy, Station& on, Lane& lane, int background) const {
+  const int pieces = copy.is_chain() ? accesses_per_repeat : copy.background ? background : 1;
+  CopyTime time{{0, lane.seconds(on.where())}, static_cast<double>(copy.repeats) * pieces, 0};
+  if (copy.operation != Operation::chase) return time;
+  const auto [seconds, loads] = chased({copy, on, lane});
+  return {{0, seconds}, loads, 0};
+}
+
+void CopyWork::wait(std::span<const Copy> copies, Deadline deadline) const {
+  for (const PlacedCopy& placed : place(copies)) {
+    cudaError_t status = cudaEventQuery(placed.lane.stop.get());
+    for (; status == cudaErrorNotReady; status = cudaEventQuery(placed.lane.stop.get())) {
+      if (deadline.passed()) throw TimedOut(pair_text(placed.copy) + " did not finish within --timeout");
+      std::this_thread::yield();
+    }
+    check(status, pair_text(placed.copy), "copy");
+  }
 }
 
 }  // namespace linkmatrix::cuda

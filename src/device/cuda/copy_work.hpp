@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,7 +11,15 @@
 
 namespace linkmatrix::cuda {
 
-/// Puts copies between stations into streams, waits for them, and fills and compares their buffers.
+/// A copy of a call, and the stream of the device that executes it, which no other copy of the call has.
+struct PlacedCopy {
+  const Copy& copy;
+  Station& on;
+  Lane& lane;
+  Gate::Slot slot = 0;  ///< at the gate, where there is one
+};
+
+/// Puts copies between stations into streams, and fills and compares their buffers.
 class CopyWork {
  public:
   /// Keeps a reference to the stations, one for each endpoint.
@@ -26,39 +33,58 @@ class CopyWork {
   /// Whether one end is host memory.
   bool with_host(const Copy& copy) const;
   /// Whether any copy is moved piece by piece by the driver on the host, as without peer access or of pageable memory:
-  /// it waits for the device, behind a closed gate for ever. What the host does then belongs to the measured time.
+  /// it waits for the device inside the call, behind a closed gate for ever.
   bool staged(std::span<const Copy> copies) const;
 
-  /// Calls `work(k, station, lane)` for each copy on the device that executes it, with a lane of its own.
+  /// Gives each copy a stream. The copies must outlive the answer.
+  std::vector<PlacedCopy> place(std::span<const Copy> copies) const;
+
+  /// Enqueues some transfers of a copy that is no chain.
+  void enqueue(const PlacedCopy& placed, int transfers) const;
+  /// Enqueues a chain, which the gate holds.
+  void enqueue_chain(const PlacedCopy& placed, Gate& gate) const;
+  /// The device at the other end of a flag.
+  Station& answerer(const Copy& copy) const { return station(copy.destination); }
+  /// The other end of a flag, in a stream of its own that the gate holds; returns its slot.
+  Gate::Slot enqueue_answer(const Copy& copy, Gate& gate) const;
+
+  /// Lays what a chain walks through: a ring of pointers where it is not there yet, flags that are down.
+  void set_up_chain(const Copy& copy, Deadline deadline) const;
+  /// The same by parts, where each end belongs to another process. A ring has the addresses that the executor sees.
+  void build_ring(const Copy& copy, Deadline deadline = Deadline::never()) const;
+  void reset_source_flag(const Copy& copy, Deadline deadline = Deadline::never()) const;
+  void reset_destination_flag(const Copy& copy, Deadline deadline = Deadline::never()) const;
+
+  /// What the loads of a finished chase took, and how many they were: timed on the device, without the launch.
+  struct Chased {
+    double seconds, loads;
+  };
+  Chased chased(const PlacedCopy& placed) const;
+
+  /// For verification. Like all that waits here they throw TimedOut where the device hangs when the deadline has
+  /// passed.
+  void fill(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
+  void spoil(const Copy& copy, Deadline deadline = Deadline::never()) const;
+  PatternCheck compare(const Copy& copy, std::uint64_t seed, Deadline deadline = Deadline::never()) const;
+
+  // For a process that has one device and is told by others when its copies go:
+
+  /// Calls `work(k, station, lane)` for each copy, with a lane of its own.
   template <class Work>
   void for_each_lane(std::span<const Copy> copies, const Work& work) const {
-    std::map<Station*, std::size_t> taken;
-    for (std::size_t k = 0; k < copies.size(); ++k) {
-      Station& on = executor(copies[k]);
-      on.use();
-      work(k, on, on.lane(taken[&on]++));
+    const std::vector<PlacedCopy> placed = place(copies);
+    for (std::size_t k = 0; k < placed.size(); ++k) {
+      placed[k].on.use();
+      work(k, placed[k].on, placed[k].lane);
     }
   }
-
-  /// `background`: how often a background copy is made for each repeat of the others.
-  void enqueue(const Copy& copy, Station& on, Lane& lane, int repeats, int background, Gate& gate) const;
-  /// The other end of a flag, held by the gate.
-  void enqueue_answer(const Copy& copy, int repeats, Gate& gate) const;
-  /// What a finished copy took. The loads of a chase are timed on the device.
-  CopyTime time(const Copy& copy, const Station& on, const Lane& lane, int repeats, int background) const;
-  /// The ring lies in the source's memory and is written by the device that will chase: with the addresses that it
-  /// sees.
-  void build_ring(const Copy& copy) const;
-  /// Puts a flag down in the memory of its source, and of its destination.
-  void reset_source_flag(const Copy& copy) const;
-  void reset_destination_flag(const Copy& copy) const;
-
-  /// Throws TimedOut naming the first pair that is not done.
+  /// All of a copy's repeats; `background` times as many of a background copy. A chain belongs to the stream that the
+  /// gate held last.
+  void enqueue(const Copy& copy, Station& on, Lane& lane, int background, Gate& gate) const;
+  /// When a finished copy ran, from its own start.
+  CopyTime time(const Copy& copy, Station& on, Lane& lane, int background) const;
+  /// Throws TimedOut naming the first copy that is not done.
   void wait(std::span<const Copy> copies, Deadline deadline) const;
-
-  void fill(const Copy& copy, std::uint64_t seed) const;
-  void spoil(const Copy& copy) const;
-  PatternCheck compare(const Copy& copy, std::uint64_t seed) const;
 
  private:
   Station& station(int endpoint) const { return stations_[static_cast<std::size_t>(endpoint)]; }
@@ -69,7 +95,6 @@ class CopyWork {
     return station(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;
   }
   KernelCopy kernel_copy(const Copy& copy, int repeats) const;
-  void enqueue_chain(const Copy& copy, Station& on, Lane& lane, int repeats, Gate& gate) const;
 
   std::vector<Station>& stations_;
   HostMemoryKind host_memory_;

@@ -3,69 +3,71 @@
 #include <algorithm>
 #include <future>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 
-#include "device/cuda/chains.hpp"
 #include "device/cuda/copy_work.hpp"
 #include "device/cuda/discovery.hpp"
+#include "device/cuda/failures.hpp"
 #include "device/cuda/gate.hpp"
 #include "device/cuda/health.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/peer_access.hpp"
+#include "device/cuda/reservation.hpp"
+#include "device/cuda/runs.hpp"
 #include "device/cuda/stations.hpp"
+#include "device/cuda/waiting.hpp"
+#include "device/host/available_memory.hpp"
 #include "device/host/numa.hpp"
 
 namespace linkmatrix {
 namespace cuda {
 namespace {
 
-constexpr int gate_attempts = 3;
-constexpr std::uint64_t least_buffer = 64 * KiB;
 constexpr int host_paths = 1 << 20;  // resource number of everything that goes through host memory
-constexpr int least_background = 2;  // repeats of a background copy for each of a measured one, …
-constexpr int most_background = 8;   // … raised to this while it ends too early; a gate holds no more
 
-std::vector<int> choose_devices(std::span<const int> wanted) {
-  std::string reason;
-  const int count = visible_devices(reason);
-  if (count == 0) throw DeviceError(reason + "; --backend host measures host memory");
-  if (wanted.empty()) {
-    std::vector<int> all(static_cast<std::size_t>(count));
-    std::iota(all.begin(), all.end(), 0);
-    return all;
-  }
-  for (const int device : wanted)
-    if (device >= count)
-      throw BadInput("--devices: there is no device " + std::to_string(device) + ", there are 0 to " +
-                     std::to_string(count - 1));
-  return {wanted.begin(), wanted.end()};
+/// What a device that must not be touched again leaves behind: it outlives everything, so that nothing frees it.
+struct LeftAlone {
+  std::vector<Station> stations;
+  std::vector<Buffer> buffers;
+  std::vector<Gate> gates;
+};
+LeftAlone& left_alone() {
+  static auto& things = *new LeftAlone;
+  return things;
 }
 
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::span<const int> wanted, HostMemoryKind host_memory) : host_memory_{host_memory} {
     std::vector<Endpoint> devices = describe_devices(choose_devices(wanted));
+    for (const Endpoint& device : devices) stations_.emplace_back(device);
+    device_count_ = stations_.size();
     // The driver's tables are read while the contexts come up.
     auto discovered = std::async(std::launch::async, [this, &devices] {
       health_.emplace(nvml_.emplace(), devices);
-      return std::pair(discover_topology(*nvml_, devices), describe_software(*nvml_));
+      for (Endpoint& device : devices) read_limits(*nvml_, device), identify(*nvml_, device);
+      return std::pair(discover_links(*nvml_, devices), describe_software(*nvml_));
     });
-    for (const Endpoint& device : devices) stations_.emplace_back(device);
-    device_count_ = stations_.size();
-    for_each_at_once(device_stations(), bring_up);
+    const auto failures = each_at_once(device_stations(), bring_up);
     std::tie(topology_, software_) = discovered.get();
-    for (Station& station : device_stations()) read_limits(*nvml_, station.endpoint);
+    for (std::size_t d = 0; d < devices.size(); ++d) stations_[d].endpoint = devices[d];
+    for (std::size_t d = 0; d < failures.size(); ++d)
+      if (failures[d]) stations_[d].lost = why_lost(stations_[d], failures[d]);
+    home().use();
+    add_reach(topology_, devices);
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
-    gate_.emplace(stations_.front().where());
+    gate_.emplace(home().where());
   }
 
-  /// A device's context, and with it its peer access, lives as long as the process: the next back end finds none.
   ~CudaBackend() override {
-    for (const Station& station : device_stations())
-      for (const int peer : station.reaches)
-        if (cudaSetDevice(station.endpoint.index) == cudaSuccess) cudaDeviceDisablePeerAccess(peer);
+    if (!any_broken()) {
+      peers_.all_off();
+      return;
+    }
+    left_alone().gates.push_back(*std::move(gate_));
+    for (Station& station : stations_) left_alone().stations.push_back(std::move(station));
   }
   CudaBackend(const CudaBackend&) = delete;
   CudaBackend& operator=(const CudaBackend&) = delete;
@@ -74,6 +76,11 @@ class CudaBackend final : public Backend {
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
   const Topology& topology() const override { return topology_; }
   const Software& software() const override { return software_; }
+  std::optional<std::string> lost(int endpoint) const override {
+    return stations_[static_cast<std::size_t>(endpoint)].lost;
+  }
+
+  std::optional<HostPages> host_pages() const override { return host_memory_.pages; }
 
   std::optional<std::string> refusal(const Copy& copy) const override {
     if (copy.engine == Engine::mpi) return "ranks come with mpirun, and with --backend mpi";
@@ -94,65 +101,57 @@ class CudaBackend final : public Backend {
   }
 
   void prepare(std::span<const Copy> copies, Deadline) override {
-    using Needs = std::map<std::pair<int, int>, std::uint64_t>;  // (endpoint, slot): bytes
-    Needs sources, destinations;
-    const auto need = [](Needs& needs, int endpoint, int slot, const Copy& copy) {
-      std::uint64_t& bytes = needs[{endpoint, slot}];
-      bytes = std::max({bytes, copy.end(), least_buffer});
-    };
-    for (const Copy& copy : copies) {
-      need(sources, copy.source, copy.source_slot, copy);
-      need(destinations, copy.destination, copy.destination_slot, copy);
-    }
-    background_ = least_background;
-    set_peer_access(copies);
-    for_each_at_once(stations_, [&](Station& station) {
-      const int me = static_cast<int>(&station - stations_.data());
-      if (station.is_device()) station.use();
-      const auto reserve = [&](const Needs& needs, std::map<int, Buffer>& buffers) {
-        for (const auto& [at, bytes] : needs)
-          if (at.first == me) buffers[at.second].reserve(station.endpoint, bytes, host_memory_);
-      };
-      reserve(sources, station.source);
-      reserve(destinations, station.destination);
+    Failures failures(work_, copies, stations_);
+    failures.refuse_lost();
+    failures.guard_all([&] {
+      const Reservation reservation(copies, stations_);
+      const auto shortages =
+          reservation.shortages(free_memory, available_memory(), [this](const Station& at) { return holders(at); });
+      for (const auto& [endpoint, why] : shortages) failures.lacks(station(endpoint), why);
+      make_buffers(reservation, failures);
+      std::map<PeerPair, bool> pairs;
+      for (const Copy& copy : copies)
+        for (const PeerPair& pair : peer_pairs(copy)) pairs[pair] = copy.peer_access;
+      peers_.prepare(pairs);
     });
-    for (const Copy& copy : copies)
-      if (copy.operation == Operation::chase) work_.build_ring(copy);
+    failures.raise();
   }
 
-  std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
-    for (int attempt = 0; attempt < gate_attempts;) {
-      std::vector<CopyTime> times = run_gated(copies, repeats, deadline);
-      if (gate_->timed_out())
-        ++attempt;
-      else if (background_ < most_background && background_ended_early(copies, times))
-        background_ *= 2;
-      else
-        return times;
-    }
-    throw DeviceError("the gate of " + work_.pair_text(copies.front()) + " timed out " + std::to_string(gate_attempts) +
-                      " times: the host does not get to enqueue; is the machine overloaded?");
+  Timeline run(std::span<const Copy> copies, Deadline deadline) override {
+    Failures failures(work_, copies, stations_);
+    return failures.guard_all([&] {
+      start_call(copies, failures, deadline);
+      for (std::size_t k = 0; k < copies.size(); ++k)
+        if (copies[k].is_chain())
+          failures.guard(k, work_.executor(copies[k]), [&] { work_.set_up_chain(copies[k], deadline); });
+      failures.raise();
+      return work_.staged(copies) ? run_in_turn(work_, copies, failures, deadline)
+                                  : run_gated(work_, *gate_, copies, failures, deadline);
+    });
+  }
+
+  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
+    Failures failures(work_, copies, stations_);
+    return failures.guard_all([&] {
+      start_call(copies, failures, deadline);
+      for (std::size_t k = 0; k < copies.size(); ++k) {
+        failures.guard(k, station(copies[k].source), [&] { work_.fill(copies[k], seed + k, deadline); });
+        failures.guard(k, station(copies[k].destination), [&] { work_.spoil(copies[k], deadline); });
+      }
+      failures.raise();
+      copy_once(copies, failures, deadline);
+      failures.raise();
+      std::vector<PatternCheck> checks(copies.size());
+      for (std::size_t k = 0; k < copies.size(); ++k)
+        failures.guard(k, station(copies[k].destination),
+                       [&] { checks[k] = work_.compare(copies[k], seed + k, deadline); });
+      failures.raise();
+      return checks;
+    });
   }
 
   std::vector<DeviceState> device_states() override { return health_->states(); }
   std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
-
-  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
-    for (std::size_t k = 0; k < copies.size(); ++k) {
-      work_.fill(copies[k], seed + k);
-      work_.spoil(copies[k]);
-    }
-    std::vector<Copy> once(copies.begin(), copies.end());
-    for (Copy& copy : once) copy.operation = Operation::copy;  // a chain is verified by a copy over the same path
-    work_.for_each_lane(once, [&](std::size_t k, Station& station, Lane& lane) {
-      work_.enqueue(once[k], station, lane, 1, 1, *gate_);
-      check(cudaEventRecord(lane.stop.get(), lane.stream.get()), station.where(), "cudaEventRecord");
-    });
-    work_.wait(once, deadline);
-    std::vector<PatternCheck> checks;
-    for (std::size_t k = 0; k < copies.size(); ++k) checks.push_back(work_.compare(copies[k], seed + k));
-    return checks;
-  }
 
  private:
   static void bring_up(Station& station) {
@@ -166,72 +165,100 @@ class CudaBackend final : public Backend {
 
   std::span<Station> device_stations() { return std::span(stations_).first(device_count_); }
   Station& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
-  /// Turns peer access on or off, as the copies want it, both ways for each pair.
-  void set_peer_access(std::span<const Copy> copies) {
-    std::map<std::pair<int, int>, bool> wanted;
-    for (const Copy& copy : copies) {
-      if (!station(copy.source).is_device() || !station(copy.destination).is_device()) continue;
-      if (copy.source == copy.destination) continue;
-      wanted[{copy.source, copy.destination}] = wanted[{copy.destination, copy.source}] = copy.peer_access;
+  bool any_broken() const {
+    return std::any_of(stations_.begin(), stations_.end(), [](const Station& station) { return station.broken; });
+  }
+
+  /// A device that works: the one that is current where a call needs any, so that no other gets a context.
+  Station& home() {
+    std::string reasons;
+    for (Station& station : device_stations()) {
+      if (!station.lost) return station;
+      reasons += (reasons.empty() ? "" : "; ") + *station.lost;
     }
-    for_each_at_once(device_stations(), [&](Station& from) {
-      from.use();
-      const int me = static_cast<int>(&from - stations_.data());
-      for (const auto& [pair, on] : wanted)
-        if (pair.first == me) switch_peer_access(from, station(pair.second), on);
+    throw DeviceError("no device takes part: " + reasons);
+  }
+
+  std::string holders(const Station& at) const {
+    const std::string who = nvml_->memory_holders(at.endpoint.pci);
+    return who.empty() ? "" : "; " + who;
+  }
+
+  std::string why_lost(const Station& at, const std::exception_ptr& failure) const {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& e) {
+      return e.what() + holders(at);
+    }
+  }
+
+  static std::uint64_t free_memory(const Station& at) {
+    std::size_t free = 0, total = 0;
+    at.use();
+    check(cudaMemGetInfo(&free, &total), at.where(), "cudaMemGetInfo");
+    return free;
+  }
+
+  void make_buffers(const Reservation& reservation, Failures& failures) {
+    std::vector<std::vector<Buffer>> replaced(stations_.size());
+    const bool keep = any_broken();  // to free memory is to wait for every device that has reached it
+    const auto failed = each_at_once(stations_, [&](Station& at) {
+      if (at.lost) return;
+      (at.is_device() ? at : home()).use();
+      const auto me = static_cast<std::size_t>(&at - stations_.data());
+      reservation.make(static_cast<int>(me), host_memory_, keep ? &replaced[me] : nullptr);
     });
-  }
-
-  static void switch_peer_access(Station& from, const Station& to, bool on) {
-    const int peer = to.endpoint.index;
-    if (from.reaches.contains(peer) == on) return;
-    const std::string pair = from.where() + "->" + to.where();
-    if (on) {
-      check(cudaDeviceEnablePeerAccess(peer, 0), pair, "cudaDeviceEnablePeerAccess");
-      from.reaches.insert(peer);
-    } else {
-      check(cudaDeviceDisablePeerAccess(peer), pair, "cudaDeviceDisablePeerAccess");
-      from.reaches.erase(peer);
+    for (auto& buffers : replaced)
+      for (Buffer& buffer : buffers) left_alone().buffers.push_back(std::move(buffer));
+    for (std::size_t i = 0; i < failed.size(); ++i) {
+      if (!failed[i]) continue;
+      try {
+        std::rethrow_exception(failed[i]);
+      } catch (const CudaError& e) {
+        if (!stations_[i].is_device() || e.status() != cudaErrorMemoryAllocation) throw;
+        failures.lacks(stations_[i], e.what() + holders(stations_[i]));
+      }
     }
   }
 
-  static bool background_ended_early(std::span<const Copy> copies, const std::vector<CopyTime>& times) {
-    double measured = 0;
-    for (std::size_t k = 0; k < copies.size(); ++k)
-      if (!copies[k].background) measured = std::max(measured, times[k].whole_seconds);
-    for (std::size_t k = 0; k < copies.size(); ++k)
-      if (copies[k].background && times[k].whole_seconds < measured) return true;
-    return false;
+  /// Both ways of a copy between two devices that work.
+  std::vector<PeerPair> peer_pairs(const Copy& copy) {
+    const Station &from = station(copy.source), &to = station(copy.destination);
+    if (&from == &to || !from.is_device() || !to.is_device() || from.lost || to.lost) return {};
+    return {{from.endpoint.index, to.endpoint.index}, {to.endpoint.index, from.endpoint.index}};
   }
 
-  std::vector<CopyTime> run_gated(std::span<const Copy> copies, int repeats, Deadline deadline) {
-    std::vector<CopyTime> times(copies.size());
-    const bool flags = copies.front().operation == Operation::flag;
-    for (std::size_t k = 0; flags && k < copies.size(); ++k) {
-      work_.reset_source_flag(copies[k]);
-      work_.reset_destination_flag(copies[k]);
-    }
-    {
-      gate_->close();
-      const Gate::Opener opener(*gate_);
-      if (work_.staged(copies)) gate_->open();
-      work_.for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
-        gate_->hold(lane.stream.get());
-        check(cudaEventRecord(lane.start.get(), lane.stream.get()), on.where(), "cudaEventRecord");
-        const auto begin = Clock::now();
-        work_.enqueue(copies[k], on, lane, repeats, background_, *gate_);
-        if (!copies[k].is_chain()) times[k].enqueue_seconds = seconds_since(begin) / repeats;
-        check(cudaEventRecord(lane.stop.get(), lane.stream.get()), on.where(), "cudaEventRecord");
+  /// What each call begins with: nobody is lost, there is time, peer access is as the copies want it.
+  void start_call(std::span<const Copy> copies, Failures& failures, Deadline deadline) {
+    failures.refuse_lost();
+    failures.raise();
+    for (std::size_t k = 0; deadline.passed() && k < copies.size(); ++k) failures.late(k);
+    failures.raise();
+    std::set<PeerPair> needed;
+    for (const Copy& copy : copies)
+      for (const PeerPair& pair : peer_pairs(copy))
+        if (copy.peer_access) needed.insert(pair);
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      failures.guard(k, work_.executor(copies[k]), [&] {
+        for (const PeerPair& pair : peer_pairs(copies[k]))
+          copies[k].peer_access ? peers_.turn_on(pair, needed) : peers_.turn_off(pair);
       });
-      for (std::size_t k = 0; flags && k < copies.size(); ++k) work_.enqueue_answer(copies[k], repeats, *gate_);
-    }
-    work_.wait(copies, deadline);
-    work_.for_each_lane(copies, [&](std::size_t k, Station& on, Lane& lane) {
-      const double enqueue_seconds = times[k].enqueue_seconds;
-      times[k] = work_.time(copies[k], on, lane, repeats, background_);
-      times[k].enqueue_seconds = enqueue_seconds;
-    });
-    return times;
+    failures.raise();
+  }
+
+  /// Every copy one time, chains as plain copies over the same path.
+  void copy_once(std::span<const Copy> copies, Failures& failures, Deadline deadline) {
+    std::vector<Copy> plain(copies.begin(), copies.end());
+    for (Copy& copy : plain) copy.operation = Operation::copy;
+    std::vector<Awaited> ends;
+    const std::vector<PlacedCopy> all = work_.place(plain);
+    for (std::size_t k = 0; k < all.size(); ++k)
+      failures.guard(k, all[k].on, [&] {
+        work_.enqueue(all[k], 1);
+        check(cudaEventRecord(all[k].lane.stop.get(), all[k].lane.stream.get()), all[k].on.where(), "cudaEventRecord");
+        ends.push_back({k, all[k].on, all[k].lane.stop.get()});
+      });
+    await_all(std::move(ends), deadline, failures);
   }
 
   std::vector<Station> stations_;  ///< devices first, then host memory: one for each endpoint
@@ -244,7 +271,7 @@ class CudaBackend final : public Backend {
   std::optional<Nvml> nvml_;
   std::optional<HealthReader> health_;
   CopyWork work_{stations_, host_memory_};
-  int background_ = least_background;
+  PeerAccess peers_;
 };
 
 }  // namespace
@@ -259,5 +286,7 @@ std::string why_no_cuda() {
   cuda::visible_devices(reason);
   return reason;
 }
+
+std::string why_hidden() { return cuda::why_hidden(); }
 
 }  // namespace linkmatrix

@@ -16,4 +16,8 @@ std::unique_ptr<Backend> make_cuda_backend(std::span<const int> devices, HostMem
 /// Why the cuda back end cannot work here, "no NVIDIA driver"; empty: it can.
 std::string why_no_cuda();
 
+/// This host has GPUs and a driver, and this process sees none of them: why, one sentence with the remedy. Empty: it
+/// sees some, or there are none.
+std::string why_hidden();
+
 }  // namespace linkmatrix

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "core/limits.hpp"
 #include "device/cuda/handles.hpp"
@@ -11,6 +14,8 @@
 
 namespace linkmatrix::cuda {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU";
@@ -35,30 +40,46 @@ Endpoint describe_device(int ordinal, const std::string& node) {
   device.kind = EndpointKind::device;
   device.index = ordinal;
   device.label = "gpu" + std::to_string(ordinal);
+  device.node = node;
+  // A device that does not even say what it is will not come up, and says so then.
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, ordinal), device.label, "cudaGetDeviceProperties");
-  device.name = properties.name;
-  device.uuid = uuid_text(properties.uuid);
+  if (cudaGetDeviceProperties(&properties, ordinal) == cudaSuccess) {
+    device.name = properties.name;
+    device.uuid = uuid_text(properties.uuid);
+  }
   std::array<char, 32> pci{};
-  check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), ordinal), device.label,
-        "cudaDeviceGetPCIBusId");
-  device.pci = pci.data();
+  if (cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), ordinal) == cudaSuccess) device.pci = pci.data();
+  cudaGetLastError();
   std::transform(device.pci.begin(), device.pci.end(), device.pci.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  device.node = node;
   device.numa = numa_node(device.pci);
   return device;
 }
 
-/// NVLink generation by compute capability: NVML's own numbering of versions has changed between drivers.
-int nvlink_generation(int ordinal) {
-  int major = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "gpu" + std::to_string(ordinal),
-        "cudaDeviceGetAttribute");
-  constexpr std::array<std::pair<int, int>, 5> by_major{{{6, 1}, {7, 2}, {8, 3}, {9, 4}, {10, 5}}};
-  for (const auto& [capability, generation] : by_major)
-    if (capability == major) return generation;
-  return 0;
+/// {0, 0} where it is not told: the device may be another process's.
+Capability capability_of(int ordinal) {
+  Capability capability;
+  if (cudaDeviceGetAttribute(&capability.major, cudaDevAttrComputeCapabilityMajor, ordinal) != cudaSuccess ||
+      cudaDeviceGetAttribute(&capability.minor, cudaDevAttrComputeCapabilityMinor, ordinal) != cudaSuccess) {
+    cudaGetLastError();
+    return {};
+  }
+  return capability;
+}
+
+std::optional<double> nvlink_limit(const Nvml& nvml, const Endpoint& device, int links) {
+  const NvlinkKind* const kind = nvlink_kind(nvml.link_rate(device.pci), capability_of(device.index));
+  return kind == nullptr ? std::nullopt : std::optional(kind->net * links);
+}
+
+/// Name of the slot that the firmware gives a device; empty where it gives none.
+std::string pci_slot(const std::string& pci) {
+  std::error_code missing;
+  for (const auto& slot : fs::directory_iterator("/sys/bus/pci/slots", missing)) {
+    std::string address;
+    if (std::ifstream(slot.path() / "address") >> address && pci.starts_with(address)) return slot.path().filename();
+  }
+  return "";
 }
 
 bool same_device(const std::string& pci_a, const std::string& pci_b) {
@@ -87,7 +108,17 @@ int links_between(const Nvml& nvml, const Linked& a, const Linked& b) {
 
 }  // namespace
 
+void ask_for_queues(int devices) {
+  constexpr int of_the_driver = 8, most = 32;  // CUDA C++ Programming Guide, environment variables
+  static int asked = 0;
+  asked = std::max(asked, devices);
+  const int wanted = std::clamp(asked, of_the_driver, most);
+  if (wanted > of_the_driver || std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr)
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(wanted).c_str(), 1);
+}
+
 int visible_devices(std::string& reason) {
+  ask_for_queues(listed_gpus());  // before the driver's first call, which reads it
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return count;
@@ -102,6 +133,57 @@ int visible_devices(std::string& reason) {
   return 0;
 }
 
+int listed_gpus(const std::string& root) {
+  std::error_code missing;
+  const auto count = [&](const std::string& folder, const auto& is_gpu) {
+    int found = 0;
+    for (const auto& entry : fs::directory_iterator(root + folder, missing))
+      if (is_gpu(entry.path().filename().string())) ++found;
+    return found;
+  };
+  const int by_driver = count("/proc/driver/nvidia/gpus", [](const std::string&) { return true; });
+  const int by_file = count("/dev", [](const std::string& name) {
+    return name.starts_with("nvidia") && name.size() > 6 &&
+           name.find_first_not_of("0123456789", 6) == std::string::npos;
+  });
+  return std::max(by_driver, by_file);
+}
+
+std::string hidden_text(int gpus, const std::optional<std::string>& variable, const std::string& reason) {
+  const std::string all = std::to_string(gpus) + (gpus == 1 ? " NVIDIA GPU" : " NVIDIA GPUs");
+  if (variable)
+    return "CUDA_VISIBLE_DEVICES='" + *variable + "' shows none of this host's " + all +
+           ": unset it, or measure host memory with --backend host";
+  return "this host has " + all + ", but " + reason +
+         ": ask for them where the job is started, or measure host memory with --backend host";
+}
+
+std::string why_hidden() {
+  std::string reason;
+  if (visible_devices(reason) > 0) return "";
+  const int gpus = std::max(listed_gpus(), Nvml().device_count());
+  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (gpus == 0) return "";
+  return hidden_text(gpus, variable == nullptr ? std::nullopt : std::optional<std::string>(variable), reason);
+}
+
+std::vector<int> choose_devices(std::span<const int> wanted) {
+  std::string reason;
+  const int count = visible_devices(reason);
+  if (const std::string hidden = why_hidden(); !hidden.empty()) throw BadInput(hidden);
+  if (count == 0) throw DeviceError(reason + "; --backend host measures host memory");
+  if (wanted.empty()) {
+    std::vector<int> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  for (const int device : wanted)
+    if (device >= count)
+      throw BadInput("--devices: there is no device " + std::to_string(device) + ", there are 0 to " +
+                     std::to_string(count - 1));
+  return {wanted.begin(), wanted.end()};
+}
+
 std::vector<Endpoint> describe_devices(std::span<const int> ordinals) {
   const std::string node = host_facts().name;
   std::vector<Endpoint> devices;
@@ -111,12 +193,12 @@ std::vector<Endpoint> describe_devices(std::span<const int> ordinals) {
 
 bool can_reach(const Endpoint& from, const Endpoint& to) {
   int yes = 0;
-  check(cudaDeviceCanAccessPeer(&yes, from.index, to.index), from.label, "cudaDeviceCanAccessPeer");
-  return yes != 0;
+  if (cudaDeviceCanAccessPeer(&yes, from.index, to.index) == cudaSuccess) return yes != 0;
+  cudaGetLastError();
+  return false;
 }
 
-Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& devices,
-                           const std::function<bool(const Endpoint&, const Endpoint&)>& reaches) {
+Topology discover_links(const Nvml& nvml, const std::vector<Endpoint>& devices) {
   const std::size_t n = devices.size();
   Topology t{Matrix<std::string>(n, n, "X"),
              Matrix<std::optional<int>>(n, n, 0),
@@ -125,32 +207,51 @@ Topology discover_topology(const Nvml& nvml, const std::vector<Endpoint>& device
              Matrix<std::optional<double>>(n, n)};
   std::vector<Linked> linked;
   for (const Endpoint& device : devices) linked.push_back({device, nvml.links(device.pci)});
-  Matrix<bool> direct(n, n, false);
-  bool any_nvlink = false;
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = 0; b < n; ++b) {
       if (a == b) continue;
       const int links = links_between(nvml, linked[a], linked[b]);
       t.links(a, b) = links;
-      t.peer_access(a, b) = reaches(devices[a], devices[b]);
       t.link_class(a, b) =
           links > 0 ? "NV" + std::to_string(links) : nvml.pcie_class(devices[a].pci, devices[b].pci).value_or("");
-      if (links > 0) t.limit(a, b) = nvlink_limit(nvlink_generation(devices[a].index), links);
-      direct(a, b) = links > 0;
-      any_nvlink = any_nvlink || links > 0;
+      if (links > 0) t.limit(a, b) = nvlink_limit(nvml, devices[a], links);
+    }
+  return t;
+}
+
+void add_reach(Topology& topology, const std::vector<Endpoint>& devices,
+               const std::function<bool(const Endpoint&, const Endpoint&)>& reaches) {
+  const std::size_t n = devices.size();
+  Matrix<bool> linked(n, n, false), reached(n, n, false);
+  bool any_nvlink = false;
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = 0; b < n; ++b) {
+      if (a == b) continue;
+      topology.peer_access(a, b) = reached(a, b) = reaches(devices[a], devices[b]);
+      linked(a, b) = topology.links(a, b).value_or(0) > 0;
+      any_nvlink = any_nvlink || linked(a, b);
     }
   // Without NVLink a path is what peer access offers over PCIe.
-  if (!any_nvlink)
-    for (std::size_t a = 0; a < n; ++a)
-      for (std::size_t b = 0; b < n; ++b) direct(a, b) = a != b && *t.peer_access(a, b);
-  t.min_path = shortest_paths(direct);
-  return t;
+  topology.min_path = shortest_paths(any_nvlink ? linked : reached);
 }
 
 void read_limits(const Nvml& nvml, Endpoint& device) {
   if (const auto links = nvml.links(device.pci); links && links->active > 0)
-    device.link_limit = nvlink_limit(nvlink_generation(device.index), links->active);
-  if (const auto pcie = nvml.pcie(device.pci)) device.host_limit = pcie_limit(pcie->generation, pcie->width);
+    device.link_limit = nvlink_limit(nvml, device, links->active);
+  const ChipLink* const chip = nvml.has_chip_link(device.pci) ? chip_link(capability_of(device.index)) : nullptr;
+  if (chip != nullptr)
+    device.host_limit = chip->net;
+  else if (const auto pcie = nvml.pcie(device.pci))
+    device.host_limit = pcie_limit(pcie->generation, pcie->width);
+}
+
+void identify(const Nvml& nvml, Endpoint& device) {
+  device.part = nvml.part(device.pci);
+  if (!device.uuid.empty()) device.part["uuid"] = device.uuid;
+  device.place = {{"node", device.node}, {"pci", device.pci}};
+  const auto module = nvml.module(device.pci);
+  const std::string slot = module ? "module " + std::to_string(*module) : pci_slot(device.pci);
+  if (!slot.empty()) device.place["slot"] = slot;
 }
 
 Software describe_software(const Nvml& nvml) {

@@ -10,9 +10,21 @@
 
 namespace linkmatrix::cuda {
 
-/// Throws DeviceError "gpu3: cudaMalloc failed: out of memory" for anything but success.
+/// A CUDA call failed, and with what.
+class CudaError : public DeviceError {
+ public:
+  CudaError(const std::string& what, cudaError_t status) : DeviceError(what), status_{status} {}
+  cudaError_t status() const { return status_; }
+
+ private:
+  cudaError_t status_;
+};
+
+/// Throws CudaError "gpu3: cudaMalloc failed: out of memory" for anything but success.
 inline void check(cudaError_t status, const std::string& where, const char* call) {
-  if (status != cudaSuccess) throw DeviceError(where + ": " + call + " failed: " + cudaGetErrorString(status));
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // else the next launch would be told of this one
+  throw CudaError(where + ": " + call + " failed: " + cudaGetErrorString(status), status);
 }
 
 /// Makes a device the calling thread's own.
@@ -86,6 +98,13 @@ inline Stream make_stream(const std::string& where) {
 inline Event make_event(const std::string& where) {
   cudaEvent_t event = nullptr;
   check(cudaEventCreate(&event), where, "cudaEventCreate");
+  return Event(event);
+}
+
+/// One that only says whether it happened: cheaper where nobody asks when.
+inline Event make_mark(const std::string& where) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), where, "cudaEventCreateWithFlags");
   return Event(event);
 }
 

@@ -57,12 +57,23 @@ Shape shape_for(const KernelCopy& copy, Kernel kernel) {
   return shape;
 }
 
-__global__ void gate_kernel(const volatile unsigned* flag, unsigned generation, unsigned* timed_out,
+__global__ void gate_kernel(const volatile unsigned* released, unsigned generation, volatile GateSlot* slot,
                             std::uint64_t timeout_ns) {
   const std::uint64_t start = nanoseconds();
-  while (*flag < generation) {
-    if (nanoseconds() - start > timeout_ns) {
-      *timed_out = 1;
+  std::uint64_t last_closed = start;
+  slot->armed = generation;
+  __threadfence_system();
+  for (;;) {
+    const std::uint64_t before = nanoseconds();
+    const bool is_open = *released >= generation;
+    const std::uint64_t after = nanoseconds();
+    if (is_open) {
+      slot->sight_nanoseconds = after - last_closed;
+      return;
+    }
+    last_closed = before;
+    if (after - start > timeout_ns) {
+      slot->timed_out = 1;
       return;
     }
   }
@@ -222,9 +233,9 @@ int compute_capability_major() {
 
 void check_launch(const char* kernel) { check(cudaGetLastError(), kernel, "launch"); }
 
-void launch_gate(const volatile unsigned* flag, unsigned generation, unsigned* timed_out, std::uint64_t timeout_ns,
+void launch_gate(const volatile unsigned* released, unsigned generation, GateSlot* slot, std::uint64_t timeout_ns,
                  cudaStream_t stream) {
-  gate_kernel<<<1, 1, 0, stream>>>(flag, generation, timed_out, timeout_ns);
+  gate_kernel<<<1, 1, 0, stream>>>(released, generation, slot, timeout_ns);
   check_launch("gate kernel");
 }
 

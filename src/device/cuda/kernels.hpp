@@ -15,9 +15,16 @@ struct CheckCounters {
   unsigned long long first_wrong;
 };
 
-/// Holds the stream until *flag has reached `generation`; after `timeout_ns` gives up and sets *timed_out, so that a
-/// sample that was never gated is noticed and thrown away.
-void launch_gate(const volatile unsigned* flag, unsigned generation, unsigned* timed_out, std::uint64_t timeout_ns,
+/// What a stream that waits at a gate says of itself, in host memory that the device sees.
+struct GateSlot {
+  unsigned armed;      ///< the generation that it waits for, once it does
+  unsigned timed_out;  ///< not 0: it gave up waiting, and what came after it was not gated
+  unsigned long long
+      sight_nanoseconds;  ///< from its last look that saw the gate closed to the end of the one that saw it open
+};
+
+/// Holds the stream until *released has reached `generation`; gives up after `timeout_ns`.
+void launch_gate(const volatile unsigned* released, unsigned generation, GateSlot* slot, std::uint64_t timeout_ns,
                  cudaStream_t stream);
 
 /// A copy by a kernel.

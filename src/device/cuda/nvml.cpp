@@ -92,10 +92,7 @@ Nvml::~Nvml() {
   ::dlclose(library_);
 }
 
-template <class Function>
-Function* Nvml::symbol(const char* name) const {
-  return library_ == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(library_, name));
-}
+void* Nvml::address(const char* name) const { return library_ == nullptr ? nullptr : ::dlsym(library_, name); }
 
 std::optional<Nvml::Device> Nvml::device(const std::string& pci) const {
   const auto find = symbol<DeviceByPci>("nvmlDeviceGetHandleByPciBusId_v2");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -27,6 +28,33 @@ class Nvml {
     std::vector<std::string> peers;  ///< PCI ids of the GPUs at the other ends, one for each direct link
   };
   std::optional<Links> links(const std::string& pci) const;
+
+  /// Line rate of one of a device's active NVLinks, GB/s: what nvidia-smi prints.
+  std::optional<double> link_rate(const std::string& pci) const;
+
+  /// Whether the device is joined to its CPU by NVLink-C2C, and not by PCIe only.
+  bool has_chip_link(const std::string& pci) const;
+
+  /// Devices of this host that this process may ask about.
+  int device_count() const;
+
+  /// What identifies the part: "serial", "vbios", "board", "firmware" (of the InfoROM), as far as it is told.
+  std::map<std::string, std::string> part(const std::string& pci) const;
+
+  /// Number of its module on a board of several.
+  std::optional<unsigned> module(const std::string& pci) const;
+
+  /// Who holds a device's memory: "process 1234 (python3) holds 139.2 GiB, …"; empty where nobody does or it is not
+  /// told.
+  std::string memory_holders(const std::string& pci) const;
+
+  /// Processes that have a context on a device.
+  struct Process {
+    unsigned pid;
+    std::string name;
+    std::optional<std::uint64_t> bytes;
+  };
+  std::vector<Process> processes(const std::string& pci) const;
 
   /// Whether the driver offers peer-to-peer between the two, over whatever path.
   std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;
@@ -57,8 +85,11 @@ class Nvml {
 
  private:
   using Device = void*;
+  void* address(const char* name) const;
   template <class Function>
-  Function* symbol(const char* name) const;
+  Function* symbol(const char* name) const {
+    return reinterpret_cast<Function*>(address(name));
+  }
   std::optional<Device> device(const std::string& pci) const;
   void add_link_errors(Device handle, std::span<const std::pair<int, const char*>> kinds,
                        std::map<std::string, double>& found) const;

@@ -13,15 +13,7 @@ namespace {
 
 constexpr std::uint64_t host_chunk = 64 * MiB;  // of one thread that fills or compares; a multiple of a word
 
-void check_free_memory(const Endpoint& endpoint, std::uint64_t bytes) {
-  std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), endpoint.label, "cudaMemGetInfo");
-  if (bytes > free)
-    throw BadInput("--size needs a buffer of " + format_size(bytes) + " on " + endpoint.label + ", where " +
-                   std::to_string(free / MiB) + " MiB are free: use a smaller --size");
-}
-
-Lane make_lane(const std::string& where) { return {make_stream(where), make_event(where), make_event(where)}; }
+Lane make_lane(const std::string& where) { return {make_stream(where), make_event(where), make_event(where), {}}; }
 
 /// Page-locks memory, for every device at its own address.
 Registration pin_memory(std::byte* memory, std::uint64_t bytes, const std::string& where) {
@@ -49,8 +41,8 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
   pinned_ = Registration();
   host_ = HostMemory();
   capacity_ = 0;
+  ring = {};
   if (endpoint.kind == EndpointKind::device) {
-    check_free_memory(endpoint, bytes);
     device_ = make_device_memory(bytes, endpoint.label);
   } else {
     host_ = HostMemory(bytes, kind.huge);
@@ -62,12 +54,6 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
     if (kind.pages == HostPages::pinned) pinned_ = pin_memory(host_.data(), bytes, endpoint.label);
   }
   capacity_ = bytes;
-}
-
-void Buffer::import(const cudaIpcMemHandle_t& handle, const std::string& where) {
-  void* memory = nullptr;
-  check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess), where, "cudaIpcOpenMemHandle");
-  imported_ = Import(static_cast<std::byte*>(memory));
 }
 
 Lane& Station::lane(std::size_t index) {
@@ -85,21 +71,19 @@ void Station::make_counters() {
   check(cudaMemset(counters.get(), 0, counters_bytes), where(), "cudaMemset");
 }
 
-void for_each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work) {
+std::vector<std::exception_ptr> each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work) {
   std::vector<std::exception_ptr> failures(stations.size());
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < stations.size(); ++i)
-      threads.emplace_back([&, i] {
-        try {
-          work(stations[i]);
-        } catch (...) {
-          failures[i] = std::current_exception();
-        }
-      });
-  }
-  for (const auto& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < stations.size(); ++i)
+    threads.emplace_back([&, i] {
+      try {
+        work(stations[i]);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+  threads.clear();  // joins them
+  return failures;
 }
 
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed) {

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "device/cuda/chains.hpp"
 #include "device/cuda/handles.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/shared_memory.hpp"
 #include "device/host/memory.hpp"
 
 namespace linkmatrix::cuda {
@@ -22,32 +24,44 @@ namespace linkmatrix::cuda {
 /// Memory of one endpoint for one role, grown when more is asked for; on the device, or on the host.
 class Buffer {
  public:
-  /// Throws BadInput where the endpoint has not that much free.
+  /// Throws CudaError where the device has not that much free, BadInput where the host has not.
   void reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKind kind);
-  /// Of a device of another process, opened here.
-  void import(const cudaIpcMemHandle_t& handle, const std::string& where);
-  void forget() { imported_ = Import(); }
-  std::byte* data() const { return device_ ? device_.get() : imported_ ? imported_.get() : host_.data(); }
+  std::uint64_t bytes() const { return capacity_; }
+  /// What is laid into it besides bytes: a ring of pointers, from here on for so many bytes, until it is written over.
+  struct Ring {
+    const std::byte* at = nullptr;
+    std::uint64_t bytes = 0;
+    bool operator==(const Ring&) const = default;
+  } ring;
+  /// Memory that processes share, made here or mapped.
+  void take(SharedMemory memory) { shared_ = std::move(memory); }
+  void forget() { shared_ = SharedMemory(); }
+  std::byte* data() const { return shared_ ? shared_.data() : device_ ? device_.get() : host_.data(); }
 
  private:
   DeviceMemory device_;
-  Import imported_;
+  SharedMemory shared_;
   HostMemory host_;
   Registration pinned_;  ///< of host_: goes first
   std::uint64_t capacity_ = 0;
 };
 
+/// From one event to another of the same device, both of which must have happened; negative where they did so the other
+/// way round.
+inline double seconds_between(const Event& from, const Event& to, const std::string& where) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), where, "cudaEventElapsedTime");
+  return milliseconds * 1e-3;
+}
+
 /// A stream with the events that time what runs in it.
 struct Lane {
   Stream stream;
   Event start, stop;
+  std::vector<Event> marks;  ///< of single transfers of a background copy
 
   /// Between the two events, which must have happened.
-  double seconds(const std::string& where) const {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start.get(), stop.get()), where, "cudaEventElapsedTime");
-    return milliseconds * 1e-3;
-  }
+  double seconds(const std::string& where) const { return seconds_between(start, stop, where); }
 };
 
 /// What one endpoint keeps for the whole run. Host memory has buffers only.
@@ -56,11 +70,12 @@ struct Station {
 
   Endpoint endpoint;
   std::map<int, Buffer> source, destination;  ///< by slot
-  std::vector<Lane> lanes;                    ///< one for each copy that the device executes at once
+  std::deque<Lane> lanes;                     ///< one for each copy that the device executes at once
   std::optional<Lane> answers;                ///< for the other end of a flag
-  std::set<int> reaches;                      ///< ordinals of the devices whose memory it has peer access to
   DeviceMemory counters;                      ///< a CheckCounters for verification, and what chains leave behind
   std::uint64_t chased = 0;                   ///< loads of the last chase
+  std::optional<std::string> lost;            ///< why it takes no part, in words
+  bool broken = false;                        ///< it hangs, or its context is gone: nothing of it may be touched again
 
   static constexpr std::size_t sink_at = 64, chase_at = 128, counters_bytes = 256;
 
@@ -76,8 +91,8 @@ struct Station {
   void make_counters();
 };
 
-/// Calls `work` for every station at once, each on a thread of its own, and throws the first exception of any.
-void for_each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work);
+/// Calls `work` for every station at once, each on a thread of its own. Returns what each threw; null: nothing.
+std::vector<std::exception_ptr> each_at_once(std::span<Station> stations, const std::function<void(Station&)>& work);
 
 /// Writes, or compares, the verification pattern in host memory by several threads.
 void fill_on_host(std::byte* memory, std::uint64_t bytes, std::uint64_t seed);

@@ -1,57 +1,51 @@
 #include "device/host/host_backend.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <cmath>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <set>
 #include <thread>
 
+#include "core/error.hpp"
 #include "core/units.hpp"
+#include "device/host/buffers.hpp"
+#include "device/host/caches.hpp"
 #include "device/host/chains.hpp"
-#include "device/host/copy_kernels.hpp"
 #include "device/host/host_facts.hpp"
-#include "device/host/numa.hpp"
+#include "device/host/jobs.hpp"
+#include "device/host/path_threads.hpp"
 #include "device/host/stations.hpp"
 
 namespace linkmatrix {
 namespace {
 
-using Station = HostStation;
-
-constexpr std::uint64_t piece_bytes = 64 * MiB;   // between two looks at the stop flag
-constexpr std::uint64_t bounce_bytes = 1 * MiB;   // of a staged copy: fits a private cache
-constexpr std::uint64_t small_bytes = 4 * KiB;    // up to here one transfer is too short for a clock …
-constexpr int small_batch = 1000;                 // … and so many make one repeat
 constexpr int first_memory_controller = 1 << 20;  // resource numbers: cores below, NUMA nodes above
-
-/// What one call of `run` shares with its workers, which may outlive it when a deadline passes.
-struct Run {
-  std::atomic<std::size_t> armed = 0, measured = 0;  ///< workers that wait for the gate; those that are not done
-  std::atomic<bool> open = false, stop = false;
-};
+constexpr double rate_seconds = 0.01;             // that a run lasts by which threads are counted …
+constexpr int rate_runs = 3;                      // … and of so many the fastest says how fast the path is
 
 class HostBackend final : public Backend {
  public:
-  HostBackend(std::span<const int> devices, bool huge_pages)
-      : huge_pages_{huge_pages}, stations_{make_host_stations(devices)} {
-    const auto count = static_cast<std::size_t>(std::count_if(
-        stations_.begin(), stations_.end(), [](const Station& station) { return station.worker != nullptr; }));
+  HostBackend(std::span<const int> devices, bool huge_pages, const std::vector<NumaNode>& nodes)
+      : huge_pages_{huge_pages}, stations_{make_host_stations(devices, nodes)} {
+    const auto count = static_cast<std::size_t>(
+        std::count_if(stations_.begin(), stations_.end(), [](const HostStation& s) { return s.team != nullptr; }));
     topology_ = host_topology(std::span(stations_).first(count));
-    for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
+    for (const HostStation& station : stations_) endpoints_.push_back(station.endpoint);
     software_ = {{"compiler", compiler_version()}, {"kernel", kernel_release()}};
+    other_cores_ = cores_beside(nodes, std::span(stations_).first(count));
   }
 
   ~HostBackend() override {
     if (last_run_) last_run_->stop = true;
-    for (Station& station : stations_) station.worker.reset();  // all end before any memory goes
   }
 
   std::string name() const override { return "host"; }
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
   const Topology& topology() const override { return topology_; }
   const Software& software() const override { return software_; }
-  std::uint64_t chase_bytes() const override { return 256 * MiB; }
+  std::uint64_t chase_bytes() const override { return own_working_set().chase; }
 
   std::optional<std::string> refusal(const Copy& copy) const override {
     if (copy.engine == Engine::mpi) return "ranks come with mpirun, and with --backend mpi";
@@ -61,227 +55,236 @@ class HostBackend final : public Backend {
   std::vector<int> resources(const Copy& copy) const override {
     std::set<int> out;
     for (const int end : {copy.source, copy.destination}) {
-      const Station& at = stations_[static_cast<std::size_t>(end)];
+      const HostStation& at = stations_[static_cast<std::size_t>(end)];
       out.insert(at.cores.begin(), at.cores.end());
       out.insert(first_memory_controller + at.endpoint.numa);
     }
     return {out.begin(), out.end()};
   }
 
-  void prepare(std::span<const Copy> copies, Deadline deadline) override {
-    for (const Copy& copy : copies) {
-      touch(station(copy.source), station(copy.source).source[copy.source_slot], copy.end(), deadline);
-      touch(station(copy.destination), station(copy.destination).destination[copy.destination_slot], copy.end(),
-            deadline);
-      if (!copy.peer_access) touch(executor(copy), executor(copy).bounce, bounce_bytes, deadline);
-    }
-    for (const Copy& copy : copies)
-      if (copy.operation == Operation::chase) lay_ring(copy);
+  std::optional<std::string> lost(int endpoint) const override {
+    return stations_.at(static_cast<std::size_t>(endpoint)).lost;
   }
 
-  std::vector<CopyTime> run(std::span<const Copy> copies, int repeats, Deadline deadline) override {
-    const auto run = last_run_ = std::make_shared<Run>();
-    const auto times = std::make_shared<std::vector<CopyTime>>(copies.size());
-    std::map<Station*, std::vector<std::size_t>> work = by_executor(copies);
-    const std::vector<Copy> answers = set_up_chains(copies);
+  std::vector<std::string> remarks() const override {
+    std::vector<std::string> remarks = doubts_of_buffers(stations_, huge_pages_);
+    if (in_caches_)
+      remarks.push_back(
+          "there is too little memory for buffers of several times the last-level caches, which may have "
+          "answered in the memory's place: say a larger --size");
+    for (std::string& counted : path_threads_.remarks()) remarks.push_back(std::move(counted));
+    for (const HostStation& station : stations_)
+      if (station.team && !station.team->refused().empty())
+        remarks.push_back(station.endpoint.label + ": " + station.team->refused());
+    return remarks;
+  }
+
+  void prepare(std::span<const Copy> copies, Deadline deadline) override {
+    refuse_lost(copies);
+    reserve_buffers(stations_, copies, huge_pages_, deadline);
+    const WorkingSet& set = own_working_set();
+    in_caches_ = set.is_short && std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
+                   return copy.bytes == (copy.operation == Operation::chase ? set.chase : set.copy);
+                 });
+    for (const Copy& copy : copies) {
+      if (copy.operation == Operation::chase) lay_ring(copy);
+      if (!copy.is_chain()) path_threads_.count(kind_of(copy), copy.bytes, [&] { return rate(copy, deadline); });
+    }
+  }
+
+  Timeline run(std::span<const Copy> copies, Deadline deadline) override {
+    refuse_lost(copies);
+    const std::vector<HostPart> answers = set_up_chains(copies);
+    const auto run = last_run_ = std::make_shared<HostRun>(deadline);
+    std::vector<Job> jobs = jobs_of(copies);
     run->measured = static_cast<std::size_t>(
-        std::count_if(work.begin(), work.end(), [&](const auto& item) { return is_measured(copies, item.second); }));
-    for (auto& [on, mine] : work)
-      on->worker->start([this, run, times, mine = mine, repeats, deadline, own = own_copies(copies, mine)] {
-        wait_for_gate(*run, deadline);
-        const double seconds = own.front().background ? keep_busy(own, *run) : timed(own, repeats, *run);
-        for (const std::size_t k : mine) (*times)[k].seconds = seconds;
-      });
-    for (const Copy& copy : answers)
-      station(copy.destination).worker->start([this, run, copy, repeats, deadline] {
-        wait_for_gate(*run, deadline);
-        answer(destination(copy), source(copy), accesses(repeats), run->stop);
-      });
-    while (run->armed < work.size() + answers.size() && !deadline.passed()) std::this_thread::yield();
+        std::count_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.is_measured(); }));
+    for (const Job& job : jobs) start(job, *run, [run, parts = job.parts] { time_parts(*parts, *run); });
+    for (const HostPart& part : answers) {
+      jobs.push_back({part.copy.destination, threads_of(part.copy.destination, 1).front().get(),
+                      std::make_shared<std::vector<HostPart>>(1, part)});
+      start(jobs.back(), *run, [run, parts = jobs.back().parts] { answer_part(parts->front(), *run); });
+    }
+    while (run->armed < jobs.size() && !deadline.passed()) std::this_thread::yield();
     run->open = true;
-    for (auto& [on, mine] : work) await(*on, copies[mine.front()], deadline);
-    for (const Copy& copy : answers) await(station(copy.destination), copy, deadline);
-    return *times;
+    await(jobs, copies, *run);
+    const auto timed = std::span<const Job>(jobs).first(jobs.size() - answers.size());
+    for (const Job& job : timed)
+      for (const HostPart& part : *job.parts)
+        if (part.copy.operation == Operation::chase) station(part.copy.source).ring_at = part.ring_at;
+    return timeline_of(timed, copies.size());
   }
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
-    const auto run = last_run_ = std::make_shared<Run>();
-    const auto checks = std::make_shared<std::vector<PatternCheck>>(copies.size());
-    std::map<Station*, std::vector<std::size_t>> work = by_executor(copies);
-    for (auto& [on, mine] : work)
-      on->worker->start([this, run, checks, mine = mine, seed, own = own_copies(copies, mine)] {
-        for (std::size_t i = 0; i < mine.size(); ++i) (*checks)[mine[i]] = verified(own[i], seed + mine[i], *run);
-      });
-    for (auto& [on, mine] : work) await(*on, copies[mine.front()], deadline);
-    return *checks;
+    refuse_lost(copies);
+    const auto run = last_run_ = std::make_shared<HostRun>(deadline);
+    const std::vector<Job> jobs = jobs_of(copies);
+    for (const Copy& copy : copies) station(copy.source).ring_at = nullptr;
+    for (const Job& job : jobs) start(job, *run, [run, parts = job.parts, seed] { move_pattern(*parts, seed, *run); });
+    await(jobs, copies, *run);
+    const std::vector<Job> checks = checked_by_others(jobs, [this](const Job& job) { return spare_for(job); });
+    for (const Job& job : checks)
+      start(job, *run, [run, parts = job.parts, seed] { compare_parts(*parts, seed, *run); });
+    await(checks, copies, *run);
+    return checks_of(checks, copies.size());
   }
 
  private:
-  Station& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
-  std::byte* source(const Copy& copy) { return station(copy.source).source.at(copy.source_slot).data() + copy.offset; }
-  std::byte* destination(const Copy& copy) {
-    return station(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;
+  HostStation& station(int endpoint) { return stations_[static_cast<std::size_t>(endpoint)]; }
+  std::span<const std::unique_ptr<Worker>> threads_of(int endpoint, std::size_t wanted) {
+    return station(endpoint).team->threads(wanted);
   }
 
-  /// The device whose worker copies: the initiator, or where that is NUMA memory, the other end.
-  Station& executor(const Copy& copy) {
-    Station& initiator = station(copy.initiator());
-    if (initiator.worker) return initiator;
-    return station(copy.source == copy.initiator() ? copy.destination : copy.source);
+  /// A thread that is bound to another core than the job's, where there is one.
+  Checker spare_for(const Job& job) {
+    for (const auto& thread : threads_of(job.endpoint, 2))
+      if (thread.get() != job.thread) return {job.endpoint, thread.get()};
+    for (int other = 0; other < static_cast<int>(stations_.size()); ++other)
+      if (other != job.endpoint && station(other).team && !lost(other))
+        return {other, threads_of(other, 1).front().get()};
+    if (!checker_ && !other_cores_.empty()) checker_ = std::make_unique<Worker>(other_cores_);
+    return {job.endpoint, checker_ ? checker_.get() : job.thread};
   }
 
-  /// A worker with several copies makes them in turn.
-  std::map<Station*, std::vector<std::size_t>> by_executor(std::span<const Copy> copies) {
-    std::map<Station*, std::vector<std::size_t>> work;
-    for (std::size_t k = 0; k < copies.size(); ++k) work[&executor(copies[k])].push_back(k);
-    // The measured ones first: they say what the worker does.
-    for (auto& [on, mine] : work)
-      std::stable_partition(mine.begin(), mine.end(), [&](std::size_t k) { return !copies[k].background; });
-    return work;
+  void refuse_lost(std::span<const Copy> copies) const {
+    std::vector<CopiesFailed::Failure> failures;
+    std::string why;
+    for (std::size_t k = 0; k < copies.size(); ++k)
+      for (const int end : {copies[k].source, copies[k].destination})
+        if (const auto reason = lost(end)) {
+          failures.push_back({k, CellStatus::error, end});
+          why = *reason;
+        }
+    if (!failures.empty()) throw CopiesFailed(why, failures);
   }
 
-  static bool is_measured(std::span<const Copy> copies, const std::vector<std::size_t>& mine) {
-    return !copies[mine.front()].background;
+  PathKind kind_of(const Copy& copy) {
+    return {station(copy.source).endpoint.numa == station(copy.destination).endpoint.numa,
+            station(executor_of(stations_, copy)).team->most(),
+            copy.engine,
+            copy.kernel,
+            copy.direction,
+            copy.peer_access};
   }
 
-  static std::vector<Copy> own_copies(std::span<const Copy> copies, const std::vector<std::size_t>& mine) {
-    std::vector<Copy> own;
-    for (const std::size_t k : mine) own.push_back(copies[k]);
-    return own;
+  /// Bytes a second of a copy, by as many threads as are noted for it.
+  double rate(Copy copy, Deadline deadline) {
+    const auto seconds = [&] { return run(std::span(&copy, 1), deadline).copies.front().span.seconds(); };
+    copy.repeats = 1;
+    copy.background = false;
+    copy.repeats = static_cast<int>(std::clamp(std::ceil(rate_seconds / std::max(seconds(), 1e-9)), 1.0, 1000.0));
+    double least = seconds();
+    for (int i = 1; i < rate_runs; ++i) least = std::min(least, seconds());
+    return static_cast<double>(copy.bytes) * copy.repeats / least;
+  }
+
+  /// A copy's memory; whoever has a part keeps it.
+  HostPart part_of(const Copy& copy, std::size_t index) {
+    HostPart part;
+    part.index = index;
+    part.copy = copy;
+    part.share = {0, copy.bytes};
+    part.source = station(copy.source).source[copy.source_slot];
+    part.destination = station(copy.destination).destination[copy.destination_slot];
+    part.ring_at = station(copy.source).ring_at;
+    if (!part.source || !part.destination || part.source->bytes() < copy.end() ||
+        part.destination->bytes() < copy.end())
+      throw DeviceError(way(copy) + ": its buffers were not made");
+    return part;
+  }
+
+  /// What each thread makes, the copies of one in a row.
+  std::vector<Job> jobs_of(std::span<const Copy> copies) {
+    std::map<std::pair<int, std::size_t>, Job> jobs;
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      const Copy& copy = copies[k];
+      const int executor = executor_of(stations_, copy);
+      const auto threads = threads_of(executor, copy.is_chain() ? 1 : path_threads_.of(kind_of(copy), copy.bytes));
+      const auto cut = copy.is_chain() ? std::vector{Share{0, copy.bytes}} : shares(copy.bytes, threads.size());
+      for (std::size_t i = 0; i < cut.size(); ++i) {
+        Job& job = jobs.try_emplace({executor, i}, Job{executor, threads[i].get(), nullptr}).first->second;
+        if (!job.parts) job.parts = std::make_shared<std::vector<HostPart>>();
+        HostPart part = part_of(copy, k);
+        part.share = cut[i];
+        if (!copy.peer_access) part.bounce = station(executor).bounces.at(i);
+        job.parts->push_back(std::move(part));
+      }
+    }
+    std::vector<Job> out;
+    for (auto& [key, job] : jobs) out.push_back(std::move(job));
+    return out;
   }
 
   /// Rings that a verification wrote over are laid anew, flags put down; returns the copies that the other end answers.
-  std::vector<Copy> set_up_chains(std::span<const Copy> copies) {
-    std::vector<Copy> answers;
-    for (const Copy& copy : copies) {
+  std::vector<HostPart> set_up_chains(std::span<const Copy> copies) {
+    std::vector<HostPart> answers;
+    for (std::size_t k = 0; k < copies.size(); ++k) {
+      const Copy& copy = copies[k];
       if (copy.operation == Operation::chase && station(copy.source).ring_at == nullptr) lay_ring(copy);
+      if (copy.operation == Operation::atomic) station(copy.source).ring_at = nullptr;  // it writes there
       if (copy.operation != Operation::flag) continue;
-      std::memset(source(copy), 0, sizeof(std::uint64_t));
-      std::memset(destination(copy), 0, sizeof(std::uint64_t));
-      answers.push_back(copy);
+      station(copy.source).ring_at = nullptr;
+      const HostPart part = part_of(copy, k);
+      std::memset(part.source->data() + copy.offset, 0, sizeof(std::uint64_t));
+      std::memset(part.destination->data() + copy.offset, 0, sizeof(std::uint64_t));
+      answers.push_back(part);
     }
     return answers;
   }
 
-  static void wait_for_gate(Run& run, Deadline deadline) {
-    ++run.armed;
-    while (!run.open && !run.stop && !deadline.passed()) std::this_thread::yield();
-  }
-
-  void await(Station& on, const Copy& copy, Deadline deadline) {
-    if (on.worker->wait(deadline)) return;
-    last_run_->stop = true;
-    throw TimedOut(station(copy.source).endpoint.label + "->" + station(copy.destination).endpoint.label +
-                   " did not finish within --timeout");
-  }
-
-  /// Memory is touched by its own worker, or on its own NUMA node, so that it lies there.
-  void touch(Station& at, HostMemory& memory, std::uint64_t bytes, Deadline deadline) {
-    if (memory.bytes() >= bytes) return;
-    if (!at.worker) {
-      const NumaPin pin(at.endpoint.numa);
-      reserve_here(memory, bytes, huge_pages_);
-      return;
-    }
-    at.worker->start([this, &memory, bytes] { reserve_here(memory, bytes, huge_pages_); });
-    if (!at.worker->wait(deadline)) throw TimedOut("the buffers of " + at.endpoint.label + " were not ready in time");
-  }
-
   void lay_ring(const Copy& copy) {
-    station(copy.source).ring_at = source(copy);
-    build_ring(source(copy), copy.bytes);
+    const HostPart part = part_of(copy, 0);
+    station(copy.source).ring_at = part.source->data() + copy.offset;
+    build_ring(part.source->data() + copy.offset, copy.bytes);
   }
 
-  /// What arrives of a pattern.
-  PatternCheck verified(const Copy& copy, std::uint64_t seed, const Run& run) {
-    std::byte* const arrived = destination(copy);
-    station(copy.source).ring_at = nullptr;
-    for (std::uint64_t at = 0; at < copy.bytes && !run.stop; at += piece_bytes) {
-      const std::uint64_t piece = std::min(piece_bytes, copy.bytes - at);
-      fill_pattern(source(copy), at, piece, seed);
-      std::memset(arrived + at, spoiled_byte, piece);
-    }
-    transfer(copy, run);
-    PatternCheck all;
-    for (std::uint64_t at = 0; at < copy.bytes && !run.stop; at += piece_bytes) {
-      const PatternCheck found = check_pattern(arrived, at, std::min(piece_bytes, copy.bytes - at), seed);
-      if (all.wrong_bytes == 0) all.first_wrong = found.first_wrong;
-      all.wrong_bytes += found.wrong_bytes;
-    }
-    return all;
+  std::string way(const Copy& copy) {
+    return station(copy.source).endpoint.label + "->" + station(copy.destination).endpoint.label;
   }
 
-  /// One transfer, in pieces, so that a stop is heard.
-  void transfer(const Copy& copy, const Run& run) {
-    const HostCopy move = host_copy(copy.engine, copy.kernel);
-    const std::uint64_t step = copy.peer_access ? piece_bytes : bounce_bytes;
-    for (std::uint64_t at = 0; at < copy.bytes && !run.stop; at += step) {
-      const std::uint64_t piece = std::min(step, copy.bytes - at);
-      if (copy.peer_access) {
-        move(destination(copy) + at, source(copy) + at, piece);
-        continue;
+  /// Every thread is waited for, whatever becomes of one. Throws CopiesFailed; an endpoint whose thread does not even
+  /// end when it is told to is lost.
+  void await(std::span<const Job> jobs, std::span<const Copy> copies, HostRun& run) {
+    std::map<std::size_t, CopiesFailed::Failure> failures;
+    std::string why;
+    const auto blame = [&](const Job& job, CellStatus status, std::optional<int> endpoint, const std::string& what) {
+      for (const HostPart& part : *job.parts) {
+        failures[part.index] = {part.index, status, endpoint};
+        why += (why.empty() ? "" : "; ") + way(copies[part.index]) + ' ' + what;
       }
-      std::byte* const bounce = executor(copy).bounce.data();
-      move(bounce, source(copy) + at, piece);
-      move(destination(copy) + at, bounce, piece);
-    }
-  }
-
-  static std::uint64_t accesses(int repeats) { return static_cast<std::uint64_t>(repeats) * accesses_per_repeat; }
-
-  /// Seconds of one access of a chain.
-  double timed_chain(const Copy& copy, int repeats, const Run& run) {
-    Station& at = station(copy.source);
-    const auto start = Clock::now();
-    if (copy.operation == Operation::chase) at.ring_at = chase(at.ring_at, accesses(repeats));
-    if (copy.operation == Operation::atomic) add_atomically(source(copy), accesses(repeats));
-    if (copy.operation == Operation::flag) serve(destination(copy), source(copy), accesses(repeats), run.stop);
-    return seconds_since(start) / static_cast<double>(accesses(repeats));
-  }
-
-  /// Seconds of one transfer, or of one access. Several copies are made in turn, and each takes as long as all of them:
-  /// a core that does both ways does them in one time.
-  double timed(std::span<const Copy> copies, int repeats, Run& run) {
-    double seconds = 0;
-    if (copies.front().is_chain()) {
-      seconds = timed_chain(copies.front(), repeats, run);
-    } else {
-      const int count = copies.front().bytes <= small_bytes ? repeats * small_batch : repeats;
-      const auto start = Clock::now();
-      for (int i = 0; i < count && !run.stop; ++i) transfer_all(copies, run);
-      seconds = seconds_since(start) / count;
-    }
-    --run.measured;
-    return seconds;
-  }
-
-  /// Copies until all that are measured are done.
-  double keep_busy(std::span<const Copy> copies, const Run& run) {
-    const auto start = Clock::now();
-    int count = 0;
-    for (; run.measured > 0 && !run.stop; ++count) transfer_all(copies, run);
-    return seconds_since(start) / std::max(count, 1);
-  }
-
-  void transfer_all(std::span<const Copy> copies, const Run& run) {
-    for (const Copy& copy : copies) {
-      transfer(copy, run);
-      asm volatile("" : : : "memory");  // a copy that was just made must be made again
-    }
+    };
+    for (const Job& job : jobs) try {
+        if (job.thread->wait(run.deadline)) continue;
+        run.stop = true;
+        const bool hangs = !job.thread->ends_after_all();
+        blame(job, CellStatus::timeout, hangs ? std::optional(job.endpoint) : std::nullopt, "did not finish in time");
+        if (hangs) station(job.endpoint).lost = station(job.endpoint).endpoint.label + ": its thread hangs";
+      } catch (const std::exception& e) {
+        blame(job, CellStatus::error, std::nullopt, std::string("failed: ") + e.what());
+      }
+    if (failures.empty()) return;
+    std::vector<CopiesFailed::Failure> all;
+    for (const auto& [index, failure] : failures) all.push_back(failure);
+    throw CopiesFailed(why, all);
   }
 
   bool huge_pages_;
-  std::vector<Station> stations_;  ///< devices first, then NUMA memory: one for each endpoint
+  std::vector<HostStation> stations_;  ///< devices first, then NUMA memory: one for each endpoint
   std::vector<Endpoint> endpoints_;
   Topology topology_;
   Software software_;
-  std::shared_ptr<Run> last_run_;
+  PathThreads path_threads_;
+  bool in_caches_ = false;           ///< buffers of the default size are smaller than they should be
+  std::vector<int> other_cores_;     ///< that no device has
+  std::unique_ptr<Worker> checker_;  ///< compares what the only thread has copied
+  std::shared_ptr<HostRun> last_run_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_host_backend(std::span<const int> devices, bool huge_pages) {
-  return std::make_unique<HostBackend>(devices, huge_pages);
+std::unique_ptr<Backend> make_host_backend(std::span<const int> devices, bool huge_pages,
+                                           const std::vector<NumaNode>& nodes) {
+  return std::make_unique<HostBackend>(devices, huge_pages, nodes);
 }
 
 }  // namespace linkmatrix

@@ -2,17 +2,22 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "device/backend.hpp"
+#include "device/host/numa.hpp"
 
 namespace linkmatrix {
 
-/// Host memory copied by pinned threads: real copies, with the schedule, statistics and output of every back end.
+/// Threads on pinned cores that copy between each other's memory: for machines without a GPU, and for tests.
 ///
-/// Devices are NUMA nodes where this process may use several, else cores (eight of them, unless `devices` names more; a
-/// single core twice), each a pinned thread with memory that it touched first; after them each NUMA node's memory.
-/// `devices` are indices of them; empty: all. `huge_pages`: memory in pages of 2 MiB. Throws BadInput for an unknown
-/// one.
-std::unique_ptr<Backend> make_host_backend(std::span<const int> devices, bool huge_pages = true);
+/// On a machine with several NUMA nodes each is a device, and as many of its cores copy as fill the way; else every
+/// core is one, up to 8 unless `devices` names more. A machine with a single core gets two that share it. The memory of
+/// each NUMA node is a host endpoint, from which and to which the device at the other end copies. `nodes`: other than
+/// this machine's only in tests.
+///
+/// Throws BadInput if a device of `devices` (empty: all) does not exist.
+std::unique_ptr<Backend> make_host_backend(std::span<const int> devices, bool huge_pages = true,
+                                           const std::vector<NumaNode>& nodes = numa_nodes());
 
 }  // namespace linkmatrix

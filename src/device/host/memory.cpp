@@ -2,27 +2,17 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
-#include <fstream>
-#include <limits>
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/pattern.hpp"
 #include "core/units.hpp"
+#include "device/host/available_memory.hpp"
 
 namespace linkmatrix {
-
-std::uint64_t available_memory() {
-  std::ifstream in("/proc/meminfo");
-  std::string name, unit;
-  for (std::uint64_t kilobytes = 0; in >> name >> kilobytes; std::getline(in, unit))
-    if (name == "MemAvailable:") return kilobytes * KiB;
-  return std::numeric_limits<std::uint64_t>::max();
-}
-
 namespace {
 
-constexpr std::uint64_t huge_page = 2 * MiB;
+constexpr std::uint64_t first_seed = 1;  // any: what is verified has its own
 
 BadInput too_large(std::uint64_t bytes) {
   return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, where " +
@@ -33,7 +23,7 @@ BadInput too_large(std::uint64_t bytes) {
 
 HostMemory::HostMemory(std::uint64_t bytes, bool huge) {
   if (bytes > available_memory()) throw too_large(bytes);
-  mapped_bytes_ = bytes + huge_page;
+  mapped_bytes_ = bytes + huge_page_bytes;
   mapped_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped_ == MAP_FAILED) {
     mapped_ = nullptr;
@@ -43,7 +33,7 @@ HostMemory::HostMemory(std::uint64_t bytes, bool huge) {
   // On a boundary of huge pages: two buffers that differ in it differ by half in their rate.
   void* at = mapped_;
   std::size_t space = mapped_bytes_;
-  data_ = static_cast<std::byte*>(std::align(huge_page, bytes, at, space));
+  data_ = static_cast<std::byte*>(std::align(huge_page_bytes, bytes, at, space));
   bytes_ = bytes;
 }
 
@@ -51,11 +41,15 @@ HostMemory::~HostMemory() {
   if (mapped_ != nullptr) ::munmap(mapped_, mapped_bytes_);
 }
 
+void touch_here(HostMemory& memory, std::uint64_t at, std::uint64_t bytes) {
+  fill_pattern(memory.data(), at, bytes, first_seed);
+}
+
 void reserve_here(HostMemory& memory, std::uint64_t bytes, bool huge) {
   if (memory.bytes() >= bytes) return;
   memory = HostMemory();
   memory = HostMemory(bytes, huge);
-  std::memset(memory.data(), 0, bytes);
+  touch_here(memory, 0, bytes);
 }
 
 }  // namespace linkmatrix

@@ -5,9 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "core/units.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix {
+
+constexpr std::uint64_t huge_page_bytes = 2 * MiB;
 
 /// Pages from the kernel, of 2 MiB where it has them and they are wanted; they lie on the NUMA node of the thread that
 /// first touches them.
@@ -42,8 +45,9 @@ struct HostMemoryKind {
   bool huge = true;                     ///< in pages of 2 MiB, as far as the kernel has them
 };
 
-/// Bytes of this machine that can be had without swapping; no limit where the kernel does not say.
-std::uint64_t available_memory();
+/// Touches a part of new memory from the calling thread, and fills it with the pattern: not with zeros, which some
+/// memory controllers and links carry for less.
+void touch_here(HostMemory& memory, std::uint64_t at, std::uint64_t bytes);
 
 /// Makes `memory` at least `bytes` large and touches it from the calling thread; does nothing if it is large enough.
 void reserve_here(HostMemory& memory, std::uint64_t bytes, bool huge = true);

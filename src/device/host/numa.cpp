@@ -83,10 +83,10 @@ std::vector<NumaNode> numa_nodes() {
   return nodes;
 }
 
-std::vector<Endpoint> host_memory_endpoints() {
+std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes) {
   const std::string node_name = host_facts().name;
   std::vector<Endpoint> endpoints;
-  for (const NumaNode& node : numa_nodes()) {
+  for (const NumaNode& node : nodes) {
     Endpoint endpoint;
     endpoint.kind = EndpointKind::host;
     endpoint.index = endpoint.numa = node.id;

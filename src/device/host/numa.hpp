@@ -25,7 +25,7 @@ std::vector<int> parse_cpu_list(const std::string& text);
 std::string cpu_list_text(const std::vector<int>& cores);
 
 /// The memory of each NUMA node as an endpoint, "numa0" ….
-std::vector<Endpoint> host_memory_endpoints();
+std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes = numa_nodes());
 
 /// Binds the calling thread to cores; does nothing for an empty list or where the system refuses.
 void pin_thread(const std::vector<int>& cores);

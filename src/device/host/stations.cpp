@@ -1,18 +1,17 @@
 #include "device/host/stations.hpp"
 
 #include <algorithm>
+#include <system_error>
 
 #include "core/error.hpp"
 #include "device/host/host_facts.hpp"
-#include "device/host/numa.hpp"
 
 namespace linkmatrix {
 namespace {
 
 constexpr std::size_t most_core_devices = 8;  // unless --devices names more
 
-std::vector<HostStation> device_stations() {
-  const auto nodes = numa_nodes();
+std::vector<HostStation> device_stations(const std::vector<NumaNode>& nodes) {
   const std::string host = host_facts().name;
   std::vector<HostStation> stations;
   const auto add = [&](int numa, std::vector<int> cores, const std::string& name) {
@@ -38,10 +37,10 @@ std::vector<HostStation> device_stations() {
   return stations;
 }
 
-std::vector<HostStation> choose_stations(std::span<const int> wanted) {
-  std::vector<HostStation> all = device_stations();
+std::vector<HostStation> choose_stations(std::span<const int> wanted, const std::vector<NumaNode>& nodes) {
+  std::vector<HostStation> all = device_stations(nodes);
   if (wanted.empty()) {
-    if (numa_nodes().size() == 1) all.resize(std::min(all.size(), most_core_devices));
+    if (nodes.size() == 1) all.resize(std::min(all.size(), most_core_devices));
     return all;
   }
   std::vector<HostStation> chosen;
@@ -58,14 +57,32 @@ std::vector<HostStation> choose_stations(std::span<const int> wanted) {
 
 }  // namespace
 
-std::vector<HostStation> make_host_stations(std::span<const int> devices) {
-  std::vector<HostStation> stations = choose_stations(devices);
-  for (HostStation& station : stations) station.worker = std::make_unique<Worker>(station.cores);
-  for (Endpoint& memory : host_memory_endpoints()) {
+std::vector<HostStation> make_host_stations(std::span<const int> devices, const std::vector<NumaNode>& nodes) {
+  std::vector<HostStation> stations = choose_stations(devices, nodes);
+  for (HostStation& station : stations) {
+    station.team = std::make_unique<Team>(station.cores);
+    try {
+      station.team->threads(1);
+    } catch (const std::system_error& e) {
+      station.lost = station.endpoint.label + ": no thread could be started: " + e.code().message();
+    }
+  }
+  for (Endpoint& memory : host_memory_endpoints(nodes)) {
     stations.emplace_back();
     stations.back().endpoint = std::move(memory);
   }
   return stations;
+}
+
+std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostStation> devices) {
+  std::vector<int> cores;
+  for (const NumaNode& node : nodes)
+    for (const int core : node.cores)
+      if (std::none_of(devices.begin(), devices.end(), [core](const HostStation& device) {
+            return std::find(device.cores.begin(), device.cores.end(), core) != device.cores.end();
+          }))
+        cores.push_back(core);
+  return cores;
 }
 
 Topology host_topology(std::span<const HostStation> stations) {

@@ -2,27 +2,38 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/topology.hpp"
 #include "device/host/memory.hpp"
-#include "device/host/worker.hpp"
+#include "device/host/numa.hpp"
+#include "device/host/team.hpp"
 
 namespace linkmatrix {
 
-/// What one endpoint keeps for the whole run. NUMA memory has no worker: the device at the other end copies.
+/// Shared with the threads that copy: one that hangs keeps what it may still touch.
+using SharedMemory = std::shared_ptr<HostMemory>;
+
+/// What one endpoint keeps for the whole run. NUMA memory has no threads: the device at the other end copies.
 struct HostStation {
   Endpoint endpoint;
   std::vector<int> cores;
-  std::unique_ptr<Worker> worker;
-  std::map<int, HostMemory> source, destination;  ///< by slot
-  HostMemory bounce;
+  std::unique_ptr<Team> team;
+  std::map<int, SharedMemory> source, destination;  ///< by slot
+  std::vector<SharedMemory> bounces;                ///< by thread
   const std::byte* ring_at = nullptr;  ///< where the last chase through source[0] ended; nothing: it holds no ring
+  std::optional<std::string> lost;     ///< why it takes no part
 };
 
-/// The devices (with their workers), then the memory of each NUMA node. Throws BadInput for an unknown device.
-std::vector<HostStation> make_host_stations(std::span<const int> devices);
+/// The devices (with their threads), then the memory of each NUMA node. A device is a core; where there are several
+/// NUMA nodes, one of them. Throws BadInput for an unknown device.
+std::vector<HostStation> make_host_stations(std::span<const int> devices, const std::vector<NumaNode>& nodes);
+
+/// Cores of the nodes that no device has.
+std::vector<int> cores_beside(const std::vector<NumaNode>& nodes, std::span<const HostStation> devices);
 
 /// Of the first `devices` stations.
 Topology host_topology(std::span<const HostStation> devices);

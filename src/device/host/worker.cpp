@@ -1,57 +1,98 @@
 #include "device/host/worker.hpp"
 
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <utility>
 
 #include "core/error.hpp"
 #include "device/host/numa.hpp"
 
 namespace linkmatrix {
+namespace {
 
-Worker::Worker(std::vector<int> cores) : cores_{std::move(cores)}, thread_{[this] { serve(); }} {}
+constexpr auto last_wait = std::chrono::seconds(2);              // for a job that was told to end
+constexpr auto look_at_signals = std::chrono::milliseconds(50);  // one lets every deadline pass
+
+}  // namespace
+
+struct Worker::Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> job;
+  std::exception_ptr failure;
+  bool busy = false, end = false;
+
+  bool idle_by(std::unique_lock<std::mutex>& lock, Clock::time_point time) {
+    return changed.wait_until(lock, time, [this] { return !busy; });
+  }
+  void rethrow() {
+    if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+  }
+};
+
+Worker::Worker(std::vector<int> cores)
+    : shared_{std::make_shared<Shared>()}, thread_{[shared = shared_, cores = std::move(cores)] {
+        pin_thread(cores);
+        serve(*shared);
+      }} {}
 
 Worker::~Worker() {
+  bool ends = false;
   {
-    const std::lock_guard lock(mutex_);
-    end_ = true;
+    std::unique_lock lock(shared_->mutex);
+    shared_->end = true;
+    shared_->changed.notify_all();
+    ends = shared_->idle_by(lock, Clock::now() + last_wait);
   }
-  changed_.notify_all();
-  thread_.join();
+  if (ends)
+    thread_.join();
+  else
+    thread_.detach();
 }
 
 void Worker::start(std::function<void()> job) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (busy_) throw DeviceError("a thread still works on the copy that did not finish in time");
-    job_ = std::move(job);
-    busy_ = true;
-  }
-  changed_.notify_all();
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->busy) throw DeviceError("a thread still works on the copy that did not finish in time");
+  shared_->job = std::move(job);
+  shared_->busy = true;
+  shared_->changed.notify_all();
 }
 
 bool Worker::wait(Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  if (!changed_.wait_until(lock, deadline.at(), [this] { return !busy_; })) return false;
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  std::unique_lock lock(shared_->mutex);
+  while (!shared_->idle_by(lock, std::min(deadline.at(), Clock::now() + look_at_signals)))
+    if (deadline.passed()) return false;
+  shared_->rethrow();
   return true;
 }
 
-void Worker::serve() {
-  pin_thread(cores_);
-  std::unique_lock lock(mutex_);
+bool Worker::ends_after_all() {
+  std::unique_lock lock(shared_->mutex);
+  if (!shared_->idle_by(lock, Clock::now() + last_wait)) return false;
+  shared_->rethrow();
+  return true;
+}
+
+void Worker::serve(Shared& shared) {
+  std::unique_lock lock(shared.mutex);
   while (true) {
-    changed_.wait(lock, [this] { return busy_ || end_; });
-    if (!busy_) return;
+    shared.changed.wait(lock, [&] { return shared.busy || shared.end; });
+    if (!shared.busy) return;
+    std::function<void()> job = std::exchange(shared.job, nullptr);
     lock.unlock();
     std::exception_ptr failure;
     try {
-      job_();
+      job();
     } catch (...) {
       failure = std::current_exception();
     }
+    job = nullptr;  // with what it kept alive
     lock.lock();
-    failure_ = failure;
-    busy_ = false;
-    changed_.notify_all();
+    shared.failure = failure;
+    shared.busy = false;
+    shared.changed.notify_all();
   }
 }
 

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <condition_variable>
-#include <exception>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -14,7 +12,10 @@ namespace linkmatrix {
 /// A thread bound to cores that does one job at a time.
 class Worker {
  public:
+  /// Throws std::system_error where the system has no thread left.
   explicit Worker(std::vector<int> cores);
+  /// Waits for a job that is under way, but not for ever: a thread that hangs is left to itself and to what its job
+  /// keeps alive.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -23,16 +24,15 @@ class Worker {
   void start(std::function<void()> job);
   /// False if the deadline passes first. Throws what the job threw.
   bool wait(Deadline deadline);
+  /// False if a job that was given up, and told to end, does not: its thread hangs. Throws what the job threw.
+  bool ends_after_all();
 
  private:
-  void serve();
+  struct Shared;
 
-  std::vector<int> cores_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::function<void()> job_;
-  std::exception_ptr failure_;
-  bool busy_ = false, end_ = false;
+  static void serve(Shared& shared);
+
+  std::shared_ptr<Shared> shared_;  ///< with the thread, which may live longer
   std::thread thread_;
 };
 

@@ -1,15 +1,18 @@
 #include "ranks/device/device_payload.hpp"
 
-#include <cstring>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "device/cuda/chains.hpp"
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/health.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/stations.hpp"
+#include "ranks/device/device_copies.hpp"
+#include "ranks/device/direct_transfers.hpp"
 #include "ranks/device/staged.hpp"
 
 namespace linkmatrix::ranks {
@@ -19,27 +22,19 @@ using namespace cuda;
 
 constexpr std::uint64_t least_buffer = 2 * MiB;  // smaller ones share a piece of memory, and so would their handles
 
-/// What a rank tells another one of its memory.
-struct Invitation {
-  cudaIpcMemHandle_t destination{};
-  int generation = 0;  ///< of its buffers
-  std::array<char, 64> ring{};
-};
-
-/// Another rank's memory, opened here.
-struct Opened {
-  int generation = 0;
-  Import destination;
-  Ring ring;
+/// What a rank tells another one of its host memory.
+struct StagingOffer {
+  std::array<char, 64> name{};
 };
 
 class DevicePayload final : public Payload {
  public:
-  DevicePayload(Wire& wire, int ordinal)
-      : wire_{wire}, messages_{wire}, station_{describe_devices(std::array{ordinal}).front()} {
+  DevicePayload(Communicator& mpi, int ordinal)
+      : mpi_{mpi}, transfers_{mpi}, station_{describe_devices(std::array{ordinal}).front()} {
     station_.use();
     check(cudaFree(nullptr), where(), "context");
     load_kernels();
+    load_chain_kernels();
     station_.lane(0);
     station_.make_counters();
   }
@@ -49,57 +44,56 @@ class DevicePayload final : public Payload {
   DeviceState state() override { return health_.states().front(); }
 
   void forget() override {
-    messages_.forget();
-    opened_.clear();
+    transfers_.forget();
+    direct_.forget();
+    others_.clear();
+  }
+
+  void share_by(Transport sharing) override {
+    const HandleKind kind = kind_of(sharing);
+    if (kind == kind_) return;
+    kind_ = kind;
+    capacity_ = 0;
   }
 
   void reserve(std::uint64_t bytes) override {
     station_.use();
-    const std::uint64_t wanted = std::max(bytes, least_buffer);
+    const std::uint64_t wanted = std::max(bytes, least_buffer) + DirectTransfers::extra_bytes;
     if (wanted <= capacity_) return;
-    station_.source[0].reserve(station_.endpoint, wanted, {});
-    station_.destination[0].reserve(station_.endpoint, wanted, {});
+    source_ = SharedMemory();  // gives back before it takes
+    destination_ = SharedMemory();
+    source_ = SharedMemory::make(wanted, kind_, station_.endpoint.index, where());
+    destination_ = SharedMemory::make(wanted, kind_, station_.endpoint.index, where());
     capacity_ = wanted;
     ++generation_;
   }
 
-  void meet(const Exchange& x) override {
+  void connect(const Exchange& x) override {
     if (x.transport == Transport::mpi || x.transport == Transport::automatic) return;
     station_.use();
-    Invitation mine, theirs;
-    mine.generation = generation_;
-    if (x.transport == Transport::ipc)
-      check(cudaIpcGetMemHandle(&mine.destination, destination()), where(), "cudaIpcGetMemHandle");
-    if (x.transport == Transport::staged) make_rings();
-    if (ring_) put(mine.ring, ring_.name());
-    wire_.send_bytes(&mine, sizeof(mine), x.other, x.tag);
-    wire_.receive_bytes(&theirs, sizeof(theirs), x.other, x.tag);
-    wire_.finish(x.deadline);
-    Opened& opened = opened_[x.other];
-    if (x.transport == Transport::ipc && (opened.generation != theirs.generation || !opened.destination)) {
-      opened.destination = Import();
-      void* memory = nullptr;
-      check(cudaIpcOpenMemHandle(&memory, theirs.destination, cudaIpcMemLazyEnablePeerAccess), where(),
-            "cudaIpcOpenMemHandle (without peer access: --transport staged)");
-      opened.destination = Import(static_cast<std::byte*>(memory));
-      opened.generation = theirs.generation;
-    }
-    if (x.transport == Transport::staged && x.same_node && !opened.ring)
-      opened.ring = Ring::open(text_of(theirs.ring), where());
+    if (x.transport != Transport::staged) return direct_.connect(x, destination_, generation_);
+    make_staging_buffers();
+    StagingOffer mine, theirs;
+    put(mine.name, outgoing_.name());
+    mpi_.send_bytes(&mine, sizeof(mine), x.other, x.tag);
+    mpi_.receive_bytes(&theirs, sizeof(theirs), x.other, x.tag);
+    mpi_.finish(x.deadline);
+    StagingBuffer& other = others_[x.other];
+    if (x.same_node && !other) other = StagingBuffer::open(text_of(theirs.name), where());
   }
 
-  Taken move(const Exchange& x) override {
+  StepTimes transfer(const Exchange& x) override {
     station_.use();
-    switch (x.transport) {
-      case Transport::ipc:
-        return write_to_peer(x);
-      case Transport::staged:
-        return stage(x);
-      case Transport::automatic:
-      case Transport::mpi:
-        break;
-    }
-    return messages_.move(x, source() + x.order.offset, destination() + x.order.offset);
+    const std::uint64_t at = x.order.offset;
+    if (x.transport == Transport::staged) return stage(x);
+    if (x.transport == Transport::mpi || x.transport == Transport::automatic)
+      return transfers_.transfer(x, source() + at, destination() + at);
+    return direct_.transfer(x, source() + at, destination_);
+  }
+
+  std::vector<std::byte> answer(std::span<const std::byte> question) override {
+    if (!copies_) copies_.emplace(mpi_.rank(), mpi_.size(), station_.endpoint);
+    return pack(copies_->perform(unpack_order(question)));
   }
 
   void fill(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override {
@@ -128,122 +122,82 @@ class DevicePayload final : public Payload {
   }
 
   void renew() override {
-    given_up_.push_back(std::move(station_.source[0]));
-    given_up_.push_back(std::move(station_.destination[0]));
-    station_.source.clear();
-    station_.destination.clear();
+    given_up_.push_back(std::move(source_));
+    given_up_.push_back(std::move(destination_));
     const std::uint64_t bytes = std::exchange(capacity_, 0);
-    reserve(bytes);
+    reserve(bytes - DirectTransfers::extra_bytes);
   }
 
  private:
   const std::string& where() const { return station_.endpoint.label; }
   cudaStream_t stream() { return station_.lane(0).stream.get(); }
-  std::byte* source() { return station_.source.at(0).data(); }
-  std::byte* destination() { return station_.destination.at(0).data(); }
+  std::byte* source() { return source_.data(); }
+  std::byte* destination() { return destination_.data(); }
 
-  void make_rings() {
-    if (ring_) return;
-    ring_ = Ring::make(where());
-    incoming_ = Ring::make(where());
+  void make_staging_buffers() {
+    if (outgoing_) return;
+    outgoing_ = StagingBuffer::make(where());
+    incoming_ = StagingBuffer::make(where());
     sending_.emplace(where());
     receiving_.emplace(where());
     copies_in_ = make_stream(where());
   }
 
-  void wait(const Event& event, Deadline deadline) {
-    for (int looks = 1;; ++looks) {
-      const cudaError_t status = cudaEventQuery(event.get());
-      if (status == cudaSuccess) return;
-      if (status != cudaErrorNotReady) check(status, where(), "cudaEventQuery");
-      if (looks % looks_between == 0) wire_.look(deadline);
-    }
-  }
-
-  void agree(const Exchange& x) {
-    char mine = 0, theirs = 0;
-    wire_.send_bytes(&mine, 1, x.other, x.tag);
-    wire_.receive_bytes(&theirs, 1, x.other, x.tag);
-    wire_.finish(x.deadline);
-  }
-
-  /// The source's copy engine writes the destination's memory; a destination has nothing to do, but that what is
-  /// verified must not be written before it is spoiled, nor compared before it is written.
-  Taken write_to_peer(const Exchange& x) {
-    Taken taken;
-    const bool verify = x.step.kind == Step::Kind::verify;
-    if (verify) agree(x);
-    if (x.first || x.order.metric != Metric::bandwidth) taken.seconds = taken.sent = time_writes(x);
-    if (x.order.metric == Metric::latency && !x.first) taken.seconds = 0;  // its own way is another cell
-    if (verify) agree(x);
-    return taken;
-  }
-
-  double time_writes(const Exchange& x) {
-    cuda::Lane& lane = station_.lane(0);
-    std::byte* const there = opened_.at(x.other).destination.get() + x.order.offset;
-    const std::uint64_t bytes = std::max<std::uint64_t>(x.order.bytes, 1);
-    check(cudaEventRecord(lane.start.get(), stream()), where(), "cudaEventRecord");
-    for (int k = 0; k < x.step.repeats * x.step.messages; ++k)
-      check(cudaMemcpyAsync(there, source() + x.order.offset, bytes, cudaMemcpyDefault, stream()), where(),
-            "cudaMemcpyAsync");
-    check(cudaEventRecord(lane.stop.get(), stream()), where(), "cudaEventRecord");
-    wait(lane.stop, x.deadline);
-    return lane.seconds(where());
-  }
-
-  Taken stage(const Exchange& x) {
-    Taken taken;
-    const bool latency = x.order.metric == Metric::latency;
-    const auto start = Clock::now();
-    if (!latency) {
+  StepTimes stage(const Exchange& x) {
+    StepTimes times;
+    times.whole.start = steady_seconds();
+    if (x.order.metric == Metric::latency) {
+      for (int k = 0; k < x.step.repeats; ++k) {
+        stage_some(x, x.first ? 1 : 0, x.first ? 0 : 1);
+        stage_some(x, x.first ? 0 : 1, x.first ? 1 : 0);
+      }
+    } else {
       const auto all = static_cast<std::uint64_t>(x.step.repeats) * static_cast<std::uint64_t>(x.step.messages);
       const bool both = x.order.metric == Metric::bidirectional;
       stage_some(x, x.first || both ? all : 0, !x.first || both ? all : 0);
-      taken.seconds = taken.sent = seconds_since(start);
-      return taken;
     }
-    for (int k = 0; k < x.step.repeats; ++k) {
-      stage_some(x, x.first ? 1 : 0, x.first ? 0 : 1);
-      stage_some(x, x.first ? 0 : 1, x.first ? 1 : 0);
-    }
-    taken.seconds = seconds_since(start) / 2;
-    return taken;
+    times.whole.end = steady_seconds();
+    if (x.order.metric == Metric::bidirectional) times.sent = times.whole;
+    return times;
   }
 
   void stage_some(const Exchange& x, std::uint64_t outgoing, std::uint64_t incoming) {
     const std::uint64_t bytes = std::max<std::uint64_t>(x.order.bytes, 1);
-    const Stage out{wire_, where(), stream(), x.other, x.tag, x.same_node, bytes, outgoing};
-    const Stage in{wire_, where(), copies_in_.get(), x.other, x.tag, x.same_node, bytes, incoming};
-    StagedSender sender(out, ring_, source() + x.order.offset, *sending_);
-    StagedReceiver receiver(in, x.same_node ? opened_.at(x.other).ring : incoming_, destination() + x.order.offset,
+    const Stage out{mpi_, where(), stream(), x.other, x.tag, x.same_node, bytes, outgoing};
+    const Stage in{mpi_, where(), copies_in_.get(), x.other, x.tag, x.same_node, bytes, incoming};
+    StagedSender sender(out, outgoing_, source() + x.order.offset, *sending_);
+    StagedReceiver receiver(in, x.same_node ? others_.at(x.other) : incoming_, destination() + x.order.offset,
                             *receiving_);
     for (int looks = 1; !sender.done() || !receiver.done(); ++looks) {
       sender.step();
       receiver.step();
-      if (looks % looks_between == 0) wire_.look(x.deadline);
+      if (looks % looks_between == 0) mpi_.look(x.deadline);
     }
   }
 
   static constexpr int looks_between = 256;
 
-  Wire& wire_;
-  Messages messages_;
+  Communicator& mpi_;
+  MpiTransfers transfers_;
   Station station_;
+  DirectTransfers direct_{mpi_, station_};
+  HandleKind kind_ = HandleKind::ipc;
+  SharedMemory source_, destination_;
   std::uint64_t capacity_ = 0;
   int generation_ = 0;
-  Ring ring_, incoming_;  ///< of what goes out, shared inside the node; of what comes from another node
+  StagingBuffer outgoing_, incoming_;  ///< of what goes out, shared inside the node; of what comes from another node
+  std::map<int, StagingBuffer> others_;
   std::optional<Flight> sending_, receiving_;
   Stream copies_in_;
-  std::map<int, Opened> opened_;
-  std::vector<Buffer> given_up_;
+  std::vector<SharedMemory> given_up_;
+  std::optional<DeviceCopies> copies_;  ///< once rank 0 asks for any
   Nvml nvml_;
   HealthReader health_{nvml_, {station_.endpoint}};
 };
 
 }  // namespace
 
-std::unique_ptr<Payload> make_device_payload(Wire& wire, int number, Card& card) {
+std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts) {
   std::string reason;
   const int visible = visible_devices(reason);
   if (visible == 0) throw BadInput("--memory device: " + reason);
@@ -251,14 +205,21 @@ std::unique_ptr<Payload> make_device_payload(Wire& wire, int number, Card& card)
   if (ordinal >= visible)
     throw BadInput("--memory device: rank " + std::to_string(number) + " of the node has no device, there are " +
                    std::to_string(visible) + ": start one rank for each GPU");
-  auto payload = std::make_unique<DevicePayload>(wire, ordinal);
+  put(facts.device, "gpu" + std::to_string(number));
+  auto payload = std::make_unique<DevicePayload>(mpi, ordinal);
   const Endpoint& device = payload->endpoint();
-  put(card.device, "gpu" + std::to_string(visible == 1 ? number : device.index));
-  put(card.model, device.name);
-  put(card.uuid, device.uuid);
-  put(card.pci, device.pci);
-  card.numa = device.numa;
+  put(facts.model, device.name);
+  put(facts.uuid, device.uuid);
+  put(facts.pci, device.pci);
+  facts.numa = device.numa;
+  facts.has_descriptors = !why_no_handles(HandleKind::fd, ordinal);
+  put(facts.no_fabric, why_no_handles(HandleKind::fabric, ordinal).value_or(""));
   return payload;
+}
+
+HandleKind kind_of(Transport sharing) {
+  if (sharing == Transport::fd) return HandleKind::fd;
+  return sharing == Transport::fabric ? HandleKind::fabric : HandleKind::ipc;
 }
 
 }  // namespace linkmatrix::ranks

@@ -2,12 +2,16 @@
 
 #include <memory>
 
+#include "device/cuda/shared_memory.hpp"
 #include "ranks/payload.hpp"
 
 namespace linkmatrix::ranks {
 
-/// The memory of this rank's device: the `number`-th of the node, or the only one that it sees. The card gets what it
-/// is. Throws BadInput.
-std::unique_ptr<Payload> make_device_payload(Wire& wire, int number, Card& card);
+/// The memory of this rank's device: the `number`-th of the node, or the only one that it sees. Its facts get
+/// what it is. Throws BadInput where the rank should have none, DeviceError where the device does not work.
+std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts);
+
+/// By what handles a transport gets at another rank's memory; ipc for those that need none.
+cuda::HandleKind kind_of(Transport sharing);
 
 }  // namespace linkmatrix::ranks

@@ -13,33 +13,35 @@ bool is_copied(const Flight& flight, std::uint64_t piece, const std::string& whe
 }
 
 void send(const Stage& stage, const void* data, std::uint64_t bytes, int tag, MPI_Request& request) {
-  check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, stage.other, tag, MPI_COMM_WORLD, &request),
-        stage.wire.rank(), "MPI_Isend");
+  check_mpi(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, stage.other, tag, MPI_COMM_WORLD, &request),
+            stage.mpi.rank(), "MPI_Isend");
 }
 
 void listen(const Stage& stage, void* data, std::uint64_t bytes, int tag, MPI_Request& request) {
-  check(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, stage.other, tag, MPI_COMM_WORLD, &request),
-        stage.wire.rank(), "MPI_Irecv");
+  check_mpi(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, stage.other, tag, MPI_COMM_WORLD, &request),
+            stage.mpi.rank(), "MPI_Irecv");
 }
 
 /// Of the words "this piece is free again", which go against the data.
-int back(const Stage& stage) { return stage.tag + static_cast<int>(Talk::back) - static_cast<int>(Talk::data); }
+int back(const Stage& stage) {
+  return stage.tag + static_cast<int>(MessageKind::back) - static_cast<int>(MessageKind::data);
+}
 
 /// Words that nobody waits for any more have left long ago; what has not was given up.
 void settle(const Stage& stage, MPI_Request& request) {
-  if (request != MPI_REQUEST_NULL && !stage.wire.test(request)) stage.wire.give_up(request);
+  if (request != MPI_REQUEST_NULL && !stage.mpi.test(request)) stage.mpi.give_up(request);
 }
 
 }  // namespace
 
 StagedSender::~StagedSender() {
   for (MPI_Request& request : flight_.sent) settle(stage_, request);
-  stage_.wire.give_up(answer_);
+  stage_.mpi.give_up(answer_);
 }
 
 void StagedSender::step() {
   for (; copying_ < stage_.total() && copying_ - free_ < most; ++copying_) {
-    cuda::check(cudaMemcpyAsync(ring_.piece(copying_), source_ + stage_.offset(copying_), stage_.length(copying_),
+    cuda::check(cudaMemcpyAsync(buffer_.piece(copying_), source_ + stage_.offset(copying_), stage_.length(copying_),
                                 cudaMemcpyDeviceToHost, stage_.stream),
                 stage_.where, "cudaMemcpyAsync");
     cuda::check(cudaEventRecord(flight_.copied[copying_ % pieces].get(), stage_.stream), stage_.where,
@@ -47,26 +49,26 @@ void StagedSender::step() {
   }
   for (; sending_ < copying_ && is_copied(flight_, sending_, stage_.where); ++sending_) {
     MPI_Request& request = flight_.sent[sending_ % pieces];
-    if (request != MPI_REQUEST_NULL && !stage_.wire.test(request)) break;  // a token of long ago
+    if (request != MPI_REQUEST_NULL && !stage_.mpi.test(request)) break;  // a token of long ago
     if (stage_.same_node)
       send(stage_, &flight_.token[sending_ % pieces], 1, stage_.tag, request);
     else
-      send(stage_, ring_.piece(sending_), stage_.length(sending_), stage_.tag, request);
+      send(stage_, buffer_.piece(sending_), stage_.length(sending_), stage_.tag, request);
   }
   if (!stage_.same_node) {
-    while (free_ < sending_ && stage_.wire.test(flight_.sent[free_ % pieces])) ++free_;
+    while (free_ < sending_ && stage_.mpi.test(flight_.sent[free_ % pieces])) ++free_;
     return;
   }
   while (free_ < sending_) {
     if (answer_ == MPI_REQUEST_NULL) listen(stage_, &word_, 1, back(stage_), answer_);
-    if (!stage_.wire.test(answer_)) return;
+    if (!stage_.mpi.test(answer_)) return;
     ++free_;
   }
 }
 
 StagedReceiver::~StagedReceiver() {
   for (MPI_Request& request : flight_.sent) settle(stage_, request);
-  for (MPI_Request& request : answers_) stage_.wire.give_up(request);
+  for (MPI_Request& request : answers_) stage_.mpi.give_up(request);
 }
 
 /// Whether the next piece is here.
@@ -77,15 +79,15 @@ bool StagedReceiver::arrived() {
     if (stage_.same_node)
       listen(stage_, &word_, 1, stage_.tag, request);
     else
-      listen(stage_, ring_.piece(listening_), stage_.length(listening_), stage_.tag, request);
+      listen(stage_, buffer_.piece(listening_), stage_.length(listening_), stage_.tag, request);
   }
-  return arrived_ < listening_ && stage_.wire.test(answers_[arrived_ % pieces]);
+  return arrived_ < listening_ && stage_.mpi.test(answers_[arrived_ % pieces]);
 }
 
 void StagedReceiver::step() {
   while (arrived_ < stage_.total() && arrived()) {
-    cuda::check(cudaMemcpyAsync(destination_ + stage_.offset(arrived_), ring_.piece(arrived_), stage_.length(arrived_),
-                                cudaMemcpyHostToDevice, stage_.stream),
+    cuda::check(cudaMemcpyAsync(destination_ + stage_.offset(arrived_), buffer_.piece(arrived_),
+                                stage_.length(arrived_), cudaMemcpyHostToDevice, stage_.stream),
                 stage_.where, "cudaMemcpyAsync");
     cuda::check(cudaEventRecord(flight_.copied[arrived_ % pieces].get(), stage_.stream), stage_.where,
                 "cudaEventRecord");
@@ -94,7 +96,7 @@ void StagedReceiver::step() {
   for (; finished_ < arrived_ && is_copied(flight_, finished_, stage_.where); ++finished_) {
     if (!stage_.same_node) continue;
     MPI_Request& request = flight_.sent[finished_ % pieces];
-    if (request != MPI_REQUEST_NULL && !stage_.wire.test(request)) return;
+    if (request != MPI_REQUEST_NULL && !stage_.mpi.test(request)) return;
     send(stage_, &flight_.token[finished_ % pieces], 1, back(stage_), request);
   }
 }

@@ -4,18 +4,19 @@
 #include <cstdint>
 
 #include "device/cuda/handles.hpp"
-#include "ranks/device/ring.hpp"
-#include "ranks/wire.hpp"
+#include "ranks/communicator.hpp"
+#include "ranks/device/staging_buffer.hpp"
+#include "ranks/messages.hpp"
 
 namespace linkmatrix::ranks {
 
 /// One direction of a staged transfer: `messages` messages of `bytes`, the same each, piece by piece through host
 /// memory, so that the copy off one device, the way between the ranks and the copy onto the other device overlap.
 ///
-/// Inside a node both ends use one ring, and only tell each other which pieces are full and which are free; between
+/// Inside a node both ends use one buffer, and only tell each other which pieces are full and which are free; between
 /// nodes MPI carries the pieces. `step` does what can be done now and never waits.
 struct Stage {
-  Wire& wire;
+  Communicator& mpi;
   const std::string& where;
   cudaStream_t stream;
   int other, tag;
@@ -42,8 +43,8 @@ struct Flight {
 
 class StagedSender {
  public:
-  StagedSender(const Stage& stage, const Ring& ring, const std::byte* source, Flight& flight)
-      : stage_{stage}, ring_{ring}, source_{source}, flight_{flight} {}
+  StagedSender(const Stage& stage, const StagingBuffer& buffer, const std::byte* source, Flight& flight)
+      : stage_{stage}, buffer_{buffer}, source_{source}, flight_{flight} {}
   ~StagedSender();
   StagedSender(const StagedSender&) = delete;
   StagedSender& operator=(const StagedSender&) = delete;
@@ -53,7 +54,7 @@ class StagedSender {
 
  private:
   Stage stage_;
-  const Ring& ring_;
+  const StagingBuffer& buffer_;
   const std::byte* source_;
   Flight& flight_;
   std::uint64_t copying_ = 0, sending_ = 0, free_ = 0;  ///< pieces that have got so far
@@ -63,8 +64,8 @@ class StagedSender {
 
 class StagedReceiver {
  public:
-  StagedReceiver(const Stage& stage, const Ring& ring, std::byte* destination, Flight& flight)
-      : stage_{stage}, ring_{ring}, destination_{destination}, flight_{flight} {}
+  StagedReceiver(const Stage& stage, const StagingBuffer& buffer, std::byte* destination, Flight& flight)
+      : stage_{stage}, buffer_{buffer}, destination_{destination}, flight_{flight} {}
   ~StagedReceiver();
   StagedReceiver(const StagedReceiver&) = delete;
   StagedReceiver& operator=(const StagedReceiver&) = delete;
@@ -76,7 +77,7 @@ class StagedReceiver {
   bool arrived();
 
   Stage stage_;
-  const Ring& ring_;
+  const StagingBuffer& buffer_;
   std::byte* destination_;
   Flight& flight_;
   std::uint64_t listening_ = 0, arrived_ = 0, finished_ = 0;

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-import linkmatrix.record
+import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
-HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
+HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120")
 BACK_ENDS = pytest.mark.parametrize(
     "replace", [{}, {'"scheduler": "pbs"': '"scheduler": "pbspro"'}], ids=["pbs", "pbspro"]
 )
@@ -32,7 +32,7 @@ def failed_because(run):
 
 
 def record_of(check):
-    return linkmatrix.record.load(Path(check["outputdir"]) / "record.json")
+    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_job_on_one_node_is_measured_there_and_gets_its_gpus(login, pbs):

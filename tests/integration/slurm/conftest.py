@@ -129,7 +129,7 @@ def when_running(slurm):
         while time.monotonic() < end:
             for line in slurm("squeue", "-h", "-t", "R", "-o", "%i %j").splitlines():
                 number, name = line.split(maxsplit=1)
-                if re.match(r"rfm_(intranode|rank)_p2p", name):
+                if re.match(r"rfm_(intranode_p2p|rank_p2p|nodes?_session)", name):
                     return number
             time.sleep(0.2)
         raise AssertionError("no job of a check began to run")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import linkmatrix.record
+import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -36,7 +36,7 @@ def only(run):
 
 def result_of(check, folder="outputdir"):
     """The record's only matrix, and its devices."""
-    record = linkmatrix.record.load(Path(check[folder]) / "record.json")
+    record = linkmatrix.record.reading.load(Path(check[folder]) / "record.json")
     (result,) = record["results"]
     return result, record["devices"]
 
@@ -91,7 +91,7 @@ def test_a_sweep_over_three_nodes_has_every_size(login, replace):
     run = login(*SWEEP, "-S", "crossnode_sweep.nodes=3", replace=replace)
     assert run.code == 0, run.output
     assert published(only(run)) == {"NET@1", "NET@64", "NET@4096"}
-    record = linkmatrix.record.load(Path(only(run)["outputdir"]) / "record.json")
+    record = linkmatrix.record.reading.load(Path(only(run)["outputdir"]) / "record.json")
     assert [result["size_bytes"] for result in record["results"]] == [1, 64, 4096]
     for result in record["results"]:
         assert_whole(result, [device["label"] for device in record["devices"]])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import linkmatrix.record
+import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -23,7 +23,7 @@ def only(run):
 
 
 def record_of(check):
-    return linkmatrix.record.load(Path(check["outputdir"]) / "record.json")
+    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_partition_may_build_in_a_job_of_its_own(login):

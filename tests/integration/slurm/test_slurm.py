@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import linkmatrix.record
+import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = "--samples,3,--size,1MiB"
-HANG = f"{QUICK},--simulate-fault,hang:cpu1,--timeout,120"
+HANG = f"{QUICK},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120"
 
 # as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
 MPIRUN = {
@@ -36,7 +36,7 @@ def only(run):
 
 
 def record_of(check):
-    return linkmatrix.record.load(Path(check["outputdir"]) / "record.json")
+    return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
 def test_a_job_on_one_node_is_measured_there(login):
@@ -226,18 +226,32 @@ def page_of(*prefixes, out):
     return done.returncode, {node: re.sub(r"<[^>]+>", "", cells) for node, cells in rows}
 
 
-def test_every_node_of_a_partition_in_one_run_is_one_page(login, slurm, tmp_path):
+def test_a_node_that_is_drained_is_the_first_on_the_page_of_all(login, slurm, tmp_path):
+    prefixes = []
     slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=test")
     try:
-        run = login(*HOST, "--distribute=all", "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "max_pending_time=5s")
+        for node in ("lmx1", "lmx2", "lmx3"):
+            options = ("-S", f"on={node}", "-S", f"intranode_p2p.extra_opts={QUICK}", "-S", "max_pending_time=5s")
+            run = login(*HOST, *options)
+            assert (run.code != 0) == (node == "lmx2"), run.output
+            prefixes.append(run.prefix)
     finally:
         slurm("scontrol", "update", "nodename=lmx2", "state=resume")
-    assert run.code != 0
-    code, rows = page_of(run.prefix, out=tmp_path / "page")
+    code, rows = page_of(*prefixes, out=tmp_path / "page")
     assert code == 1
     assert next(iter(rows)) == "lmx2"
     assert "nothing measured" in rows["lmx2"]
     assert all("GB/s" in rows[node] for node in ("lmx1", "lmx3"))
+
+
+def test_distribute_is_refused_in_words_and_submits_nothing(login, slurm):
+    """Its tests of three nodes would all read the job of one."""
+    run = login(*HOST, "--distribute=all", "-S", f"intranode_p2p.extra_opts={QUICK}")
+    assert run.code != 0
+    assert len(run.checks()) == 3
+    for check in run.checks():
+        assert check["result"] == "fail" and check["jobid"] is None
+        assert "-S on=NODE" in check["fail_reason"]
 
 
 def test_a_run_on_each_node_is_one_page_with_the_bad_node_first(login, tmp_path):

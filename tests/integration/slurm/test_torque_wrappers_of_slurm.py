@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
-import linkmatrix.record
+import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
-HANG = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--timeout,120")
+HANG = (
+    "-S",
+    "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120",
+)
 
 
 @pytest.fixture(params=["torque", "pbs"])
@@ -50,7 +53,7 @@ def failed_because(run):
 def test_ranks_on_three_nodes_are_a_matrix_over_the_network(login):
     run = login(*RANKS, "-S", "rank_p2p.nodes=3", "-S", "rank_p2p.ranks=1")
     assert run.code == 0, run.output
-    record = linkmatrix.record.load(Path(only(run)["outputdir"]) / "record.json")
+    record = linkmatrix.record.reading.load(Path(only(run)["outputdir"]) / "record.json")
     assert sorted(device["node"] for device in record["devices"]) == ["lmx1", "lmx2", "lmx3"]
     assert record["results"][0]["complete"]
 

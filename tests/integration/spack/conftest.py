@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import spack
+from linkmatrix.site import spack
 
 SETTINGS = Path(__file__).parent / "settings.py"
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"

@@ -1,9 +1,12 @@
-// What a matrix of N nodes costs apart from the network: the real schedule and the real writer with made-up timings.
-// usage: network_simulation NODES RANKS_PER_NODE FOLDER [apart]
+// What a matrix of N nodes costs apart from the network: the real schedule and
+// the real writer with made-up timings. usage: network_simulation NODES
+// RANKS_PER_NODE FOLDER [apart]
 //
-// It prints how long it took to make all rounds, to store every cell and to write the record, the memory that this took
-// at the root, and how long the measurement would take if every round took as long as is said. The folder gets
-// record.json, what the program would print as out.txt, and the cells in a file: `apart`, however few they are.
+// It prints how long it took to make all rounds, to store every cell and to
+// write the record, the memory that this took at the root, and how long the
+// measurement would take if every round took as long as is said. The folder
+// gets record.json, what the program would print as out.txt, and the cells in a
+// file: `apart`, however few they are.
 
 #include <sys/resource.h>
 
@@ -11,22 +14,24 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <string_view>
 
 #include "core/clock.hpp"
 #include "core/record.hpp"
 #include "core/table.hpp"
+#include "core/units.hpp"
 #include "ranks/cell_file.hpp"
 #include "ranks/network.hpp"
-#include "ranks/rounds.hpp"
-#include "ranks/sink.hpp"
+#include "ranks/rank_rounds.hpp"
+#include "run/atomic_file.hpp"
 
 namespace {
 
 using namespace linkmatrix;
 using namespace linkmatrix::ranks;
 
-constexpr double round_seconds = 0.05;  // 7 samples of 2.5 ms, warm-up, verification, and the conductor's orders
+constexpr double round_seconds = 0.05;  // 7 samples of 2.5 ms, warm-up, verification, and rank 0's orders
 
 double peak_mebibytes() {
   rusage usage{};
@@ -34,14 +39,15 @@ double peak_mebibytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-Report made_up(const Match& match) {
-  Report report;
-  report.value = 48.9 - 0.001 * static_cast<double>((match.row * 7919 + match.column * 104729) % 100);
-  report.low = report.value - 0.01;
-  report.high = report.value + 0.01;
-  report.samples = 7;
-  report.converged = true;
-  return report;
+CellValue made_up(const Place& place) {
+  CellValue cell;
+  cell.status = CellStatus::ok;
+  cell.value = 48.9 - 0.001 * static_cast<double>((place.row * 7919 + place.column * 104729) % 100);
+  cell.low = cell.value - 0.01;
+  cell.high = cell.value + 0.01;
+  cell.samples = 7;
+  cell.converged = cell.verified = true;
+  return cell;
 }
 
 Record described(std::size_t nodes, std::size_t per_node) {
@@ -70,7 +76,8 @@ Record described(std::size_t nodes, std::size_t per_node) {
 }
 
 void write(const Record& record, const std::filesystem::path& folder) {
-  write_record(record, folder / "record.json");
+  if (const auto why = write_whole(to_json(record), folder / "record.json", 1, [] { return true; }); !why.empty())
+    throw BadInput("the record cannot be written: " + why);
   std::ofstream out(folder / "out.txt");
   print_result(out, record.results.front(), most_in_record);
   out << "Result: " << record.result << '\n';
@@ -80,37 +87,38 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
   std::vector<std::vector<int>> ranks_of(nodes);
   for (std::size_t rank = 0; rank < nodes * per_node; ++rank)
     ranks_of[rank / per_node].push_back(static_cast<int>(rank));
-  const Rounds rounds(ranks_of, {.by_node = true});
-  Record record = described(nodes, per_node);
-  MatrixResult& result = record.results.front();
+  const RankRounds rounds(ranks_of, {.by_node = true});
+  Guarded<Record> record(described(nodes, per_node));
   std::vector<std::string> labels;
   for (std::size_t n = 0; n < nodes; ++n) labels.push_back("n" + std::to_string(n));
-  std::unique_ptr<Sink> sink;
-  if (apart || nodes > most_in_record) {
-    result.rows = result.columns = labels;
-    sink = std::make_unique<CellFile>(folder / ("record." + result.testcase + ".npy"), nodes, false, true);
-  } else {
-    result.shape(labels, labels);
-    sink = std::make_unique<ResultSink>(result, true);
-  }
+  apart = apart || nodes > most_in_record;
+  record.change([&](Record& r) {
+    MatrixResult& result = r.results.front();
+    apart ? void(result.rows = result.columns = labels) : result.shape(labels, labels);
+  });
+  std::unique_ptr<Store> store;
+  if (apart)
+    store = std::make_unique<CellFile>(record, folder / "record.node_to_node_bandwidth_mpi.npy", nodes, false,
+                                       [](std::size_t, std::size_t) { return std::string("NET"); });
+  else
+    store = std::make_unique<ResultStore>(record);
   double scheduling = 0, storing = 0;
   std::uint64_t cells = 0;
   for (std::size_t round = 0; round < rounds.count(); ++round) {
     auto start = Clock::now();
-    const std::vector<Match> matches = rounds.at(round);
+    const Round places = rounds.at(round);
     scheduling += seconds_since(start);
     start = Clock::now();
-    for (const Match& match : matches) sink->put(match.row, match.column, made_up(match));
+    for (const Place& place : places) store->put(place, made_up(place));
     storing += seconds_since(start);
-    cells += matches.size();
+    cells += places.size();
   }
   const auto start = Clock::now();
-  if (auto* file = dynamic_cast<CellFile*>(sink.get())) {
-    result.large = file->summary([](std::size_t, std::size_t) { return std::string("NET"); });
-    result.cells_verified = file->verified();
-  }
-  result.schedule = {true, false, rounds.count(), nodes / 2, std::nullopt};
-  write(record, folder);
+  store->finish();
+  record.change([&](Record& r) {
+    r.results.front().schedule = {true, false, rounds.count(), nodes / 2, std::nullopt, 0};
+    write(r, folder);
+  });
   const double writing = seconds_since(start);
   std::cout << nodes << " nodes of " << per_node << " ranks: " << rounds.count() << " rounds, " << cells << " cells\n"
             << "schedule " << scheduling << " s, storing " << storing << " s, summary and record " << writing
@@ -118,7 +126,8 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
             << "measuring, at " << round_seconds
             << " s a round: " << round_seconds * static_cast<double>(rounds.count()) / 60
             << " min; each other rank keeps " << sizeof(Order) << " bytes of it\n";
-  return cells == static_cast<std::uint64_t>(nodes) * (nodes - 1) && result.complete() ? 0 : 1;
+  const bool complete = record.look([](const Record& r) { return r.results.front().complete(); });
+  return cells == static_cast<std::uint64_t>(nodes) * (nodes - 1) && complete ? 0 : 1;
 }
 
 }  // namespace

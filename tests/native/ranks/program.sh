@@ -1,20 +1,12 @@
 #!/bin/sh
-# The program under mpirun, as a user calls it: every test case between ranks, and ranks that sleep, fail and die.
+# The program under mpirun, as a user calls it: every test case between ranks, and ranks that stop, fail and die.
 # usage: program.sh P2P_MATRIX MPIRUN RANKS
 set -u
 program=$1
 mpirun=$2
 ranks=$3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-  failures=$((failures + 1))
-  echo "FAILED: $1"
-  tail -n 12 "$work/out" | sed 's/^/  out: /'
-  tail -n 5 "$work/err" | sed 's/^/  err: /'
-}
+test="program.sh with $ranks ranks"
+. "$(dirname "$0")/../helpers.sh"
 
 # expect CODE 'what it protects' OPTION…
 expect() {
@@ -23,13 +15,9 @@ expect() {
   shift 2
   rm -f "$work/r.json"
   # shellcheck disable=SC2086
-  timeout 100 "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --backend mpi --record "$work/r.json" --samples 3 "$@" \
-    >"$work/out" 2>"$work/err"
-  code=$?
-  [ "$code" -eq "$wanted" ] || fail "$what: exit code $code, not $wanted"
+  expect_of "$wanted" 100 "$what" "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --backend mpi \
+    --record "$work/r.json" --samples 3 "$@"
 }
-prints() { grep -q -- "$1" "$work/out" || fail "standard output must say '$1'"; }
-says() { grep -q -- "$1" "$work/err" || fail "standard error must say '$1'"; }
 count() { grep -o "\"$1\"" "$work/r.json" 2>/dev/null | wc -l; }
 
 all=$((ranks * (ranks - 1)))
@@ -54,6 +42,7 @@ expect 0 "one-sided puts" --testcase $puts --size 16,20KiB
 ! grep -q 'failed at first' "$work/out" || fail "puts must find the other rank's memory, however often it was made anew"
 expect 1 "wrong data of puts both ways" --testcase rank_to_rank_put_bidirectional_mpi --simulate-fault corrupt:rank0
 
+one=rank_to_rank_latency_mpi
 # what is refused is refused by any number of ranks
 if [ "$ranks" -le 3 ]; then
   expect 2 "no test case of GPUs" --testcase device_to_device_memcpy_write_ce
@@ -61,11 +50,51 @@ if [ "$ranks" -le 3 ]; then
   expect 2 "no matrix of one node" --testcase node_to_node_bandwidth_mpi
   says 'on one node'
   expect 2 "no bandwidth of nothing" --testcase rank_to_rank_bandwidth_mpi --size 0
+  for option in --triangle --local-copy "--kernel bulk" "--blocks 4" "--threads 64" "--devices 0" "--mapping crossed" \
+    "--transport mpi" "--window 4" "--host-memory pinned"; do
+    # shellcheck disable=SC2086
+    expect 2 "nothing to do for $option" --testcase rank_to_rank_latency_mpi $option
+    says "p2p_matrix: ${option%% *} does nothing in this run: "
+  done
   expect 2 "no drill for nobody" --testcase rank_to_rank_latency_mpi --simulate-fault hang:rank77
   says 'rank77'
+  expect 2 "no drill on a way that is not measured" --testcase $one --simulate-fault 'error:rank0->rank0'
+  says 'name another endpoint'
 fi
 
-one=rank_to_rank_latency_mpi
+# Each direction of a pair has half of the bytes and no more than all of the time.
+if [ "$ranks" -eq 2 ]; then
+  expect 0 "both directions" --testcase rank_to_rank_bidirectional_mpi --size 1MiB
+  matrix() { sed -n "s/.*\"$1\":\({[^{}]*\"values\":\)*\[\[null,\([0-9.e+-]*\)\],\[\([0-9.e+-]*\),null\]\].*/\2 \3/p" "$work/r.json"; }
+  echo "$(matrix values | cut -d' ' -f1) $(matrix one_direction)" |
+    awk 'NF == 3 && $2 + $3 >= 0.999 * $1 && $1 > 0 { fine = 1 } END { exit !fine }' ||
+    fail "the sum is no more than what its two directions carry: $(matrix values), $(matrix one_direction)"
+fi
+
+# Several processes without messages would write one record.
+if [ "$ranks" -le 3 ]; then
+  timeout 100 "$mpirun" --oversubscribe -n "$ranks" "$program" --backend host --record "$work/r.json" >"$work/out" 2>"$work/err"
+  code=$?
+  [ "$code" -eq 2 ] || fail "copies of a run without messages: exit code $code, not 2"
+  [ "$(grep -c '^p2p_matrix: ' "$work/err")" -eq 1 ] || fail "one of the copies says why"
+  says 'each would measure the same'
+fi
+
+# Only the node of rank 0 needs the record's folder.
+if [ "$ranks" -eq 2 ]; then
+  mkdir -p "$work/here/folder" "$work/elsewhere"
+  cat >"$work/start" <<END
+#!/bin/sh
+[ "\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-0}}" -eq 0 ] && cd "$work/here" || cd "$work/elsewhere"
+exec "$program" "\$@"
+END
+  chmod +x "$work/start"
+  timeout 100 "$mpirun" --oversubscribe -n "$ranks" "$work/start" --testcase rank_to_rank_latency_mpi --samples 3 \
+    --record folder/r.json >"$work/out" 2>"$work/err"
+  code=$?
+  [ "$code" -eq 0 ] && [ -s "$work/here/folder/r.json" ] || fail "a folder at rank 0 alone: exit code $code"
+fi
+
 expect 1 "wrong data" --testcase $one --simulate-fault corrupt:rank1
 prints '^Result: FAIL$'
 expect 0 "a slow rank" --testcase $one --simulate-fault slow:rank1
@@ -73,33 +102,104 @@ grep -q '"remeasured":\[\]' "$work/r.json" || grep -q '"controls":\[{' "$work/r.
   fail "what is measured again must have healthy pairs beside it"
 expect 3 "a rank that fails" --testcase $one --simulate-fault error:rank1
 prints '^Result: ERROR$'
-prints 'simulated fault: the device failed'
-[ "$(count error)" -ge $((2 * (ranks - 1))) ] || fail "all cells of the rank that failed must say so"
+grep -q '"label":"rank1","why":"simulated fault: it failed"' "$work/r.json" || fail "the record must say who failed"
 
 expect 0 "what a device counts, asked of its rank" --testcase $one --simulate-fault counter:rank1
 prints '^counter rose: .*:rank1 nvlink_replay 0 -> 5$'
 expect 0 "what a device counts, at rank 0" --testcase $one --simulate-fault counter:rank0
 prints '^counter rose: .*:rank0 nvlink_replay 0 -> 5$'
 
-# A rank that sleeps: its row and column are marked, everything else is measured.
-expect 4 "a rank that sleeps" --testcase $one --simulate-fault hang:rank1 --pair-timeout 1
-prints '^Result: TIMEOUT$'
-[ "$(count timeout)" -eq $((2 * (ranks - 1))) ] || fail "$(count timeout) cells marked, not those of one rank"
-[ "$(count ok)" -eq $((all - 2 * (ranks - 1))) ] || fail "$(count ok) cells measured, not all others"
-
-# A rank that is killed in the middle: the record is kept, whatever the launcher does about it.
-killed() {
+# Starts a long run in the background, and waits until it measures; sets mpirun_pid and victim, the last rank.
+start() {
   rm -f "$work/r.json"
+  : >"$work/out"
   # shellcheck disable=SC2086
-  timeout 100 "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --record "$work/r.json" --samples 60 \
-    --target-ci 0.001 --testcase rank_to_rank_bandwidth_mpi --concurrency isolated --pair-timeout 8 --max-time 20 \
-    >"$work/out" 2>"$work/err" &
+  timeout 100 "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --record "$work/r.json" --samples "${samples:-60}" \
+    --target-ci 0.001 --testcase rank_to_rank_bandwidth_mpi "$@" >"$work/out" 2>"$work/err" &
   mpirun_pid=$!
   victim=
   for _ in $(seq 200); do
     grep -q '^Link class' "$work/out" && victim=$(pgrep -f "^$program --record $work/r.json" | sort -n | tail -n 1) && break
     sleep 0.1
   done
+}
+is_over() { grep -q '^Result: ' "$work/out"; }
+
+# When to stop a rank: after so many seconds of measuring, or "look": when every cell has been measured once, and
+# outliers and controls are measured again.
+wait_until() {
+  if [ "$1" != look ]; then
+    sleep "$1"
+    return
+  fi
+  for _ in $(seq 600); do
+    [ "$(count ok)" -eq $all ] || is_over && break
+    sleep 0.1
+  done
+}
+
+# A rank that stops, for real: its row and column may be lost, everything else is measured, in bounded time.
+# stopped WHEN OPTION…: a machine so fast that the run is over by then measures more.
+stopped() {
+  after=$1
+  shift
+  patience=2
+  [ "$after" != look ] || patience=15  # on a busy machine no cell may time out but those of the rank that stops
+  for samples in 60 400 2500; do
+    start --pair-timeout $patience --max-time 90 "$@"
+    wait_until "$after"
+    [ -n "$victim" ] && kill -STOP "$victim"
+    is_over || break
+    [ -n "$victim" ] && kill -CONT "$victim"
+    wait $mpirun_pid
+  done
+  samples=
+  stopped_at=$(date +%s)
+  wait $mpirun_pid
+  code=$?
+  [ -n "$victim" ] && kill -KILL "$victim" 2>/dev/null
+  [ "$code" -eq 4 ] || [ "$code" -eq 3 ] || fail "a rank stopped ($after, $*): exit code $code, not 3 or 4"
+  [ $(($(date +%s) - stopped_at)) -le 60 ] || fail "a rank stopped ($after, $*): the run must end in time"
+  prints '^Result: TIMEOUT$\|^Result: ERROR$'
+  grep -q 'does not answer any more' "$work/r.json" || fail "the record must say which rank is lost"
+  [ "$(count ok)" -ge $((all - 2 * (ranks - 1))) ] || fail "$(count ok) cells measured, not all others ($after, $*)"
+}
+if [ "$ranks" -le 3 ]; then
+  stopped 0.5 --concurrency isolated
+fi
+if [ "$ranks" -eq 3 ]; then
+  stopped 2 --concurrency rounds
+  stopped look --concurrency rounds
+  [ "$(count ok)" -eq $all ] || fail "$(count ok) of $all cells: a rank that stops in the second look costs no result"
+fi
+
+# A rank that pauses for longer than a pair may take, and goes on: its pairs are measured when they are tried once more,
+# but what was given up stays with MPI. Result and exit code agree, whatever the launcher thinks of such an end.
+paused() {
+  what="a rank that pauses and goes on"
+  start --pair-timeout 1 --max-time 4 --concurrency isolated
+  sleep 0.5
+  [ -n "$victim" ] && kill -STOP "$victim"
+  sleep 2
+  [ -n "$victim" ] && kill -CONT "$victim"
+  wait $mpirun_pid
+  code=$?
+  ! grep -q 'failed at first' "$work/r.json" || ! grep -q '"result":"PASS"' "$work/r.json" ||
+    fail "$what: messages were given up, and it is a PASS"
+  case $(sed -n 's/^Result: //p' "$work/out") in
+    PASS) code 0 ;;
+    ERROR) code 3 ;;
+    TIMEOUT) code 4 ;;
+    *) fail "$what: it must be a PASS, an ERROR or a TIMEOUT" ;;
+  esac
+}
+if [ "$ranks" -eq 3 ]; then
+  paused
+fi
+
+# A rank that is killed in the middle: the record is kept, whatever the launcher does about it.
+killed() {
+  start --concurrency isolated --pair-timeout 8 --max-time 20
   sleep 0.5
   [ -n "$victim" ] && kill -KILL "$victim"
   wait $mpirun_pid
@@ -116,5 +216,26 @@ if [ "$ranks" -eq 3 ]; then
   fi
 fi
 
-echo "program.sh: $failures failed"
-[ "$failures" -eq 0 ]
+# Rank 0 is killed, and the launcher leaves the others to themselves: they end without it.
+orphaned() {
+  what="rank 0 is killed under mpirun $launcher"
+  start --concurrency isolated --pair-timeout 8 --max-time 90
+  for pid in $(pgrep -f "^$program --record $work/r.json"); do
+    tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^OMPI_COMM_WORLD_RANK=0$' && kill -KILL "$pid"
+  done
+  for left in $(seq 60 -1 0); do
+    pgrep -f "^$program --record $work/r.json" >/dev/null || break
+    sleep 1
+  done
+  [ "$left" -gt 0 ] || fail "$what: the other ranks must end within a minute"
+  pkill -KILL -f "^$program --record $work/r.json"
+  wait $mpirun_pid
+}
+if [ "$ranks" -eq 3 ]; then
+  for launcher in "--enable-recovery" "--with-ft ulfm"; do
+    # shellcheck disable=SC2086
+    ! "$mpirun" $launcher --version >/dev/null 2>&1 || orphaned
+  done
+fi
+
+finish

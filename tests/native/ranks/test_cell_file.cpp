@@ -13,39 +13,63 @@ std::filesystem::path scratch() {
   return std::filesystem::temp_directory_path() / ("cells-" + std::to_string(::getpid()) + ".npy");
 }
 
-Report measured(double value) {
-  Report report;
-  report.value = value;
-  report.low = value - 1;
-  report.high = value + 1;
-  report.samples = 7;
-  return report;
+CellValue measured(double value, CellStatus status = CellStatus::ok) {
+  CellValue cell;
+  cell.status = status;
+  cell.value = value;
+  cell.low = value - 1;
+  cell.high = value + 1;
+  cell.samples = 7;
+  cell.verified = true;
+  return cell;
 }
+
+/// A record with one result, of three rows.
+struct Recorded {
+  Recorded() {
+    record.change([](Record& r) {
+      MatrixResult& result = r.results.emplace_back();
+      result.rows = result.columns = {"a", "b", "c"};
+    });
+  }
+  MatrixResult result() const {
+    return record.look([](const Record& r) { return r.results.back(); });
+  }
+  Guarded<Record> record;
+};
 
 std::string all(std::size_t, std::size_t) { return "NET"; }
 
 TEST(CellFile, SaysOfWhatWasNeverWrittenThatItWasNotRun) {
-  CellFile cells(scratch(), 3, false, true);
-  const CellSummary summary = cells.summary(all);
-  EXPECT_EQ(summary.statuses[0], "not-run");
-  EXPECT_EQ(summary.counts[0], 6u);
-  EXPECT_TRUE(summary.classes.empty());
+  Recorded recorded;
+  CellFile cells(recorded.record, scratch(), 3, false, all);
+  for (const bool finished : {false, true}) {  // a job that is killed leaves the first
+    if (finished) cells.finish();
+    const CellSummary summary = *recorded.result().large;
+    EXPECT_EQ(summary.statuses[0], "not-run");
+    EXPECT_EQ(summary.counts[0], 6u);
+    EXPECT_TRUE(summary.classes.empty());
+  }
 }
 
 TEST(CellFile, KeepsCellsAndSumsThemUp) {
-  MatrixResult result;
+  Recorded recorded;
   {
-    CellFile cells(scratch(), 3, false, true);
-    cells.put(0, 1, measured(10));
-    cells.put(0, 2, measured(20));
-    cells.put(1, 2, measured(30));
-    cells.mark(2, 0, CellStatus::timeout);
-    EXPECT_EQ(cells.value(0, 2), 20);
-    EXPECT_FALSE(cells.value(2, 0));
-    result.rows = result.columns = {"a", "b", "c"};
-    result.large = cells.summary(all);
-    EXPECT_EQ(cells.verified(), 3u);
+    CellFile cells(recorded.record, scratch(), 3, false, all);
+    cells.put({0, 1}, measured(10));
+    cells.put({0, 2}, measured(20));
+    cells.put({1, 2}, measured(30));
+    cells.mark({2, 0}, CellStatus::timeout);
+    EXPECT_EQ(cells.value({0, 2}), 20);
+    EXPECT_EQ(cells.interval({0, 2})->low, 19);
+    EXPECT_FALSE(cells.value({2, 0}));
+    EXPECT_EQ(cells.status({2, 0}), CellStatus::timeout);
+    EXPECT_EQ(cells.status({1, 0}), CellStatus::not_run);
+    EXPECT_FALSE(cells.has_second_look());
+    cells.finish();
   }
+  const MatrixResult result = recorded.result();
+  EXPECT_EQ(result.cells_verified, 3u);
   EXPECT_EQ(result.large->row_medians, (std::vector<double>{15, 30, 0}));
   EXPECT_EQ(result.large->column_medians, (std::vector<double>{0, 10, 25}));
   EXPECT_EQ(result.large->classes.front().measured, 3u);
@@ -60,8 +84,23 @@ TEST(CellFile, KeepsCellsAndSumsThemUp) {
   std::filesystem::remove(scratch());
 }
 
+TEST(CellFile, KeepsACorruptCellWhateverComesLater) {
+  Recorded recorded;
+  CellFile cells(recorded.record, scratch(), 3, true, all);
+  cells.put({0, 1}, measured(10, CellStatus::corrupt));
+  cells.put({0, 1}, measured(11));
+  cells.mark({1, 0}, CellStatus::timeout);
+  cells.finish();
+  EXPECT_EQ(cells.status({0, 1}), CellStatus::corrupt);
+  EXPECT_EQ(cells.status({1, 0}),
+            CellStatus::corrupt);  // both directions are one cell's
+  EXPECT_EQ(cells.value({0, 1}), 10);
+  std::filesystem::remove(scratch());
+}
+
 TEST(CellFile, RefusesAFolderThatIsNotThere) {
-  EXPECT_THROW(CellFile("/no/such/folder/x.npy", 3, false, true), BadInput);
+  Recorded recorded;
+  EXPECT_THROW(CellFile(recorded.record, "/no/such/folder/x.npy", 3, false, all), BadInput);
 }
 
 TEST(Quantiles, AreWithinATenthOfAPercent) {

@@ -6,4 +6,5 @@
 #$ -l h_rt=0:5:0
 #$ -l rt_AF=1
 #$ -S /bin/bash
+#$ -r n
 mpirun -np 8 --map-by ppr:8:node ./binding.sh

@@ -6,4 +6,5 @@
 #$ -l h_rt=0:5:0
 #$ -l rt_F=1
 #$ -S /bin/bash
+#$ -r n
 mpirun -np 4 --map-by ppr:4:node ./binding.sh

@@ -6,6 +6,7 @@
 #$ -l h_rt=0:30:0
 #$ -l rt_AF=1
 #$ -S /bin/bash
+#$ -r n
 
 _onerror()
 {

@@ -2,11 +2,12 @@
 #PBS -N rfm_crossnode_s
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=0:30:0
+#PBS -l walltime=0:12:0
 #PBS -l select=2:mpiprocs=1:ncpus=1
 #PBS -q gpuq
 #PBS -l place=scatter:excl
 #PBS -r n
 #PBS -V
 cd STAGE/crossnode_sweep
-mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --sweep 1:4MiB:4 --record record.json --max-display 1024
+mkdir -p process1
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process1/out 2> process1/err

@@ -8,4 +8,5 @@
 #$ -q all.q
 #$ -S /bin/bash
 #$ -V
+#$ -r n
 mpirun -np 2 --map-by numa --bind-to core ./binding.sh

@@ -8,5 +8,6 @@
 #$ -q gpu.q
 #$ -S /bin/bash
 #$ -V
+#$ -r n
 #$ -l gpu=8
 mpirun -np 8 --map-by numa --bind-to core ./binding.sh

@@ -8,6 +8,7 @@
 #$ -q all.q
 #$ -S /bin/bash
 #$ -V
+#$ -r n
 
 _onerror()
 {

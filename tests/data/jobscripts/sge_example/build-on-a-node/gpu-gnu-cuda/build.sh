@@ -8,6 +8,7 @@
 #$ -q gpu.q
 #$ -S /bin/bash
 #$ -V
+#$ -r n
 
 _onerror()
 {

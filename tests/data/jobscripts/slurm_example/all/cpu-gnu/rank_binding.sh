@@ -8,4 +8,6 @@
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=cpu
+#SBATCH --no-requeue
+export SLURM_KILL_BAD_EXIT=1
 srun --cpu-bind=cores ./binding.sh

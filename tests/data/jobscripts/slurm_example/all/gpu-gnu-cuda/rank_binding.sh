@@ -8,5 +8,7 @@
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
+#SBATCH --no-requeue
 #SBATCH --gpus-per-node=8
+export SLURM_KILL_BAD_EXIT=1
 srun --cpu-bind=cores --gpu-bind=none ./binding.sh

@@ -6,6 +6,7 @@
 #SBATCH --time=0:30:0
 #SBATCH --nodes=1
 #SBATCH --partition=cpu
+#SBATCH --no-requeue
 
 _onerror()
 {
@@ -16,6 +17,7 @@ _onerror()
 
 trap _onerror ERR
 
+export SLURM_KILL_BAD_EXIT=1
 trap 'exit 0' ERR
 rm -f built
 exec 9> OBJECTS.lock

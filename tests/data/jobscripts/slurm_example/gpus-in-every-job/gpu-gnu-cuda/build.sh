@@ -6,6 +6,7 @@
 #SBATCH --time=0:30:0
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
+#SBATCH --no-requeue
 #SBATCH --gpus-per-node=8
 
 _onerror()
@@ -17,6 +18,7 @@ _onerror()
 
 trap _onerror ERR
 
+export SLURM_KILL_BAD_EXIT=1
 trap 'exit 0' ERR
 rm -f built
 exec 9> OBJECTS.lock

@@ -1,0 +1,81 @@
+"""Why a job ended, in the words of who knows: the scheduler, the launcher, the file system. Plain Python."""
+
+import re
+import shutil
+
+MOST_LINES = 4  # of standard error that are quoted
+LEAST_FREE = 64 * 1024  # bytes of a file system that has room for a line
+# states that say why a program did not end well; what it or its launcher wrote may not
+ENDED = {
+    "TIMEOUT": "the job reached its time limit",
+    "OUT_OF_MEMORY": "the job ran out of memory",
+    "NODE_FAIL": "a node of the job failed",
+    "BOOT_FAIL": "a node of the job did not boot",
+    "PREEMPTED": "the job made room for another",
+    "CANCELLED": "the job was cancelled (the scheduler says CANCELLED)",
+    "DEADLINE": "the job reached its deadline",
+}
+# what launchers write of a node that is gone, in any case of letters
+LOST_NODE = (
+    r"Node failure on (\S+)",
+    r"error: (?:Job|Step|\*\*\*).*on node (\S+) (?:failed|is down)",
+    r"communicate with (?:node|host|daemon on) (\S+)",
+    r"lost connection to (?:node|host) (\S+)",
+    r"remote host:\s+(\S+)",
+)
+
+
+def lost_nodes(text):
+    """Names of nodes that a launcher says are gone, in the order in which it says so."""
+    found = (name for pattern in LOST_NODE for name in re.findall(pattern, text, re.IGNORECASE))
+    return list(dict.fromkeys(name.strip(".,:;'\"") for name in found))
+
+
+def ended_because(state, errors):
+    """Why the job ended, by its state and by what was written to standard error; "" where neither says."""
+    nodes = lost_nodes(errors)
+    named = f": {', '.join(nodes)}" if nodes else ""
+    if state in ENDED:
+        return ENDED[state] + (named if state == "NODE_FAIL" else "")
+    if nodes or re.search(r"DUE TO NODE FAILURE", errors):
+        return ENDED["NODE_FAIL"] + named
+    if re.search(r"slurmstepd: error: \*\*\* \S+ \d\S* ON \S+ CANCELLED AT \S+ DUE TO TIME LIMIT", errors):
+        return ENDED["TIMEOUT"]
+    return ""
+
+
+def disk_fault(folder):
+    """A sentence where nothing more can be written below `folder`; "" where it can."""
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return f"{folder} cannot be looked at: {error.strerror}"
+    return f"No space left on device: {folder}" if free < LEAST_FREE else ""
+
+
+def said_by(errors, last):
+    """What standard error says, in one line. last: the last line of standard output."""
+    # a launcher says in several lines, and in any order, why it ended; that it was ended by the program, which has said
+    # why, is no news
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("p2p_matrix: ")]
+    quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *lines[-MOST_LINES:]]
+    return " / ".join(dict.fromkeys(quoted))
+
+
+def sentences(state, errors, text, folder):
+    """Why a run is no PASS: [] where it is one. text: standard output; folder: where both were written."""
+    last = text.rstrip().rpartition("\n")[2]
+    if last == "Result: PASS":
+        return []
+    reasons = [reason for reason in (disk_fault(folder), ended_because(state, errors)) if reason]
+    said = said_by(errors, last)
+    if reasons and last.startswith("Result: TIMEOUT") and state != "TIMEOUT":
+        # the program's word for any end that comes from outside
+        return [*reasons, "p2p_matrix was stopped before its end" + (f": {own}" if (own := not_of_nodes(said)) else "")]
+    return [*reasons, f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+
+
+def not_of_nodes(said):
+    """Without lines that name the node on which the launcher ran, as if it were that one's fault."""
+    return " / ".join(line for line in said.split(" / ") if not re.search(r"\bON \S+ CANCELLED AT\b", line))

@@ -1,0 +1,1 @@
+"""References out of stored runs, and how they get into their file."""

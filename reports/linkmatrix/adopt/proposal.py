@@ -1,0 +1,138 @@
+"""A proposal of references, and what is said and refused of the runs it is made of, whatever their size."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import BadInput
+from ..references import noise
+from ..references.keys import check_of
+from ..references.tables import FURTHEST, Reference, Table
+from ..references.tolerances import Floor
+
+MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a reference is none
+
+
+FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")
+
+
+class Sample(NamedTuple):
+    """One result of one run: where it is from, the run's record, and which table of references its partition names.
+
+    variant: what of the machine was measured, which the name of any table for it says.
+    """
+
+    source: str
+    record: Mapping[str, Any]
+    result: Mapping[str, Any]
+    table: str = ""
+    variant: str = ""
+
+    @property
+    def check(self) -> str:
+        """The check whose references these are."""
+        return check_of(self.record, self.result)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """References of one test case, with what a reader needs to believe them.
+
+    table: performance variables as checks/variables.py names them. spreads: {link class: σ as a fraction}. noisy: its
+    outliers, and sick: what is slow among its like in all runs together, a sentence each.
+    """
+
+    testcase: str
+    unit: str
+    table: Table
+    cells: int
+    runs: int
+    spreads: Mapping[str, float]
+    provenance: tuple[str, ...]
+    noisy: tuple[str, ...] = field(default=())
+    sick: tuple[str, ...] = field(default=())
+
+
+def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:
+    """Raises BadInput where there are some, and nobody said that they may be."""
+    if told and not with_outliers:
+        raise BadInput(
+            f"{name}: {len(told)} outliers, such as {told[0]}: adopt from healthy runs, or say --with-outliers"
+        )
+
+
+def refuse_sick(name: str, told: Sequence[str], as_is: bool) -> None:
+    """Raises BadInput where a part is slow among its like, and nobody said that it is to be so."""
+    if told and not as_is:
+        more = f", and {len(told) - 1} more" if len(told) > 1 else ""
+        raise BadInput(
+            f"{name}: not all is well in these runs: {told[0]}{more}. Repair it and measure anew, or say --as-is REASON"
+        )
+
+
+def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int) -> None:
+    """Raises BadInput for a link class whose noise asks for limits that let anything pass."""
+    limit = noise.tolerance(sigma, cells, count)
+    if limit > MOST_NOISE:
+        raise BadInput(
+            f"{name}: {group} differs so much from run to run ({100 * sigma:.0f} %) that a reference would let"
+            f" {100 * limit:.0f} % pass: measure where nothing else runs"
+        )
+
+
+def made_of_runs(each: Sequence[float], sigma: float, cells: int, floor: Floor, unit: str) -> Reference:
+    """A reference of one figure of each run, which varies as its class does, or more."""
+    centre = float(statistics.median(each))
+    own = 1.4826 * float(np.median(np.abs(np.array(each) / centre - 1)))
+    return made(centre, max(sigma, own), cells, len(each), floor, unit)
+
+
+def made(centre: float, sigma: float, cells: int, count: int, floor: Floor, unit: str) -> Reference:
+    """A reference: the larger of floor and k(m)·σ on each side."""
+    noise_limit = noise.tolerance(sigma, cells, count)
+    return limited(centre, *(max(least, noise_limit) for least in floor), unit)
+
+
+def limited(centre: float, lower: float, upper: float, unit: str) -> Reference:
+    """A reference with tolerances that a file may have."""
+    least, most = FURTHEST
+    return Reference(float(f"{centre:.5g}"), max(-rounded(lower), least), min(rounded(upper), most), unit)
+
+
+def rounded(fraction: float) -> float:
+    """Up to the next tenth of a percent: a tolerance of 2.1347 % pretends to know."""
+    return float(f"{np.ceil(fraction * 1000 - 1e-9) / 1000:.4g}")
+
+
+def outlier_sentences(
+    samples: Sequence[Sample], found: noise.Spread, off: np.ndarray, chosen: Sequence[int] | None = None
+) -> list[str]:
+    """ "gpu2->gpu5 in RUN, 12.1 % under its median of all runs", the worst first. chosen: rows that `found` is of."""
+    places = sorted(np.argwhere(off).tolist(), key=lambda place: -abs(found.residuals[tuple(place)]))
+    told = []
+    for run, row, column in places:
+        result, deviation = samples[run].result, found.residuals[run, row, column]
+        side = "under" if deviation < 0 else "over"
+        source = result["rows"][row if chosen is None else chosen[row]]
+        pair = f"{source}->{result['columns'][column]}"
+        told.append(f"{pair} in {samples[run].source}, {100 * abs(deviation):.1f} % {side} its median of all runs")
+    return told
+
+
+def provenance(samples: Sequence[Sample], spreads: Mapping[str, float], cells: int) -> tuple[str, ...]:
+    """Lines for the file: when, where, with what, and how the limits came about."""
+    dates = sorted(sample.record["started"][:10] for sample in samples)
+    days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    record, result = samples[0].record, samples[0].result
+    hosts = sorted({sample.record["host"]["name"] for sample in samples})
+    software = "".join(f", {key} {record['software'][key]}" for key in FINGERPRINT if key in record["software"])
+    noises = ", ".join(f"{name} {100 * sigma:.3f} %" for name, sigma in spreads.items())
+    on = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
+    return (
+        f"{len(samples)} runs of {days} on {on}, {record['program']} {record['version']},"
+        f" {result['size_bytes']} bytes{software}",
+        f"sigma {noises}; limits: larger of floor and {noise.sigmas(cells):.1f} sigma ({cells} cells)",
+    )

@@ -1,0 +1,1 @@
+"""The commands of `linkmatrix`, a module each, named as the command."""

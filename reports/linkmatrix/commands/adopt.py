@@ -1,0 +1,215 @@
+"""`linkmatrix adopt`: propose, show the difference, and write on demand. A reference is never rolled along.
+
+A reference that is there stays as long as the new runs agree with it within their noise. One that the runs exceed is
+raised; one that they do not reach is lowered only with --allow-lower and a reason, which stays in the file.
+"""
+
+import argparse
+import contextlib
+import difflib
+import re
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+
+from ..adopt import propose
+from ..adopt.propose import Proposal
+from ..adopt.writing import Change, differences, updated, write
+from ..errors import BadInput
+from ..files import changing
+from ..record import units
+from ..references import noise
+from ..references.keys import SWEEP, with_variant
+from ..references.tables import References
+from ..references.tolerances import Floor
+from ..runs import stored
+
+REFUSED = 1
+MOST_LINES = 60  # of a difference; the rest is counted
+Changes = dict[tuple[str, str, str], tuple[Proposal, list[Change]]]
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `adopt`."""
+    command.add_argument(
+        "paths", nargs="*", type=Path, metavar="RUN", help="records, reports or folders; default: all stored reports"
+    )
+    command.add_argument("--table", metavar="NAME", help="of references; default: the one that the partition names")
+    command.add_argument("--runs", type=int, metavar="K", help="only the K newest of each test case")
+    command.add_argument("--since", metavar="DATE", help="only runs that started on 2026-11-21 or later")
+    command.add_argument("--session", action="append", metavar="ID", help="only this ReFrame session; several times")
+    command.add_argument("--system", metavar="S:P", help="only this system and partition")
+    command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
+    command.add_argument("--file", type=Path, metavar="YAML", help="default: config/references/p2p.yaml")
+    command.add_argument("--check", metavar="NAME", help="its entry in the file; default: the one that asked")
+    command.add_argument("--floor", metavar="LOWER,UPPER", help="least tolerances in percent, such as 2,5")
+    command.add_argument("--with-outliers", action="store_true", help="adopt though runs contain outliers")
+    command.add_argument("--with-failed", action="store_true", help="adopt from runs that failed, too")
+    command.add_argument(
+        "--as-is", metavar="REASON", help="adopt though a part is slow among its like; why stays in the file"
+    )
+    command.add_argument("--allow-lower", action="store_true", help="lower references that the runs do not reach")
+    command.add_argument("--reason", metavar="TEXT", help="why they may be lowered; it stays in the file")
+    command.add_argument(
+        "--write", action="store_true", help="change the file; without it only the difference is shown"
+    )
+    command.set_defaults(command=run_adopt)
+
+
+def run_adopt(options: argparse.Namespace) -> int:
+    """Exit code 1 where something is refused, and then nothing is written. Raises BadInput."""
+    if options.allow_lower != bool(options.reason and options.reason.strip()):
+        raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
+    if options.as_is is not None and not options.as_is.strip():
+        raise BadInput("--as-is '': say why a part may be slow among its like")
+    file = options.file or stored.repository() / "config" / "references" / "p2p.yaml"
+    with changing(file) if options.write else contextlib.nullcontext():
+        return adopt_into(file, options)
+
+
+def adopt_into(file: Path, options: argparse.Namespace) -> int:
+    """As `run_adopt`, while nobody else writes the file."""
+    samples, refused = propose.usable(selected(options), options.with_failed)
+    for sentence in refused:
+        print(f"left out: {sentence}")
+    present = References.load(file) if file.exists() else References({})
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    changes, problems = proposed_changes(options, samples, present)
+    if not changes and not problems:
+        raise BadInput("no run is left to adopt from: name records or reports, or leave out some of the options")
+    for key, (proposal, found) in changes.items():
+        print("\n".join(summary(key, proposal, found)))
+    lowered = [one for _, found in changes.values() for one in found if one.kind == "lowered"]
+    if lowered and not options.allow_lower:
+        problems.append(f"{len(lowered)} references would be lowered: find out why, then --allow-lower --reason TEXT")
+    proposed = updated(text, changes, options.reason, options.as_is)
+    show_difference(text, proposed, file)
+    for problem in problems:
+        print(f"refused: {problem}")
+    if problems:
+        reasons = units.counted(len(problems), "reason")
+        print(f"REFUSED: nothing was written, for {reasons}: see 'refused:' above")
+        return REFUSED
+    if options.write and proposed != text:
+        write(file, proposed, changes)
+        print(f"{file}: written")
+    elif proposed != text:
+        print("Nothing was written: --write does.")
+    return 0
+
+
+def proposed_changes(
+    options: argparse.Namespace, samples: list[propose.Sample], present: References
+) -> tuple[Changes, list[str]]:
+    """({(check, table, test case): what is proposed and what it changes}, why others cannot be adopted)."""
+    floor = floor_of(options.floor) if options.floor else None
+    found: dict[tuple[str, str, str], dict[int, list[Proposal]]] = {}
+    problems: list[str] = []
+    for group in propose.grouped(samples).values():
+        first, name = group[0], group[0].result["testcase"]
+        if options.testcase and name not in options.testcase:
+            continue
+        group = sorted(group, key=lambda sample: sample.record["started"])[-(options.runs or len(group)) :]
+        try:
+            given = options.table and with_variant(options.table, first.variant)
+            table = given or table_of({sample.table for sample in group}, name)
+            proposal = propose.propose(group, options.with_outliers, floor, bool(options.as_is))
+        except BadInput as error:
+            problems.append(str(error))
+            continue
+        sizes = found.setdefault((options.check or first.check, table, name), {})
+        sizes.setdefault(first.result["size_bytes"], []).append(proposal)
+    changes: Changes = {}
+    for key, of_sizes in found.items():
+        sweep = key[1].endswith(SWEEP)
+        if any(len(several) > 1 for several in of_sizes.values()) or (len(of_sizes) > 1 and not sweep):
+            problems.append(
+                f"{key[2]}: the runs measured it in several ways or sizes: choose with --since or --session"
+            )
+            continue
+        single = {size: proposal for size, (proposal,) in of_sizes.items()}
+        proposal = propose.of_sizes(single) if sweep else next(iter(single.values()))
+        check, table, name = key
+        changes[key] = (proposal, list(differences(present.of_check(check).table(table, name), proposal)))
+    return changes, problems
+
+
+def floor_of(text: str) -> Floor:
+    """ "2,5" as fractions. Raises BadInput."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", text)
+    if match is None or not (0 < float(match[1]) < 100 and 0 < float(match[2]) < 1000):
+        raise BadInput(f"--floor '{text}' is not two percentages: write them as 2,5")
+    return Floor(float(match[1]) / 100, float(match[2]) / 100)
+
+
+def selected(options: argparse.Namespace) -> Iterator[stored.Test]:
+    """The tests that the options choose. Raises BadInput."""
+    since = None
+    if options.since:
+        try:
+            since = date.fromisoformat(options.since)
+        except ValueError:
+            raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
+    if options.runs is not None and options.runs < propose.FEWEST:
+        raise BadInput(f"--runs {options.runs}: too few runs, at least {propose.FEWEST} are needed to know their noise")
+    paths = options.paths or stored.reports(stored.prefix())
+    if not paths:
+        raise BadInput(f"there are no reports in {stored.prefix() / 'reports'}: measure first, or name records")
+    for path in paths:
+        run = stored.find(path)
+        if options.session and not ({run.session, path.stem.removeprefix("run-report-")} & set(options.session)):
+            continue
+        for test in run.tests:
+            if options.system and test.partition != options.system:
+                continue
+            if since and test.record and datetime.fromisoformat(test.record["started"][:10]).date() < since:
+                continue
+            yield test
+
+
+def table_of(names: set[str], testcase: str) -> str:
+    """The one table that the partitions of the runs name. Raises BadInput."""
+    if len(names) != 1 or not next(iter(names)):
+        said = ", ".join(sorted(filter(None, names))) or "none"
+        raise BadInput(f"{testcase}: its runs name the tables {said}: choose one with --table NAME")
+    return next(iter(names))
+
+
+def summary(key: tuple[str, str, str], proposal: Proposal, changes: list[Change]) -> Iterator[str]:
+    """What is proposed for a test case, in a few lines."""
+    counts = {kind: sum(one.kind == kind for one in changes) for kind in ("new", "kept", "raised", "lowered")}
+    said = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    yield f"{key[1]}, {key[2]}: {proposal.runs} runs, {said}"
+    for group, sigma in proposal.spreads.items():
+        middle = proposal.table.get(f"median[{group}]") or next(
+            one for name, one in proposal.table.items() if name.startswith(f"{group}@")
+        )
+        limit = noise.tolerance(sigma, proposal.cells, proposal.runs)
+        yield (
+            f"  {group}: median {middle.value:g} {middle.unit}, sigma {100 * sigma:.3f} %, limits"
+            f" {100 * (middle.lower or 0):+.1f} % and {100 * (middle.upper or 0):+.1f} %: the larger of the floor and"
+            f" k·sigma = {100 * limit:.2f} % (k {noise.sigmas(proposal.cells):.1f} for {proposal.cells} cells)"
+        )
+    for sentence in proposal.noisy[:5]:
+        yield f"  outlier: {sentence}"
+    for sentence in proposal.sick[:5]:
+        yield f"  as it is: {sentence}"
+    worst = sorted(
+        (one for one in changes if one.kind in ("raised", "lowered") and one.present),
+        key=lambda one: one.proposed.value / one.present.value,
+    )
+    for one in worst[:5]:
+        assert one.present
+        percent = 100 * (one.proposed.value / one.present.value - 1)
+        yield f"  {one.kind}: {one.variable} {one.present.value:g} -> {one.proposed.value:g} ({percent:+.1f} %)"
+
+
+def show_difference(old: str, new: str, file: Path) -> None:
+    """A unified difference, not more of it than a person reads."""
+    found = list(
+        difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), f"{file} (proposed)", "", "", 1, "")
+    )
+    for line in found[:MOST_LINES]:
+        print(line)
+    if len(found) > MOST_LINES:
+        print(f"… and {len(found) - MOST_LINES} more lines")

@@ -1,0 +1,46 @@
+"""`linkmatrix detect`: a system file for this machine, or for the cluster that it is the login node of."""
+
+import argparse
+from pathlib import Path
+
+from ..errors import BadInput
+from ..runs import stored
+from ..site import machine, partitions
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `detect`."""
+    command.add_argument("--system", metavar="NAME", help="default: this host's name")
+    command.add_argument("--partition", metavar="NAME", help="default: gpu, or cpu; of a cluster, all partitions")
+    command.add_argument(
+        "--scheduler",
+        choices=partitions.CHOICES,
+        default="local",
+        help="local: this machine as a node, with devices.json; another: all partitions of its cluster, asked on a"
+        " login node; auto: the scheduler whose commands are here (default: local)",
+    )
+    command.add_argument("--config", type=Path, metavar="DIR", help="default: the folder config of the repository")
+    command.add_argument("--spack", action="store_true", help="write a packages.yaml for Spack instead, into spack-env")
+    command.add_argument("--force", action="store_true", help="overwrite files that are there")
+    command.add_argument("--dry-run", action="store_true", help="show the files, write none")
+    command.set_defaults(command=run_detect)
+
+
+def run_detect(options: argparse.Namespace) -> int:
+    """`linkmatrix detect`: shows the files and writes them, all or none."""
+    config = options.config or stored.repository() / "config"
+    if not config.is_dir():
+        raise BadInput(f"{config} is no folder: name the repository's config with --config")
+    scheduler = partitions.choose(options.scheduler)
+    if options.spack:
+        systems = config.parent / "spack-env" / "systems"
+        texts = machine.spack_files(machine.machine(), systems, options.system, options.partition)
+    elif scheduler == "local":
+        texts = machine.files(machine.machine(), config, options.system, options.partition)
+    else:
+        texts = partitions.files(scheduler, config, options.system, options.partition)
+    for path, text in texts.items():
+        print(f"# {path}\n{text}")
+    if not options.dry_run:
+        machine.write(texts, options.force, print)
+    return 0

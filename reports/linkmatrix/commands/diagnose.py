@@ -1,0 +1,91 @@
+"""`linkmatrix diagnose`: verdicts for rows, columns and classes, and what is at fault, in sentences to act on."""
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import BadInput, clean
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import EXIT_CODES, Verdict, worst
+from ..locate.diagnosis import diagnose
+from ..locate.sentences import listed
+from ..record import units
+from ..record.reading import Result
+from ..runs.judging import Judged
+from ..show import again, words
+from . import arguments
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `diagnose`."""
+    arguments.add_options(command)
+    command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; may come several times")
+    command.set_defaults(command=run_diagnose)
+
+
+def run_diagnose(options: argparse.Namespace) -> int:
+    """Prints what is known of each matrix. Raises BadInput."""
+    run, judged = arguments.judged_run(options)
+    there = {result["testcase"] for one in judged for result, _ in one.matrices}
+    unknown = next((name for name in options.testcase or () if name not in there), None)
+    if unknown is not None:
+        said = ", ".join(sorted(there)) or "none"
+        raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which has {said}")
+    verdicts = []
+    for one in judged:
+        if not one.matrices:
+            verdicts.append(one.verdict)
+            print(f"{words.WORDS[one.verdict]}  {clean(one.test.name)}: {clean('; '.join(one.reasons))}")
+        for result, matrix in one.matrices:
+            if options.testcase and result["testcase"] not in options.testcase:
+                continue
+            verdicts.append(one.of_matrix(matrix))
+            for line in lines(one, result, matrix):
+                print(clean(line))
+    verdict = worst(verdicts)
+    print(words.WORDS[verdict])
+    return EXIT_CODES[verdict]
+
+
+def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+    """All that is said of a matrix."""
+    verdict = one.of_matrix(matrix)
+    found = diagnose(one.test.record or {}, result, matrix)
+    yield f"{words.WORDS[verdict]}  {result['testcase']} ({units.size(result['size_bytes'])})"
+    yield from (f"  {line}" for line in counts(result, matrix))
+    for sentence in found.sentences:
+        yield f"  {sentence}"
+    if not found.sentences:
+        bad = matrix.counts[Verdict.FAIL]
+        if bad:
+            yield f"  {units.counted(bad, 'cell')} failed, and nothing that they share explains them"
+        elif verdict is Verdict.PASS:
+            yield "  nothing is at fault"
+    yield from (f"  {effect}" for effect in found.effects)
+    confirmed = again.confirmation(result) if found.sentences else ""
+    if confirmed:
+        yield f"  {confirmed}"
+    if found.from_inside:
+        yield "  Without references: seen from inside, a class that is slow as a whole looks healthy."
+
+
+def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+    """Verdicts by link class, and the rows and columns that are not as the rest."""
+    if matrix.problem:
+        return
+    if matrix.whole is None:
+        yield from matrix.class_tally()
+        return
+    codes = matrix.whole.codes
+    for name, of_class in sorted(matrix.tally.of_class.items()):
+        found = {verdict: int(of_class[verdict]) for verdict in reversed(words.ORDER)}
+        tally = ", ".join(f"{count} {words.WORDS[verdict]}" for verdict, count in found.items() if count)
+        if tally:
+            worst_one = max(verdict for verdict, count in found.items() if count)
+            yield f"{name}: {words.WORDS[worst_one]} ({tally})"
+    for word, labels, grid in (("row", result["rows"], codes), ("column", result["columns"], codes.T)):
+        failed, applies = (grid == Verdict.FAIL).sum(axis=1), (grid >= 0).sum(axis=1)
+        whole = [labels[at] for at in np.flatnonzero((failed == applies) & (applies > 1))]
+        if whole and len(whole) < int((applies > 0).sum()):
+            yield f"{word}{'s' if len(whole) > 1 else ''} {listed(whole)}: FAIL in every cell"

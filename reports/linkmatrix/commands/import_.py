@@ -1,0 +1,99 @@
+"""`linkmatrix import`: what other programs printed becomes records, one for each of their runs."""
+
+import argparse
+import json
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ..errors import BadInput
+from ..files import read_whole, write_whole
+from ..foreign.scan import read_text
+from ..foreign.to_record import to_record
+from ..record import reading
+from ..record.reading import Record
+from ..record.units import parse_size
+
+MOST_BYTES = 64 * 1024 * 1024
+UTC = "%Y-%m-%dT%H:%M:%SZ"
+INCOMPLETE = 3  # as NO VERDICT: something is missing
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `import`."""
+    command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a text, or the JSON of nvbandwidth")
+    command.add_argument("--out", type=Path, metavar="DIR", help="default: beside FILE, a folder of its name")
+    command.add_argument("--measured", metavar="TIME", help="when: 2026-11-21T01:50:22Z; default: not known")
+    command.add_argument(
+        "--size", metavar="BYTES", help="of bandwidth tables whose program does not say, such as nvbandwidth's: 64MiB"
+    )
+    command.set_defaults(command=run_import)
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Writes <out>/<number>/record.json for each run found, and a line about each. Raises BadInput."""
+    measured = time_of(options.measured) if options.measured else None
+    size = parse_size(options.size, "--size") if options.size else None
+    found = [(file, records_of(file, measured, size)) for file in options.files]
+    written = [
+        (folder_of(options.out, file, len(options.files)) / f"{number:02}" / "record.json", one)
+        for file, records in found
+        for number, one in enumerate(records, start=1)
+    ]
+    there = next((path for path, _ in written if path.exists()), None)
+    if there is not None:
+        raise BadInput(f"{there} is there already, and a record is never changed: name another folder with --out")
+    for path, one in written:
+        write_whole(path, json.dumps(one, separators=(",", ":")).encode())
+        print(f"{path}: {summary(one)}")
+        if one["error"]:
+            print(f"  {one['error']}")
+    return 0 if all(one["result"] == "PASS" for _, one in written) else INCOMPLETE
+
+
+def records_of(file: Path, measured: str | None, size: int | None) -> list[Record]:
+    """The checked records of a file's runs. Raises BadInput naming the file."""
+    content = read_whole(file, MOST_BYTES)
+    # whatever is no UTF-8 stands in prose or in a cell that is then not believed
+    text = content.decode("utf-8", "replace").replace("\x00", " ")
+    now = datetime.now(timezone.utc).strftime(UTC)
+    try:
+        records = [to_record(run, clean_name(file), content, now, measured, size) for run in read_text(text)]
+        for one in records:
+            reading.check(one)
+    except BadInput as error:
+        raise BadInput(f"{file}: {error}") from None
+    return records
+
+
+def clean_name(file: Path) -> str:
+    """The file's name as a record may hold it."""
+    return re.sub(r"[^\x20-\x7e]", "?", file.name)[:255]
+
+
+def time_of(text: str) -> str:
+    """A time as records have it. Raises BadInput."""
+    try:
+        return datetime.strptime(text, UTC).strftime(UTC)
+    except ValueError:
+        raise BadInput(f"--measured '{text}' is no time: write it as 2026-11-21T01:50:22Z, in UTC") from None
+
+
+def folder_of(out: Path | None, file: Path, files: int) -> Path:
+    """Where the records of a file go."""
+    if out is None:
+        folder = file.with_suffix("")
+        return folder if folder != file else file.with_name(file.name + ".records")
+    return out / file.stem if files > 1 else out
+
+
+def summary(one: Record) -> str:
+    """ "nvbandwidth, lines 267 to 530: 30 test cases"."""
+    said = one["imported"]
+    names = dict.fromkeys(result["testcase"] for result in one["results"])
+    sizes = len({result["size_bytes"] for result in one["results"]})
+    what = [f"{len(names)} test case{'' if len(names) == 1 else 's'}" if names else ""]
+    what += [f"{sizes} sizes" if sizes > 2 else "", "" if names else "topology"]
+    place = f"lines {said['lines'][0]} to {said['lines'][1]}"
+    column = f", {said['column']}" if said["column"] else ""
+    return f"{said['program']}{column}, {place}: {', '.join(filter(None, what))}"

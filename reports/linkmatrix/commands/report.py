@@ -1,0 +1,98 @@
+"""`linkmatrix report`: the page of a run, and its heat maps and curves as files."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from ..files import write_whole
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import EXIT_CODES, Verdict
+from ..record.reading import Result
+from ..runs import judging, stored
+from ..runs.judging import Judged
+from ..show import curves, page, plot, words
+from . import arguments
+
+FEW = 8  # pictures that are listed one by one
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `report`."""
+    arguments.add_options(command)
+    command.add_argument("more", nargs="*", type=Path, metavar="MORE", help="further ones for the same page")
+    command.add_argument("--out", type=Path, metavar="DIR", help="default: beside PATH, a folder of its name")
+    command.set_defaults(command=run_report)
+
+
+def run_report(options: argparse.Namespace) -> int:
+    """`linkmatrix report`: prints the paths of what it wrote."""
+    run, judged = arguments.judged_run(options)
+    folder = options.out or default_folder(run)
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    scales = shared_scales(judged)
+
+    def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict) -> bytes:
+        if matrix.problem:
+            return b""
+        pictures = plot.heat_map(record, result, matrix.closely, scales.get(scale_key(result)), verdict)
+        written.extend(plot.save(pictures, folder, free_name(result["testcase"], written)))
+        return pictures["png"]
+
+    lines = draw_curves(judged, folder, written)
+    html = folder / "report.html"
+    write_whole(html, page.render(run, judged, picture, lines).encode())
+    print(html)
+    if len(written) <= FEW:
+        print(*written, sep="\n")
+    else:
+        print(f"{folder}/*.png, *.svg: heat maps of {len(written) // 2} matrices")
+    verdict: Verdict = judging.overall(judged)
+    print(words.WORDS[verdict])
+    return EXIT_CODES[verdict]
+
+
+def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
+    """(caption, PNG) of a picture for each record, axis and unit that has curves; `written` gets the files' paths."""
+    drawn = []
+    for one in judged:
+        record = one.test.record
+        groups: dict[tuple[str, str], list[curves.Curve]] = {}
+        for curve in curves.curves_of(record) if record is not None else []:
+            groups.setdefault((curve.axis, curve.unit), []).append(curve)
+        for (axis, _), group in groups.items():
+            pictures = curves.draw(record, group)
+            name = {"size_bytes": "sizes", "blocks": "blocks"}[axis]
+            written.extend(plot.save(pictures, folder, free_name(name, written)))
+            testcases = ", ".join(dict.fromkeys(curve.testcase for curve in group))
+            drawn.append((f"{testcases} by {curves.AXES[axis]}", pictures["png"]))
+    return drawn
+
+
+def default_folder(run: stored.Run) -> Path:
+    """Beside a report or record, with its name: no report overwrites that of another run."""
+    return run.path / "linkmatrix-report" if run.path.is_dir() else run.path.with_suffix("")
+
+
+def scale_key(result: Result) -> tuple[Any, ...]:
+    """Matrices with the same key share a scale: those of one quantity, size and path between the same endpoints."""
+    kinds = [re.sub(r"\d+$", "", labels[0]) for labels in (result["rows"], result["columns"])]
+    return result["unit"], result["quantity"], result["size_bytes"], result["peer_access"], *kinds
+
+
+def shared_scales(judged: list[Judged]) -> dict[tuple[Any, ...], tuple[float, float] | None]:
+    """The scale of each key of the run."""
+    groups: dict[tuple[Any, ...], list[Result]] = {}
+    for one in judged:
+        for result in (result for result, matrix in one.matrices if matrix.whole is not None):
+            groups.setdefault(scale_key(result), []).append(result)
+    return {key: plot.scale_of(results) for key, results in groups.items()}
+
+
+def free_name(name: str, written: list[Path]) -> str:
+    """`name`, with a number where the run has the same test case more than once."""
+    taken = {path.stem for path in written}
+    return next(
+        free for free in (name, *(f"{name}-{count}" for count in range(2, len(taken) + 3))) if free not in taken
+    )

@@ -1,0 +1,283 @@
+"""`linkmatrix run`: ReFrame with the flags that make it fail closed, one run at a time, judged by its report.
+
+ReFrame's own verdict is not enough: it says PASSED of no test at all. The cases are counted in its report, each matrix
+is judged again from its record, and what is missing is NO VERDICT.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from .. import lock
+from ..errors import BadInput, clean
+from ..judge.verdicts import EXIT_CODES, Verdict
+from ..record import units
+from ..record.matrix import has_status
+from ..references.tables import References
+from ..runs import judging, junit, manifest, resume, stored
+from ..runs.judging import Judged
+from ..runs.modes import MODES, selects
+from ..runs.supervise import supervised
+from ..show import words
+
+CANNOT = 4
+LESS = "less than the manifest: "
+LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `run`."""
+    command.add_argument("--mode", choices=sorted(MODES), default="acceptance")
+    command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    command.add_argument("--resume", action="store_true", help="only what the last run of this kind did not pass")
+    command.add_argument(
+        "--resume-hours",
+        type=float,
+        default=24.0,
+        metavar="H",
+        help="what passed before that is measured again; default: 24",
+    )
+    command.add_argument(
+        "--manifest", metavar="REASON", help="from now on the mode is what this run measures and skips, and why"
+    )
+    command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
+    command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
+    command.add_argument(
+        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+    )
+    command.add_argument("--keep", type=int, metavar="N", help="afterwards keep the N newest reports and their pages")
+    command.add_argument("--keep-days", type=int, metavar="DAYS", help="and remove those that are older")
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.set_defaults(command=run_acceptance)
+
+
+def run_acceptance(options: argparse.Namespace) -> int:
+    """Exit code: that of the verdict, 4 where nothing could be run. Raises BadInput."""
+    if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
+        raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
+    if not 0 < options.resume_hours <= 8760:
+        raise BadInput("--resume-hours: up to 8760, a year")
+    if options.manifest is not None and (not options.manifest.strip() or options.resume or selects(options.more)):
+        raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
+    repository, prefix = stored.repository(), stored.prefix()
+    if not (repository / "config" / "settings.py").is_file():
+        raise BadInput(f"{repository} holds no config/settings.py: start it in the repository")
+    if shutil.which(options.reframe) is None:
+        raise BadInput(f"there is no program '{options.reframe}': load its module, or name it with --reframe")
+    prefix.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(prefix).free
+    if free < LEAST_FREE:
+        print(f"{prefix} has {free >> 20} MiB left, and a run needs {LEAST_FREE >> 20}: nothing was started")
+        return CANNOT
+    name = (options.system or "any").replace(":", "-").replace("/", "-")
+    try:
+        with lock.held(prefix / "locks" / f"{name}.lock") as note:
+            if note:
+                print(f"note: {note}")
+            return locked_run(options, repository, prefix, name)
+    except lock.Held as held:
+        print(f"not started: {held}")
+        return CANNOT
+
+
+def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name: str) -> int:
+    """The run itself."""
+    last = prefix / "locks" / f"{name}-{options.mode}.last.json"
+    stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
+    for_junit = prefix / "reports" / f"junit-{stamp}.xml"
+    (prefix / "reports").mkdir(exist_ok=True)
+    before = resume.Before(whole=not selects(options.more))
+    manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
+    if options.resume:
+        before = resume.before(
+            last, prefix, lambda report: after_retries(judged_cases(report, repository))[0], options.resume_hours
+        )
+        before = replace(before, whole=before.whole and not selects(options.more))
+    known = set(stored.reports(prefix))
+    command = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
+    command += [f"--system={options.system}"] if options.system else []
+    command += [f"--max-retries={options.retries}"] if options.retries else []
+    command += [f"--report-junit={for_junit}", *before.options(), *options.more]
+    print(f"$ {shlex.join(command)}", flush=True)
+    resume.note(last, options.mode, stamp, before, None)
+    started = time.monotonic()
+    # records lie in folders that have the run's stamp, and no other run's
+    environment = {**os.environ, "RFM_TIMESTAMP_DIRS": stamp}
+    code = supervised(command, repository, options.timeout * 3600, environment)
+    seconds = time.monotonic() - started
+    unknown = [path for path in stored.reports(prefix) if path not in known]
+    new = [path for path in unknown if resume.is_of(path, stamp)]
+    for path in unknown:
+        if path not in new:
+            print(f"note: {path.name} is of another session, and was not looked at")
+    if not new and code == 0 and before.passed and before.report:
+        print("nothing is left to measure: the report before is judged again")
+        new = [before.report]
+    if not new:
+        print(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
+        return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
+    resume.note(last, options.mode, stamp, before, new[-1])
+    if note := junit.mended(for_junit, stored.read_json(new[-1])):
+        print(note)
+    if options.manifest:
+        print("\n".join(frozen_lines(new[-1], options, before, repository, options.manifest)))
+    verdict, lines = judged_report(new[-1], code, repository)
+    lines += held_against(new[-1], options, before, repository, verdict)
+    verdict = max(verdict, Verdict.NO_VERDICT) if any(line.startswith(LESS) for line in lines) else verdict
+    print("\n".join([*lines, *suspect_lines(prefix, options.clean_runs, repository)]))
+    where = options.system or "this machine"
+    print(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
+    pruned(prefix, options.keep, options.keep_days)
+    return EXIT_CODES[verdict]
+
+
+def measured_in(report: Path, before: resume.Before) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
+    """{partition: {test case: its cells}} of a run and those that it resumes, and {partition: what was skipped}."""
+    measured: dict[str, dict[str, int]] = {}
+    skipped: dict[str, list[str]] = {}
+    for one in before.cases():
+        measured.setdefault(one.partition, {})[one.case] = one.cells
+    for test in stored.all_of(report).tests:
+        name = manifest.key(test.name, test.environ)
+        if test.result == "skip":
+            skipped.setdefault(test.partition, []).append(name)
+        elif not test.fixture:
+            measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
+    return measured, skipped
+
+
+def held_against(
+    report: Path, options: argparse.Namespace, before: resume.Before, repository: Path, verdict: Verdict
+) -> list[str]:
+    """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
+    known = manifest.load(repository, options.mode)
+    measured, skipped = measured_in(report, before)
+    lines = [
+        f"{LESS}{sentence}"
+        for one in manifest.wanted(known, set(measured) | set(skipped), options.system)
+        for sentence in manifest.shortfall(options.mode, one, measured.get(one.partition, {}))
+    ]
+    without = sorted(set(measured) - set(known))
+    for partition in set(measured) & set(known):
+        new = [name for name in measured[partition] if name not in known[partition].cases]
+        if new:
+            lines.append(f"{manifest.named(new)}: not in {known[partition].file}: --manifest REASON takes them in")
+    if without and (lines or not before.whole):
+        count = sum(len(measured[partition]) for partition in without)
+        lines.append(
+            f"{LESS}{units.counted(count, 'test case')} of a selection, and no manifest says what {options.mode} of"
+            f" {', '.join(without)} measures: run it whole once"
+        )
+    elif without and verdict <= Verdict.WARN:
+        lines += frozen_lines(report, options, before, repository, "the first that passed")
+    return lines
+
+
+def frozen_lines(
+    report: Path, options: argparse.Namespace, before: resume.Before, repository: Path, reason: str
+) -> list[str]:
+    """Writes the manifests of what a run measured, and says so."""
+    measured, skipped = measured_in(report, before)
+    lines = []
+    for partition in sorted(set(measured) | set(skipped)):
+        cases, left_out = measured.get(partition, {}), {name: reason for name in skipped.get(partition, [])}
+        one = manifest.freeze(repository, options.mode, partition, cases, left_out, " ".join(reason.split()))
+        also = f", and {units.counted(len(left_out), 'one')} may be skipped" if left_out else ""
+        count = units.counted(len(cases), "test case")
+        lines.append(f"{options.mode} of {partition} measures {count} from now on{also}: {one.file}")
+    return lines
+
+
+def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:
+    """The verdict on a report and ReFrame's exit code, and lines on what was counted. Raises BadInput."""
+    judged = judged_cases(report, repository)
+    content = stored.read_json(report)
+    attempts = content["runs"]
+    final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
+    verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
+    lines = [words.tally(final)] if judged else ["0 test cases: that is never a pass"]
+    if len(attempts) > 1:
+        again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
+        lines.append(f"{len(attempts) - 1} retries, of {', '.join(again)[:400]}: what failed once is not forgotten")
+        lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
+    if code != 0 and verdict < Verdict.NO_VERDICT:
+        verdict = Verdict.NO_VERDICT
+        lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
+    return verdict, lines + list(rerun_lines(judged, content))
+
+
+def judged_cases(report: Path, repository: Path) -> list[Judged]:
+    """The test cases of a report, with their verdicts. Raises BadInput."""
+    folder = repository / "config" / "references"
+    return judging.judge_all(stored.find(report), References.load(folder if folder.is_dir() else None), None)
+
+
+def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
+    """(the last attempt of each test case; those that failed before they passed, with the reason).
+
+    Wrong data is no matter of chance: an attempt with some stays in the first list.
+    """
+    attempts: dict[tuple[str, str, str], list[Judged]] = {}
+    for one in judged:
+        attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
+    final, passed_later = [], []
+    for tries in attempts.values():
+        wrong = [one for one in tries[:-1] if any(has_status(result, "corrupt") for result, _ in one.matrices)]
+        final += [*wrong, tries[-1]]
+        failed = next((one for one in tries[:-1] if one.verdict > Verdict.WARN), None)
+        if failed and tries[-1].verdict <= Verdict.WARN:
+            reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]
+            passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
+    return final, passed_later
+
+
+def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
+    """The devices that the stored runs, this one too, leave under suspicion."""
+    try:
+        from ..runs import remembered
+    except ModuleNotFoundError as error:
+        yield f"note: suspect devices are not looked for: there is no Python package {error.name} here"
+        return
+    folder = repository / "config" / "references"
+    found, notes = remembered.suspects(prefix, folder if folder.is_dir() else None, clean_runs)
+    yield from (f"note: {clean(note)}" for note in notes)
+    yield from (clean(one.sentence(clean_runs)) for one in found)
+
+
+def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
+    """The command that measures each failed test case again."""
+    failed = {one.test.name for one in judged if one.verdict > Verdict.WARN}
+    told = set()
+    for attempt in content["runs"]:
+        for case in attempt["testcases"]:
+            name = str(case.get("display_name") or case["name"])
+            if name in failed and name not in told and case.get("hashcode"):
+                told.add(name)
+                chosen = [f"--system={case.get('system')}:{case.get('partition')}", "-n", f"/{case['hashcode']}"]
+                again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
+                yield f"  again: {clean(again)}  # {clean(name)}"
+
+
+def pruned(prefix: Path, keep: int | None, days: int | None) -> None:
+    """Removes old reports, JUnit files and pages; the newest stays, and records stay where ReFrame keeps them."""
+    reports = stored.reports(prefix)[::-1]
+    old = set(reports[max(keep, 1) :]) if keep is not None else set()
+    if days is not None:
+        old |= {path for path in reports[1:] if time.time() - path.stat().st_mtime > days * 86400}
+    for path in old:
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        path.unlink(missing_ok=True)
+    if days is not None:
+        for path in (prefix / "reports").glob("junit-*.xml"):
+            if time.time() - path.stat().st_mtime > days * 86400:
+                path.unlink(missing_ok=True)
+    if old:
+        print(f"removed {units.counted(len(old), 'old report')}")

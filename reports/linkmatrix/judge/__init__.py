@@ -1,0 +1,1 @@
+"""The verdict on every cell of a record that is held against references."""

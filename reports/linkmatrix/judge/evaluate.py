@@ -1,0 +1,300 @@
+"""Judges a record against references. An evaluation can be made again at any time; the record never changes.
+
+A matrix of any size is judged block of rows by block of rows, by the rules of `rules`. Of one that is held, what came
+of each cell stays; of a larger one what was counted, the worst cells, and a close look at the endpoints that may be at
+fault: 16,384 endpoints, 268 million cells, need no more memory than a block.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
+from ..references.tables import References
+from .closely import endpoints
+from .rules import Expected, Judged, judge, name
+from .tally import KEPT, Tally, usual_limits
+from .verdicts import EXIT_CODES, CellVerdict, Verdict, worst
+
+WHOLE = 0.75  # share of a row's cells that are slow, where the row is
+MOST_NAMED = 4
+WORDS = {Verdict.FAIL: "FAIL", Verdict.NO_VERDICT: "NO VERDICT", Verdict.WARN: "WARN", Verdict.PASS: "PASS"}
+
+
+class JudgedCells(CellView):
+    """{pair: verdict} of the cells that apply, and of those that have a reference and are not in the matrix."""
+
+    def __init__(self, judged: Judged, lost: Mapping[Pair, CellVerdict]) -> None:
+        matrix = judged.block.matrix
+        super().__init__(matrix.rows, matrix.columns, judged.codes >= 0, judged.cell)
+        self.lost = lost
+
+    def __getitem__(self, pair: Pair) -> CellVerdict:
+        return self.lost[pair] if pair in self.lost else super().__getitem__(pair)
+
+    def __iter__(self) -> Iterator[Pair]:
+        yield from super().__iter__()
+        yield from self.lost
+
+    def __len__(self) -> int:
+        return super().__len__() + len(self.lost)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixVerdict:
+    """A matrix with a verdict for each cell that applies, and for each that has a reference and is not there.
+
+    whole: what came of each cell, of a matrix that is held. lost: cells with a reference that are not in the matrix.
+    problem: why nothing could be judged, "" if it could. node: of each row, as an index.
+    """
+
+    matrix: Matrix
+    expected: Expected
+    unverified: str
+    tally: Tally
+    lost: Mapping[Pair, CellVerdict]
+    whole: Judged | None = None
+    problem: str = ""
+    node: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int), repr=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the cells; NO VERDICT without any."""
+        return worst(verdict for verdict, count in self.counts.items() if count)
+
+    @cached_property
+    def counts(self) -> dict[Verdict, int]:
+        """How many cells have each verdict."""
+        if self.problem:
+            return {verdict: int(verdict is Verdict.NO_VERDICT) for verdict in Verdict}
+        found = {verdict: int(self.tally.of_rows[:, verdict].sum()) for verdict in Verdict}
+        return {**found, Verdict.NO_VERDICT: found[Verdict.NO_VERDICT] + len(self.lost)}
+
+    @property
+    def unjudged(self) -> int:
+        """Cells that lack nothing but a reference."""
+        return self.tally.unjudged
+
+    @property
+    def held(self) -> int:
+        """Cells with a reference."""
+        return self.tally.held + len(self.lost)
+
+    @cached_property
+    def cells(self) -> Mapping[Pair, CellVerdict]:
+        """The verdict on each cell; of a matrix that is not held, on the worst."""
+        if self.problem:
+            pair = (self.matrix.rows[0], self.matrix.columns[-1])
+            return {pair: CellVerdict(Verdict.NO_VERDICT, self.problem)}
+        if self.whole is not None:
+            return JudgedCells(self.whole, self.lost)
+        return dict(self.marked(KEPT)[0])
+
+    def worse(self, pair: Pair) -> float | None:
+        """By how much a cell is worse than expected, as a fraction: 0.05 is 5 % worse, negative is better.
+
+        Expected is its reference, or the median of its link class where it has none. None where it has no value.
+        """
+        if self.whole is None:
+            return None
+        places = self.cells.places if isinstance(self.cells, JudgedCells) else ({}, {})
+        if pair[0] not in places[0] or pair[1] not in places[1]:
+            return None
+        off = float(self.whole.worse[places[0][pair[0]], places[1][pair[1]]])
+        return None if np.isnan(off) else off
+
+    def axis_medians(self) -> tuple[list[float], list[float]]:
+        """By how much each row, and each column, is worse than expected: the median of its cells, as `worse` says.
+
+        Of a matrix that is not held, the medians that the record has, against `level`.
+        """
+        if self.whole is not None:
+            rows, columns = (
+                [float(np.median(line[np.isfinite(line)])) if np.isfinite(line).any() else 0.0 for line in lines]
+                for lines in (self.whole.worse, self.whole.worse.T)
+            )
+            return rows, columns
+        if self.matrix.apart is None:
+            return [0.0] * len(self.matrix.rows), [0.0] * len(self.matrix.columns)
+        level, sign = self.level, 1 if self.matrix.unit == "us" else -1
+        rows, columns = (
+            [sign * (value / level - 1) if value and level else 0.0 for value in axis]
+            for axis in self.matrix.apart.medians
+        )
+        return rows, columns
+
+    @property
+    def level(self) -> float:
+        """What a median should be: the reference of the class with the most cells, else the median of the rows."""
+        classes = self.matrix.classes
+        largest = max(classes, key=lambda one: classes[one].count, default="")
+        reference = self.expected.of_class.get(largest)
+        if reference is not None and reference.unit == self.matrix.unit:
+            return reference.value
+        measured = [value for value in self.matrix.apart.medians[0] if value] if self.matrix.apart else []
+        return float(np.median(measured)) if measured else 0.0
+
+    def marked(self, most: int) -> tuple[list[tuple[Pair, CellVerdict]], int]:
+        """(the worst cells that are not PASS and lack more than a reference, how many there are); `most` up to KEPT."""
+        if self.problem:
+            return list(self.cells.items()), 1
+        bad = sum(count for verdict, count in self.counts.items() if verdict is not Verdict.PASS) - self.unjudged
+        found = [self.at(int(r), int(c)) for _, r, c in self.tally.worst[:most]]
+        found += list(self.lost.items())[:most]
+        return sorted(found, key=lambda item: -item[1].verdict)[:most], bad
+
+    def at(self, row: int, column: int) -> tuple[Pair, CellVerdict]:
+        """A cell by its indices."""
+        pair = (self.matrix.rows[row], self.matrix.columns[column])
+        if self.whole is not None:
+            return pair, self.whole.cell(row, column)
+        part = self.matrix.part([row], [column])
+        return pair, judge(part, part.whole, self.expected, self.unverified).cell(0, 0)
+
+    def overview(self) -> list[str]:
+        """What is said of a matrix that no table shows; nothing of others."""
+        return [] if self.whole is not None or self.problem else [*self.class_tally(), *self.slow_lines()]
+
+    def class_tally(self) -> list[str]:
+        """ "NET: 16,383 FAIL, 268,402,689 PASS of 268,419,072 cells"."""
+        lines = []
+        for group, counts in self.tally.of_class.items():
+            told = ", ".join(f"{counts[verdict]:,} {word}" for verdict, word in WORDS.items() if counts[verdict])
+            lines.append(f"{group}: {told} of {int(counts.sum()):,} cells")
+        return lines
+
+    def slow_lines(self) -> list[str]:
+        """ "all cells of row n17 are 48.0 % low", the worst first; of a matrix that is not held."""
+        word = "high" if self.matrix.unit == "us" else "low"
+        lines = []
+        names, medians, found = self.matrix.rows, self.axis_medians(), self.tally
+        slow_ones, all_ones = (found.slow_rows, found.slow_columns), (found.of_rows, found.of_columns)
+        for axis, slow, counts, off in zip(("row", "column"), slow_ones, all_ones, medians, strict=True):
+            applies = counts.sum(axis=1)
+            whole = np.flatnonzero((slow >= WHOLE * applies) & (applies > 0))
+            order = sorted(whole.tolist(), key=lambda at, off=off: -off[at])
+            for at in order[:MOST_NAMED]:
+                share = "all" if slow[at] == applies[at] else f"{slow[at]:,} of {applies[at]:,}"
+                lines.append(f"{share} cells of {axis} {names[at]} are {100 * off[at]:.1f} % {word}")
+            if len(order) > MOST_NAMED:
+                lines.append(f"and {len(order) - MOST_NAMED} more {axis}s")
+        return lines
+
+    def clean_labels(self) -> tuple[set[str], set[str]]:
+        """(endpoints with cells that passed, endpoints with one that failed or is missing); no reference is neither."""
+        good, bad = set(), set()
+        if self.whole is not None:
+            codes, unjudged = self.whole.codes, self.whole.unjudged
+            masks = ((good, (codes >= 0) & (codes <= Verdict.WARN)), (bad, (codes > Verdict.WARN) & ~unjudged))
+            for labels, cells in masks:
+                labels |= {self.matrix.rows[at] for at in np.flatnonzero(cells.any(axis=1))}
+                labels |= {self.matrix.columns[at] for at in np.flatnonzero(cells.any(axis=0))}
+            return good, bad
+        sides = ((self.matrix.rows, self.tally.of_rows), (self.matrix.columns, self.tally.of_columns))
+        wrong = [Verdict.FAIL] if self.unjudged else [Verdict.FAIL, Verdict.NO_VERDICT]
+        for labels, counts in sides:
+            good |= {labels[at] for at in np.flatnonzero(counts[:, [Verdict.PASS, Verdict.WARN]].any(axis=1))}
+            bad |= {labels[at] for at in np.flatnonzero(counts[:, wrong].any(axis=1))}
+        return good, bad
+
+    @cached_property
+    def closely(self) -> "MatrixVerdict":
+        """Itself; of a matrix that is not held, the cells between endpoints that may be at fault and healthy ones."""
+        if self.whole is not None or self.problem:
+            return self
+        chosen = endpoints(self.tally, self.node)
+        part = self.matrix.part(chosen, chosen)
+        return judged_matrix(part, self.expected, self.unverified, {}, self.node[chosen])
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdicts on one record, its `results` in their order; floor: what its program said of the whole run."""
+
+    matrices: tuple[MatrixVerdict, ...]
+    floor: Verdict = Verdict.PASS
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the matrices and of what the record itself says."""
+        return max(self.floor, worst(matrix.verdict for matrix in self.matrices))
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 3 no verdict."""
+        return EXIT_CODES[self.verdict]
+
+
+def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
+    """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
+    node = {device["label"]: device["node"] for device in record.get("devices", [])}
+    matrices = tuple(
+        judge_matrix(result, references.of(record, result), reference_name, node) for result in record["results"]
+    )
+    ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
+    return Evaluation(matrices, ended)
+
+
+def judge_matrix(
+    result: Mapping[str, Any],
+    references: References,
+    reference_name: str | None,
+    node: Mapping[str, str] | None = None,
+) -> MatrixVerdict:
+    """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without."""
+    matrix = from_result(result)
+    of_cell = references.cells(reference_name, matrix.testcase, matrix.rows) if reference_name else {}
+    of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
+    names = [(node or {}).get(label, label) for label in matrix.rows]
+    index = {label: at for at, label in enumerate(dict.fromkeys(names))}
+    places = np.array([index[label] for label in names], dtype=int)
+    return judged_matrix(matrix, Expected(of_cell, of_class, reference_name), not_compared(result), of_cell, places)
+
+
+def judged_matrix(
+    matrix: Matrix, expected: Expected, unverified: str, wanted: Mapping[Pair, Any], node: np.ndarray
+) -> MatrixVerdict:
+    """The verdicts on a matrix, a block at a time. wanted: pairs that must be there.
+
+    A file that is missing or is not the record's is NO VERDICT, and says so.
+    """
+    tally, whole = Tally.of(len(matrix.rows), len(matrix.columns)), None
+    try:
+        limits = None if matrix.held else usual_limits(matrix)
+        for block in matrix.blocks():
+            judged = judge(matrix, block, expected, unverified)
+            tally.add(judged, limits)
+            whole = judged if matrix.held else None
+        lost = lost_cells(matrix, expected, wanted, whole)
+    except BadInput as error:
+        return MatrixVerdict(matrix, expected, unverified, tally, {}, problem=str(error))
+    return MatrixVerdict(matrix, expected, unverified, tally, lost, whole, node=node)
+
+
+def lost_cells(
+    matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
+) -> dict[Pair, CellVerdict]:
+    """Cells that have a reference and are not in the matrix, or do not apply."""
+    rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
+    lost = {}
+    for pair in wanted:
+        there = pair[0] in rows and pair[1] in columns
+        if there and whole is not None:
+            there = bool(whole.codes[rows[pair[0]], columns[pair[1]]] >= 0)
+        if not there or (whole is None and pair[0] == pair[1]):
+            reason = f"{name(pair)} has a reference in '{expected.name}' and was not measured"
+            lost[pair] = CellVerdict(Verdict.NO_VERDICT, reason, None, expected.of_cell[pair])
+    return lost
+
+
+def not_compared(result: Mapping[str, Any]) -> str:
+    """Why nobody knows whether what arrived is what was sent; "" where the record says of each cell whether it is."""
+    if result["size_bytes"] == 0:
+        return ""  # an empty message has no data
+    if result["verified"] is None:
+        return "its data was not compared (--no-verify)"
+    return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"

@@ -1,0 +1,78 @@
+"""What a record says of its own run beside the cells, and what that means for a verdict."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..record import grids, units
+from ..record.reading import Result, risen_counters
+from ..record.upgrade import LEAST_SAMPLES
+from .verdicts import Verdict
+
+
+class Fact(NamedTuple):
+    """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all."""
+
+    verdict: Verdict
+    sentence: str
+    result: int | None = None
+
+
+def facts(record: Mapping[str, Any], tolerated: bool) -> Iterator[Fact]:
+    """All that a checked record says against a PASS of its own.
+
+    tolerated: a check of ReFrame passed, which knows the counters that its site tolerates
+    """
+    for sentence in risen_counters(dict(record)):
+        yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence)
+    yield from (Fact(Verdict.NO_VERDICT, sentence) for sentence in devices_twice(record))
+    for place, result in enumerate(record["results"]):
+        for reason in result.get("throttled") or []:
+            yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place)
+        if "cells" in result:
+            continue
+        if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
+            yield from (Fact(*one, place) for one in of_samples(result))
+        yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in left_out(result))
+
+
+def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
+    """One device under two labels: a matrix between them says nothing of a link."""
+    known: dict[str, str] = {}
+    for device in record["devices"]:
+        first = known.setdefault(device["uuid"] or device["label"], device["label"])
+        if first != device["label"]:
+            yield f"{first} and {device['label']} are one device, {device['uuid']}: what is between them is no link"
+
+
+def of_samples(result: Result) -> Iterator[tuple[Verdict, str]]:
+    """Whether there are enough samples to know a median, and whether sampling ended because it was known."""
+    least, single, few, open_cells, measured = counted(result)
+    if single:
+        what = f"{single} of {units.counted(measured, 'cell')} were measured once: how sure they are, nobody knows"
+        yield Verdict.NO_VERDICT, f"{what}; measure with --samples {LEAST_SAMPLES} or more"
+    elif few:
+        what = f"{few} of {units.counted(measured, 'cell')} have too few samples for an interval, {least} at least"
+        yield Verdict.WARN, f"{what}; measure with --samples {LEAST_SAMPLES} or more"
+    elif open_cells:
+        what = f"{open_cells} of {units.counted(measured, 'cell')} did not converge"
+        yield Verdict.WARN, f"{what}: their medians are less sure than was asked for"
+
+
+def counted(result: Result) -> tuple[int, int, int, int, int]:
+    """(fewest samples, cells of one sample, of too few, that did not converge, with samples)."""
+    samples = grids.numbers(result["samples"])
+    samples = samples[samples > 0]
+    not_converged = int(grids.where(result["converged"], False).sum())
+    least = int(samples.min(initial=LEAST_SAMPLES))
+    return least, int((samples == 1).sum()), int((samples < LEAST_SAMPLES).sum()), not_converged, len(samples)
+
+
+def left_out(result: Result) -> Iterator[str]:
+    """Whether fewer cells apply than the schedule has: between two halves, each with each, one way at least."""
+    if result["schedule"]["mode"] != "bisection":
+        return  # of others the record's check knows which cells do not apply
+    rows, columns = len(result["rows"]), len(result["columns"])
+    applies = rows * columns - int(grids.where(result["status"], "not-applicable").sum())
+    wanted = (rows // 2) * (rows - rows // 2)
+    if applies < wanted:
+        yield f"only {applies} of {rows * columns} cells apply, and two halves have {wanted} between them at least"

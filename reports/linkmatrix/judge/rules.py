@@ -1,0 +1,275 @@
+"""The rules of judging, once: each is a mask over cells and a sentence for one of them. The first that applies decides.
+
+The masks are of whole blocks of cells; a sentence is made when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..record.matrix import Block, Matrix, Pair
+from ..record.units import figure
+from ..references.tables import Reference
+from .verdicts import CellVerdict, Verdict
+
+IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
+STRAGGLES = {"GB/s": 0.02, "us": 0.10}  # worse than the median of its link class by more than this is worth a look
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the cells of a matrix are held against: references of cells and of classes, out of the table `name`."""
+
+    of_cell: Mapping[Pair, Reference]
+    of_class: Mapping[str, Reference]
+    name: str | None
+
+    def of(self, pair: Pair, link_class: str) -> Reference | None:
+        """The reference of a cell: its own, else that of its class."""
+        return self.of_cell.get(pair) or self.of_class.get(link_class)
+
+
+class Cell(NamedTuple):
+    """What a sentence may say of a cell. worse: than the median of its class, as a fraction. limit: GB/s."""
+
+    pair: Pair
+    status: str
+    value: float
+    low: float
+    high: float
+    limit: float
+    unit: str
+    worse: float
+    reference: Reference | None
+    table: str | None
+    unverified: str
+
+
+class Rule(NamedTuple):
+    """verdict: None where a cell does not apply. looked_up: was the reference compared?"""
+
+    verdict: Verdict | None
+    sentence: Callable[[Cell], str]
+    looked_up: bool = False
+
+
+def no_reference(cell: Cell) -> str:
+    """What there is no reference in."""
+    where = f"in the table '{cell.table}'" if cell.table else "for this machine"
+    return f"{name(cell.pair)} has no reference {where}"
+
+
+def other_unit(cell: Cell) -> str:
+    """Both units."""
+    assert cell.reference is not None
+    return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
+
+
+def impossible(cell: Cell) -> str:
+    """What the path can carry."""
+    found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
+    return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
+
+
+def off_reference(cell: Cell) -> str:
+    """ "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)"."""
+    reference = cell.reference
+    assert reference is not None
+    under = cell.value < reference.value
+    allowed = reference.lower if under else reference.upper
+    side = "under" if under else "over"
+    return (
+        f"{name(cell.pair)} {quantity(cell.value, reference.unit)} is"
+        f" {100 * abs(cell.value / reference.value - 1):.1f} % {side} its reference"
+        f" {quantity(reference.value, reference.unit)} (allowed: {100 * abs(allowed or 0):.1f} % {side})"
+    )
+
+
+def noisy(cell: Cell) -> str:
+    """The interval of the median. Noise counts only where it could hide a failure."""
+    between = f"{quantity(cell.low, cell.unit)} and {quantity(cell.high, cell.unit)}"
+    return f"{name(cell.pair)} is too noisy to be sure: its median lies between {between}"
+
+
+def straggling(cell: Cell) -> str:
+    """By how much it is worse than its class."""
+    than = "the median of its link class"
+    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.worse:.1f} % worse than {than}"
+
+
+def in_part(cell: Cell) -> str:
+    """A total without the copies of an endpoint that was lost is not what its reference is of."""
+    return f"{name(cell.pair)} was measured only in part, because an endpoint was lost: no reference is of that"
+
+
+#: In their order; a cell's rule is an index of this.
+RULES: dict[str, Rule] = {
+    "not applicable": Rule(None, lambda cell: ""),
+    "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: what arrived is not what was sent"),
+    "partial": Rule(Verdict.NO_VERDICT, in_part),
+    "not measured": Rule(Verdict.NO_VERDICT, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
+    "impossible": Rule(Verdict.FAIL, impossible),
+    "no reference": Rule(Verdict.NO_VERDICT, no_reference),
+    "other unit": Rule(Verdict.NO_VERDICT, other_unit),
+    "off reference": Rule(Verdict.FAIL, off_reference, True),
+    "not compared": Rule(Verdict.NO_VERDICT, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
+    "noisy": Rule(Verdict.WARN, noisy, True),
+    "straggling": Rule(Verdict.WARN, straggling, True),
+    "as expected": Rule(Verdict.PASS, lambda cell: "", True),
+}
+ORDER = {rule: number for number, rule in enumerate(RULES)}
+VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RULES.values()], dtype=np.int8)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdicts on a block; all arrays are rows × columns.
+
+    rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
+    matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
+    NaN where there is no value.
+    """
+
+    block: Block
+    expected: Expected
+    unverified: str
+    rules: np.ndarray
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    worse: np.ndarray
+    has_reference: np.ndarray
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The verdict of each cell."""
+        return VERDICTS[self.rules]
+
+    @property
+    def unjudged(self) -> np.ndarray:
+        """True for cells that lack nothing but a reference."""
+        return self.rules == ORDER["no reference"]
+
+    def badness(self) -> np.ndarray:
+        """`worse` for an order of the worst: what was never tried is a consequence of what went wrong."""
+        return np.where(self.block.is_status("not-run"), -np.inf, np.nan_to_num(self.worse))
+
+    def cell(self, r: int, c: int) -> CellVerdict:
+        """The verdict on a cell of the block, with its sentence."""
+        matrix = self.block.matrix
+        rule = list(RULES.values())[self.rules[r, c]]
+        pair = (matrix.rows[self.block.first + r], matrix.columns[c])
+        reference = self.expected.of(pair, matrix.class_names[self.block.classes[r, c]])
+        codes, words = self.block.status
+        value, low, high, limit = (float(self.numbers(name)[r, c]) for name in ("values", "low", "high", "limit"))
+        of_class = off_class(matrix, self.block)[r, c] if rule is RULES["straggling"] else np.nan
+        said = rule.sentence(
+            Cell(
+                pair,
+                str(words[codes[r, c]]),
+                value,
+                low,
+                high,
+                limit,
+                matrix.unit,
+                float(of_class),
+                reference,
+                self.expected.name,
+                self.unverified,
+            )
+        )
+        measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
+        deviation = value / reference.value - 1 if rule.looked_up and reference is not None else None
+        assert rule.verdict is not None
+        return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A map of the block, read once."""
+        cache = self.__dict__.setdefault("_maps", {})
+        if name not in cache:
+            cache[name] = self.block.numbers(name)
+        return cache[name]
+
+
+def off_class(matrix: Matrix, block: Block) -> np.ndarray:
+    """By which fraction each cell is worse than the median of its link class; negative is better, NaN without."""
+    middle = np.array([matrix.classes[one].median if one in matrix.classes else np.nan for one in matrix.class_names])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        off = block.values / middle[block.classes] - 1
+    return off if matrix.unit == "us" else -off
+
+
+def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str) -> Judged:
+    """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do."""
+    shape = block.values.shape
+    value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))
+    wrong_unit = np.zeros(shape, dtype=bool)
+    applies, found = block.applies, block.values
+
+    def put(cells: object, reference: Reference) -> None:
+        value[cells], low_limit[cells], high_limit[cells] = reference.value, reference.low_limit, reference.high_limit
+        wrong_unit[cells] = reference.unit != matrix.unit
+
+    for code, group in enumerate(matrix.class_names):
+        if group in expected.of_class:
+            put(applies & (block.classes == code), expected.of_class[group])
+    for r, c, reference in places(matrix, block, expected.of_cell):
+        if applies[r, c]:
+            put((r, c), reference)
+
+    low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
+    ok = block.is_status("ok")
+    of_class = off_class(matrix, block)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
+        masks = {
+            "not applicable": ~applies,
+            "corrupt": block.is_status("corrupt"),
+            "partial": block.is_status("partial"),
+            "not measured": ~ok,
+            "impossible": too_much,
+            "no reference": np.isnan(value),
+            "other unit": wrong_unit,
+            "off reference": ~((low_limit <= found) & (found <= high_limit)),
+            "not compared": np.full(shape, bool(unverified)),
+            "noisy": (low < low_limit) | (high > high_limit),
+            "straggling": np.nan_to_num(of_class) > np.maximum(STRAGGLES[matrix.unit], (high - low) / found),
+        }
+        off = found / value - 1
+    assert list(RULES)[:-1] == list(masks)
+    rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
+    worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
+    return Judged(
+        block,
+        expected,
+        unverified,
+        rules,
+        *(np.where(wrong_unit, np.nan, grid) for grid in (value, low_limit, high_limit)),
+        np.where(ok, worse, np.nan),
+        np.isfinite(value),
+    )
+
+
+def places(matrix: Matrix, block: Block, of_cell: Mapping[Pair, Reference]) -> list[tuple[int, int, Reference]]:
+    """(row of the block, column, reference) of the references of cells that are in it."""
+    if not of_cell:
+        return []
+    count = block.values.shape[0]
+    rows = {label: at for at, label in enumerate(matrix.rows[block.first : block.first + count])}
+    columns = {label: at for at, label in enumerate(matrix.columns)}
+    there = ((pair, one) for pair, one in of_cell.items() if pair[0] in rows and pair[1] in columns)
+    return [(rows[pair[0]], columns[pair[1]], one) for pair, one in there]
+
+
+def name(pair: Pair) -> str:
+    """ "gpu2->gpu5", as performance variables are called."""
+    return f"{pair[0]}->{pair[1]}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit."""
+    return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"

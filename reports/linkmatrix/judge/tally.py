@@ -1,0 +1,103 @@
+"""What is counted of a matrix while its blocks of rows are judged one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..record.matrix import Matrix
+from ..references import noise
+from ..references.tolerances import floor_of_ranks
+from .rules import Judged
+from .verdicts import Verdict
+
+KEPT = 32  # worst cells
+SAMPLED_ROWS = 32  # that say how much the cells of a class differ
+
+
+def nothing(*shape: int) -> np.ndarray:
+    """Counters."""
+    return np.zeros(shape, dtype=np.int64)
+
+
+@dataclass
+class Tally:
+    """Of a matrix that was judged to its end.
+
+    of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: how many cells of each are worse than they may
+    be, of a matrix that is not held. of_class: {link class: cells of each verdict}. unjudged: cells that lack nothing
+    but a reference; held: that have one. worst: rows of (how bad, row, column), the worst first.
+    """
+
+    of_rows: np.ndarray
+    of_columns: np.ndarray
+    slow_rows: np.ndarray
+    slow_columns: np.ndarray
+    of_class: dict[str, np.ndarray] = field(default_factory=dict)
+    unjudged: int = 0
+    held: int = 0
+    worst: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
+
+    @classmethod
+    def of(cls, rows: int, columns: int) -> Tally:
+        """Of nothing yet."""
+        counts = (nothing(size, len(Verdict)) for size in (rows, columns))
+        return cls(*counts, nothing(rows), nothing(columns))
+
+    def add(self, judged: Judged, limits: np.ndarray | None) -> None:
+        """Counts a block. limits: by how much a cell of each class may be worse than it; None: nobody asks."""
+        first, codes, classes = judged.block.first, judged.codes, judged.block.classes
+        rows = slice(first, first + len(codes))
+        names = judged.block.matrix.class_names
+        if limits is not None:
+            slow = slow_cells(judged, limits)
+            self.slow_rows[rows] += slow.sum(axis=1)
+            self.slow_columns += slow.sum(axis=0)
+        for verdict in Verdict:
+            which = codes == verdict
+            if not which.any():
+                continue
+            self.of_rows[rows, verdict] += which.sum(axis=1)
+            self.of_columns[:, verdict] += which.sum(axis=0)
+            counts = np.bincount(classes[which], minlength=len(names))
+            for name, count in zip(names, counts.tolist(), strict=True):
+                if count:
+                    self.of_class.setdefault(name, nothing(len(Verdict)))[verdict] += count
+        self.unjudged += int(judged.unjudged.sum())
+        self.held += int(judged.has_reference.sum())
+        self.worst = worse_of(self.worst, judged, codes)
+
+
+def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
+    """Cells that are worse than their reference allows; than their class does, where they have none."""
+    worse = np.nan_to_num(judged.worse)
+    failed = (judged.codes == Verdict.FAIL) & (worse > 0)
+    return np.where(judged.unjudged, worse > limits[judged.block.classes], failed)
+
+
+def usual_limits(matrix: Matrix) -> np.ndarray:
+    """By how much a cell of each class may be worse than the class's median, where it has no reference; fractions."""
+    size = len(matrix.rows)
+    chosen = np.unique(np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(int))
+    part = matrix.part(chosen, np.arange(len(matrix.columns))).whole
+    limits = np.array([floor_of_ranks(matrix.unit, name) for name in matrix.class_names])
+    for code, name in enumerate(matrix.class_names):
+        values = part.values[(part.classes == code) & np.isfinite(part.values)]
+        if len(values) and name in matrix.classes:
+            off = np.abs(values / matrix.classes[name].median - 1)
+            limits[code] = max(limits[code], noise.sigmas(size * size) * 1.4826 * float(np.median(off)))
+    return limits
+
+
+def worse_of(worst: np.ndarray, judged: Judged, codes: np.ndarray) -> np.ndarray:
+    """The worst cells of those that are known and of a block: rows of (how bad, row, column)."""
+    found = np.flatnonzero((codes > Verdict.PASS) & ~judged.unjudged)
+    if not len(found):
+        return worst
+    bad = np.clip(judged.badness().ravel()[found], -100, 100) + 1000.0 * codes.ravel()[found]
+    best = np.argpartition(-bad, KEPT)[:KEPT] if len(found) > KEPT else np.arange(len(found))
+    best = best[np.lexsort((found[best], -bad[best]))]
+    r, c = np.divmod(found[best], codes.shape[1])
+    both = np.concatenate([worst, np.column_stack([bad[best], r + judged.block.first, c])])
+    return both[np.argsort(-both[:, 0], kind="stable")][:KEPT]

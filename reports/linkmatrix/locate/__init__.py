@@ -1,0 +1,1 @@
+"""Which part is at fault: hypotheses over the slow cells, and sentences about them."""

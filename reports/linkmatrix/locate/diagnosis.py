@@ -1,0 +1,201 @@
+"""`linkmatrix diagnose`: verdicts for cells, rows, columns and classes, and what is at fault, in sentences to act on.
+
+With references each cell is held against its own, and σ is what its tolerance allows for noise. Without, it is held
+against the upper part of its link class: that finds a slow part among good ones, and never a class that is slow as a
+whole, so the verdict stays NO VERDICT.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..judge.evaluate import MatrixVerdict
+from ..record import units
+from ..record.matrix import Matrix
+from ..record.reading import Result
+from ..references import noise
+from ..references.tolerances import floor_alone
+from .hypotheses import Finding, Layout, members, named_family, polish, search
+from .sentences import Names, Seen, missing_sentence, sentence
+
+LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
+MOST_EFFECTS = 4
+TRIED = ("timeout", "error")
+LACKING = (*TRIED, "not-run")  # what was not tried any more, too
+GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
+OF_ALL = ("class", "rail", "inside")  # what all share is no part that could be gone
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What came of a matrix.
+
+    sentences: one for each finding, and on what held devices back. effects: rows and columns that are off as a whole.
+    from_inside: without references.
+    """
+
+    findings: tuple[Finding, ...]
+    sentences: tuple[str, ...]
+    effects: tuple[str, ...]
+    from_inside: bool
+
+
+def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False) -> Diagnosis:
+    """What is at fault in a matrix of the checked record `content`; part: in some endpoints of a larger one."""
+    if matrix.problem:
+        return Diagnosis((), (matrix.problem,), (), not matrix.held)
+    if matrix.closely is not matrix:
+        return among(content, result, matrix)
+    layout, names = layout_of(content, result, matrix.matrix)
+    inside = not matrix.held
+    if inside:
+        findings, left, seen = seen_from_inside(content, result, matrix.matrix.whole.measured, layout, names)
+    else:
+        deviation, sigma, limit = from_references(matrix, layout)
+        findings, left = search(deviation, sigma, limit, layout)
+        seen = Seen(layout, deviation, limit)
+    seen = replace(seen, part=part)
+    told = [sentence(one, names, content, result, seen) for one in findings]
+    gone = missing(matrix.matrix, layout)
+    told += [missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
+    if left:
+        told.append(f"and {units.counted(left, 'slow cell')} more, which no part of these explains")
+    throttled = result.get("throttled") or []
+    if throttled and (findings or not inside):
+        told.append(f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}")
+    return Diagnosis((*findings, *gone), tuple(told), tuple(effects(seen.deviation, names, result["unit"])), inside)
+
+
+def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
+    """What the cells without a value have in common, where some were tried; not of a matrix that has no value at all.
+
+    A single cell is no finding: it has its own line.
+    """
+    block = matrix.whole
+    lacking, tried = block.is_status(*LACKING), block.is_status(*TRIED)
+    if not tried.any() or lacking.sum() == block.applies.sum():
+        return []
+    shape = lacking.shape
+    gone = np.where(block.applies, np.where(lacking, -1.0, 0.0), np.nan)
+    found, _ = search(gone, np.full(shape, GONE_SIGMA), np.full(shape, GONE_LIMIT), layout)
+    kept = []
+    for one in found:
+        family, group = named_family(layout, one)
+        if one.kind not in OF_ALL and one.cells > 1 and (members(family, group).reshape(shape) & tried).any():
+            kept.append(replace(one, missing=True))
+    return kept
+
+
+def seen_from_inside(
+    content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names
+) -> tuple[list[Finding], int, Seen]:
+    """(what is slow among its like, slow cells that it does not explain, and of each cell what it deviates).
+
+    A deviation is from the upper part of its link class, slow is below 0.
+
+    values: rows × columns, NaN where there is none; a class that is slow as a whole looks healthy.
+    """
+    floors = [floor_alone(result, name, content.get("backend", "")) for name in names.classes]
+    sign = -1.0 if result["unit"] == "us" else 1.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
+    found, left = search(deviation, sigma, limit, layout)
+    return [one for one in found if one.kind != "class"], left, Seen(layout, deviation, limit)
+
+
+def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
+    """What is slow among its like where a matrix of the record `content` has these values, in sentences."""
+    layout, names = layout_of(content, result, matrix)
+    findings, _, seen = seen_from_inside(content, result, values, layout, names)
+    return [sentence(one, names, content, result, seen) for one in findings]
+
+
+def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
+    """What is at fault in a matrix that is not held: among its worst endpoints, and healthy ones."""
+    found = diagnose(content, result, matrix.closely, part=True)
+    if not matrix.slow_lines() and not found.sentences:
+        return Diagnosis((), (), (), found.from_inside)
+    looked_at, count = len(matrix.closely.matrix.rows), len(matrix.matrix.rows)
+    where = f"Looked at closely: {looked_at} of {count} endpoints, the worst and healthy ones."
+    slow = matrix.slow_lines()
+    return Diagnosis(found.findings, (*found.sentences, *slow, where), (), found.from_inside)
+
+
+def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tuple[Layout, Names]:
+    """Where the endpoints are, as the record says."""
+    devices = {device["label"]: device for device in content.get("devices", [])}
+    nodes = list(dict.fromkeys(device["node"] for device in devices.values()))
+    nics = list(
+        dict.fromkeys(f"{device['nics'][0]} of {device['node']}" for device in devices.values() if device["nics"])
+    )
+    rows, columns = list(matrix.rows), list(matrix.columns)
+    of_nodes = set(rows) <= set(nodes) - set(devices)  # a matrix of the nodes themselves
+    of_node: dict[str, int] = {}
+    rails = {}
+    for label, device in devices.items():
+        rails[label] = of_node[device["node"]] = of_node.get(device["node"], -1) + 1
+
+    def indices(labels: Sequence[str], index: Any) -> np.ndarray:
+        return np.array([index(devices[label]) if label in devices else -1 for label in labels], dtype=int)
+
+    def places(labels: Sequence[str]) -> np.ndarray:
+        if of_nodes:
+            return np.array([nodes.index(label) for label in labels], dtype=int)
+        return indices(labels, lambda device: nodes.index(device["node"]))
+
+    def nic(device: Mapping[str, Any]) -> int:
+        return nics.index(f"{device['nics'][0]} of {device['node']}") if device["nics"] else -1
+
+    codes, applies = matrix.whole.classes, matrix.whole.applies
+    used = dict.fromkeys(codes[applies].tolist())
+    number = np.full(len(matrix.class_names) + 1, -1)
+    number[list(used)] = np.arange(len(used))
+    classes = [matrix.class_names[code] for code in used]
+    index = number[codes]
+    layout = Layout(
+        np.where(applies, index, -1),
+        *(places(labels) for labels in (rows, columns)),
+        *(indices(labels, nic) for labels in (rows, columns)),
+        *(indices(labels, lambda device: rails[device["label"]]) for labels in (rows, columns)),
+        square=rows == columns,
+        both_ways=result["metric"] == "bidirectional",
+        of_nodes=of_nodes,
+    )
+    return layout, Names(rows, columns, nodes, nics, classes)
+
+
+def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(deviation, sigma, limit) of each cell, with its own reference; a cell without one does not count.
+
+    deviation: of logarithms, slow is below 0.
+    """
+    judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
+    assert judged is not None
+    values, expected = judged.block.measured, judged.value
+    cells = max(int((layout.classes >= 0).sum()), 1)
+    with np.errstate(invalid="ignore"):
+        limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
+    limit = np.where(np.isfinite(expected), np.minimum(np.nan_to_num(np.abs(limit), posinf=0.99), 0.99), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        deviation = np.log(values / expected)
+    # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)
+    limit = 1 / (1 - limit) - 1 if bandwidth else limit
+    deviation = deviation if bandwidth else -deviation
+    return deviation, np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells), limit
+
+
+def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:
+    """Rows and columns that are off as a whole: medians, whatever single cells do."""
+    if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
+        return
+    _, rows, columns = polish(deviation)
+    for word, labels, found in (("row", names.rows, rows), ("column", names.columns, columns)):
+        order = [index for index in np.argsort(found) if found[index] <= math.log1p(-LEAST_EFFECT)]
+        told = [f"{labels[index]} {100 * math.expm1(found[index]):.1f} %" for index in order[:MOST_EFFECTS]]
+        if told:
+            what = "speed" if unit == "us" else "bandwidth"
+            more = f" and {len(order) - len(told)} more" if len(order) > len(told) else ""
+            yield f"{word} effects by median polish ({what}): {', '.join(told)}{more}"

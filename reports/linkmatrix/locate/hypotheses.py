@@ -1,0 +1,292 @@
+"""Which part is at fault: the smallest set of hypotheses that explains the slow cells of a matrix.
+
+A cell's deviation is the logarithm of what it is over what it should be, negated where less is better: negative is
+slow, in units of its link class's σ. A hypothesis, such as "the egress of gpu3", is a set of cells that would all be
+slow by the same factor. Its evidence is the gain in log likelihood over "nothing is wrong", (Σx)² / 2n: a larger set
+that takes in healthy cells gains less, a part of the true set too. The one with the most evidence is taken if it is
+beyond chance, deep enough, and three quarters of its cells show it; its cells are explained, and the search goes on
+with the rest. Sets with the same unexplained cells cannot be told apart: the smallest is taken, all are named.
+
+All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 endpoints take about a second.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..references import noise
+
+ALARMS = 0.0002  # chance of any finding in a healthy run
+AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
+LEAST = 0.02  # of a shift of many cells, as a fraction: less is within what machines differ
+BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
+SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
+MOST = 12  # findings; more than this is another problem
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
+
+    classes: rows × columns, index of the link class. square: rows and columns are the same endpoints.
+    both_ways: a cell is the sum of both directions, so that egress and ingress are the same cells. of_nodes: a row is a
+    node, all of its endpoints together.
+    """
+
+    classes: np.ndarray
+    row_node: np.ndarray
+    column_node: np.ndarray
+    row_nic: np.ndarray
+    column_nic: np.ndarray
+    row_rail: np.ndarray
+    column_rail: np.ndarray
+    square: bool = True
+    both_ways: bool = False
+    of_nodes: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A hypothesis that explains cells.
+
+    kind and subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index. shift: by how much its cells
+    are off, as a fraction: -0.1 is 10 % slow. cells, agreeing: how many it has, and how many of them show it. alike:
+    others that would explain the same. missing: its cells have no value; else they are slow.
+    """
+
+    kind: str
+    subject: int | tuple[int, int]
+    shift: float
+    cells: int
+    agreeing: int
+    evidence: float
+    alike: tuple[tuple[str, int | tuple[int, int]], ...] = ()
+    missing: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Hypotheses of one kind: a group for each cell, -1 for none; with two labels a cell is in two groups."""
+
+    kind: str
+    labels: tuple[np.ndarray, ...]
+    groups: int
+    pairs: int = field(default=0)  # not 0: a group is a pair of indices below this
+
+    def subject(self, group: int) -> int | tuple[int, int]:
+        """What a group is about."""
+        return divmod(group, self.pairs) if self.pairs else group
+
+
+def families(layout: Layout) -> list[Family]:
+    """All hypotheses that the layout allows, the simplest to act on first."""
+    rows, columns = layout.classes.shape
+    shape = (rows, columns)
+    row, column = np.indices(shape)
+    found: list[Family] = []
+
+    def add(kind: str, *labels: np.ndarray, scope: np.ndarray | None = None, pairs: int = 0) -> None:
+        inside = [np.where(scope, label, -1) if scope is not None else label for label in labels]
+        most = max((int(label.max(initial=-1)) for label in inside), default=-1)
+        if most >= 0:
+            flat = tuple(label.ravel() for label in inside)
+            found.append(Family(kind, flat, pairs * pairs if pairs else most + 1, pairs))
+
+    one_way = not layout.both_ways
+    if one_way and not layout.of_nodes:
+        add("egress", row)
+        add("ingress", column)
+    if layout.square and not layout.of_nodes:
+        add("device", row, np.where(row == column, -1, column))
+        n = rows
+        add("link", np.minimum(row, column) * n + np.maximum(row, column), pairs=n)
+    if one_way or not layout.square:
+        n = max(rows, columns)
+        add("cell", row * n + column, pairs=n)
+    row_node = np.broadcast_to(layout.row_node[:, None], shape)
+    column_node = np.broadcast_to(layout.column_node[None, :], shape)
+    if layout.square and (layout.row_node >= 0).all() and len(set(layout.row_node.tolist())) > 1:
+        net = row_node != column_node
+        nodes = int(layout.row_node.max()) + 1
+        row_nic = np.broadcast_to(layout.row_nic[:, None], shape)
+        column_nic = np.broadcast_to(layout.column_nic[None, :], shape)
+        row_rail = np.broadcast_to(layout.row_rail[:, None], shape)
+        column_rail = np.broadcast_to(layout.column_rail[None, :], shape)
+        if one_way:
+            add("nic_egress", row_nic, scope=net)
+            add("nic_ingress", column_nic, scope=net)
+            add("node_egress", row_node, scope=net)
+            add("node_ingress", column_node, scope=net)
+            add("links_egress", row, scope=~net)
+            add("links_ingress", column, scope=~net)
+        add("nic", row_nic, column_nic, scope=net)
+        add("links", row, np.where(row == column, -1, column), scope=~net)
+        add("node", row_node, column_node, scope=net)
+        low, high = np.minimum(row_node, column_node), np.maximum(row_node, column_node)
+        add("node_pair", low * nodes + high, scope=net, pairs=nodes)
+        add("inside", row_node, scope=~net)
+        add("rail", row_rail, scope=net & (row_rail == column_rail))
+    add("class", layout.classes)
+    return found
+
+
+def locate(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout) -> list[Finding]:
+    """What is at fault, as `search` says."""
+    return search(deviation, sigma, limit, layout)[0]
+
+
+def search(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout) -> tuple[list[Finding], int]:
+    """(what is at fault, MOST findings at most; cells beyond their own limit that these do not explain).
+
+    deviation: log of value over expected, rows × columns, slow is negative; NaN where there is no value. sigma: of one
+    cell, as a fraction. limit: by how much a single cell may be off, as a positive fraction: its tolerance.
+    """
+    x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
+    spread = np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6)
+    applies = np.isfinite(deviation).ravel() & (layout.classes.ravel() >= 0)
+    least = np.log1p(np.nan_to_num(limit)).ravel()
+    known = families(layout)
+    if not applies.any() or not (x < -least / 2).any():
+        return [], 0  # healthy at a glance
+    count = sum(min(family.groups, int(applies.sum())) for family in known)
+    chance = noise.sigmas_of(ALARMS / max(count, 1))
+    open_cells = applies.copy()
+    found: list[tuple[Finding, np.ndarray]] = []
+    while len(found) < MOST:
+        best = strongest(known, x, spread, least, open_cells, applies, chance)
+        if best is None:
+            break
+        found.append(best)
+        open_cells &= ~best[1]
+    # what came first may have taken cells that a later one explains: of each, what nothing else explains
+    for place in range(len(found) if len(found) > 1 else 0):
+        others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
+        found[place] = strongest(known, x, spread, least, applies & ~others, applies, chance) or found[place]
+    left = int((open_cells & (x < -least)).sum()) if len(found) == MOST else 0
+    return [finding for finding, _ in found], left
+
+
+def strongest(
+    known: list[Family],
+    x: np.ndarray,
+    spread: np.ndarray,
+    least: np.ndarray,
+    open_cells: np.ndarray,
+    applies: np.ndarray,
+    chance: float,
+) -> tuple[Finding, np.ndarray] | None:
+    """The hypothesis with the most evidence in the cells that are still open, and its cells."""
+    weight = np.where(open_cells, 1 / spread**2, 0.0)
+    candidates: list[tuple[float, int, Family, int]] = []
+    for place, family in enumerate(known):
+        total, mass, number = (np.zeros(family.groups) for _ in range(3))
+        for label in family.labels:
+            inside = label >= 0
+            index = label[inside]
+            total += np.bincount(index, (x * weight)[inside], family.groups)
+            mass += np.bincount(index, weight[inside], family.groups)
+            number += np.bincount(index, open_cells[inside], family.groups)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where((total < 0) & (number > 0), total**2 / (2 * mass), 0.0)
+        gain[~np.isfinite(gain)] = 0.0
+        beyond = np.flatnonzero(gain > chance**2 / 2)
+        order = beyond[np.argsort(-gain[beyond])][:40]
+        candidates += [(float(gain[group]), -place, family, int(group)) for group in order]
+    candidates.sort(key=lambda item: (item[0], item[1]), reverse=True)
+    for gain, _, family, group in candidates:
+        if tested(family, group, x, spread, least, open_cells, applies) is None:
+            continue
+        fresh = members(family, group) & applies & open_cells
+        same = [
+            (other, index)
+            for value, _, other, index in candidates
+            if abs(value - gain) <= 1e-9 * gain and np.array_equal(members(other, index) & applies & open_cells, fresh)
+        ]
+        sizes = [int((members(other, index) & applies).sum()) for other, index in same]
+        family, group = same[int(np.argmin(sizes))]
+        tried = tested(family, group, x, spread, least, open_cells, applies)
+        if tried is None:
+            continue
+        shift, cells, number, agreeing = tried
+        alike = tuple((other.kind, other.subject(index)) for other, index in same if (other, index) != (family, group))
+        found = Finding(family.kind, family.subject(group), float(np.expm1(shift)), number, agreeing, gain, alike)
+        return found, cells
+    return None
+
+
+def named_family(layout: Layout, one: Finding) -> tuple[Family, int]:
+    """The family of a finding, and its group there."""
+    family = next(family for family in families(layout) if family.kind == one.kind)
+    if isinstance(one.subject, tuple):
+        return family, one.subject[0] * family.pairs + one.subject[1]
+    return family, one.subject
+
+
+def members(family: Family, group: int) -> np.ndarray:
+    """The cells of a hypothesis."""
+    inside = family.labels[0] == group
+    for label in family.labels[1:]:
+        inside = inside | (label == group)
+    return inside
+
+
+def tested(
+    family: Family,
+    group: int,
+    x: np.ndarray,
+    spread: np.ndarray,
+    least: np.ndarray,
+    open_cells: np.ndarray,
+    applies: np.ndarray,
+) -> tuple[float, np.ndarray, int, int] | None:
+    """(shift, cells, number, agreeing) of a hypothesis that stands; None for one that does not.
+
+    Deep enough: a single cell beyond its own tolerance; of several the median beyond what n cells may be off together,
+    and some of them beyond their own, for what passes everywhere is no fault. Its cells agree, and those that something
+    else explained must be slow too, or it is only a rest of that.
+    """
+    cells = members(family, group) & applies
+    fresh = cells & open_cells
+    count = int(fresh.sum())
+    if not count:
+        return None
+    shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
+    together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
+    if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
+        return None
+    agreeing = fresh & (x <= shift / 2)
+    number = int(cells.sum())
+    if agreeing.sum() < AGREE * fresh.sum() or (cells & (x <= shift / 2)).sum() < AGREE * number:
+        return None
+    # a rest of few cells out of many is no evidence for the many
+    if fresh.sum() * 2 < number:
+        return None
+    return shift, cells, number, int(agreeing.sum())
+
+
+def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, np.ndarray]:
+    """Median polish (Tukey): the level, row effects and column effects of a matrix; NaN does not count."""
+    rest = np.array(deviation, dtype=float)
+    rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
+    with np.errstate(invalid="ignore"):
+        for _ in range(rounds):
+            step = middle(rest, 1)
+            done = np.abs(step).max(initial=0.0) < SETTLED
+            rest, rows = rest - step[:, None], rows + step
+            shift = float(np.median(columns))
+            columns, level = columns - shift, level + shift
+            step = middle(rest, 0)
+            rest, columns = rest - step[None, :], columns + step
+            shift = float(np.median(rows))
+            rows, level = rows - shift, level + shift
+            if done:
+                break
+    return level, rows, columns
+
+
+def middle(values: np.ndarray, axis: int) -> np.ndarray:
+    """The median along an axis, 0 where there is none."""
+    empty = np.isnan(values).all(axis=axis)
+    filled = np.where(np.expand_dims(empty, axis), 0.0, values)
+    return np.nanmedian(filled, axis=axis)

@@ -1,0 +1,214 @@
+"""What findings are called in sentences: who, how much, on which of its cells, and what to suspect.
+
+Nothing is said of all cells, of every peer or of what is fine unless each cell of it was measured and is so.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..record import reading, units
+from ..record.matrix import Matrix
+from ..record.reading import Result
+from .hypotheses import Finding, Layout, members, named_family
+
+MOST_LISTED = 4
+MOST_ALIKE = 3
+Subject = int | tuple[int, int]
+
+
+class Words(NamedTuple):
+    """head: who, before how much; every: where each of its cells is so; tail: what else would be fine.
+
+    suspect: what to look at. cells: how its cells are called.
+    """
+
+    head: str
+    every: str
+    tail: str
+    suspect: str
+    cells: str
+
+
+DEVICE = "suspect the device itself: its clocks, links or seat"
+ONE_WAY = "suspect one direction of the link; measure it alone again"
+NIC = "suspect that NIC, its cable or its switch port"
+NIC_OUT = "suspect the sending side of that NIC, its cable or its port"
+NIC_IN = "suspect the receiving side of that NIC or its port"
+NODE = "suspect the node: its NICs together, PCIe or uplink"
+NODE_OUT = "suspect the node's way out: uplink or routing"
+NODE_IN = "suspect the node's way in: uplink or routing"
+INSIDE = "suspect its switches, its clocks or a power limit"
+CLASS = "suspect what they share: driver, BIOS, clocks or a throttle"
+NET_FINE = ", the network is fine"
+#: {who} is filled in by `subject_name`, {all} is "all " where each cell is so.
+WORDS = {
+    "egress": Words("{who} sends", " to every peer", ", receives fine", "suspect its egress", "that {who} sends"),
+    "ingress": Words(
+        "{who} receives", " from every peer", ", sends fine", "suspect its ingress", "that {who} receives"
+    ),
+    "device": Words("{who} sends and receives", " with every peer", "", DEVICE, "of {who}"),
+    "link": Words("{who} are off, both ways,", "", "", "suspect the link between them", "{who}"),
+    "cell": Words("{who} is off,", "", ", the way back is fine", ONE_WAY, "{who}"),
+    "nic": Words("{all}cells over {who} are", "", "", NIC, "over {who}"),
+    "nic_egress": Words("{all}cells sent over {who} are", "", "", NIC_OUT, "sent over {who}"),
+    "nic_ingress": Words("{all}cells received over {who} are", "", "", NIC_IN, "received over {who}"),
+    "links": Words(
+        "inside its node {who} is", " with every peer", NET_FINE, "suspect its links to the others", "of {who} inside"
+    ),
+    "links_egress": Words(
+        "inside its node {who} sends", "", NET_FINE, "suspect its outgoing links", "that {who} sends inside its node"
+    ),
+    "links_ingress": Words(
+        "inside its node {who} receives", "", NET_FINE, "suspect its incoming links", "that {who} receives inside"
+    ),
+    "node": Words("{all}cells of node {who} over the network are", "", "", NODE, "of node {who} over the network"),
+    "node_egress": Words("{all}cells that node {who} sends are", "", "", NODE_OUT, "that node {who} sends"),
+    "node_ingress": Words("{all}cells that node {who} receives are", "", "", NODE_IN, "that node {who} receives"),
+    "node_pair": Words(
+        "{all}cells between {who} are", "", "", "suspect the path between the two nodes", "between {who}"
+    ),
+    "inside": Words("{all}cells inside node {who} are", "", "", INSIDE, "inside node {who}"),
+    "rail": Words("{all}pairs on rail {who} are", "", "", "suspect the switch of that rail", "on rail {who}"),
+    "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
+}
+EXPERIMENTS = [
+    ({"node", "node_pair"}, "measure with a third node: what stays slow with it is at fault"),
+    ({"node", "class"}, "measure with a third node: what stays slow with it is at fault"),
+    ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
+    ({"nic", "device"}, "measure inside the node too: a device is slow there, a NIC is not"),
+    ({"class", "inside"}, "measure another node: if it is the class, that one is slow too"),
+    ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
+    ({"device", "class"}, "measure with more devices"),
+    ({"device", "link"}, "measure with a third device"),
+]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the indices of a layout are called."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    nodes: Sequence[str]
+    nics: Sequence[str]
+    classes: Sequence[str]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def subject_name(kind: str, subject: Subject, names: Names) -> str:
+    """ "gpu3", "gpu2->gpu5 and gpu5->gpu2", "nodes n17 and n18", "NV18"."""
+    if isinstance(subject, tuple):
+        a, b = subject
+        if kind == "node_pair":
+            return f"nodes {names.nodes[a]} and {names.nodes[b]}"
+        if kind == "link":
+            return f"{names.rows[a]}->{names.columns[b]} and {names.rows[b]}->{names.columns[a]}"
+        return f"{names.rows[a]}->{names.columns[b]}"
+    if kind in ("node", "inside", "node_egress", "node_ingress"):
+        return names.nodes[subject]
+    if kind.startswith("nic"):
+        return names.nics[subject]
+    if kind == "class":
+        return names.classes[subject]
+    if kind == "rail":
+        return str(subject)
+    return names.columns[subject] if kind.endswith("ingress") else names.rows[subject]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What sentences are about: the layout, and deviation and limit of each cell, as `locate` has them.
+
+    part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells.
+    """
+
+    layout: Layout
+    deviation: np.ndarray
+    limit: np.ndarray
+    part: bool = False
+
+    def each(self, one: Finding) -> bool:
+        """Is each cell that the matrix has measured, and each of the finding's as slow as it says?"""
+        applies = self.layout.classes >= 0
+        return not self.part and one.agreeing == one.cells and bool(np.isfinite(self.deviation[applies]).all())
+
+    def rest_is_fine(self, one: Finding) -> bool:
+        """Are the cells that the finding is told apart by measured, all of them, and none beyond its own limit?"""
+        if self.part:
+            return False
+        row, column = np.indices(self.layout.classes.shape)
+        inside = self.layout.row_node[row] == self.layout.column_node[column]
+        subject = one.subject
+        if isinstance(subject, tuple):
+            cells = (row == subject[1]) & (column == subject[0]) & self.layout.square
+        elif one.kind.startswith("links"):
+            cells = ((row == subject) | (column == subject)) & ~inside
+        else:
+            cells = (column if one.kind == "egress" else row) == subject
+            cells &= self.layout.square
+        cells &= self.layout.classes >= 0
+        with np.errstate(invalid="ignore"):
+            fine = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
+        return bool(cells.any() and fine[cells].all())
+
+
+def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Seen) -> str:
+    """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): suspect its egress"."""
+    who = subject_name(one.kind, one.subject, names)
+    words, each = WORDS[one.kind], seen.each(one)
+    percent = 100 * abs(one.shift if result["unit"] != "us" else 1 / (1 + one.shift) - 1)
+    amount = f"{percent:.1f} % slow" if result["unit"] != "us" else f"at {percent:.1f} % more latency"
+    text = f"{words.head.format(who=who, all='all ' if each else '')} {amount}"
+    text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
+    text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')}): {words.suspect}"
+    if result["metric"] == "bidirectional" and one.kind == "device":
+        text += "; sums of both directions cannot tell its egress from its ingress: measure one way"
+    return text + or_else(one, names) + evidence(who, content)
+
+
+def or_else(one: Finding, names: Names) -> str:
+    """What else would explain the same cells, and what would tell."""
+    if not one.alike:
+        return ""
+    others = [
+        f"{WORDS[kind].suspect.removeprefix('suspect ')}: {subject_name(kind, subject, names)}"
+        for kind, subject in one.alike
+    ]
+    return f". Or, with the same cells: {'; '.join(units.first(others, MOST_ALIKE))}. To tell: {experiment(one)}"
+
+
+def evidence(who: str, content: Mapping[str, Any]) -> str:
+    """Counters of the subject that rose."""
+    risen = [line for line in reading.risen_counters(content) if line.split(":")[0] in who.replace("->", " ").split()]
+    return f". Evidence: {'; '.join(units.first(risen, MOST_ALIKE))}" if risen else ""
+
+
+def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
+    """ "none of the 14 cells of gpu3 has a value (14 timeout): suspect the device itself: …"."""
+    who = subject_name(one.kind, one.subject, names)
+    words = WORDS[one.kind]
+    cells = f"cells {words.cells.format(who=who)}"
+    text = f"none of the {one.cells} {cells} has a value"
+    if one.agreeing < one.cells:
+        text = f"{one.agreeing} of the {one.cells} {cells} have no value"
+    family, group = named_family(layout, one)
+    of_it = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
+    codes, statuses = matrix.whole.status
+    counts = Counter(statuses[code] for code in codes[of_it].tolist())
+    said = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
+    return f"{text} ({said}): {words.suspect}" + or_else(one, names) + evidence(who, content)
+
+
+def experiment(one: Finding) -> str:
+    """What would settle an ambiguity."""
+    kinds = {one.kind, *(kind for kind, _ in one.alike)}
+    return next((text for wanted, text in EXPERIMENTS if wanted <= kinds), "measure with more endpoints")

@@ -1,0 +1,1 @@
+"""Records: what a program measured. Facts only; nothing here judges."""

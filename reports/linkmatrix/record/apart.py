@@ -1,0 +1,242 @@
+"""Cells in a file of numpy's beside the record, for matrices too large for it: read in blocks of rows, and checked.
+
+It is read, not mapped: a page that is mapped counts as memory of this process, and a file that is cut short while it is
+read would end it. What the record itself says of the cells, how many have each status and the least, middle and largest
+of each link class, is compared with what the file holds, so that the file of another run is never believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..errors import BadInput
+from . import checking
+from .grids import Grid
+
+CELL = np.dtype(
+    [("value", "<f4"), ("low", "<f4"), ("high", "<f4"), ("samples", "<u2"), ("status", "u1"), ("converged", "u1")]
+)
+CLASSES = ("NET", "NODE")  # between nodes, inside one
+REMEDY = "keep it beside its record, or measure again"
+ROUNDING = 1e-6  # of a number of 32 bits in the file
+
+
+@dataclass(frozen=True)
+class Apart:
+    """What a record says of cells that are in a file.
+
+    counts: {status: cells}. classes: {link class: (measured, min, median, max)}. medians: of each row and each column,
+    0 where nothing was measured.
+    """
+
+    result: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> Apart | None:
+        """Of an entry of a record's `results`; None where the record has the cells."""
+        return cls(result) if "cells" in result else None
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.result["cells"]["file"]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many cells have each status."""
+        return dict(zip(self.result["cells"]["statuses"], self.result["cells"]["counts"], strict=True))
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """What the record says of each link class."""
+        return self.result["cells"]["classes"]
+
+    @cached_property
+    def classes(self) -> dict[str, tuple[int, float, float, float]]:
+        """(measured cells, least, median, largest) of each link class."""
+        names = ("measured", "min", "median", "max")
+        return {one["link_class"]: tuple(one[name] for name in names) for one in self.result["cells"]["classes"]}
+
+    @property
+    def medians(self) -> tuple[list[float], list[float]]:
+        """Of the rows and of the columns."""
+        return self.result["cells"]["row_medians"], self.result["cells"]["column_medians"]
+
+    @property
+    def found(self) -> bool:
+        """Is it known where the file should be?"""
+        return isinstance(self.result, WithFile)
+
+    def facts(self) -> Facts:
+        """Gathers what the file holds, to be compared with this."""
+        if not self.found:
+            raise BadInput(f"where {self.name} is, nobody said: name the record by its path")
+        return Facts(self, self.result.file.path)
+
+
+class Facts:
+    """What the cells of a file are, to be compared with what its record says of them."""
+
+    def __init__(self, said: Apart, path: Path) -> None:
+        self.said, self.path = said, path
+        self.statuses = np.zeros(256, dtype=np.int64)
+        self.least = np.full(len(CLASSES), np.inf)
+        self.most = np.zeros(len(CLASSES))
+
+    def add(self, block: Any) -> None:
+        """The cells of a block. Raises BadInput for some that no record may have, naming file and cell."""
+        status, words = block.status
+        if int(status.max(initial=0)) >= len(words):
+            raise BadInput(f"{self.path} has a status {status.max()} that its record does not name: {REMEDY}")
+        try:
+            checking.check_cells(self.said.result, block, block.first)
+        except BadInput as error:
+            raise BadInput(f"{self.path}: {error}: {REMEDY}") from None
+        wrong = np.argwhere(block.is_status(*checking.WITH_VALUE) != (block.numbers("samples") > 0))
+        for r, c in wrong[:1]:
+            pair = f"{self.said.result['rows'][block.first + r]}->{self.said.result['columns'][c]}"
+            raise BadInput(f"{self.path}: {pair} has a status and samples that do not fit: {REMEDY}")
+        self.statuses += np.bincount(status.ravel(), minlength=256)
+        known = np.isfinite(block.values)
+        for code in range(len(CLASSES)):
+            values = block.values[(block.classes == code) & known]
+            if len(values):
+                self.least[code] = min(self.least[code], values.min())
+                self.most[code] = max(self.most[code], values.max())
+
+    def check(self) -> None:
+        """Raises BadInput where the file is that of another record."""
+        other = f"{self.path} holds other cells than its record says"
+        for (word, said), there in zip(self.said.counts.items(), self.statuses.tolist(), strict=False):
+            if said != there:
+                raise BadInput(f"{other}: {there} are '{word}', not {said}: {REMEDY}")
+        for code, name in enumerate(CLASSES):
+            said = self.said.classes[name][1::2] if name in self.said.classes else (np.inf, 0.0)
+            if not np.allclose((self.least[code], self.most[code]), said, rtol=ROUNDING):
+                raise BadInput(
+                    f"{other}: {name} is {self.least[code]:g} to {self.most[code]:g}, not {said[0]:g} to {said[1]:g}:"
+                    f" {REMEDY}"
+                )
+
+
+class CellFile:
+    """The file of a result: endpoints × endpoints cells. `node`: the node of each endpoint, as an index."""
+
+    def __init__(self, path: Path, endpoints: int, node: np.ndarray) -> None:
+        self.path, self.endpoints, self.node = path, endpoints, node
+        self.last: tuple[tuple[int, int], np.ndarray] | None = None  # rows that were read, for they have several maps
+
+    @cached_property
+    def start(self) -> int:
+        """The byte where the cells begin. Raises BadInput: one sentence."""
+        try:
+            with self.path.open("rb") as file:
+                start = start_of(file, self.endpoints)
+                size = file.seek(0, 2)
+        except OSError as error:
+            raise BadInput(f"{self.path}, which has the cells, cannot be read: {error.strerror}: {REMEDY}") from None
+        except ValueError as error:
+            raise BadInput(
+                f"{self.path} does not hold the cells of the record: {' '.join(str(error).split())[:200]}"
+            ) from None
+        wanted = start + self.endpoints**2 * CELL.itemsize
+        if size != wanted:
+            raise BadInput(f"{self.path} has {size} bytes, not {wanted}: it was cut short: {REMEDY}")
+        return start
+
+    def rows(self, at: slice) -> np.ndarray:
+        """Some rows, rows × columns of CELL. Raises BadInput."""
+        key = (at.start, at.stop)
+        if self.last is not None and self.last[0] == key:
+            return self.last[1]
+        self.last = None  # its memory is needed
+        start, count = self.start, at.stop - at.start
+        try:
+            with self.path.open("rb") as file:
+                file.seek(start + at.start * self.endpoints * CELL.itemsize)
+                found = np.fromfile(file, CELL, count * self.endpoints)
+        except OSError as error:
+            raise BadInput(f"{self.path} cannot be read: {error.strerror}: {REMEDY}") from None
+        if len(found) != count * self.endpoints:
+            raise BadInput(f"{self.path} was cut short while it was read: {REMEDY}")
+        found = found.reshape(count, self.endpoints)
+        self.last = key, found
+        return found
+
+    def known(self, at: slice, words: Sequence[str]) -> np.ndarray:
+        """True where a cell has a value."""
+        table = np.zeros(256, dtype=bool)
+        table[: len(words)] = [word in checking.WITH_VALUE for word in words]
+        return table[self.rows(at)["status"]]
+
+    def maps(self, words: Sequence[str]) -> dict[str, Grid]:
+        """The maps that an ordinary result has, by their names. words: of the statuses."""
+        everything = slice(0, self.endpoints)
+
+        def grid(rows: Any, said: Sequence[Any] | None = None) -> Grid:
+            return Grid(lambda: rows(everything), said, rows)
+
+        def number(name: str) -> Grid:
+            return grid(lambda at: np.where(self.known(at, words), self.rows(at)[name].astype(float), np.nan))
+
+        def inside(at: slice) -> np.ndarray:
+            return (self.node[at][:, None] == self.node[None, :]).astype(np.uint8)
+
+        shape = self.endpoints
+        return {
+            "values": number("value"),
+            "low": number("low"),
+            "high": number("high"),
+            "status": grid(lambda at: self.rows(at)["status"], words),
+            "samples": grid(lambda at: self.rows(at)["samples"].astype(float)),
+            "converged": grid(lambda at: self.rows(at)["converged"] & 1, [False, True]),
+            "link_class": grid(inside, CLASSES),
+            "limit": grid(lambda at: np.zeros((at.stop - at.start, shape), dtype=np.uint8), [None]),
+        }
+
+
+class WithFile(dict):
+    """An entry of a record's `results` whose maps are read from a file when they are asked for."""
+
+    def __init__(self, result: Mapping[str, Any], file: CellFile) -> None:
+        super().__init__(result)
+        self.file = file
+        self.maps = {**file.maps(result["cells"]["statuses"]), "parts": {}}
+
+    def __missing__(self, key: str) -> Any:
+        return self.maps[key]
+
+
+def attach(record: dict[str, Any], folder: Path) -> None:
+    """Gives results whose cells are in files in `folder`, that of the record, the maps that others have."""
+    for number, result in enumerate(record["results"]):
+        said = Apart.of(result)
+        if said is not None:
+            file = CellFile(folder / said.name, len(result["rows"]), nodes_of(record, result["rows"]))
+            record["results"][number] = WithFile(result, file)
+
+
+def nodes_of(record: Mapping[str, Any], labels: Sequence[str]) -> np.ndarray:
+    """The node of each endpoint, as an index; an endpoint that is no device is a node itself."""
+    node = {device["label"]: device["node"] for device in record.get("devices", [])}
+    index: dict[str, int] = {}
+    return np.array([index.setdefault(node.get(label, label), len(index)) for label in labels])
+
+
+def start_of(file: BinaryIO, endpoints: int) -> int:
+    """Where the cells begin. Raises ValueError for another array than theirs."""
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"it is of version {version} of numpy's format")
+    shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype != CELL or by_column:
+        raise ValueError(f"its cells are {dtype}")
+    if shape != (endpoints, endpoints):
+        raise ValueError(f"it is {shape}, and there are {endpoints} endpoints")
+    return file.tell()

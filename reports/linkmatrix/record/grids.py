@@ -1,0 +1,96 @@
+"""The maps of a result, rows × columns, as numpy arrays, whether they come from JSON, the compact form or a file."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+MOST_WORDS = 256  # different values of a map that is kept as codes
+At = slice | None  # which rows; None: all
+
+
+class Grid(Sequence):
+    """A map that looks as JSON's lists of lists do, over an array: numbers, NaN for null, or codes of `words`.
+
+    read: all rows. rows: some of them, where they can be had without the others.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], np.ndarray],
+        words: Sequence[Any] | None,
+        rows: Callable[[slice], np.ndarray] | None = None,
+    ) -> None:
+        self.read = read  # anew each time, so that thirty runs need no more memory than what is used of them
+        self.words = words
+        self.rows = rows
+        self.ends: list[float] = []  # the least and the largest number, known once they were read
+
+    @cached_property
+    def array(self) -> np.ndarray:
+        """What was read, and stays."""
+        return self.read()
+
+    def some(self, at: At) -> np.ndarray:
+        """The array of some rows."""
+        if at is None:
+            return self.read()
+        return self.rows(at) if self.rows is not None else self.read()[at]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, row: int) -> list[Any]:
+        if self.words is not None:
+            return [self.words[code] for code in self.array[row].tolist()]
+        return [None if value != value else value for value in self.array[row].tolist()]
+
+
+Cells = Grid | list[list[Any]]
+
+
+def numbers(cells: Cells, at: At = None) -> np.ndarray:
+    """Floats, NaN for null."""
+    if not isinstance(cells, Grid):
+        return np.array(cells if at is None else cells[at], dtype=float)
+    if cells.words is None:
+        found = cells.some(at)
+        if at is None:
+            known = found[np.isfinite(found)]
+            cells.ends = [float(known.min()), float(known.max())] if known.size else []
+        return found
+    return np.array([np.nan if word is None else word for word in cells.words], dtype=float)[cells.some(at)]
+
+
+def codes(cells: Cells, at: At = None) -> tuple[np.ndarray, list[Any]]:
+    """(index of each cell's value, the values)."""
+    if isinstance(cells, Grid) and cells.words is not None:
+        return cells.some(at), list(cells.words)
+    chosen = cells if at is None else cells[at]
+    words = list(dict.fromkeys(value for row in chosen for value in row))
+    index = {word: place for place, word in enumerate(words)}
+    flat = np.fromiter((index[value] for row in chosen for value in row), dtype=np.intp)
+    return flat.reshape(len(chosen), -1), words
+
+
+def where(cells: Cells, *wanted: Any) -> np.ndarray:
+    """True where a cell is one of `wanted`."""
+    return which(cells, lambda word: word in wanted)
+
+
+def which(cells: Cells, test: Callable[[Any], bool]) -> np.ndarray:
+    """True where a cell's value passes `test`, which is asked once for each value."""
+    found, words = codes(cells)
+    return np.array([bool(test(word)) for word in words], dtype=bool)[found]
+
+
+def texts(cells: Cells) -> np.ndarray:
+    """Strings."""
+    found, words = codes(cells)
+    return np.array(words, dtype=str)[found]
+
+
+def of_array(found: np.ndarray, words: Sequence[Any] | None = None) -> Grid:
+    """A map over an array that is there."""
+    return Grid(lambda: found, words, lambda at: found[at])

@@ -1,0 +1,286 @@
+"""Records: the JSON that a program wrote about one run, schema linkmatrix.record/2. Facts only, never changed.
+
+Records of linkmatrix.record/1 are read too, see `upgrade`.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..files import read_whole
+from .apart import Apart, attach
+from .checking import WITH_VALUE, check_cells, check_ending, check_times, only_diagonal
+from .matrix import from_result
+from .upgrade import SCHEMA, SCHEMA_FILES, upgraded
+
+MOST_BYTES = 256 * 1024 * 1024  # a matrix of 1024 × 1024 with all its blocks is below 150 MB
+REMEDY = "measure again, the file is damaged or not a record"
+TOPOLOGY_MAPS = ("link_class", "links", "peer_access", "min_path")
+CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_class", "limit")
+TIME_MAPS = ("round", "began", "ended")  # null where nobody knows
+COUNTS = ("size_bytes", "offset", "blocks", "threads")  # of a result
+MANY = 8  # items, from which on only those that differ are looked at
+PLAIN = {int, float, str, bool, type(None)}
+HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
+
+Record = dict[str, Any]
+
+
+def load(path: str | Path) -> Record:
+    """The checked record at `path`, in the form of today's schema whichever version wrote it.
+
+    Raises BadInput, one sentence that names the file and the place, for what is not a whole and consistent record.
+    """
+    path = Path(path)
+    try:
+        content = read_whole(path, MOST_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8 text: {REMEDY}") from None
+    try:
+        numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
+        record = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not valid JSON, {error}: {REMEDY}") from None
+    try:
+        record = checked(record)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}: {REMEDY}") from None
+    attach(record, path.parent)
+    return record
+
+
+def refuse_constant(name: str) -> None:
+    """JSON has no NaN and no Infinity, Python's reader has."""
+    raise ValueError(f"it holds {name}")
+
+
+def finite(text: str) -> int | float:
+    """A number that a double holds: Python reads 1e999 as infinity, and an integer of any length."""
+    if not math.isfinite(float(text)):
+        raise ValueError(f"it holds the number {text[:20]}")
+    return float(text) if set(text) & set(".eE") else int(text)
+
+
+def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that comes twice would silently hide the first."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names):
+        raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
+    return dict(pairs)
+
+
+@cache
+def schema_of(version: str = SCHEMA) -> dict[str, Any]:
+    """The schema of a version; both ends of the pipeline keep to it."""
+    return json.loads(Path(__file__).with_name(SCHEMA_FILES[version]).read_text(encoding="utf-8"))
+
+
+@cache
+def accepts(version: str) -> Callable[[Any], Any]:
+    """Raises ValueError for what a version's schema refuses; compiled where possible: a record has many items."""
+    try:
+        import fastjsonschema
+    except ImportError:  # where there is only what ReFrame brings: the same answer, more slowly
+        return lambda record: refuse_by_jsonschema(version, record)
+    # nothing that the schemas use has changed since draft 7, the last one that it knows
+    return fastjsonschema.compile({**schema_of(version), "$schema": "http://json-schema.org/draft-07/schema#"})
+
+
+def refuse_by_jsonschema(version: str, record: Any) -> None:
+    """Raises ValueError: what is wrong with a record and where, in words; nothing where its schema accepts it."""
+    import jsonschema  # slow to import
+
+    def whole_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
+        """ "$" is the very end: Python's is before a last line end too."""
+        if isinstance(instance, str) and not re.search(re.sub(r"\$\Z", r"\\Z", pattern), instance):
+            yield jsonschema.exceptions.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+    strict = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": whole_pattern})
+    error = jsonschema.exceptions.best_match(strict(schema_of(version)).iter_errors(record))
+    if error is not None:
+        place = ".".join(str(step) for step in error.absolute_path) or "the record"
+        raise ValueError(f"{place}: {error.message[:200]}")
+
+
+def best_fault(version: str, record: Any) -> str:
+    """What is wrong with a record that was refused, and where, in words."""
+    try:
+        refuse_by_jsonschema(version, record)
+    except ValueError as fault:
+        return str(fault)
+    return "it does not fit its schema"
+
+
+def thinned(content: Any) -> Any:
+    """`content` with as few plain values in each list as the schema can tell apart: types, bounds and texts.
+
+    Of a row of numbers the least and the largest stand for all; a matrix of 1,024 endpoints has ten million.
+    """
+    if isinstance(content, dict):
+        return {name: thinned(value) for name, value in content.items()}
+    if not isinstance(content, list):
+        return content
+    kinds = {type(item) for item in content}
+    if len(content) < MANY or not kinds <= PLAIN:
+        return [thinned(item) for item in content]
+    chosen = list({(type(item), item) for item in content if type(item) not in (int, float)})
+    numbers = [[item for item in content if type(item) is kind] for kind in kinds & {int, float}]
+    return [item for _, item in chosen] + [end for of in numbers for end in (min(of), max(of))]
+
+
+def check(record: Any) -> None:
+    """Raises BadInput for what the schema refuses, and for what a schema cannot see: shapes, and contradictions."""
+    checked(record)
+
+
+def checked(content: Any) -> Record:
+    """The record in today's form. Raises BadInput, as `check` says."""
+    check_schema(content)
+    record = upgraded(content)
+    check_labels(record)
+    labels = record["topology"]["labels"]
+    apart = any(Apart.of(result) for result in record["results"])
+    for name in TOPOLOGY_MAPS:
+        if record["topology"][name] or not apart:  # beside cells in a file they would be as large
+            check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
+    for result in record["results"]:
+        check_axes(result, labels)
+        (check_apart if Apart.of(result) else check_result)(result)
+    check_outcome(record)
+    return record
+
+
+def check_schema(record: Any) -> None:
+    """Raises BadInput for what the schema of the record's version refuses."""
+    said = record.get("schema") if isinstance(record, dict) else None
+    schema = said if isinstance(said, str) and said in SCHEMA_FILES else SCHEMA
+    try:
+        accepts(schema)(thinned(record))
+    except ValueError:
+        raise BadInput(best_fault(schema, record)) from None
+    for place, result in enumerate(record["results"]):
+        for name in COUNTS:
+            if isinstance(result.get(name), float):  # to the schema 512.0 is an integer, to whoever counts it is none
+                raise BadInput(f"results.{place}.{name}: {result[name]} is written with a decimal point")
+    try:
+        datetime.fromisoformat(record["started"].removesuffix("Z"))
+    except ValueError:
+        raise BadInput(f"started: '{record['started']}' is no time that ever was") from None
+
+
+def check_outcome(record: Record) -> None:
+    """Raises BadInput for a PASS that what was found contradicts."""
+    if record["result"] != "PASS":
+        return
+    if record["error"] is not None:
+        raise BadInput("'result' is PASS, and there is an error")
+    if record["lost"]:
+        raise BadInput(f"'result' is PASS, and {record['lost'][0]['label']} was lost")
+    measured = {result["testcase"] for result in record["results"]}
+    missing = [name for name in record["expected"] if name not in measured]
+    if missing:
+        raise BadInput(f"'result' is PASS, and {missing[0]} was not measured")
+    for result in record["results"]:
+        if not result["complete"] or result["verified"] is False:
+            what = "not complete" if not result["complete"] else "not all verified"
+            raise BadInput(f"'result' is PASS, and {result['testcase']} is {what}")
+
+
+def check_labels(record: Record) -> None:
+    """Every device comes once, and the topology has them in their order."""
+    labels = [device["label"] for device in record["devices"]]
+    if len(set(labels)) != len(labels):
+        raise BadInput(f"a device comes twice: {', '.join(labels)}")
+    if record["topology"]["labels"] != labels:
+        raise BadInput("topology.labels are not the devices")
+
+
+def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> None:
+    """Raises BadInput for another shape than rows × columns, a ragged one too."""
+    if len(matrix) != rows or any(len(row) != columns for row in matrix):
+        lengths = sorted({len(row) for row in matrix})
+        raise BadInput(f"{name} has {len(matrix)} rows of {lengths} cells, not {rows} of {columns}")
+
+
+def check_result(result: dict[str, Any]) -> None:
+    """The maps of a result agree in shape and with each other."""
+    name, rows, columns = result["testcase"], result["rows"], result["columns"]
+    for map_name in CELL_MAPS:
+        check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
+    for map_name in (*TIME_MAPS, "sampled"):
+        if result[map_name] is not None:
+            check_shape(f"{name}.{map_name}", result[map_name], len(rows), len(columns))
+    for part_name, part in result["parts"].items():
+        check_shape(f"{name}.parts.{part_name}", part["values"], len(rows), len(columns))
+    check_measured(result)
+
+
+def check_measured(result: dict[str, Any]) -> None:
+    """The cells of a result, in JSON or in the compact form, are such as can be, and it says so."""
+    block = from_result(result).whole
+    check_cells(result, block)
+    check_times(result)
+    codes, words = block.status
+    check_ending(result, dict(zip(words, np.bincount(codes.ravel(), minlength=len(words)).tolist(), strict=True)))
+
+
+def check_apart(result: dict[str, Any]) -> None:
+    """What a record says of cells that are in a file fits its axes and itself; the file is read when it is judged."""
+    name, cells, endpoints = result["testcase"], result["cells"], len(result["rows"])
+    if result["rows"] != result["columns"]:
+        raise BadInput(f"{name}: cells in a file are between the same endpoints, and rows and columns differ")
+    if len(set(cells["statuses"])) != len(cells["statuses"]) or len(cells["counts"]) != len(cells["statuses"]):
+        raise BadInput(f"{name}.cells: there must be a count for each status, and each status once")
+    counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
+    if sum(cells["counts"]) != endpoints**2:
+        raise BadInput(f"{name}.cells.counts are {sum(cells['counts'])} cells, not {endpoints} × {endpoints}")
+    if only_diagonal(result) and counts.get("not-applicable", 0) != endpoints:
+        raise BadInput(
+            f"{name}.cells: {counts.get('not-applicable', 0)} cells do not apply, and the diagonal has {endpoints}"
+        )
+    for axis in ("row_medians", "column_medians"):
+        if len(cells[axis]) != endpoints:
+            raise BadInput(f"{name}.cells.{axis} are {len(cells[axis])}, not {endpoints}")
+    classes = [one["link_class"] for one in cells["classes"]]
+    if len(set(classes)) != len(classes):
+        raise BadInput(f"{name}.cells.classes: a class comes twice: {', '.join(classes)}")
+    measured, with_value = sum(one["measured"] for one in cells["classes"]), sum(counts.get(w, 0) for w in WITH_VALUE)
+    if measured != with_value:
+        raise BadInput(f"{name}.cells.classes are of {measured} cells, and {with_value} were measured")
+    for one in cells["classes"]:
+        if not one["min"] <= one["median"] <= one["max"]:
+            raise BadInput(f"{name}.cells.classes: the median of {one['link_class']} is not between its min and max")
+    check_ending(result, counts)
+
+
+def check_axes(result: dict[str, Any], devices: list[str]) -> None:
+    """No endpoint comes twice, and an axis with a device has all of them: no pair is left out."""
+    name = result["testcase"]
+    for axis in ("rows", "columns"):
+        labels = set(result[axis])
+        if len(labels) != len(result[axis]):
+            raise BadInput(f"{name}: a label comes twice: {', '.join(result[axis])}")
+        missing = [label for label in devices if label not in labels]
+        if missing and len(missing) < len(devices):
+            raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
+
+
+def risen_counters(record: Record) -> list[str]:
+    """The errors and events that devices counted during the run, a sentence each."""
+    return [
+        f"{device['label']}: {item['name']} rose from {item['before'] or 0:.0f} to {item['after']:.0f} during the run"
+        for device in record.get("health", [])
+        for item in device["counters"]
+        if item["after"] is not None and item["after"] > (item["before"] or 0)
+    ]
+
+
+Result = dict[str, Any]  # one entry of a record's `results`

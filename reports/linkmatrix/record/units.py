@@ -1,0 +1,49 @@
+"""Sizes and numbers as people write them."""
+
+import re
+from collections.abc import Sequence
+
+from ..errors import BadInput
+
+DIGITS, MOST_DECIMALS = 3, 9
+SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+MOST = 1 << 50
+
+
+def figure(value: float, decimals: int) -> str:
+    """A number with so many decimals; of a small one as many more as three digits that say something need."""
+    scaled = abs(value) * 10.0**decimals
+    while decimals < MOST_DECIMALS and 0 < scaled < 10 ** (DIGITS - 1):
+        decimals, scaled = decimals + 1, scaled * 10
+    return f"{value:.{decimals}f}"
+
+
+def parse_size(text: str, where: str) -> int:
+    """Bytes of "512MiB", "16" or "160 MB". Raises BadInput beginning with `where`."""
+    match = re.fullmatch(r"([0-9]{1,15})\s*([KMG]?i?B?)", text.strip())
+    if match is None or match[2] not in SUFFIXES or not 0 < int(match[1]) * SUFFIXES[match[2]] <= MOST:
+        raise BadInput(f"{where} '{text}' is no size: write bytes, or a number with KiB, MiB, GiB, KB, MB or GB")
+    return int(match[1]) * SUFFIXES[match[2]]
+
+
+def first(texts: Sequence[str], most: int) -> list[str]:
+    """The first `most`, and "3 more" where there are more."""
+    more = len(texts) - most
+    return [*texts[:most], *([f"{more} more"] if more > 0 else [])]
+
+
+def counted(number: int | None, noun: str) -> str:
+    """ "1 pair", "2 pairs"; None is not known."""
+    if number is None:
+        return f"{noun}s not counted"
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def size(count: int | None) -> str:
+    """Bytes in the largest binary unit that is exact: "512 MiB", "16 bytes"."""
+    if not count:
+        return "size not known" if count is None else "0 bytes"
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count % (1 << power) == 0:
+            return f"{count >> power} {unit}"
+    return counted(count, "byte")

@@ -1,0 +1,1 @@
+"""What cells should be: tables of references, measured noise, tolerances, published systems."""

@@ -1,0 +1,42 @@
+"""What references are found by: the check that measured, and what of a machine it was.
+
+A table of references is called as the machine, and after each '@' as what of it was measured, where that is more than
+its usual: "hgx-h200@all@device" are all nodes, and the memory of GPUs. checks/ name tables so, for ReFrame.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+SWEEP = "@sweep"
+#: What a check measures beyond its machine, by a word of its name in ReFrame; in the order of the checks.
+VARIANTS = [(r"%extent=all\b", "@all"), (r"^crossnode_device_matrix\b", "@device"), (r"^crossnode_sweep\b", SWEEP)]
+
+
+def asking_check(record: Mapping[str, Any]) -> str:
+    """The check that asked for a record, "" for none."""
+    return (record.get("asked_by") or "").partition(" ")[0]
+
+
+def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """The check that asked for a result of the record; where none did, the one that measures the same."""
+    asked = asking_check(record)
+    if asked:
+        return asked
+    nodes, on_device = {device["node"] for device in record["devices"]}, result["memory"] == "device"
+    if result["engine"] != "mpi" and record["backend"] != "mpi":
+        return "intranode_p2p"
+    if len(nodes) > 1:
+        return "crossnode_device_matrix" if on_device else "crossnode_matrix"
+    return "process_p2p" if on_device else "rank_p2p"
+
+
+def variant_of(record: Mapping[str, Any]) -> str:
+    """What of the machine was measured, "@all@device", as far as the check's name says it; "" for the usual."""
+    asked_by = record.get("asked_by") or ""
+    return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
+
+
+def with_variant(table: str, variant: str) -> str:
+    """The table of a machine for what was measured; a name that says it already stays."""
+    return table if "@" in table else table + variant

@@ -1,0 +1,45 @@
+"""Published systems: config/references/published/*.yaml, figures of other machines to put a run beside.
+
+They are no references: nobody is held against them. Each table names the line of the document that it comes from, and
+`python tests/tools/published_files.py` writes the files again out of tests/data/documents; a test does the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import BadInput
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+FOLDER = REPOSITORY / "config" / "references" / "published"
+DOCUMENTS = REPOSITORY / "tests" / "data" / "documents"
+NAMES = ("ppu", "abci:anode", "abci:vnode", "a100-roce", "h800", "a800")
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def file_of(name: str, folder: Path = FOLDER) -> Path:
+    """Where a system is kept; ':' is no character of a file's name everywhere."""
+    return folder / f"{name.replace(':', '-')}.yaml"
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """All published systems that are there."""
+    return [name for name in NAMES if file_of(name, folder).is_file()]
+
+
+def load(name: str, folder: Path = FOLDER) -> dict[str, Any]:
+    """The content of a system's file. Raises BadInput."""
+    file = file_of(name, folder)
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
+        if content["system"] != name or not isinstance(content["tables"], list):
+            raise ValueError("it is not the table of this system")
+    except OSError:
+        known = ", ".join(names(folder)) or "none"
+        raise BadInput(f"there is no published system '{name}' in {folder} (known: {known})") from None
+    except (yaml.YAMLError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{file} cannot be used, write it again: {' '.join(str(error).split())[:160]}") from None
+    return content

@@ -1,0 +1,89 @@
+"""Tests of a run, held against references: their verdicts and the reasons that no cell says."""
+
+from dataclasses import dataclass
+
+from ..errors import BadInput
+from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
+from ..judge.facts import Fact, facts
+from ..judge.verdicts import Verdict, worst
+from ..record.reading import Result
+from ..references.keys import with_variant
+from ..references.tables import References
+from .stored import Run, Test
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One test of a run with its verdict.
+
+    reasons: why it is not PASS, in sentences, where no cell says it.
+    reference: the table of references that it was held against, "" for none.
+    facts: what its record says against a PASS, beside the cells.
+    """
+
+    test: Test
+    verdict: Verdict
+    evaluation: Evaluation | None = None
+    reasons: tuple[str, ...] = ()
+    reference: str = ""
+    facts: tuple[Fact, ...] = ()
+
+    @property
+    def matrices(self) -> list[tuple[Result, MatrixVerdict]]:
+        """Each measured test case of the record with its verdicts."""
+        if self.evaluation is None or self.test.record is None:
+            return []
+        return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
+
+    def of_matrix(self, matrix: MatrixVerdict) -> Verdict:
+        """The verdict on one of the matrices; a single one answers for all that is wrong with its test."""
+        if len(self.matrices) == 1:
+            return self.verdict
+        place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
+        return worst([matrix.verdict, *(fact.verdict for fact in self.facts if fact.result in (None, place))])
+
+
+def overall(judged: list[Judged]) -> Verdict:
+    """The verdict of a run: that of its worst test."""
+    return worst(one.verdict for one in judged)
+
+
+def judge(test: Test, references: References, reference_name: str | None) -> Judged:
+    """Holds a test's record against the references; the machine's name given is stronger than the one of its partition.
+
+    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is NO VERDICT.
+    """
+    found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.NO_VERDICT])
+    if test.unmeasured:
+        found = [Verdict.NO_VERDICT]  # ReFrame fails what it has no value of
+    reasons = [*([test.reason] if test.reason else []), *test.doubts]
+    found += [Verdict.NO_VERDICT for _ in test.doubts]
+    if test.result not in ("", "pass") and not test.reason:
+        reasons.append(f"ReFrame ended it with '{test.result}'")
+    if test.record is None and not test.measures and test.result == "pass":
+        return Judged(test, Verdict.PASS, None, ())  # ReFrame's check is the verdict
+    if test.record is None:
+        return Judged(test, worst([*found, Verdict.NO_VERDICT]), None, tuple(reasons))
+    if not test.record["results"] and not found and "--topology" in test.record["command"]:
+        return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
+    name = with_variant(reference_name, test.variant) if reference_name else test.reference
+    evaluation = evaluate(test.record, references, name or None)
+    said = tuple(facts(test.record, tolerated=test.result == "pass"))
+    found += [evaluation.verdict, *(fact.verdict for fact in said)]
+    if not test.record["results"]:
+        reasons.append("the record holds no matrix: nothing was measured")
+    if test.record["result"] != "PASS":
+        why = f": {test.record['error']}" if test.record["error"] else ""
+        reasons.append(f"the program ended with {test.record['result']}{why}")
+    elif test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
+        found.append(Verdict.NO_VERDICT)
+        reasons.append(f"the record holds no {test.testcase}")
+    return Judged(test, worst(found), evaluation, tuple(reasons), name, said)
+
+
+def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:
+    """Every test of the run, in its order. Raises BadInput where `reference_name` is given and no table has it."""
+    if reference_name and reference_name not in references.names():
+        known = ", ".join(references.names()) or "none"
+        raise BadInput(f"--reference '{reference_name}' is in none of the references (known: {known})")
+    return [judge(test, references, reference_name) for test in run.tests]

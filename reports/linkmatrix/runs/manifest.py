@@ -1,0 +1,123 @@
+"""What a mode of `linkmatrix run` measures on a partition: config/manifests/*.json, one file for each partition.
+
+A run that passes is an acceptance only if it measured all of it, for what an update took away (one-sided MPI, a GPU) is
+no failure of any test. The first acceptance that passes whole freezes it; later it changes by `run --manifest REASON`
+alone, and the reason stays in the file. A test case that a check skips, for there is one GPU or no peer access, is
+excused only if it was skipped then.
+"""
+
+import getpass
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from ..files import changing, write_whole
+
+MOST_NAMED = 3
+
+#: {test case with its environment: how many cells it measured}
+Cases = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What one mode measures on one partition.
+
+    skipped: {test case: the reason for which it may be skipped}. frozen: when, by whom and why, each time.
+    """
+
+    file: Path
+    partition: str
+    cases: Cases
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    frozen: tuple[Mapping[str, str], ...] = ()
+
+
+def key(name: str, environ: str) -> str:
+    """A test case of a partition; the node that `--distribute` chose is no part of it."""
+    return f"{re.sub(r' %[.$]?nid=[^ ]+', '', name)} +{environ}"
+
+
+def cells(record: Mapping[str, Any] | None) -> int:
+    """How many cells the matrices of a record have."""
+    return sum(len(result["rows"]) * len(result["columns"]) for result in (record or {"results": []})["results"])
+
+
+def load(repository: Path, mode: str) -> dict[str, Manifest]:
+    """{partition: what the mode measures there}. Raises BadInput naming the file."""
+    found = {}
+    for file in sorted((repository / "config" / "manifests").glob("[!.]*.json")):
+        try:
+            said = json.loads(file.read_bytes())
+            partition, one = str(said["partition"]), said["modes"].get(mode)
+            if one is not None:
+                cases = {str(name): int(count) for name, count in one["cases"].items()}
+                skipped = {str(name): str(reason) for name, reason in one["skipped"].items()}
+                found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            why = f"{type(error).__name__} {error}"[:200]
+            raise BadInput(f"{file} is no manifest of linkmatrix: {why}: take it from version control") from None
+    return found
+
+
+def wanted(manifests: Mapping[str, Manifest], ran: set[str], system: str | None) -> list[Manifest]:
+    """Those that a run must fulfil: of the partition that it was asked for, or of all of its systems'."""
+    systems = {partition.partition(":")[0] for partition in ran} | ({system} if system else set())
+    if system and ":" in system:
+        return [one for one in manifests.values() if one.partition == system]
+    return [one for one in manifests.values() if one.partition.partition(":")[0] in systems]
+
+
+def shortfall(mode: str, manifest: Manifest, measured: Cases) -> list[str]:
+    """What a manifest asks for and was not measured, in sentences; nothing where all was."""
+    missing = [name for name in manifest.cases if name not in measured]
+    where = f"{mode} of {manifest.partition} ({manifest.file})"
+    found = []
+    if missing:
+        count = len(manifest.cases)
+        found.append(
+            f"{count - len(missing)} of {count} test cases of {where} were measured, not {named(missing)}: measure all,"
+            " or say why they are no more: --manifest REASON"
+        )
+    found += [
+        f"{name}: {measured[name]} of {count} cells of {where}"
+        for name, count in manifest.cases.items()
+        if name in measured and measured[name] < count
+    ]
+    return found
+
+
+def named(names: list[str]) -> str:
+    """The first ones, and how many more."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def freeze(
+    repository: Path, mode: str, partition: str, cases: Cases, skipped: Mapping[str, str], reason: str
+) -> Manifest:
+    """Writes what a mode measures on a partition from now on. Raises BadInput, OSError, lock.Held."""
+    file = repository / "config" / "manifests" / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', partition)}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with changing(file):
+        before = load(repository, mode).get(partition)
+        said = json.loads(file.read_bytes()) if file.exists() else {"partition": partition, "modes": {}}
+        entry = {"when": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "by": person(), "reason": reason}
+        frozen = [*(before.frozen if before else ()), entry]
+        said["modes"][mode] = {"frozen": frozen, "cases": dict(sorted(cases.items())), "skipped": dict(skipped)}
+        write_whole(file, (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode())
+    return load(repository, mode)[partition]
+
+
+def person() -> str:
+    """Who froze it; a container may have no name for it."""
+    try:
+        return re.sub(r"[^\w.@-]", "?", getpass.getuser())
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"

@@ -1,0 +1,38 @@
+"""What ReFrame is told in each mode of `linkmatrix run`, and what of its command line tells what ran."""
+
+import shlex
+from collections.abc import Sequence
+
+STRICT = ["-S", "require_reference=yes", "--warn-as-error"]
+
+
+#: Mode → what ReFrame is told. Nothing may be missing in any of them.
+MODES = {
+    "acceptance": ["--mode=acceptance"],
+    "nightly": ["--tag=full", *STRICT],
+    "quick": ["--tag=quick", *STRICT],
+}
+
+#: Options of ReFrame that choose no test cases, and whether a value follows.
+HARMLESS = {"--nocolor": False, "-v": False, "-vv": False, "--verbose": False, "-J": True, "--job-option": True}
+
+
+def mode_of(command_line: str) -> str:
+    """The mode that a command line of ReFrame is of; "" for none."""
+    try:
+        words = shlex.split(command_line)
+    except ValueError:
+        return ""
+    return next((mode for mode, options in MODES.items() if options[0] in words), "")
+
+
+def selects(more: Sequence[str]) -> bool:
+    """May these further options make a run smaller than its mode? All may that are not known to be harmless."""
+    words = iter(more)
+    for word in words:
+        option = word.partition("=")[0] if word.startswith("--") else word
+        if option not in HARMLESS:
+            return True
+        if HARMLESS[option] and "=" not in word[2:]:
+            next(words, None)
+    return False

@@ -1,0 +1,142 @@
+"""`linkmatrix run --resume`: which test cases passed before, and are not measured again.
+
+ReFrame gets the same selection less these, by their hash, so what no report knows is measured. Its own
+--restore-session cannot be used: it warns of the search path of the checks, which must be no error, and imports each
+file of the package `checks` alone, which fails. What passed too long ago is measured again: a machine changes.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import BadInput
+from ..files import write_whole
+from ..judge.verdicts import Verdict
+from ..record import units
+from . import manifest, stored
+from .judging import Judged
+
+MOST_REPORTS = 20  # that are looked through for the one of a killed run
+
+Judge = Callable[[Path], list[Judged]]
+
+
+class Passed(NamedTuple):
+    """A test case that passed: where, its name in a manifest, its cells, and when its run began, since 1970."""
+
+    partition: str
+    case: str
+    cells: int
+    when: float
+
+
+@dataclass(frozen=True)
+class Before:
+    """passed: {hash: what passed in the runs before}; report: of the last of them, None where it left none.
+
+    whole: whether all of them together were to measure all that the mode has.
+    """
+
+    passed: Mapping[str, tuple[Passed, ...]] = field(default_factory=dict)
+    report: Path | None = None
+    whole: bool = True
+
+    def options(self) -> list[str]:
+        """What makes ReFrame leave them out."""
+        return [f"--exclude=/{code}" for code in sorted(self.passed)]
+
+    def cases(self) -> list[Passed]:
+        """All that passed."""
+        return [one for found in self.passed.values() for one in found]
+
+
+def note(last: Path, mode: str, stamp: str, before: Before, report: Path | None) -> None:
+    """Writes down what a later --resume needs."""
+    said = {"mode": mode, "report": str(report) if report else None, "stamp": stamp, "whole": before.whole}
+    said["passed"] = {code: [list(one) for one in found] for code, found in sorted(before.passed.items())}
+    write_whole(last, json.dumps(said).encode())
+
+
+def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
+    """What the note of the last run says, with the report that it left, or its ReFrame when it was killed.
+
+    hours: what passed longer ago does not count.
+    """
+    oldest = time.time() - hours * 3600
+    try:
+        said = json.loads(last.read_text(encoding="utf-8"))
+        passed = {
+            str(code): tuple(Passed(str(p), str(case), int(cells), float(when)) for p, case, cells, when in found)
+            for code, found in said["passed"].items()
+        }
+        began, whole = time_of(str(said["stamp"])), bool(said["whole"])
+        report = Path(said["report"]) if said["report"] else left_behind(prefix, str(said["stamp"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        passed, report, began, whole = {}, None, 0.0, True
+    there = report is not None and report.is_file()
+    if there and began >= oldest:
+        assert report is not None
+        passed = {**passed, **passed_in(judge(report), began)}
+    fresh = {code: found for code, found in passed.items() if found and min(one.when for one in found) >= oldest}
+    old = len(passed) - len(fresh) + (there and began < oldest)
+    if old:
+        print(f"note: what passed more than {hours:g} hours ago is measured again (--resume-hours)")
+    if not there or report is None:
+        what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
+        print(f"note: the run before left no report, so {what} is measured again")
+        return Before(fresh, None, whole)
+    print(f"note: {units.counted(len(fresh), 'test case')} passed before ({report.name}): not measured again")
+    return Before(fresh, report if fresh else None, whole)
+
+
+def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
+    """{hash: what passed of a run}, () for what did not; a test case has one hash on all partitions."""
+    found: dict[str, list[Judged]] = {}
+    for one in judged:
+        found.setdefault(one.test.hashcode, []).append(one)
+    return {
+        code: tuple(
+            Passed(one.test.partition, manifest.key(one.test.name, one.test.environ), cells_of(one), when)
+            for one in cases
+        )
+        if max(one.verdict for one in cases) <= Verdict.WARN
+        else ()
+        for code, cases in found.items()
+        if code
+    }
+
+
+def cells_of(one: Judged) -> int:
+    """How many cells a test case measured."""
+    return manifest.cells(one.test.record)
+
+
+def time_of(stamp: str) -> float:
+    """When the run with a stamp began, in seconds since 1970. Raises ValueError."""
+    text = re.sub(r"-\d+$", "", stamp)
+    return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc).timestamp()
+
+
+def left_behind(prefix: Path, stamp: str) -> Path | None:
+    """The report of a run that was killed: its ReFrame is told to end then, and writes what passed until then.
+
+    The command line in the report has the run's own stamp, in the name of the JUnit file.
+    """
+    for path in stored.reports(prefix)[::-1][:MOST_REPORTS]:
+        if is_of(path, stamp):
+            print(f"note: the run before was killed, and its ReFrame left {path.name}")
+            return path
+    return None
+
+
+def is_of(report: Path, stamp: str) -> bool:
+    """Is a report that of the run with this stamp? It has ReFrame's command line, which names the JUnit file."""
+    try:
+        return f"junit-{stamp}.xml" in str(stored.read_json(report)["session_info"]["cmdline"])
+    except (BadInput, KeyError, TypeError):
+        return False

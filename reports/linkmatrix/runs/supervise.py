@@ -1,0 +1,45 @@
+"""A command in a process group of its own, which does not outlive its time or its parent."""
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+GRACE = 60  # seconds between SIGTERM and SIGKILL
+
+
+def end_with_parent() -> None:
+    """Called in the child: a SIGKILL of `linkmatrix run` ends ReFrame too, which then cancels its jobs.
+
+    Else it would measure on without a lock, beside the next run.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def supervised(command: list[str], folder: Path, timeout: float, environment: Mapping[str, str]) -> int:
+    """Runs a command in a process group of its own; SIGTERM and SIGINT go to it, and it does not outlive `timeout`."""
+    child = subprocess.Popen(command, cwd=folder, start_new_session=True, preexec_fn=end_with_parent, env=environment)
+
+    def forward(number: int, _: Any) -> None:
+        os.killpg(child.pid, number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        return child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        print(f"the time limit of {timeout / 3600:g} hours is over: the run is ended")
+        os.killpg(child.pid, signal.SIGTERM)
+        try:
+            return child.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return child.wait(GRACE)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,206 @@
+"""Which devices and nodes are suspect: blamed in a stored run, and not yet cleared by enough clean runs since.
+
+The stored runs are read and judged again each time, so a corrected reference corrects this too. `linkmatrix run` keeps
+what it found in each report, for as long as references and program stay the same: no suspect vanishes behind reports of
+other nodes.
+
+A run blames a device where references say FAIL and the device, its links, its NIC or its node explains it, where what
+arrived there was wrong, or where its own counters failed the test. A run is clean for a device where its cells that
+have references are there and none failed; a cell that is missing neither blames nor clears. One without a value in
+all of its cells, or most, is blamed for that. What all share, a rail or a link
+class, is no device's. In a matrix of nodes a node is blamed like a device: one that sends or receives slow with every
+other, never for a single pair, whose path is as likely.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..judge.verdicts import Verdict
+from ..locate import diagnosis
+from ..locate.hypotheses import Finding, Layout
+from ..record import units
+from ..record.matrix import Matrix, has_status
+from ..record.reading import risen_counters
+from ..references.tables import References
+from . import judging
+from .judging import Judged
+from .stored import Run
+
+MOST_CELLS = 10_000  # whose ends are named
+BOTH_WAYS = ("device", "links", "nic", "node")  # findings that are dead where none of their cells has a value
+OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
+
+Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
+Place = tuple[str, str]  # the node and what is there: a label, or the node itself
+
+
+class Found(NamedTuple):
+    """What a run says of devices: when it began, those it blames with the reason, those it clears, where all are."""
+
+    when: str
+    blamed: dict[Device, str]
+    clean: set[Device]
+    seen: dict[Device, Place]
+
+
+@dataclass
+class Suspect:
+    """A device under suspicion, or a node, whose label is its own name.
+
+    since: when it was first blamed, since it was last clear. reason: of the last time. clean: clean runs since that.
+    blamed, seen: runs that ever blamed it, and that had it at all, so that one that comes and goes is seen.
+    """
+
+    node: str
+    label: str
+    since: str = ""
+    reason: str = ""
+    clean: int = 0
+    blamed: int = 0
+    seen: int = 0
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a whole node."""
+        return self.label == self.node
+
+    def sentence(self, clean_runs: int) -> str:
+        """ "gpu3 of n17 is suspect since 2026-11-20 01:50 (blamed in 2 of 9 runs, 1 of 3 clean since): …"."""
+        who = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
+        runs = f"blamed in {self.blamed} of {units.counted(self.seen, 'run')}"
+        when = self.since[:16].replace("T", " ")
+        return f"{who} is suspect since {when} ({runs}, {self.clean} of {clean_runs} clean since): {self.reason}"
+
+
+def suspects(runs: Iterable[Run], references: References, name: str | None, clean_runs: int) -> list[Suspect]:
+    """Those that the runs leave under suspicion, the longest first; `name`: table of references, None: each its own."""
+    return left_by((found_in(run, references, name) for run in runs), clean_runs)
+
+
+def found_in(run: Run, references: References, name: str | None) -> Found:
+    """What a run says of its devices."""
+    return Found(started(run), *of_run(judging.judge_all(run, references, name)))
+
+
+def left_by(found: Iterable[Found], clean_runs: int) -> list[Suspect]:
+    """Those that are left under suspicion, the longest first."""
+    known: dict[Device, Suspect] = {}
+    suspect: dict[Place, Device] = {}  # the device that is now at a place, if it is suspect
+    for when, blamed, clean, seen in sorted((one for one in found if one.when), key=lambda one: one.when):
+        for device, place in seen.items():
+            one = known.setdefault(device, Suspect(*place))
+            one.node, one.label = place
+            one.seen += 1
+            if suspect.get(place, device) != device:
+                del suspect[place]  # another device is there now
+            if device in blamed:
+                one.since = one.since if place in suspect else when
+                one.reason, one.clean, one.blamed = blamed[device], 0, one.blamed + 1
+                suspect[place] = device
+            elif device in clean and place in suspect:
+                one.clean += 1
+                if one.clean >= clean_runs:
+                    del suspect[place]
+    return sorted((known[device] for device in suspect.values()), key=lambda one: (one.since, one.node, one.label))
+
+
+def started(run: Run) -> str:
+    """When a run began, by ReFrame's clock; without a report by those of the nodes; "" where it has no record."""
+    return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
+
+
+def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, Place]]:
+    """(blamed devices with the reason, clean devices, places of all devices) of a run."""
+    blamed: dict[Device, str] = {}
+    clean: set[Device] = set()
+    spoiled: set[Device] = set()
+    seen: dict[Device, Place] = {}
+    for one in judged:
+        record = one.test.record
+        if record is None:
+            continue
+        devices = endpoints(record)
+        seen |= dict(devices.values())
+        for label, reason in blamed_in(one, record):
+            if label in devices:
+                blamed.setdefault(devices[label][0], reason)
+        for _, matrix in one.matrices:
+            good, bad = matrix.clean_labels()
+            clean |= {devices[label][0] for label in good & devices.keys() if not one.test.doubts}
+            spoiled |= {devices[label][0] for label in bad & devices.keys()}
+    return blamed, clean - spoiled - blamed.keys(), seen
+
+
+def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Place]]:
+    """{endpoint of the record's matrices: (device, place)}, and of its matrices of nodes {node: (itself, itself)}.
+
+    A rank is numbered within its node, for its number in a job says nothing about the next job.
+    """
+    found: dict[str, tuple[Device, Place]] = {}
+    ranks: Counter[str] = Counter()
+    for device in record["devices"]:
+        node = device["node"]
+        label = device["label"].removeprefix(f"{node}:")
+        if label.startswith("rank"):
+            label = f"rank{ranks[node]}"
+            ranks[node] += 1
+        found[device["label"]] = (node, device["uuid"] or label), (node, label)
+    nodes = {device["node"] for device in record["devices"]} - found.keys()
+    named = {label for result in record["results"] for label in result["rows"]} & nodes
+    return found | {node: ((node, node), (node, node)) for node in named}
+
+
+def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(label, reason) of each device that a test blames."""
+    if one.test.result not in ("", "pass"):
+        for sentence in risen_counters(dict(record)):
+            yield sentence.partition(": ")[0], sentence
+    for result, matrix in one.matrices:
+        failed = matrix.counts[Verdict.FAIL] > 0
+        if not failed and not any(has_status(result, word) for word in diagnosis.TRIED):
+            continue
+        found, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
+        if matrix.whole is None:
+            continue
+        rows, columns = matrix.matrix.rows, matrix.matrix.columns
+        layout, _ = diagnosis.layout_of(record, result, matrix.matrix)
+        where = f"{result['testcase']}: "
+        # its sentences begin with one for each finding
+        for finding, sentence in zip(found.findings, found.sentences, strict=False):
+            if finding.kind not in BOTH_WAYS if finding.missing else not failed:
+                continue  # not dead, as it still sends or receives; or slow from inside, and nothing failed
+            yield from ((label, where + sentence) for label in ends(finding, layout, matrix.matrix))
+        wrong = set(zip(*np.nonzero(matrix.whole.block.is_status("corrupt")), strict=True))
+        codes = matrix.whole.codes
+        told = layout.of_nodes or any(not finding.missing for finding in found.findings)
+        unexplained = set() if told else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
+        for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
+            pair = (rows[r], columns[c])
+            yield from ((label, where + matrix.cells[pair].reason) for label in pair)
+
+
+def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
+    """The endpoints that a finding is about; none where all share what is at fault, or it may be the path of nodes."""
+    kind, subject = finding.kind, finding.subject
+    rows, columns = matrix.rows, matrix.columns
+    if kind in ("rail", "class"):
+        return []
+    if layout.of_nodes and (kind not in OF_A_NODE or finding.alike):
+        return []
+    if kind in ("link", "cell"):
+        assert isinstance(subject, tuple)
+        return [rows[subject[0]], columns[subject[1]]]
+    if kind.startswith(("nic", "node", "inside")):
+        of_rows, of_columns = (
+            (layout.row_nic, layout.column_nic) if kind.startswith("nic") else (layout.row_node, layout.column_node)
+        )
+        wanted = subject if isinstance(subject, tuple) else (subject,)
+        named = [rows[at] for at in np.flatnonzero(np.isin(of_rows, wanted))]
+        named += [columns[at] for at in np.flatnonzero(np.isin(of_columns, wanted))]
+        return list(dict.fromkeys(named))
+    assert isinstance(subject, int)
+    return [(columns if kind.endswith("ingress") else rows)[subject]]

@@ -1,0 +1,107 @@
+"""One tidy table of cells, a row each, for whatever groups, filters or exports them. Needs pandas.
+
+Columns: run (path of the record), started (UTC), host, partition, check, testcase, part ("" for the values themselves),
+size_bytes, variant, unit, source, destination, link_class, status, value, low, high (in `unit`), samples, limit (GB/s),
+reference (in `unit`), lower, upper (fractions of it), verdict and reason. What nobody knows is missing (NaN or None).
+Cells that do not apply have no row, and matrices that cannot be held have none at all: their records have summaries.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas
+
+from ..judge.evaluate import MatrixVerdict
+from ..judge.rules import places
+from ..judge.verdicts import Verdict
+from ..record.matrix import Matrix, from_result
+from ..references.tables import Reference
+from .judging import Judged
+from .stored import Test
+
+FACTS = ["run", "started", "host", "partition", "check", "testcase", "part", "size_bytes", "variant", "unit"]
+CELL = ["source", "destination", "link_class", "status", "value", "low", "high", "samples", "limit"]
+JUDGED = ["reference", "lower", "upper", "verdict", "reason"]
+WORDS = {Verdict.PASS: "PASS", Verdict.WARN: "WARN", Verdict.NO_VERDICT: "NO VERDICT", Verdict.FAIL: "FAIL"}
+
+
+def facts_of(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:
+    """What all cells of a matrix have in common."""
+    record = test.record or {}
+    return {
+        "run": str(test.path or ""),
+        "started": record.get("started", ""),
+        "host": record.get("host", {}).get("name", ""),
+        "partition": test.partition,
+        "check": test.name,
+        "testcase": matrix.testcase,
+        "part": part,
+        "size_bytes": matrix.size_bytes,
+        "variant": matrix.variant.removeprefix(", "),
+        "unit": matrix.unit,
+    }
+
+
+def of_matrix(facts: Mapping[str, Any], matrix: Matrix) -> pandas.DataFrame:
+    """The cells of a matrix that is held, in the order of its rows."""
+    block = matrix.whole
+    at = np.nonzero(block.applies)
+    codes, words = block.status
+    numbers = {
+        name: block.numbers(name)[at] if name in matrix.maps else np.full(len(at[0]), np.nan)
+        for name in ("low", "high", "samples", "limit")
+    }
+    cells = {
+        "source": np.array(matrix.rows, dtype=object)[at[0]],
+        "destination": np.array(matrix.columns, dtype=object)[at[1]],
+        "link_class": np.array(matrix.class_names, dtype=object)[block.classes[at]],
+        "status": np.array(words, dtype=object)[codes[at]],
+        "value": block.values[at],
+        **numbers,
+    }
+    return pandas.DataFrame({**dict.fromkeys(FACTS), **cells}).assign(**facts)
+
+
+def of_tests(tests: Iterable[Test], parts: bool = False) -> pandas.DataFrame:
+    """The cells of all records, without verdicts; parts: also of further matrices, such as one direction of two."""
+    found = []
+    for test in tests:
+        for result in (test.record or {"results": []})["results"]:
+            for part in ("", *(result["parts"] if parts else ())):
+                matrix = from_result(result, part or None)
+                if matrix.held:
+                    found.append(of_matrix(facts_of(test, matrix, part), matrix))
+    return pandas.concat(found, ignore_index=True) if found else pandas.DataFrame(columns=[*FACTS, *CELL])
+
+
+def of_judged(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
+    """The cells of a matrix that is held, with their references and verdicts, and those that are not there."""
+    judged, matrix = verdict.whole, verdict.matrix
+    assert judged is not None
+    facts = facts_of(one.test, matrix)
+    frame = of_matrix(facts, matrix)
+    at = np.nonzero(judged.codes >= 0)
+    expected: dict[int, Reference | None] = {
+        code: judged.expected.of_class.get(name) for code, name in enumerate(matrix.class_names)
+    }
+    of_cell = np.array([expected[code] for code in judged.block.classes[at].tolist()], dtype=object)
+    row_of = {(r, c): row for row, (r, c) in enumerate(zip(*(axis.tolist() for axis in at), strict=True))}
+    for r, c, reference in places(matrix, judged.block, judged.expected.of_cell):
+        if (r, c) in row_of:
+            of_cell[row_of[r, c]] = reference
+    for column, name in (("reference", "value"), ("lower", "lower"), ("upper", "upper")):
+        frame[column] = [getattr(reference, name, None) for reference in of_cell]
+    codes = judged.codes[at]
+    frame["verdict"] = np.array([WORDS[one] for one in sorted(WORDS)], dtype=object)[codes]
+    frame["reason"] = ""
+    worse = np.flatnonzero(codes != Verdict.PASS)
+    frame.loc[worse, "reason"] = [judged.cell(int(at[0][row]), int(at[1][row])).reason for row in worse]
+    lost = [
+        {**facts, "source": pair[0], "destination": pair[1], "status": "not-run", "verdict": WORDS[cell.verdict]}
+        | {"reason": cell.reason}
+        | {name: getattr(cell.reference, of, None) for name, of in (("reference", "value"), ("lower", "lower"))}
+        | {"upper": getattr(cell.reference, "upper", None)}
+        for pair, cell in verdict.lost.items()
+    ]
+    return pandas.concat([frame, pandas.DataFrame(lost)], ignore_index=True) if lost else frame

@@ -1,0 +1,1 @@
+"""Words, terminal, page, pictures: how verdicts reach people and other tools."""

@@ -1,0 +1,155 @@
+"""Curves of a test case that was measured in several sizes, or with several numbers of thread blocks."""
+
+import io
+import statistics
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from ..errors import clean
+from ..record import units
+from ..record.matrix import ClassSummary, from_result
+from ..record.reading import Result
+from . import words
+from .plot import DPI, STYLE
+
+LEAST_POINTS = 3  # fewer are no curve
+WIDTH, HEIGHT = 8.4, 4.6  # inches
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe & Ito: for all eyes, and in print
+MARKERS = "osDv^P"
+AXES = {"size_bytes": "bytes of one transfer", "blocks": "thread blocks"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A test case along `axis`, a key of AXES: its results in rising order, all else the same.
+
+    Each point is the summary of one link class, in the results' unit.
+    """
+
+    testcase: str
+    axis: str
+    results: tuple[Result, ...]
+
+    @property
+    def unit(self) -> str:
+        """Of all values."""
+        return self.results[0]["unit"]
+
+    def points(self) -> dict[str, list[tuple[int, ClassSummary]]]:
+        """{link class: [(place on the axis, its cells)]}."""
+        found: dict[str, list[tuple[int, ClassSummary]]] = {}
+        for result in self.results:
+            for name, summary in from_result(result).classes.items():
+                found.setdefault(name, []).append((result[self.axis], summary))
+        return found
+
+    def fit(self) -> str:
+        """What the largest of a sweep says of all sizes, "t = 2.4 µs + B / 395.7 GB/s, at most 4 % off"; "" without."""
+        parts = self.results[-1]["parts"]
+        if self.axis != "size_bytes" or "fit_error" not in parts:
+            return ""
+        rate, overhead, error = (
+            [value for row in parts[name]["values"] for value in row if value is not None]
+            for name in ("fit_bandwidth", "fit_overhead", "fit_error")
+        )
+        if not rate:
+            return ""
+        line = f"t = {statistics.median(overhead):.1f} µs + B / {statistics.median(rate):.1f} GB/s"
+        return f"{line}, at most {max(error):.0f} % off"
+
+
+def curves_of(record: dict[str, Any]) -> list[Curve]:
+    """All curves of a checked record, in its order."""
+    found = []
+    for axis in AXES:
+        groups: dict[tuple[Any, ...], list[Result]] = {}
+        for result in record["results"]:
+            if result.get(axis):
+                groups.setdefault(all_but(axis, result), []).append(result)
+        for results in groups.values():
+            results.sort(key=lambda result: result[axis])
+            if len({result[axis] for result in results}) >= LEAST_POINTS:
+                found.append(Curve(results[0]["testcase"], axis, tuple(results)))
+    return found
+
+
+def all_but(axis: str, result: Result) -> tuple[Any, ...]:
+    """What results of one curve have in common."""
+    asked = [result.get(name) for name in ("size_bytes", "offset", "blocks", "threads", "host_pages") if name != axis]
+    return result["testcase"], result["kernel"], *asked
+
+
+def on_a_curve(record: dict[str, Any]) -> list[Result]:
+    """The results that a curve shows, without the last of each, which stands for itself too."""
+    return [result for curve in curves_of(record) for result in curve.results[:-1]]
+
+
+def draw(record: dict[str, Any], curves: Iterable[Curve]) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: a picture of curves of one axis and unit.
+
+    Each link class is a line through its medians, in a band from its least to its largest cell.
+    """
+    curves = list(curves)
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        lines = [(curve, name, points) for curve in curves for name, points in curve.points().items()]
+        for number, (curve, name, points) in enumerate(lines):
+            draw_line(axes, number, curve, name, points)
+        dress(axes, curves[0])
+        figure.suptitle(clean(words.provenance(record)), fontsize=8, color="#555555", x=0.01, ha="left")
+        png, svg = io.BytesIO(), io.BytesIO()
+        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
+        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return {"png": png.getvalue(), "svg": svg.getvalue()}
+
+
+def draw_line(axes: Axes, number: int, curve: Curve, name: str, points: list[tuple[int, ClassSummary]]) -> None:
+    """One link class of one curve."""
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    places = [place for place, _ in points]
+    said = ": ".join(filter(None, (f"{curve.testcase} {name}", curve.fit())))
+    axes.plot(
+        places,
+        [summary.median for _, summary in points],
+        color=colour,
+        marker=marker,
+        markersize=4,
+        linewidth=1.6,
+        label=clean(said),
+    )
+    axes.fill_between(
+        places,
+        [summary.low for _, summary in points],
+        [summary.high for _, summary in points],
+        color=colour,
+        alpha=0.2,
+        linewidth=0,
+    )
+
+
+def dress(axes: Axes, curve: Curve) -> None:
+    """Axes, grid and legend."""
+    axes.set_xscale("log", base=2)
+    places = sorted({result[curve.axis] for result in curve.results})
+    shown = places[:: -(-len(places) // 12)]
+    names = [units.size(place) if curve.axis == "size_bytes" else str(place) for place in shown]
+    axes.set_xticks(shown, names, fontsize=8, rotation=35 if curve.axis == "size_bytes" else 0)
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(AXES[curve.axis])
+    axes.set_ylabel(f"{curve.results[0]['quantity']} ({words.UNITS[curve.unit]})")
+    axes.grid(color="#e4e4e4", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(fontsize=7.5, frameon=False, loc="best")

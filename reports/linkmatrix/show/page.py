@@ -1,0 +1,292 @@
+"""The report as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere.
+
+Whatever comes from a machine is escaped by the template engine, and the page forbids the browser to load or run
+anything (a Content-Security-Policy that allows its own style sheet, by hash, and pictures inside the page).
+"""
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from ..errors import clean
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..record import units
+from ..record.reading import Result, risen_counters
+from ..record.units import figure
+from ..runs import judging
+from ..runs.judging import Judged
+from ..runs.stored import Run
+from . import again, findings, nodes, words
+from .curves import on_a_curve
+
+TEMPLATES = Path(__file__).with_name("templates")
+MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
+MOST_LINES = 10  # cells that are listed for one matrix
+MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
+CLASSES = {
+    Verdict.PASS: "pass",
+    Verdict.WARN: "warn",
+    Verdict.NO_VERDICT: "no-verdict",
+    Verdict.FAIL: "fail",
+}
+BACKENDS = {
+    "cuda": "cuda: copies of GPUs",
+    "host": "host: copies of pinned threads of the processor",
+    "ipc": "ipc: copies of GPUs with a process each",
+    "mpi": "mpi: messages between MPI ranks",
+    "imported": "imported: another program measured",
+}
+
+
+Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict], bytes]
+
+
+def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
+    """The page of a run.
+
+    picture: makes the PNG of a matrix out of its record, its result, its verdicts and its test case's verdict
+    curves: (caption, PNG) of test cases that were measured in several sizes or shapes; of those, only the last matrix
+    of each is shown
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
+    )
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    verdict = judging.overall(judged)
+    entries, found = nodes.entries(judged), findings.headlines(judged)
+    drawn = worth_drawing(judged, several=bool(entries))
+    matrices = [
+        shown_matrix(f"m{number}", one, result, matrix, picture)
+        for number, (one, result, matrix) in enumerate(all_matrices(judged))
+        if number in drawn
+    ]
+    return environment.get_template("page.html").render(
+        style=Markup(style),
+        style_hash=Markup(f"sha256-{digest}"),
+        title=heading(judged),
+        **marks(verdict),
+        found=found,
+        next_step=words.next_step(verdict, judged, bool(found)),
+        tally=words.tally(judged) + ".",
+        overview=overview(judged, of_nodes=not entries),
+        fleet=fleet_table(entries, set(drawn)) if entries else None,
+        problems=problems(judged, run),
+        machines=machines(judged),
+        curves=[(caption, base64.b64encode(png).decode()) for caption, png in curves],
+        matrices=matrices,
+        most_endpoints=MOST_ENDPOINTS,
+        commands=commands(run, judged),
+        legend=", ".join(f"{words.GLYPHS[one]} is {words.WORDS[one]}" for one in words.ORDER),
+        origin=f"Made by linkmatrix from {run.path.name}.",
+    )
+
+
+def marks(verdict: Verdict) -> dict[str, str]:
+    """How a verdict looks: its word, its glyph and its style class."""
+    return {"word": words.WORDS[verdict], "glyph": words.GLYPHS[verdict], "class": CLASSES[verdict]}
+
+
+def all_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
+    """Every measured matrix of the run, in its order."""
+    return [(one, result, matrix) for one in judged for result, matrix in one.matrices]
+
+
+def hidden(one: Judged, result: Result) -> bool:
+    """Whether a curve shows the matrix, and a heat map of its own would only bury the rest."""
+    return one.test.record is not None and any(result is other for other in on_a_curve(one.test.record))
+
+
+def worth_drawing(judged: list[Judged], several: bool) -> list[int]:
+    """The numbers of the matrices that are drawn: all, but of several nodes no more than a person looks at."""
+    shown = [
+        (matrix.verdict, -number, number)
+        for number, (one, result, matrix) in enumerate(all_matrices(judged))
+        if not hidden(one, result)
+    ]
+    chosen = sorted(shown, reverse=True)[:MOST_MATRICES] if several else shown
+    return sorted(number for *_, number in chosen)
+
+
+def fleet_table(entries: list[nodes.Entry], drawn: set[int]) -> dict[str, Any]:
+    """Nodes × test cases, the worst node first."""
+    names, rows = nodes.by_node(entries)
+    return {
+        "names": names,
+        "rows": [(node, [shown_entry(entry) for entry in cells]) for node, cells in rows],
+        "drawn": len(drawn),
+    }
+
+
+def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
+    """A node's test case in the table."""
+    if entry is None:
+        return {"text": "not run", "title": "", **marks(Verdict.NO_VERDICT)}
+    text = entry.text if entry.value is not None or entry.verdict is Verdict.PASS else "nothing measured"
+    pair = f"{entry.pair[0]}->{entry.pair[1]}" if entry.pair else ""
+    return {"text": text, "title": entry.reason or pair, **marks(entry.verdict)}
+
+
+def records(judged: list[Judged]) -> list[dict[str, Any]]:
+    """The records of the run."""
+    return [one.test.record for one in judged if one.test.record is not None]
+
+
+def heading(judged: list[Judged]) -> str:
+    """What the page is about: on which hosts, and what was measured."""
+    found = records(judged)
+    if not found:
+        return "no record"
+    hosts = ", ".join(dict.fromkeys(record["host"]["name"] for record in found))
+    return f"{hosts}: {'; '.join(dict.fromkeys(words.measured(record) for record in found))}"
+
+
+def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]]:
+    """One row for each link class of each matrix, and one for each test without a matrix.
+
+    of_nodes: with those that ran on one node; where there are several nodes, the table of nodes has them
+    """
+    rows: list[dict[str, Any]] = []
+    number = 0
+    for one in judged:
+        if not of_nodes and nodes.node_of(one):
+            number += len(one.matrices)
+            continue
+        for result, matrix in one.matrices:
+            anchor = "curves" if hidden(one, result) else f"m{number}"
+            rows += overview_rows(anchor, one.of_matrix(matrix), result, matrix)
+            number += 1
+        if not one.matrices:
+            said = "; ".join(one.reasons) or "as promised"
+            rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
+    return rows
+
+
+def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
+    """The rows of one matrix; one that was not measured has a row too."""
+    common = {**marks(verdict), "name": result["testcase"], "anchor": anchor, "quantity": result["quantity"]}
+    if result.get("blocks"):
+        common["name"] += f", {units.counted(result['blocks'], 'block')}"
+    common["quantity"] += f", {units.size(result['size_bytes'])}"
+    common |= {"unit": words.UNITS[result["unit"]], "verified": words.verification(result).removeprefix("data ")}
+    rows = []
+    for name, summary in matrix.matrix.classes.items():
+        low, median, high = words.extremes(summary, result["unit"])
+        rows.append({**common, "link_class": name, "low": low, "median": median, "high": high})
+    return rows or [{**common, "link_class": "–", "low": "–", "median": "–", "high": "–"}]
+
+
+def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
+    """What failed or is missing, the worst first; cells that lack nothing but a reference are not listed."""
+    found = []
+    for one in judged:
+        lines = [*one.reasons, *words.fact_lines(one)]
+        for result, matrix in one.matrices:
+            where = f"{result['testcase']}: " if len(one.matrices) > 1 else ""
+            told = [*words.fact_lines(one, result), *words.marked_cells(matrix, MOST_LINES)]
+            lines += [where + line for line in told]
+        if lines:
+            found.append((one.verdict, {**marks(one.verdict), "name": one.test.name, "reasons": lines}))
+    found.sort(key=lambda problem: -words.ORDER.index(problem[0]))
+    notes = [{**marks(Verdict.NO_VERDICT), "name": run.path.name, "reasons": run.notes}] if run.notes else []
+    return [problem for _, problem in found] + notes
+
+
+def machines(judged: list[Judged]) -> list[dict[str, Any]]:
+    """The facts of each machine and back end of the run, once."""
+    found: dict[tuple, dict[str, Any]] = {}
+    for one in judged:
+        record = one.test.record
+        if record is not None:
+            devices = tuple(device["label"] for device in record["devices"])
+            found.setdefault((record["backend"], record["host"]["name"], devices), machine(one, record))
+    return list(found.values())
+
+
+def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
+    """The facts of one record, as (name, value)."""
+    host = record["host"]
+    cores, numa = units.counted(host["cores"], "core"), units.counted(host["numa"], "NUMA node")
+    started = record["started"].replace("T", " ").replace("Z", " UTC")
+    facts = [
+        ("measured", words.measured(record)),
+        ("back end", BACKENDS[record["backend"]]),
+        ("host", f"{host['name']}: {host['cpu']}, {cores}, {numa}"),
+        ("partition", one.test.partition),
+        ("program", f"{record['program']} {record['version']}"),
+        *sorted(record["software"].items()),
+        ("started", started),
+        ("references", one.reference or "none named by the partition"),
+        ("errors counted", "; ".join(risen_counters(record))),
+        ("notes", "; ".join(record["notes"])),
+    ]
+    return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
+
+
+def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict, picture: Picture) -> dict[str, Any]:
+    """All that the page shows of one matrix."""
+    summary = "; ".join(words.class_lines(matrix))
+    verdict = one.of_matrix(matrix)
+    fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS and not matrix.problem
+    lines = [*matrix.overview(), *([] if fits or not matrix.matrix.classes else words.axis_lines(matrix))]
+    drawn = matrix.closely.matrix.rows
+    if len(drawn) < len(matrix.matrix.rows):
+        lines.append(f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and healthy ones")
+    lines += words.marked_cells(matrix, MOST_LINES) + findings.suspects(one, result, matrix)
+    lines += findings.parts_and_places(one, matrix)
+    lines += again.remeasured_lines(result, MOST_LINES) + words.part_lines(result)
+    return {
+        **marks(verdict),
+        "anchor": anchor,
+        "name": result["testcase"],
+        "title": words.title(result),
+        "how": words.how(result),
+        "picture": base64.b64encode(picture(one.test.record or {}, result, matrix, verdict)).decode(),
+        "summary": summary or "nothing was measured",
+        "columns": result["columns"],
+        "rows": [
+            (label, [shown_cell(result, matrix, row, column) for column in range(len(result["columns"]))])
+            for row, label in enumerate(result["rows"])
+        ]
+        if fits
+        else [],
+        "lines": lines + [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]],
+    }
+
+
+def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> dict[str, str]:
+    """A cell of the table: its text, and all that is known about it as its title."""
+    status, value = result["status"][row][column], result["values"][row][column]
+    if status == "not-applicable":
+        return {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
+    decimals, unit = words.DECIMALS[result["unit"]], words.UNITS[result["unit"]]
+    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
+    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
+    said = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
+    said += [cell.reason] if cell is not None and cell.reason else []
+    low, high, samples = (result[name][row][column] for name in ("low", "high", "samples"))
+    if low is not None and high is not None:
+        said.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
+    if samples:
+        said.append(units.counted(samples, "sample"))
+    shown = status if status != "ok" or value is None else figure(value, decimals)
+    return {"text": shown, "title": "; ".join(said), **marks(verdict)}
+
+
+def commands(run: Run, judged: list[Judged]) -> list[str]:
+    """The command lines that measure it again: ReFrame's, or those of the records."""
+    if run.rerun:
+        return [run.rerun]
+    return list(dict.fromkeys(shlex.join(record["command"]) for record in records(judged)))

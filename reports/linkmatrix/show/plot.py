@@ -1,0 +1,223 @@
+"""Heat maps of matrices: PNG and SVG, legible in print and to people who cannot tell red from green.
+
+Colours are matplotlib's "viridis", which is made for that. Names are never read as mathematics, so a '$' or '_' in one
+cannot break a picture. No window system is needed.
+"""
+
+import io
+import textwrap
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from ..errors import clean
+from ..files import write_whole
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..record.matrix import Matrix, from_result
+from ..record.reading import Result
+from ..record.units import figure
+from . import words
+
+MOST_DRAWN = 128 * 128  # cells that are drawn one by one
+MOST_VALUES = 16  # above, a cell has no room for its value
+CELL_WIDTH, CELL_HEIGHT = 0.80, 0.50  # inches, where values are shown
+MOST_INCHES = 11.0  # of a larger matrix
+LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.25, 0.2  # inches around the cells
+LEAST_WIDTH = 7.2  # inches: room for the title above a small matrix
+DPI = 110
+NOISE = (
+    0.10  # a scale spans at least this fraction on both sides of the median, so that noise does not look like a fault
+)
+GREY, HATCH, OUTLINE = "#d4d4d4", "#9a9a9a", "#e8590c"
+STYLE = {
+    "text.parse_math": False,
+    "text.usetex": False,
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "svg.hashsalt": "linkmatrix",  # the same picture is the same file
+    "hatch.linewidth": 0.8,
+}
+
+
+def scale_of(results: Iterable[Result]) -> tuple[float, float] | None:
+    """(low, high) in the results' unit, for all of them to share; None where nothing was measured."""
+    return scale_of_cells(from_result(result) for result in results)
+
+
+def scale_of_cells(matrices: Iterable[Matrix]) -> tuple[float, float] | None:
+    """The same, of matrices that are held."""
+    each = [matrix.whole.values for matrix in matrices]
+    values = np.concatenate([grid[np.isfinite(grid)] for grid in each]) if each else np.empty(0)
+    if not len(values):
+        return None
+    middle = float(np.median(values))
+    return min(float(values.min()), middle * (1 - NOISE)), max(float(values.max()), middle * (1 + NOISE))
+
+
+def heat_map(
+    record: dict[str, Any],
+    result: Result,
+    matrix: MatrixVerdict,
+    scale: tuple[float, float] | None = None,
+    verdict: Verdict | None = None,
+) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: the contents of two files with the same picture, of what `matrix` was judged of.
+
+    scale: (low, high), the values of the first and the last colour; by default those of this matrix alone
+    verdict: that of the test case; by default the matrix's
+    """
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that no font here has
+        figure = draw(result, matrix, scale or scale_of_cells([matrix.matrix]) or (0.0, 1.0))
+        draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
+        png, svg = io.BytesIO(), io.BytesIO()
+        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
+        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return {"png": png.getvalue(), "svg": svg.getvalue()}
+
+
+def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
+    """Writes the pictures to folder/name.png and .svg and returns the paths. Raises OSError."""
+    paths = [folder / f"{name}.{kind}" for kind in pictures]
+    for path, content in zip(paths, pictures.values(), strict=True):
+        write_whole(path, content)
+    return paths
+
+
+def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
+    """The picture without its title: cells and scale."""
+    rows, columns = len(matrix.matrix.rows), len(matrix.matrix.columns)
+    largest = max(rows, columns)
+    fits = largest <= MOST_VALUES
+    cell_width, cell_height = (CELL_WIDTH, CELL_HEIGHT) if fits else (MOST_INCHES / largest,) * 2
+    body_width, body_height = columns * cell_width, rows * cell_height
+    width, height = max(LEFT + body_width + RIGHT, LEAST_WIDTH), TOP + body_height + BOTTOM
+    figure = Figure(figsize=(width, height), facecolor="white")
+    body = (LEFT / width, BOTTOM / height, body_width / width, body_height / height)
+    axes = figure.add_axes(body)
+    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    normal = Normalize(*scale)
+    colours = matplotlib.colormaps["viridis"]
+    if rows * columns > MOST_DRAWN:
+        draw_cells(axes, result, matrix, lambda values: colours(normal(values)))
+    for row in range(rows if rows * columns <= MOST_DRAWN else 0):
+        for column in range(columns):
+            draw_cell(axes, result, matrix, (row, column), lambda value: colours(normal(value)), fits)
+    label_axes(axes, matrix.matrix, fits)
+    bar_axes = figure.add_axes((body[0] + body[2] + 0.2 / width, body[1], 0.16 / width, body[3]))
+    bar = figure.colorbar(matplotlib.cm.ScalarMappable(normal, colours), cax=bar_axes)
+    bar.ax.locator_params(nbins=max(2, min(7, int(body_height / 0.35))))
+    bar.ax.ticklabel_format(useOffset=False)
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+    bar.set_label(words.UNITS[result["unit"]], fontsize=8)
+    return figure
+
+
+def draw_cells(axes: Axes, result: Result, matrix: MatrixVerdict, colour: Any) -> None:
+    """All cells of a matrix with too many to draw one by one; what failed has the colour of its outline."""
+    assert matrix.whole is not None
+    values = matrix.matrix.whole.values
+    picture = colour(np.nan_to_num(values))
+    picture[~np.isfinite(values)] = (1.0, 1.0, 1.0, 1.0)
+    picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
+    picture[matrix.whole.codes == Verdict.FAIL] = matplotlib.colors.to_rgba(OUTLINE)
+    axes.imshow(picture, extent=(0, values.shape[1], values.shape[0], 0), aspect="auto", interpolation="nearest")
+
+
+def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: Verdict) -> None:
+    """Test case, what its values are, and what was measured where and when."""
+    width, height = figure.get_size_inches()
+    said = f"{words.GLYPHS[verdict]} {words.WORDS[verdict]}"
+    lines = [
+        (clean(result["testcase"]), 11.5, "bold", "black"),
+        (f"{said}   {clean(words.title(result))}", 9, "normal", "black"),
+        (clean(words.provenance(record)), 8, "normal", "#555555"),
+    ]
+    y = 0.12
+    for text, points, weight, colour in lines:
+        most = int((width - 0.3) * 72 / (points * 0.56))
+        first = textwrap.wrap(text, most, max_lines=1, placeholder=" …") or [""]
+        figure.text(
+            0.15 / width,
+            1 - y / height,
+            first[0],
+            fontsize=points,
+            fontweight=weight,
+            color=colour,
+            va="top",
+            ha="left",
+        )
+        y += points * 1.5 / 72
+
+
+def draw_cell(axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, int], colour: Any, fits: bool) -> None:
+    """One cell: its colour and value; grey where it does not apply, hatched where its value is missing."""
+    row, column = at
+    value = float(matrix.matrix.whole.values[row, column])
+    status = matrix.matrix.status_at(row, column)
+    if status == "not-applicable":
+        axes.add_patch(Rectangle((column, row), 1, 1, facecolor=GREY, edgecolor="white", linewidth=0.8))
+        return
+    assert matrix.whole is not None
+    verdict = Verdict(matrix.whole.codes[row, column])
+    missing = np.isnan(value) or status != "ok"
+    face = (1.0, 1.0, 1.0, 1.0) if missing else colour(value)
+    hatch = {"hatch": "////", "edgecolor": HATCH} if missing else {"edgecolor": "white"}
+    axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, linewidth=0.8, **hatch))
+    if verdict is Verdict.FAIL:
+        inset = 0.04
+        frame = Rectangle((column + inset, row + inset), 1 - 2 * inset, 1 - 2 * inset, fill=False, zorder=3)
+        frame.set(edgecolor=OUTLINE, linewidth=2.4 if fits else 1.2)
+        axes.add_patch(frame)
+    glyph = words.GLYPHS[verdict] if verdict in (Verdict.FAIL, Verdict.WARN) else ""
+    label = status if missing else figure(value, 1 if value >= 1000 else words.DECIMALS[result["unit"]])
+    text = " ".join(filter(None, (label if fits else "", glyph)))
+    backing = {"facecolor": "white", "edgecolor": "none", "pad": 1.0} if missing else None
+    points = (7.5 if len(text) <= 9 else 6.5) if fits else max(3.0, 60.0 / max(len(matrix.matrix.rows), 1))
+    if text:
+        axes.text(
+            column + 0.5,
+            row + 0.5,
+            text,
+            ha="center",
+            va="center",
+            color=ink(face),
+            fontsize=points,
+            fontweight="bold" if glyph else "normal",
+            bbox=backing,
+            zorder=4,
+        )
+
+
+def ink(face: tuple[float, float, float, float]) -> str:
+    """Black or white, whichever has the higher contrast on `face` (relative luminance as in WCAG 2)."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in face[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "white"
+
+
+def label_axes(axes: Axes, matrix: Matrix, fits: bool) -> None:
+    """Endpoint names: sources on the left, destinations above; of a large matrix only some."""
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    for which, labels, word in ((axes.xaxis, matrix.columns, "destination"), (axes.yaxis, matrix.rows, "source")):
+        step = 1 if fits else -(-len(labels) // MOST_VALUES)
+        places = range(0, len(labels), step)
+        which.set_ticks([place + 0.5 for place in places])
+        which.set_ticklabels([words.short_label(labels[place]) for place in places], fontsize=8.5)
+        which.set_label_text(word, fontsize=8, color="#555555")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)

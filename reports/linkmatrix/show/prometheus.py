@@ -1,0 +1,94 @@
+"""A run in Prometheus' text format: link classes, verdicts and suspects, and never a series for each cell.
+
+Base units, bytes per second and seconds, as Prometheus wants; no times of samples: the textfile collector refuses them.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..record.matrix import variant_of
+from ..runs import judging
+from ..runs.judging import Judged
+from . import words
+
+if TYPE_CHECKING:
+    from ..runs.suspects import Suspect
+
+PREFIX = "linkmatrix_"
+#: Unit of a record → (metric, its factor to the base unit)
+QUANTITIES = {"GB/s": ("bandwidth_bytes_per_second", 1e9), "us": ("latency_seconds", 1e-6)}
+#: Metric → what it is. All are gauges.
+METRICS = {
+    "bandwidth_bytes_per_second": "Bandwidth of a link class: least, median and greatest of its cells.",
+    "latency_seconds": "Latency of a link class: least, median and greatest of its cells.",
+    "cells": "Cells of a test case by verdict.",
+    "verdict": "Verdict on a test case: 0 PASS, 1 WARN, 2 NO VERDICT, 3 FAIL.",
+    "run_verdict": "Verdict on everything that was exported: 0 PASS, 1 WARN, 2 NO VERDICT, 3 FAIL.",
+    "last_run_timestamp_seconds": "When the newest run of a partition began.",
+    "suspects": "Devices and nodes that are suspect.",
+    "suspect_clean_runs": "Clean runs of a suspect device since it was last blamed; others have no series.",
+}
+
+
+class Sample(NamedTuple):
+    """One line: metric without the prefix, labels, value."""
+
+    metric: str
+    labels: Mapping[str, str]
+    value: float
+
+
+def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
+    """The whole file, each metric together, with its HELP and TYPE."""
+    kept: dict[tuple[str, str], float] = {}
+    for sample in samples(judged, suspects):
+        key = (sample.metric, labelled(sample.labels))
+        # of test cases that come twice the worse verdict counts, and otherwise the newer value
+        worse = sample.metric == "verdict" and key in kept
+        kept[key] = max(kept[key], sample.value) if worse else sample.value
+    lines = []
+    for metric, purpose in METRICS.items():
+        found = {labels: value for (name, labels), value in kept.items() if name == metric}
+        if found:
+            lines += [f"# HELP {PREFIX}{metric} {purpose}", f"# TYPE {PREFIX}{metric} gauge"]
+            lines += [f"{PREFIX}{metric}{labels} {value:.17g}" for labels, value in found.items()]
+    return "\n".join(lines) + "\n"
+
+
+def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]:
+    """All lines; the oldest run first."""
+    newest: dict[str, float] = {}
+    for one in sorted(judged, key=lambda one: one.test.record["started"] if one.test.record else ""):
+        record = one.test.record
+        place = {"partition": one.test.partition, "host": record["host"]["name"] if record else ""}
+        if record:
+            newest[one.test.partition] = datetime.fromisoformat(record["started"].replace("Z", "+00:00")).timestamp()
+        if not one.matrices:
+            yield Sample("verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.verdict))
+        for result, matrix in one.matrices:
+            case = {**place, "testcase": result["testcase"], "size_bytes": str(result["size_bytes"] or "")}
+            case |= {"variant": variant_of(result).removeprefix(", ")}
+            metric, factor = QUANTITIES[result["unit"]]
+            for name, summary in matrix.matrix.classes.items():
+                for stat, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
+                    yield Sample(metric, {**case, "link_class": name, "stat": stat}, value * factor)
+            for verdict, count in matrix.counts.items():
+                word = words.WORDS[verdict].lower().replace(" ", "_")
+                yield Sample("cells", {**case, "verdict": word}, count)
+            yield Sample("verdict", case, int(one.of_matrix(matrix)))
+    yield Sample("run_verdict", {}, int(judging.overall(judged)))
+    for partition, when in newest.items():
+        yield Sample("last_run_timestamp_seconds", {"partition": partition}, when)
+    yield Sample("suspects", {}, len(suspects))
+    for one in suspects:
+        yield Sample("suspect_clean_runs", {"node": one.node, "device": "" if one.is_node else one.label}, one.clean)
+
+
+def labelled(labels: Mapping[str, str]) -> str:
+    """'{host="n17",stat="min"}', with what must be escaped; empty labels are left out, which is the same."""
+    escaped = {
+        name: value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, value in labels.items()
+    }
+    said = ",".join(f'{name}="{value}"' for name, value in escaped.items() if value)
+    return f"{{{said}}}" if said else ""

@@ -1,0 +1,208 @@
+"""The words that the terminal and the page share: what was measured, how, what came of it and what to do next."""
+
+import statistics
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..record.matrix import ClassSummary, from_result, has_status, variant_of
+from ..record.reading import Result
+from ..record.units import counted, figure, size
+from ..runs.judging import Judged
+
+ORDER = sorted(Verdict)  # from good to bad
+WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
+GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
+ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
+DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0}
+UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s"}
+MOST_LABEL = 12
+MOST_AXES = 4  # rows and columns that are named as the worst
+SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
+
+
+def heading(one: Judged) -> str:
+    """What was measured, where, with what and when; "" without a record."""
+    return provenance(one.test.record) if one.test.record is not None else ""
+
+
+def provenance(record: dict[str, Any]) -> str:
+    """What was measured, where, with what and when, on one line."""
+    software = [f"{name} {version}" for name, version in sorted(record["software"].items()) if name in SOFTWARE]
+    when = record["started"].replace("T", " ").replace("Z", " UTC")
+    return ", ".join([f"{measured(record)}, on {record['host']['name']}", *software, when])
+
+
+def measured(record: dict[str, Any]) -> str:
+    """What was measured, in plain words: "8 × NVIDIA H200", "host memory of this machine, no GPU"."""
+    devices = record["devices"]
+    if record["backend"] == "mpi":
+        nodes = len({device["node"] for device in devices})
+        ranks = counted(len(devices), "MPI rank")
+        return f"{ranks} on {'one node' if nodes == 1 else counted(nodes, 'node')}"
+    if record["backend"] == "host":
+        return "host memory of this machine, no GPU"
+    if record["backend"] == "imported" and not devices:
+        return f"imported from {record['imported']['program']}"
+    names = [device["name"] for device in devices]
+    each = ", a process each" if record["backend"] == "ipc" else ""
+    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) + each or "no device"
+
+
+def short_label(label: str) -> str:
+    """A label that leaves room for numbers: its end, which is what differs between endpoints."""
+    return label if len(label) <= MOST_LABEL else "…" + label[1 - MOST_LABEL :]
+
+
+def title(result: Result) -> str:
+    """What a matrix shows, on one line."""
+    unit, count = UNITS[result["unit"]], size(result["size_bytes"])
+    return f"{result['quantity']} ({unit}), {count}{variant_of(result)}, row = source, column = destination"
+
+
+def how(result: Result) -> str:
+    """Schedule, interference, samples and verification, on one line."""
+    schedule = result["schedule"]
+    interference = schedule["interference"]
+    return ", ".join(
+        [
+            f"{counted(schedule['rounds'], 'round')} of {counted(schedule['pairs_at_once'], 'pair')}"
+            if schedule["rounds"]
+            else "schedule not known",
+            "interference not calibrated" if interference is None else f"interference {100 * interference:.2f} %",
+            sampled(result),
+            verification(result),
+            f"{result['seconds']:.1f} s",
+        ]
+    )
+
+
+def sampled(result: Result) -> str:
+    """ "7 samples a cell"; of a matrix that is not held, where they are."""
+    matrix = from_result(result)
+    if matrix.apart is not None:
+        return f"samples in {matrix.apart.name}"
+    samples = matrix.whole.numbers("samples")
+    samples = samples[np.isfinite(samples)]
+    low, high = (int(samples.min()), int(samples.max())) if len(samples) else (0, 0)
+    return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} a cell"
+
+
+def verification(result: Result) -> str:
+    """Whether the data that arrived was compared, and right."""
+    if has_status(result, "corrupt"):
+        return "WRONG DATA ARRIVED"
+    return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
+
+
+def class_lines(matrix: MatrixVerdict) -> list[str]:
+    """Minimum, median and maximum of each link class of a matrix."""
+    unit = matrix.matrix.unit
+    return [summary_line(name, summary, unit) for name, summary in matrix.matrix.classes.items()]
+
+
+def part_lines(result: Result, fit: bool = True) -> list[str]:
+    """The same of the further matrices of a test case, for all classes together; `fit`: with those of the fit."""
+    lines = []
+    for key, part in result.get("parts", {}).items():
+        if key.startswith("fit_") and not fit:
+            continue
+        values = list(from_result(result, key).numbers.values())
+        if values:
+            summary = ClassSummary(len(values), min(values), statistics.median(values), max(values))
+            lines.append(summary_line(part["title"], summary, part["unit"]))
+    return lines
+
+
+def extremes(summary: ClassSummary, unit: str) -> tuple[str, str, str]:
+    """Minimum, median and maximum, as they are printed."""
+    low, median, high = (figure(value, DECIMALS[unit]) for value in (summary.low, summary.median, summary.high))
+    return low, median, high
+
+
+def summary_line(name: str, summary: ClassSummary, unit: str) -> str:
+    """ "NV18: min 395.62  median 395.89  max 396.08 GB/s (12 cells)"."""
+    low, median, high = extremes(summary, unit)
+    return f"{name}: min {low}  median {median}  max {high} {UNITS[unit]} ({counted(summary.count, 'cell')})"
+
+
+def axis_lines(matrix: MatrixVerdict, most: int = MOST_AXES) -> list[str]:
+    """The worst rows and columns, by how much the median of their cells is worse than expected."""
+    lines = []
+    labels = (matrix.matrix.rows, matrix.matrix.columns)
+    for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
+        order = sorted(range(len(names)), key=lambda at, off=off: -off[at])[:most]
+        sign = 100 if matrix.matrix.unit == "us" else -100
+        told = [f"{names[at]} {sign * off[at]:+.1f} %" for at in order]
+        lines.append(f"worst {word} (median of their cells, against what is expected): {', '.join(told)}")
+    return lines
+
+
+def marked_cells(matrix: MatrixVerdict, most: int = 5) -> list[str]:
+    """A line for each cell that is not PASS, the worst first; not for those that lack nothing but a reference."""
+    marked, count = matrix.marked(most)
+    lines = [f"{WORDS[cell.verdict]}: {cell.reason}" for _, cell in marked]
+    return lines + ([f"and {count - most} more"] if count > most else [])
+
+
+def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
+    """What the record says against a PASS: of all its test cases, or of `result`."""
+    place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
+    return [f"{WORDS[fact.verdict]}: {fact.sentence}" for fact in one.facts if fact.result == place]
+
+
+def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
+    """The verdict of each test case: of each matrix, and of each test that has none."""
+    return [
+        verdict
+        for one in judged
+        for verdict in ([one.of_matrix(matrix) for _, matrix in one.matrices] or [one.verdict])
+    ]
+
+
+def tally(judged: list[Judged]) -> str:
+    """ "3 test cases: 1 FAIL, 2 PASS"."""
+    found = case_verdicts(judged)
+    each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
+    return counted(len(found), "test case") + (f": {each}" if each else "")
+
+
+def only_references_missing(judged: list[Judged]) -> bool:
+    """Was everything measured and verified, so that references are all that a verdict lacks?"""
+    return all(
+        not one.reasons
+        and all(fact.verdict <= Verdict.WARN for fact in one.facts)
+        and all(
+            result["verified"]
+            and matrix.verdict <= Verdict.NO_VERDICT
+            and matrix.counts[Verdict.NO_VERDICT] == matrix.unjudged
+            for result, matrix in one.matrices
+        )
+        for one in judged
+    )
+
+
+def next_step(verdict: Verdict, judged: list[Judged], found: bool = False) -> str:
+    """What a verdict means here and what to do about it, in a sentence or two; found: something is suspect."""
+    if not judged:
+        return "Nothing was measured, so there is nothing to judge."
+    if verdict is Verdict.PASS:
+        return "Everything was measured and verified, and is as the references say."
+    if verdict is Verdict.WARN:
+        return "All cells are within their limits, but look at what is marked WARN."
+    if verdict is Verdict.FAIL:
+        return "Each failure is listed with its reason. Measure it again, alone, before a part is replaced."
+    if only_references_missing(judged):
+        matrices = [matrix for one in judged for _, matrix in one.matrices]
+        held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
+        some = f"there are references for only {held} of {count} cells" if held else "there are no references"
+        first = "Measure what was found again, alone, before anything is adopted. " if found else ""
+        return (
+            f"{first}Everything was measured and verified; {some}{'' if held else ' to hold it against'}."
+            " To get them, measure six times, then linkmatrix adopt --table NAME --write, and name that table in the"
+            " partition's extras in config/systems: 'reference': NAME."
+        )
+    return "Something is missing, as listed: without it there is no verdict."

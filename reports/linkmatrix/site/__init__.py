@@ -1,0 +1,1 @@
+"""What asks a machine: its devices, its scheduler, its Spack."""

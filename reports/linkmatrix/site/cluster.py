@@ -1,0 +1,146 @@
+"""What is known of a cluster before any job has run: its partitions, their nodes, and what a person has to look at."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Answer = Callable[[list[str]], str]  # standard output of a command; raises OSError
+CHECK_MINUTES = 30  # the time limit of the checks
+
+
+class Kind(NamedTuple):
+    """Nodes that are alike. cores is as the scheduler counts them; said: its own words for GPUs and features."""
+
+    cores: int
+    gpus: int
+    said: str = ""
+
+    def __str__(self) -> str:
+        gpus = f"{self.gpus} GPU{'' if self.gpus == 1 else 's'}" if self.gpus else "no GPU"
+        return f"{self.cores} cores, {gpus}" + (f" ({self.said})" if self.said else "")
+
+
+def counted(kind: Kind, count: int) -> str:
+    """ "6 nodes of 112 cores, 8 GPUs"."""
+    return f"{count} node{'' if count == 1 else 's'} of {kind}"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition, or queue. nodes: {kind: how many}; down: how many of them could run nothing when it was asked.
+
+    access and layout: options of every job, the latter for back ends that ask for no slots themselves. notes: what a
+    person has to look at. limit: minutes that a job may last, None for no limit. most: nodes of a job, 0 for no limit.
+    closed: no job of whoever asked starts there now, and a note says why.
+    """
+
+    name: str
+    nodes: Counter = field(default_factory=Counter)
+    down: int = 0
+    access: tuple[str, ...] = ()
+    layout: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    limit: float | None = None
+    most: int = 0
+    closed: bool = False
+
+    @property
+    def usable(self) -> int:
+        """Nodes that a job could have when it was asked; all of them where none could run."""
+        count = sum(self.nodes.values())
+        return min(count - self.down or count, self.most or count)
+
+    @property
+    def time_limit(self) -> str:
+        """The time limit of its jobs in ReFrame's words, where that of the checks is too long; else ""."""
+        return short_time(self.limit) if self.limit is not None and self.limit < CHECK_MINUTES else ""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of a node, where all nodes have the same number; else 0."""
+        numbers = {kind.gpus for kind in self.nodes}
+        return numbers.pop() if len(numbers) == 1 else 0
+
+    @property
+    def what(self) -> str:
+        """ "6 nodes of 112 cores, 8 GPUs (gpu:h200:8)", or "9 nodes of 2 kinds"."""
+        return (
+            counted(*next(iter(self.nodes.items())))
+            if len(self.nodes) == 1
+            else (f"{sum(self.nodes.values())} nodes of {len(self.nodes)} kinds")
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes, and those that follow from the nodes."""
+        found = [counted(kind, count) for kind, count in self.nodes.most_common()] if len(self.nodes) > 1 else []
+        found += [f"{self.down} of its nodes could run no job when it was asked"] if self.down else []
+        if len({kind.gpus for kind in self.nodes}) > 1:
+            found.append("its nodes do not have the same number of GPUs, so none is promised: make a partition of each")
+        return [*self.notes, *found]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What was found. scheduler: ReFrame's word for it; title: that of people.
+
+    gpu_option, node_option: how a job asks for GPUs, and for a certain node, in ReFrame's words. environment: variables
+    of every job, name and value. notes: what a person has to look at.
+    """
+
+    title: str
+    scheduler: str
+    launcher: str
+    partitions: tuple[Partition, ...]
+    gpu_option: str
+    node_option: str
+    environment: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    host: str = ""
+
+    @property
+    def open(self) -> list[Partition]:
+        """Those where a job starts; all of them, to choose from, where none does."""
+        return [one for one in self.partitions if not one.closed] or list(self.partitions)
+
+
+def attributes(text: str) -> dict[str, str]:
+    """{name: value} of lines such as "name = value"."""
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
+
+
+def number(text: str | None) -> int:
+    """The whole number that `text` is or begins with ("2.000000"), 0 for anything else."""
+    digits = re.match(r"\d+", text or "")
+    return int(digits[0]) if digits else 0
+
+
+def minutes(text: str) -> float | None:
+    """A time limit, [days-][hours:]minutes:seconds or a number of seconds, in minutes; None where there is none."""
+    parts = re.fullmatch(r"(?:(\d+)-)?(\d+(?::\d+){0,2})", text)
+    if not parts:
+        return None
+    clock = [int(part) for part in parts[2].split(":")]
+    seconds = sum(value * 60**power for power, value in enumerate(reversed(clock)))
+    return int(parts[1] or 0) * 24 * 60 + seconds / 60
+
+
+def short_time(limit: float) -> str:
+    """Minutes in ReFrame's words, whole ones or seconds: "20m", "90s"."""
+    return f"{limit:g}m" if limit == int(limit) else f"{int(limit * 60)}s"
+
+
+def time_notes(limit: str, of: str) -> list[str]:
+    """A note where a time limit, `of` what, is below that of the checks."""
+    found = minutes(limit)
+    if found is None or found >= CHECK_MINUTES:
+        return []
+    return [f"{of} is {limit}, less than the {CHECK_MINUTES} minutes that the checks would ask for"]
+
+
+def least(*limits: str) -> float | None:
+    """The shortest of time limits, in minutes; None where there is none."""
+    return min((found for found in map(minutes, limits) if found is not None), default=None)

@@ -1,0 +1,241 @@
+"""What this machine is, written down as a system file and a devices.json that ReFrame reads.
+
+Only what was found is promised: a machine whose GPUs do not all have the same link class gets no promise about links.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import jinja2
+
+from ..errors import BadInput
+from ..files import write_whole
+from . import spack
+
+TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, even in a pipe
+QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
+# the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
+SCHEDULERS = [("sbatch", "slurm", "srun"), ("qconf", "sge", "mpirun"), ("qsub", "pbs", "mpirun")]
+# how a job asks for its GPUs; ReFrame fills in the number, and for PBS puts what has no dash into the select chunk
+GPU_OPTIONS = {
+    "slurm": "--gres=gpu:{num_gpus_per_node}",
+    "pbs": "ngpus={num_gpus_per_node}",
+    "sge": "-l gpu={num_gpus_per_node}",
+}
+# how a job says that it does not begin again when its node is lost; Grid Engine's does not, by default
+ONCE = {"slurm": "--no-requeue", "pbs": "-r n"}
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One line of nvidia-smi: `capability` is the compute capability, "9.0"."""
+
+    index: int
+    name: str
+    uuid: str
+    pci: str
+    capability: str
+
+    @property
+    def arch(self) -> str:
+        """The architecture in ReFrame's words: "sm_90"."""
+        return "sm_" + self.capability.replace(".", "")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found. link_class is the one that all pairs of GPUs share, None where there is no such class."""
+
+    host: str
+    cores: int
+    numa: int
+    gpus: tuple[Gpu, ...]
+    link_class: str | None
+    scheduler: str
+    launcher: str
+    mpi: bool
+
+
+def machine() -> Machine:
+    """Asks this machine. Raises OSError where nvidia-smi is installed but fails: what it has is then not known."""
+    gpus = gpus_in(answer(QUERY)) if shutil.which("nvidia-smi") else ()
+    classes = link_classes_in(answer(["nvidia-smi", "topo", "-m"])) if len(gpus) > 1 else {}
+    complete = set(classes) == set(combinations(range(len(gpus)), 2))
+    common = set(classes.values()) if complete else set()
+    mpi = bool(shutil.which("mpirun") and shutil.which("mpicxx"))
+    scheduler, launcher = next(
+        ((scheduler, launcher) for command, scheduler, launcher in SCHEDULERS if shutil.which(command)),
+        ("local", "mpirun" if mpi else "local"),
+    )
+    return Machine(
+        host=socket.gethostname(),
+        cores=len(os.sched_getaffinity(0)),
+        numa=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
+        gpus=gpus,
+        link_class=common.pop() if len(common) == 1 else None,
+        scheduler=scheduler,
+        launcher=launcher,
+        mpi=mpi,
+    )
+
+
+def answer(command: list[str]) -> str:
+    """Standard output of `command`, without terminal escapes. Raises OSError with one sentence if it fails or hangs.
+
+    Nothing is asked of it by standard input, and its words are English.
+    """
+    said = " ".join(command[:2])
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except subprocess.TimeoutExpired:
+        raise OSError(f"'{said}' did not answer in {TIMEOUT_S} s: is what it asks all right?") from None
+    if done.returncode != 0:
+        reason = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
+        raise OSError(f"'{said}' failed with exit code {done.returncode}: {reason or 'it said nothing'}")
+    return ESCAPES.sub("", done.stdout)
+
+
+def gpus_in(text: str) -> tuple[Gpu, ...]:
+    """The GPUs in nvidia-smi's answer to QUERY. Raises OSError where a line is not what was asked for."""
+    gpus = []
+    for line in text.splitlines():
+        index, _, rest = line.partition(",")
+        fields = [field.strip() for field in rest.rsplit(",", 3)]
+        if not index.strip().isdigit() or len(fields) != 4 or not re.fullmatch(r"\d+\.\d+", fields[3]):
+            raise OSError(f"nvidia-smi answered '{line.strip()}', not index, name, UUID, PCI address and compute_cap")
+        gpus.append(Gpu(int(index), *fields))
+    return tuple(gpus)
+
+
+def link_classes_in(text: str) -> dict[tuple[int, int], str]:
+    """{(row, column): link class} of each pair of GPUs, row < column, in the answer of `nvidia-smi topo -m`.
+
+    The columns after the GPUs (NICs, affinities) are left out. Both directions must say the same, or the pair is
+    missing from the answer.
+    """
+    rows = {}
+    for line in text.splitlines():
+        label, *cells = (cell.strip() for cell in line.split("\t"))
+        if re.fullmatch(r"GPU\d+", label):
+            rows[int(label[3:])] = cells
+    return {
+        (row, column): rows[row][column]
+        for row, column in combinations(sorted(rows), 2)
+        if column < len(rows[row]) and row < len(rows[column]) and rows[row][column] == rows[column][row] != ""
+    }
+
+
+def devices_json(found: Machine) -> str:
+    """The GPUs in ReFrame's format of devices.json: one entry for each model."""
+    kinds = Counter((gpu.arch, gpu.name) for gpu in found.gpus)
+    entries = [
+        json.dumps({"type": "gpu", "arch": arch, "model": model, "num_devices": count}, ensure_ascii=False)
+        for (arch, model), count in kinds.items()
+    ]
+    return "[\n  " + ",\n  ".join(entries) + "\n]\n" if entries else "[]\n"
+
+
+def quoted(value: str | list[str]) -> str:
+    """A string, or a list of strings, as Python code in double quotes, whatever characters it has."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def comment(text: str) -> str:
+    """`text` fit for a docstring."""
+    return re.sub(r'[\\"\x00-\x1f\x7f]', " ", text)
+
+
+def template(name: str, **filters: Callable[[str], str]) -> jinja2.Template:
+    """A template of a system file. What it writes is Python, so nothing is escaped as HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"quoted": quoted, "comment": comment, **filters}
+    return environment.get_template(name)
+
+
+def system_file(found: Machine, system: str, partition: str) -> str:
+    """The text of config/systems/<system>.py, in the format of the other files there."""
+    models = Counter(gpu.name for gpu in found.gpus)
+    cuda = ["cuda"] if found.gpus else []
+    mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
+    return template("system.jinja").render(
+        found=found,
+        system=system,
+        partition=partition,
+        what=" and ".join(f"{count} {model}" for model, count in models.items()) or "no GPU",
+        hostname=re.escape(found.host),
+        gpu_option=GPU_OPTIONS.get(found.scheduler),
+        once=ONCE.get(found.scheduler),
+        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi],
+        environment=cuda + mpi,
+        archs=",".join(architectures(found)),
+    )
+
+
+def checked_name(name: str, what: str) -> str:
+    """`name`, if ReFrame and the file system take it. Raises BadInput."""
+    if not NAME.fullmatch(name) or name == "generic":
+        raise BadInput(f"{what} '{name}' cannot be used: take letters, digits, '-' and '_', and not 'generic'")
+    return name
+
+
+def system_name(found: Machine, name: str | None) -> str:
+    """`name`, or one made from the host's. Raises BadInput."""
+    guess = re.sub(r"[^A-Za-z0-9_-]+", "-", found.host.partition(".")[0]).strip("-_") or "machine"
+    return checked_name(name or guess, "--system")
+
+
+def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:
+    """{path: text} of the packages.yaml of a system, or of its partition where one is named. Raises BadInput."""
+    folder = systems / system_name(found, system)
+    folder = folder / checked_name(partition, "--partition") if partition else folder
+    return {folder / "packages.yaml": spack.packages_file(found.host, architectures(found))}
+
+
+def architectures(found: Machine) -> list[str]:
+    """Those of the GPUs, as compilers are told: ["90"]."""
+    return sorted({gpu.arch.removeprefix("sm_") for gpu in found.gpus})
+
+
+def files(found: Machine, config: Path, system: str | None, partition: str | None) -> dict[Path, str]:
+    """{path: text} of the files that describe the machine; names not given are made from what was found."""
+    system = system_name(found, system)
+    partition = checked_name(partition or ("gpu" if found.gpus else "cpu"), "--partition")
+    return {
+        config / "systems" / f"{system.replace('-', '_')}.py": system_file(found, system, partition),
+        config / "topology" / f"{system}-{partition}" / "devices.json": devices_json(found),
+    }
+
+
+def write(texts: dict[Path, str], force: bool, tell: Callable[[str], None]) -> None:
+    """Writes all files, or none if one is there already and not `force`. Raises BadInput, OSError."""
+    there = [path for path in texts if path.exists() or path.is_symlink()]
+    if there and not force:
+        raise BadInput(f"{there[0]} is there already and was left as it is: --force overwrites it")
+    for path, text in texts.items():
+        write_whole(path, text.encode())
+        tell(f"written: {path}")

@@ -1,0 +1,135 @@
+"""Questions to the Spack on PATH, and a packages.yaml of what it finds on this machine."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import BadInput
+
+OLDEST = (1, 0)  # the first that knows the package API of spack-env/repo
+TIMEOUT_S = 600  # the first question to a new Spack may fetch its recipes and index them
+# what is worth an entry if it is here: compilers, build tools, MPI, CUDA
+COMPILERS = ("gcc", "llvm")
+MPIS = ("openmpi", "mpich", "mvapich", "cray-mpich", "intel-oneapi-mpi")
+WANTED = (*COMPILERS, "cmake", "gmake", "ninja", *MPIS, "cuda")
+HEADER = """# What {host} has and Spack is not to build, and what it prefers: as `linkmatrix detect --spack` found it.
+#
+# Read it, complete it, then it is yours. Nothing else belongs here: what to build follows from the features in
+# config/systems. A module in place of a prefix is `modules: [name]`.
+"""
+
+
+def answer(*command: object, errors: bool = False) -> str:
+    """What a command prints, to standard error too if `errors`.
+
+    Raises BadInput where it cannot be run, fails or does not answer.
+    """
+    said = " ".join(map(str, command))
+    try:
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise BadInput(f"'{said}' did not answer in {TIMEOUT_S} s") from None
+    except OSError as error:
+        raise BadInput(f"'{said}' cannot be run: {error.strerror}") from None
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise BadInput(f"'{said}' failed with exit code {done.returncode}: {lines[-1] if lines else 'it said nothing'}")
+    return done.stdout + (done.stderr if errors else "")
+
+
+@cache
+def version() -> str:
+    """Spack's own words for its version, "1.1.0 (1fe8d53…)"; "" where no spack is on PATH. Raises BadInput."""
+    return answer("spack", "--version").strip() if shutil.which("spack") else ""
+
+
+def why_not() -> str:
+    """Why the Spack on PATH is of no use, in words; "" if it is. Raises BadInput."""
+    found = version()
+    if not found:
+        return "no spack is on PATH: source the share/spack/setup-env.sh of a Spack"
+    numbers = re.match(r"(\d+)\.(\d+)", found)
+    if not numbers or tuple(map(int, numbers.groups())) < OLDEST:
+        return f"the Spack on PATH is {found}, and the recipe needs {'.'.join(map(str, OLDEST))} or newer"
+    return ""
+
+
+def packages_file(host: str, archs: list[str]) -> str:
+    """The text of a packages.yaml for this machine; archs: those of its GPUs, ["90"]. Raises BadInput."""
+    reason = why_not()
+    if reason:
+        raise BadInput(reason)
+    packages = found_packages()
+    providers = [name for name in MPIS if name in packages]
+    compiler = next((name for name in COMPILERS if name in packages), None)
+    # plain machine code, as CMake alone makes: what is measured does not depend on the way of the build
+    preferences: dict[str, Any] = {"all": {"target": [platform.machine()]}}
+    if providers:
+        preferences["all"]["providers"] = {"mpi": providers}
+        preferences["mpi"] = {"buildable": False}
+    if compiler:
+        preferences |= {language: {"require": [compiler]} for language in ("c", "cxx")}
+    return HEADER.format(host=host) + yaml.safe_dump(
+        {"packages": preferences | packages | nccl(packages, archs)}, sort_keys=False, width=120
+    )
+
+
+def found_packages() -> dict[str, Any]:
+    """{name: entry} of WANTED, as Spack finds them; in an environment of its own, so that nothing is left behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "spack.yaml").write_text("spack:\n  specs: []\n  view: false\n")
+        here, scope = ("spack", "-e", folder), f"env:{folder}"
+        # compilers first: without one, Spack takes no MPI for one
+        answer(*here, "compiler", "find", "--scope", scope)
+        answer(*here, "external", "find", "--not-buildable", "--scope", scope, *WANTED[len(COMPILERS) :])
+        # the site's and the user's own entries are in here too
+        every = yaml.safe_load(answer(*here, "config", "get", "packages"))["packages"]
+    packages = {}
+    for name in WANTED:
+        entries = [corrected(name, entry) for entry in (every.get(name) or {}).get("externals", ())]
+        real = {str(entry): entry for entry in entries if is_real(entry)}
+        if real:
+            packages[name] = {"buildable": False, "externals": list(real.values())}
+    return packages
+
+
+def corrected(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """CUDA is where its compiler says: Spack names the folder above bin, though a link or a script may be in there."""
+    nvcc = Path(entry.get("prefix", "")) / "bin" / "nvcc"
+    if name != "cuda" or not nvcc.exists():
+        return entry
+    top = re.search(
+        r"^#\$ TOP=(.+)$", answer(nvcc, "--dryrun", "-x", "cu", "-c", os.devnull, errors=True), re.MULTILINE
+    )
+    return entry | {"prefix": str(Path(top[1]).resolve())} if top else entry
+
+
+def is_real(entry: dict[str, Any]) -> bool:
+    """Spack takes the wrappers of pyenv and the like for installations."""
+    return "modules" in entry or "shims" not in Path(entry["prefix"]).parts
+
+
+def nccl(packages: dict[str, Any], archs: list[str]) -> dict[str, Any]:
+    """The entry for NCCL, which Spack cannot find: beside CUDA, in $NCCL_ROOT or in /usr; none where it is not."""
+    toolkits = [entry["prefix"] for entry in packages.get("cuda", {}).get("externals", ()) if "prefix" in entry]
+    for prefix in filter(None, [os.environ.get("NCCL_ROOT"), os.environ.get("NCCL_HOME"), *toolkits, "/usr"]):
+        header = Path(prefix) / "include" / "nccl.h"
+        text = header.read_text(errors="replace") if header.is_file() else ""
+        numbers = [
+            re.search(rf"^#define NCCL_{part} +(\d+)", text, re.MULTILINE) for part in ("MAJOR", "MINOR", "PATCH")
+        ]
+        if all(numbers):
+            release = ".".join(number[1] for number in numbers if number)
+            spec = f"nccl@{release}-1 +cuda" + (f" cuda_arch={','.join(archs)}" if archs else "")
+            return {"nccl": {"buildable": False, "externals": [{"spec": spec, "prefix": str(prefix)}]}}
+    return {}

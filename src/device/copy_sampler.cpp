@@ -1,0 +1,386 @@
+#include "device/copy_sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "device/repeats.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr double least_turns = 10;      // of copies handed over in turn, whose first and last have no company, …
+constexpr double longest_turns = 0.25;  // … in so many seconds
+constexpr double unlimited = 1e8;       // seconds: a deadline that does not come
+constexpr int most_balanced = 3;        // times that repeats are chosen
+constexpr int most_rejected = 8;        // samples whose copies did not start together; then they cannot
+constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
+
+double per_transfer(const CopyTime& time) { return time.span.seconds() / std::max(time.transfers, 1.0); }
+
+/// How much of a span others kept running.
+double covered(const Span& span, const Span& load) {
+  const double shared = std::min(span.end, load.end) - std::max(span.start, load.start);
+  return std::clamp(shared / span.seconds(), 0.0, 1.0);
+}
+
+void check_clock(const CopyTime& time) {
+  const double seconds = time.span.seconds();
+  if (!(seconds > 0) || !std::isfinite(seconds))
+    throw DeviceError("a copy was timed at " + std::to_string(seconds) + " s: the clock cannot be right");
+}
+
+}  // namespace
+
+/// Cells that are sampled at once, their copies in a row, and what is known of them.
+struct CopySampler::Group {
+  std::vector<std::size_t> cells;  ///< indices
+  std::vector<Sampled*> answers;
+  std::vector<Copy> copies;
+  std::vector<std::size_t> owner;  ///< of each copy: which of `cells`
+};
+
+CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress,
+                         Deadline deadline)
+    : backend_{backend}, cells_{std::move(cells)}, metric_{metric}, warmup_{warmup}, stress_{stress} {
+  for (std::size_t i = 0; i < cells_.size(); ++i) index_[{cells_[i].row, cells_[i].column}] = i;
+  prepare(deadline);
+}
+
+/// Makes the buffers of all cells; without those of an endpoint that cannot have them.
+void CopySampler::prepare(Deadline deadline) {
+  for (;;) {
+    std::vector<Copy> all;
+    for (const CopyCell& cell : cells_)
+      if (!lost_endpoint(cell))
+        for (const Copy& copy : cell.copies)
+          if (!is_lost(copy)) all.push_back(copy);
+    if (all.empty()) return;
+    try {
+      return backend_.prepare(all, deadline);
+    } catch (const CopiesFailed& failure) {
+      const std::size_t before = lost_.size();
+      for (const auto& one : failure.failures())
+        if (one.endpoint) lose(*one.endpoint, one.status, failure.what());
+      if (lost_.size() == before) throw DeviceError(failure.what());  // it would fail again and again
+    }
+  }
+}
+
+std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& rule) {
+  std::vector<Sampled> answers(round.size());
+  std::vector<std::size_t> open;
+  const double allowed = rule.until.seconds_left();
+  for (std::size_t k = 0; k < round.size(); ++k) open.push_back(k);
+  while (!open.empty()) {
+    Group group;
+    for (const std::size_t k : open) {
+      const std::size_t index = index_.at(round[k]);
+      if (const auto endpoint = lost_endpoint(cells_[index])) {
+        answers[k].status = lost_as(round[k]);
+        answers[k].why = why_lost(*endpoint);
+        continue;
+      }
+      group.cells.push_back(index);
+      answers[k] = {};
+      group.answers.push_back(&answers[k]);
+    }
+    if (group.cells.empty()) break;
+    SampleRule now = rule;  // who hung has used up the others' time
+    if (allowed < unlimited) now.until = earlier(Deadline::in(allowed), rule.limit);
+    sample_together(group, now);
+    std::erase_if(open, [&](std::size_t k) { return answers[k].status != CellStatus::not_run; });
+  }
+  return answers;
+}
+
+/// Who takes part in a cell and who does not, in a sentence; nothing where all of its measured copies are made.
+std::string CopySampler::what_is_left_of(const CopyCell& cell) const {
+  std::set<int> without, with;
+  for (const Copy& copy : cell.copies)
+    for (const int end : {copy.source, copy.destination})
+      if (!copy.background) (is_lost(end) ? without : with).insert(end);
+  if (without.empty()) return {};
+  const auto labels = [this](const std::set<int>& ends) {
+    std::vector<std::string> names;
+    for (const int end : ends) names.push_back(label(end));
+    return join(names);
+  };
+  return "the total of " + labels(with) + " only: " + labels(without) + " took no part";
+}
+
+/// Where some fail, the others are not run yet.
+void CopySampler::sample_together(Group& group, const SampleRule& rule) {
+  std::vector<std::string> left;
+  for (std::size_t k = 0; k < group.cells.size(); ++k) {
+    left.push_back(what_is_left_of(cells_[group.cells[k]]));
+    for (Copy copy : cells_[group.cells[k]].copies) {
+      if (is_lost(copy)) continue;  // of a load, or of a fan; the record says which endpoint is lost
+      copy.bytes /= rule.divide_bytes_by;
+      group.copies.push_back(copy);
+      group.owner.push_back(k);
+    }
+  }
+  std::vector<std::size_t> owner = group.owner;
+  try {
+    take_samples(group, rule);
+    for (std::size_t k = 0; k < group.cells.size(); ++k) {
+      if (left[k].empty()) continue;
+      group.answers[k]->status = CellStatus::partial;
+      group.answers[k]->why = left[k];
+    }
+    if (!rule.verify || rule.divide_bytes_by != 1) return;
+    owner = owners_of_measured(group);
+    verify(group, rule);
+  } catch (const CopiesFailed& failure) {  // what was not compared is no value: the engine tries it once more
+    blame(group, owner, failure);
+  }
+}
+
+/// Which of the group's cells each copy that is compared belongs to.
+std::vector<std::size_t> CopySampler::owners_of_measured(const Group& group) {
+  std::vector<std::size_t> owner;
+  for (std::size_t c = 0; c < group.copies.size(); ++c)
+    if (!group.copies[c].background) owner.push_back(group.owner[c]);
+  return owner;
+}
+
+/// The cells of the copies that failed end so; the others are to be sampled anew, and so are those which can do without
+/// what was lost.
+void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure) {
+  std::set<std::size_t> failed;
+  bool is_news = false;
+  for (const auto& one : failure.failures())
+    if (one.endpoint) is_news = lose(*one.endpoint, one.status, failure.what()) || is_news;
+  for (const auto& one : failure.failures()) {
+    const std::size_t owner = owners.at(one.copy);
+    if (is_news && one.endpoint && !lost_endpoint(cells_[group.cells[owner]])) continue;
+    failed.insert(owner);
+    *group.answers[owner] = {};
+    group.answers[owner]->status = one.status;
+    group.answers[owner]->why = failure.what();
+  }
+  for (std::size_t k = 0; k < group.cells.size(); ++k) {
+    if (failed.contains(k)) continue;
+    *group.answers[k] = {};
+    // a failure that blames nobody is everybody's
+    group.answers[k]->status = failed.empty() && !is_news ? CellStatus::error : CellStatus::not_run;
+    group.answers[k]->why = failure.what();
+  }
+}
+
+void CopySampler::take_samples(Group& group, const SampleRule& rule) {
+  if (!rule.warm || !reuse_repeats(group)) find_repeats(group, rule);
+  const auto done = [&] {
+    return std::all_of(group.answers.begin(), group.answers.end(),
+                       [&](const Sampled* s) { return rule.stop.done(values_of(metric_, *s)); });
+  };
+  const auto any = [&] { return !group.answers.front()->samples.empty(); };
+  for (int rejected = 0; !any() || (!done() && !rule.enough.passed());)
+    if (!append(group, backend_.run(group.copies, rule.until), rejected >= most_rejected)) ++rejected;
+}
+
+/// The repeats of the last sampling, where the cell had as many copies.
+bool CopySampler::reuse_repeats(Group& group) const {
+  std::map<std::size_t, std::size_t> taken;
+  for (std::size_t c = 0; c < group.copies.size(); ++c) {
+    const auto known = repeats_.find(group.cells[group.owner[c]]);
+    const std::size_t at = taken[group.owner[c]]++;
+    if (known == repeats_.end() || at >= known->second.size()) return false;
+    group.copies[c].repeats = known->second[at];
+  }
+  for (const auto& [owner, count] : taken)
+    if (repeats_.at(group.cells[owner]).size() != count) return false;
+  return !stress_;
+}
+
+/// Warms up, and finds how many repeats make a sample.
+void CopySampler::find_repeats(Group& group, const SampleRule& rule) {
+  for (Copy& copy : group.copies) copy.repeats = warmup_;
+  Timeline timeline = backend_.run(group.copies, rule.until);
+  const std::vector<Copy>& first = cells_[group.cells.front()].copies;
+  const double slowest = slowest_transfer(group, timeline);
+  int least = repeats_for(slowest, first);
+  const bool in_turn = timeline.timing == Timing::in_turn;
+  if (in_turn && first.size() > 1)
+    least = std::max(least, static_cast<int>(std::clamp(longest_turns / slowest, 1.0, least_turns)));
+  for (Copy& copy : group.copies) copy.repeats = least;
+  if (!in_turn) balance(group, std::move(timeline), least, rule);  // in turn, both ways take as long anyhow
+  if (rule.divide_bytes_by != 1) return;
+  for (const std::size_t cell : group.cells) repeats_[cell].clear();
+  for (std::size_t c = 0; c < group.copies.size(); ++c)
+    repeats_[group.cells[group.owner[c]]].push_back(group.copies[c].repeats);
+}
+
+double CopySampler::slowest_transfer(const Group& group, const Timeline& timeline) {
+  double slowest = 0;
+  for (std::size_t c = 0; c < group.copies.size(); ++c)
+    if (!group.copies[c].background) slowest = std::max(slowest, per_transfer(timeline.copies[c]));
+  return slowest;
+}
+
+/// What is to be busy over the same time is repeated as often as that takes. How fast each copy is while all run is
+/// known only when they do: so it is looked at again.
+void CopySampler::balance(Group& group, Timeline timeline, int least, const SampleRule& rule) {
+  const auto sets = even_sets(group);
+  for (int attempt = 0; attempt < most_balanced; ++attempt) {
+    bool is_plain = true;
+    for (const std::vector<std::size_t>& set : sets) {
+      std::vector<double> seconds;
+      for (const std::size_t c : set) seconds.push_back(per_transfer(timeline.copies[c]));
+      const std::vector<int> repeats = balanced_repeats(seconds, least);
+      for (std::size_t k = 0; k < set.size(); ++k) group.copies[set[k]].repeats = repeats[k];
+      is_plain = is_plain && std::adjacent_find(repeats.begin(), repeats.end(), std::not_equal_to<>()) == repeats.end();
+    }
+    if (is_plain) return;
+    timeline = backend_.run(group.copies, rule.until);
+    const bool is_even = std::all_of(sets.begin(), sets.end(), [&](const std::vector<std::size_t>& set) {
+      std::vector<Span> spans;
+      for (const std::size_t c : set) spans.push_back(timeline.copies[c].span);
+      return evenness(spans) >= least_loaded_share;
+    });
+    if (is_even) return;
+  }
+}
+
+/// Copies that are to be busy over the same time, by number: of a stress all, else both ways of each cell.
+std::vector<std::vector<std::size_t>> CopySampler::even_sets(const Group& group) const {
+  std::vector<std::vector<std::size_t>> sets;
+  if (!stress_ && metric_ != Metric::bidirectional) return sets;
+  sets.resize(stress_ ? 1 : group.cells.size());
+  for (std::size_t c = 0; c < group.copies.size(); ++c)
+    if (!group.copies[c].background) sets[stress_ ? 0 : group.owner[c]].push_back(c);
+  return sets;
+}
+
+/// A sample of each cell; nothing where the copies of one did not start together, unless `whatever` is to be taken.
+bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) {
+  static const std::map<Timing, std::string> words{{Timing::gate, "gate"}, {Timing::in_turn, "in-turn"}};
+  clocking_ = {words.at(timeline.timing), std::max(clocking_.uncertainty.value_or(0), timeline.uncertainty)};
+  std::vector<std::vector<Span>> measured(group.cells.size());
+  std::vector<std::vector<double>> made(group.cells.size());  // transfers
+  bool together = true;
+  for (std::size_t c = 0; c < group.copies.size(); ++c) {
+    if (group.copies[c].background) continue;
+    check_clock(timeline.copies[c]);
+    measured[group.owner[c]].push_back(timeline.copies[c].span);
+    made[group.owner[c]].push_back(timeline.copies[c].transfers);
+  }
+  if (timeline.timing == Timing::gate)
+    for (const auto& spans : measured) together = together && started_together(spans);
+  if (!together && !whatever) return false;
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < group.cells.size(); ++k) {
+    Sampled& answer = *group.answers[k];
+    const std::vector<Span>& spans = measured[k];
+    Sample sample;
+    sample.whole = hull(spans);
+    for (std::size_t way = 0; way < std::min(sample.ways.size(), spans.size()); ++way) sample.ways[way] = spans[way];
+    sample.slowest = *std::max_element(spans.begin(), spans.end(),
+                                       [](const Span& a, const Span& b) { return a.seconds() < b.seconds(); });
+    sample.enqueue_seconds = timeline.copies[at].enqueue_seconds;
+    const std::vector<double>& transfers = made[k];
+    answer.transfers = std::accumulate(transfers.begin(), transfers.end(), 0.0) / static_cast<double>(transfers.size());
+    for (std::size_t way = 0; metric_ == Metric::bidirectional && way < transfers.size(); ++way)
+      answer.way_share.at(way) = transfers[way] / answer.transfers;
+    answer.copies = spans.size();
+    answer.bytes = 0;
+    answer.started_together = answer.started_together && (timeline.timing != Timing::gate || started_together(spans));
+    for (std::size_t c = 0; c < group.copies.size(); ++c) {
+      const bool own = group.owner[c] == k, background = group.copies[c].background;
+      if (own && !background && !group.copies[c].is_chain()) answer.bytes += static_cast<double>(group.copies[c].bytes);
+      if ((own && background) || (!own && stress_))
+        sample.loaded_share = std::min(sample.loaded_share, covered(sample.whole, timeline.copies[c].span));
+    }
+    while (at < group.copies.size() && group.owner[at] == k) ++at;
+    answer.samples.push_back(sample);
+  }
+  return true;
+}
+
+void CopySampler::verify(Group& group, const SampleRule& rule) {
+  std::vector<Copy> measured;
+  const std::vector<std::size_t> owner = owners_of_measured(group);
+  for (const Copy& copy : group.copies)
+    if (!copy.background) measured.push_back(copy);
+  const auto checks = backend_.verify(measured, seed_base + group.cells.front() * 1000003, rule.until);
+  for (Sampled* answer : group.answers) answer->verified = true;
+  for (std::size_t c = 0; c < checks.size(); ++c) {
+    Sampled& answer = *group.answers[owner[c]];
+    if (checks[c].wrong_bytes == 0) continue;
+    if (answer.status != CellStatus::corrupt)
+      answer.why = std::to_string(checks[c].wrong_bytes) + " wrong bytes arrived, the first at offset " +
+                   std::to_string(checks[c].first_wrong);
+    answer.status = CellStatus::corrupt;
+  }
+}
+
+std::vector<int> CopySampler::resources(const Place& place) const {
+  std::set<int> out;  // the two directions of one cell may share
+  for (const Copy& copy : cell(place).copies)
+    for (const int resource : backend_.resources(copy)) out.insert(resource);
+  return {out.begin(), out.end()};
+}
+
+std::vector<Path> CopySampler::paths(const Place& place) const {
+  std::vector<Path> paths;
+  for (const Copy& copy : cell(place).copies)
+    if (!copy.background) paths.push_back({label(copy.source), label(copy.destination)});
+  return paths;
+}
+
+std::string CopySampler::label(int endpoint) const {
+  return backend_.endpoints().at(static_cast<std::size_t>(endpoint)).label;
+}
+
+bool CopySampler::is_lost(int endpoint) const { return lost_.contains(endpoint) || backend_.lost(endpoint); }
+
+bool CopySampler::is_lost(const Copy& copy) const { return is_lost(copy.source) || is_lost(copy.destination); }
+
+/// One that is not there, where none of the cell's measured copies is left: of a fan, some may be.
+std::optional<int> CopySampler::lost_endpoint(const CopyCell& cell) const {
+  std::optional<int> lost;
+  bool is_left = false;
+  for (const Copy& copy : cell.copies) {
+    if (copy.background) continue;
+    if (!is_lost(copy)) is_left = true;
+    for (const int end : {copy.source, copy.destination})
+      if (is_lost(end)) lost = end;
+  }
+  return is_left ? std::nullopt : lost;
+}
+
+bool CopySampler::is_there(const Place& place) const { return !lost_endpoint(cell(place)); }
+
+CellStatus CopySampler::lost_as(const Place& place) const {
+  const auto endpoint = lost_endpoint(cell(place));
+  const auto known = endpoint ? lost_.find(*endpoint) : lost_.end();
+  return known == lost_.end() ? CellStatus::error : known->second.status;
+}
+
+/// For these cells; the back end says what is lost for all. Whether that is news.
+bool CopySampler::lose(int endpoint, CellStatus status, const std::string& why) {
+  return lost_.try_emplace(endpoint, Loss{status, why}).second;
+}
+
+std::string CopySampler::why_lost(int endpoint) const {
+  if (const auto why = backend_.lost(endpoint)) return *why;
+  return lost_.at(endpoint).why;
+}
+
+std::vector<Lost> CopySampler::take_lost() {
+  std::vector<Lost> lost;
+  for (int end = 0; end < static_cast<int>(backend_.endpoints().size()); ++end) {
+    const bool is_lost = lost_.contains(end) || backend_.lost(end);
+    if (!is_lost || std::find(told_.begin(), told_.end(), end) != told_.end()) continue;
+    told_.push_back(end);
+    lost.push_back({label(end), why_lost(end)});
+  }
+  return lost;
+}
+
+}  // namespace linkmatrix

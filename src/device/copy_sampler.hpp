@@ -1,0 +1,75 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/backend.hpp"
+#include "measure/sampler.hpp"
+
+namespace linkmatrix {
+
+/// A cell of a matrix and the copies that measure it: one; for a bidirectional cell the two directions, the first from
+/// row to column; or all that together make the cell's value. Background copies load it and count for nothing.
+struct CopyCell {
+  std::size_t row = 0, column = 0;
+  std::vector<Copy> copies;
+};
+
+/// Samples cells by a back end of this process. A cell is lost with its endpoints; of a fan, whose copies end at
+/// several, those of an endpoint that is lost are left out, and the cell is partial.
+class CopySampler final : public Sampler {
+ public:
+  /// stress: the cells of a round are each other's load, and are repeated so that all run as long.
+  /// warmup: transfers of each cell before its first sample. Makes the buffers; throws as Backend::prepare.
+  CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress, Deadline deadline);
+
+  std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
+  std::vector<int> resources(const Place& place) const override;
+  std::vector<Path> paths(const Place& place) const override;
+  bool is_there(const Place& place) const override;
+  CellStatus lost_as(const Place& place) const override;
+  std::vector<Lost> take_lost() override;
+  Clocking clocking() const override { return clocking_; }
+
+ private:
+  struct Group;
+  void prepare(Deadline deadline);
+  void sample_together(Group& group, const SampleRule& rule);
+  void take_samples(Group& group, const SampleRule& rule);
+  void find_repeats(Group& group, const SampleRule& rule);
+  bool reuse_repeats(Group& group) const;
+  static double slowest_transfer(const Group& group, const Timeline& timeline);
+  void balance(Group& group, Timeline timeline, int least, const SampleRule& rule);
+  std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
+  void verify(Group& group, const SampleRule& rule);
+  bool append(Group& group, const Timeline& timeline, bool whatever);
+  static std::vector<std::size_t> owners_of_measured(const Group& group);
+  void blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);
+  const CopyCell& cell(const Place& place) const { return cells_.at(index_.at(place)); }
+  bool is_lost(int endpoint) const;
+  bool is_lost(const Copy& copy) const;
+  std::optional<int> lost_endpoint(const CopyCell& cell) const;
+  bool lose(int endpoint, CellStatus status, const std::string& why);
+  std::string what_is_left_of(const CopyCell& cell) const;
+  std::string why_lost(int endpoint) const;
+  std::string label(int endpoint) const;
+
+  Backend& backend_;
+  std::vector<CopyCell> cells_;
+  std::map<Place, std::size_t> index_;
+  Metric metric_;
+  int warmup_;
+  bool stress_;
+  Clocking clocking_;                                ///< the worst so far
+  std::map<std::size_t, std::vector<int>> repeats_;  ///< of a cell's copies when it was sampled last
+  struct Loss {
+    CellStatus status;  ///< how the endpoint's cells end
+    std::string why;
+  };
+  std::map<int, Loss> lost_;  ///< endpoints that these cells cannot have
+  std::vector<int> told_;     ///< of these, those that were taken
+};
+
+}  // namespace linkmatrix

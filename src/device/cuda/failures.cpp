@@ -1,0 +1,91 @@
+#include "device/cuda/failures.hpp"
+
+#include <algorithm>
+
+namespace linkmatrix::cuda {
+namespace {
+
+/// Why a device takes no more work: an error that stays with its context. Nothing: it takes some.
+std::optional<std::string> why_broken(Station& device) {
+  cudaError_t status = cudaSetDevice(device.endpoint.index);
+  if (status == cudaSuccess && !device.lanes.empty()) status = cudaStreamQuery(device.lanes.front().stream.get());
+  cudaGetLastError();
+  if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
+  return std::string(cudaGetErrorString(status));
+}
+
+}  // namespace
+
+void Failures::add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why) {
+  if (why_.empty()) why_ = why;
+  std::optional<int> endpoint;
+  if (lost != nullptr) endpoint = static_cast<int>(lost - stations_.data());
+  const auto known =
+      std::find_if(failures_.begin(), failures_.end(), [&](const auto& failure) { return failure.copy == copy; });
+  if (known == failures_.end())
+    failures_.push_back({copy, status, endpoint});
+  else if (!known->endpoint)
+    known->endpoint = endpoint;  // it was late first, and then its device was found to hang
+}
+
+void Failures::refuse_lost() {
+  for (std::size_t k = 0; k < copies_.size(); ++k)
+    for (const int end : {copies_[k].source, copies_[k].destination}) {
+      const Station& station = stations_[static_cast<std::size_t>(end)];
+      if (station.lost) add(k, CellStatus::error, &station, *station.lost);
+    }
+}
+
+/// All copies of the device fail with it, now and later.
+void Failures::lose(Station& device, CellStatus status, const std::string& why) {
+  if (!device.lost) device.lost = why;
+  fail_all(device, status, why);
+}
+
+void Failures::fail_all(const Station& device, CellStatus status, const std::string& why) {
+  const int lost = static_cast<int>(&device - stations_.data());
+  for (std::size_t k = 0; k < copies_.size(); ++k)
+    if (copies_[k].source == lost || copies_[k].destination == lost) add(k, status, &device, why);
+}
+
+/// Asks every device of the copies whether it still works; true where one does not any more.
+bool Failures::find_broken() {
+  bool found = false;
+  for (const Copy& copy : copies_)
+    for (const int end : {copy.source, copy.destination}) {
+      Station& station = stations_[static_cast<std::size_t>(end)];
+      if (!station.is_device() || station.lost) continue;
+      const auto reason = why_broken(station);
+      if (!reason) continue;
+      found = station.broken = true;
+      lose(station, CellStatus::error, station.where() + ": " + *reason);
+    }
+  return found;
+}
+
+void Failures::failed(std::size_t copy, const std::string& why) {
+  find_broken();
+  add(copy, CellStatus::error, nullptr, work_.pair_text(copies_[copy]) + ": " + why);
+}
+
+void Failures::failed_together(const std::string& why) {
+  if (find_broken()) return;
+  for (std::size_t k = 0; k < copies_.size(); ++k) add(k, CellStatus::error, nullptr, why);
+}
+
+void Failures::hung(std::size_t copy, Station& device) {
+  device.broken = true;
+  lose(device, CellStatus::timeout,
+       device.where() + " hangs: " + work_.pair_text(copies_[copy]) + " did not end in time");
+  add(copy, CellStatus::timeout, &device, *device.lost);
+}
+
+void Failures::late(std::size_t copy) {
+  add(copy, CellStatus::timeout, nullptr, work_.pair_text(copies_[copy]) + " did not finish in time");
+}
+
+void Failures::raise() const {
+  if (!failures_.empty()) throw CopiesFailed(why_, failures_);
+}
+
+}  // namespace linkmatrix::cuda

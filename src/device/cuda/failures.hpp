@@ -1,0 +1,73 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/cuda/copy_work.hpp"
+
+namespace linkmatrix::cuda {
+
+/// Gathers what goes wrong with the copies of one call, finds out which devices are lost with them, and tells it as
+/// CopiesFailed.
+class Failures {
+ public:
+  Failures(const CopyWork& work, std::span<const Copy> copies, std::vector<Station>& stations)
+      : work_{work}, copies_{copies}, stations_{stations} {}
+
+  bool empty() const { return failures_.empty(); }
+
+  /// Copies of devices that were lost before.
+  void refuse_lost();
+  /// A device works, but has not what these copies need: memory. Others may need less.
+  void lacks(const Station& device, const std::string& why) { fail_all(device, CellStatus::error, why); }
+  /// A call of the copy failed. Every device of all copies is asked whether it still works.
+  void failed(std::size_t copy, const std::string& why);
+  /// Something failed that all have in common; the copies of a device that it broke are to blame, else all.
+  void failed_together(const std::string& why);
+  /// The copy did not end, and neither does its device.
+  void hung(std::size_t copy, Station& device);
+  /// The copy was not done by the deadline, but its device works.
+  void late(std::size_t copy);
+
+  /// Throws CopiesFailed if there is any.
+  void raise() const;
+
+  /// Does what is to be done for one copy on a device: what fails there, or hangs, is told here.
+  template <class Work>
+  void guard(std::size_t copy, Station& device, const Work& work) {
+    try {
+      work();
+    } catch (const CudaError& e) {
+      failed(copy, e.what());
+    } catch (const TimedOut&) {
+      hung(copy, device);
+    }
+  }
+
+  /// Returns what the call returns. What fails in it without a copy of its own ends as CopiesFailed.
+  template <class Call>
+  auto guard_all(const Call& call) {
+    try {
+      return call();
+    } catch (const CudaError& e) {
+      failed_together(e.what());
+      raise();
+      throw;
+    }
+  }
+
+ private:
+  bool find_broken();
+  void add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why);
+  void lose(Station& device, CellStatus status, const std::string& why);
+  void fail_all(const Station& device, CellStatus status, const std::string& why);
+
+  const CopyWork& work_;
+  std::span<const Copy> copies_;
+  std::vector<Station>& stations_;
+  std::vector<CopiesFailed::Failure> failures_;
+  std::string why_;
+};
+
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "core/units.hpp"
+#include "device/cuda/nvml.hpp"
+
+// What NVML says of a device that does not change while it runs, and who else uses it.
+namespace linkmatrix::cuda {
+namespace {
+
+// The few declarations of nvml.h that are used: the header is not everywhere where the compiler is.
+using Device = void*;
+union Value {
+  double real;
+  unsigned whole;
+  unsigned long long large;
+};
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int value_type, status;
+  Value value;
+};
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+};
+struct ChipLinkMode {
+  unsigned enabled;
+};
+using FieldValues = int(Device, int, FieldValue*);
+using ChipLinkModeOf = int(Device, ChipLinkMode*);
+using AskText = int(Device, char*, unsigned);
+using AskNumber = int(Device, unsigned*);
+using AskCount = int(unsigned*);
+using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
+using ProcessName = int(unsigned, char*, unsigned);
+
+constexpr int success = 0;
+constexpr std::size_t most_processes = 64;  // more are not worth a sentence
+constexpr unsigned long long not_told = ~0ULL;
+
+struct Field {
+  unsigned id, scope;
+};
+constexpr unsigned most_links = 12;  // the fields of single links end there
+
+/// Where the driver keeps the rate of a link, newest first: by the link's number, or in a field of its own.
+std::array<Field, 2> rate_fields(unsigned link) {
+  constexpr unsigned by_number = 164, of_link_0 = 84, of_link_6 = 132, in_first_block = 6;
+  return {{{by_number, link}, {link < in_first_block ? of_link_0 + link : of_link_6 + link - in_first_block, 0}}};
+}
+
+constexpr std::array<std::pair<const char*, const char*>, 4> part_texts{
+    {{"serial", "nvmlDeviceGetSerial"},
+     {"vbios", "nvmlDeviceGetVbiosVersion"},
+     {"board", "nvmlDeviceGetBoardPartNumber"},
+     {"firmware", "nvmlDeviceGetInforomImageVersion"}}};
+
+std::string gibibytes(std::uint64_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f GiB", static_cast<double>(bytes) / static_cast<double>(GiB));
+  return text.data();
+}
+
+}  // namespace
+
+std::optional<double> Nvml::link_rate(const std::string& pci) const {
+  const auto ask = symbol<FieldValues>("nvmlDeviceGetFieldValues");
+  const auto handle = device(pci);
+  if (ask == nullptr || !handle) return std::nullopt;
+  for (unsigned link = 0; link < most_links; ++link)
+    for (const Field& field : rate_fields(link)) {
+      FieldValue answer{};
+      answer.field = field.id;
+      answer.scope = field.scope;
+      answer.status = -1;
+      if (ask(*handle, 1, &answer) == success && answer.status == success && answer.value.whole > 0)
+        return answer.value.whole * 1e-3;
+    }
+  return std::nullopt;
+}
+
+bool Nvml::has_chip_link(const std::string& pci) const {
+  const auto ask = symbol<ChipLinkModeOf>("nvmlDeviceGetC2cModeInfoV");
+  const auto handle = device(pci);
+  ChipLinkMode mode{0};
+  return ask != nullptr && handle && ask(*handle, &mode) == success && mode.enabled != 0;
+}
+
+int Nvml::device_count() const {
+  const auto ask = symbol<AskCount>("nvmlDeviceGetCount_v2");
+  unsigned count = 0;
+  return ask != nullptr && ask(&count) == success ? static_cast<int>(count) : 0;
+}
+
+std::map<std::string, std::string> Nvml::part(const std::string& pci) const {
+  std::map<std::string, std::string> found;
+  const auto handle = device(pci);
+  if (!handle) return found;
+  for (const auto& [name, function] : part_texts) {
+    const auto ask = symbol<AskText>(function);
+    std::array<char, 96> text{};
+    if (ask != nullptr && ask(*handle, text.data(), text.size()) == success && text.front() != 0)
+      found[name] = text.data();
+  }
+  return found;
+}
+
+std::optional<unsigned> Nvml::module(const std::string& pci) const {
+  const auto ask = symbol<AskNumber>("nvmlDeviceGetModuleId");
+  const auto handle = device(pci);
+  unsigned number = 0;
+  if (ask == nullptr || !handle || ask(*handle, &number) != success) return std::nullopt;
+  return number;
+}
+
+std::vector<Nvml::Process> Nvml::processes(const std::string& pci) const {
+  const auto ask = symbol<RunningProcesses>("nvmlDeviceGetComputeRunningProcesses_v3");
+  const auto ask_name = symbol<ProcessName>("nvmlSystemGetProcessName");
+  const auto handle = device(pci);
+  std::vector<ProcessInfo> infos(most_processes);
+  auto count = static_cast<unsigned>(infos.size());
+  if (ask == nullptr || !handle || ask(*handle, &count, infos.data()) != success) return {};
+  infos.resize(std::min<std::size_t>(count, infos.size()));
+  std::vector<Process> found;
+  for (const ProcessInfo& info : infos) {
+    std::array<char, 256> name{};
+    if (ask_name == nullptr || ask_name(info.pid, name.data(), name.size() - 1) != success) name.front() = 0;
+    const std::string path(name.data());
+    found.push_back({info.pid, path.substr(path.find_last_of('/') + 1), std::nullopt});
+    if (info.bytes != not_told) found.back().bytes = info.bytes;
+  }
+  std::sort(found.begin(), found.end(), [](const Process& a, const Process& b) { return a.bytes > b.bytes; });
+  return found;
+}
+
+std::string Nvml::memory_holders(const std::string& pci) const {
+  std::vector<std::string> holders;
+  for (const Process& process : processes(pci))
+    holders.push_back("process " + std::to_string(process.pid) +
+                      (process.name.empty() ? "" : " (" + process.name + ")") + " holds " +
+                      (process.bytes ? gibibytes(*process.bytes) : "memory"));
+  return join(holders);
+}
+
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,79 @@
+#include "device/cuda/reservation.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+constexpr std::uint64_t least_buffer = 64 * KiB;
+
+std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + MiB - 1) / MiB) + " MiB"; }
+
+}  // namespace
+
+Reservation::Reservation(std::span<const Copy> copies, std::vector<Station>& stations) : stations_{stations} {
+  for (const Copy& copy : copies)
+    for (const Place& place : {Place{copy.source, Role::source, copy.source_slot},
+                               Place{copy.destination, Role::destination, copy.destination_slot}}) {
+      if (station(place.endpoint).lost) continue;
+      std::uint64_t& bytes = needs_[place];
+      bytes = std::max({bytes, copy.end(), least_buffer});
+    }
+}
+
+std::uint64_t Reservation::has(const Place& place) const {
+  const auto& buffers =
+      place.role == Role::source ? station(place.endpoint).source : station(place.endpoint).destination;
+  const auto buffer = buffers.find(place.slot);
+  return buffer == buffers.end() ? 0 : buffer->second.bytes();
+}
+
+std::uint64_t Reservation::missing(int endpoint) const {
+  std::uint64_t more = 0;
+  for (const auto& [place, bytes] : needs_)
+    if (place.endpoint == endpoint && bytes > has(place)) more += bytes - has(place);
+  return more;
+}
+
+std::map<int, std::string> Reservation::shortages(const FreeMemory& free, std::uint64_t free_on_host,
+                                                  const Holders& holders) const {
+  std::set<int> endpoints;
+  for (const auto& [place, bytes] : needs_) endpoints.insert(place.endpoint);
+  std::map<int, std::string> found;
+  std::uint64_t on_host = 0;
+  std::size_t devices = 0;
+  for (const int endpoint : endpoints) {
+    const Station& at = station(endpoint);
+    if (!at.is_device()) {
+      on_host += missing(endpoint);
+      continue;
+    }
+    ++devices;
+    const std::uint64_t more = missing(endpoint), there = more > 0 ? free(at) : 0;
+    if (more > there)
+      found[endpoint] = "the buffers need " + mebibytes(more) + " on " + at.where() + ", where " + mebibytes(there) +
+                        " are free" + holders(at);
+  }
+  constexpr auto remedy = ": use a smaller --size";
+  if (devices > 0 && found.size() == devices) throw BadInput(found.begin()->second + remedy);
+  if (on_host > free_on_host)
+    throw BadInput("the buffers need " + mebibytes(on_host) + " in host memory, where " + mebibytes(free_on_host) +
+                   " are available" + remedy);
+  return found;
+}
+
+void Reservation::make(int endpoint, HostMemoryKind kind, std::vector<Buffer>* kept) const {
+  for (const auto& [place, bytes] : needs_) {
+    if (place.endpoint != endpoint || bytes <= has(place)) continue;
+    Station& at = station(endpoint);
+    Buffer& buffer = (place.role == Role::source ? at.source : at.destination)[place.slot];
+    if (kept != nullptr) kept->push_back(std::exchange(buffer, Buffer()));
+    buffer.reserve(at.endpoint, bytes, kind);
+  }
+}
+
+}  // namespace linkmatrix::cuda

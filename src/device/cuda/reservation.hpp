@@ -1,0 +1,54 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/backend.hpp"
+#include "device/cuda/stations.hpp"
+
+namespace linkmatrix::cuda {
+
+/// The buffers of all copies, and whether there is memory for them: asked before any is made, because page-locked
+/// memory takes a second for some GiB, and would be made in vain.
+class Reservation {
+ public:
+  Reservation(std::span<const Copy> copies, std::vector<Station>& stations);
+
+  /// Bytes that an endpoint needs beyond those that its buffers have and would give back.
+  std::uint64_t missing(int endpoint) const;
+
+  /// Free bytes of a device.
+  using FreeMemory = std::function<std::uint64_t(const Station&)>;
+  /// "; process 12 (python3) holds 139.2 GiB", or nothing.
+  using Holders = std::function<std::string(const Station&)>;
+
+  /// Why devices cannot have their buffers, by endpoint. Throws BadInput where none of those that need some can, or the
+  /// host cannot.
+  std::map<int, std::string> shortages(const FreeMemory& free, std::uint64_t free_on_host,
+                                       const Holders& holders) const;
+
+  /// Makes the buffers of one endpoint. Those that they replace are freed first, or go to `kept`, should there be one.
+  void make(int endpoint, HostMemoryKind kind, std::vector<Buffer>* kept) const;
+
+ private:
+  enum class Role { source, destination };
+  struct Place {
+    int endpoint;
+    Role role;
+    int slot;
+    auto operator<=>(const Place&) const = default;
+  };
+  Station& station(int endpoint) const { return stations_[static_cast<std::size_t>(endpoint)]; }
+  /// Of a place, should it be there already.
+  std::uint64_t has(const Place& place) const;
+
+  std::vector<Station>& stations_;
+  std::map<Place, std::uint64_t> needs_;
+};
+
+}  // namespace linkmatrix::cuda

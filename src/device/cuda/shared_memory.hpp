@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "device/cuda/handles.hpp"
+#include "device/host/descriptor_server.hpp"
+
+namespace linkmatrix::cuda {
+
+/// By what another process gets hold of a device's memory.
+enum class HandleKind : int {
+  fd,      ///< a file descriptor of the virtual memory API: inside a node
+  fabric,  ///< a fabric handle of it: also between nodes that share NVLink; needs an IMEX channel (not tried by us)
+  ipc      ///< CUDA IPC: inside a node, of memory that any library takes
+};
+
+/// What is told to another process of shared memory: plain data, to be sent.
+struct ShareHandle {
+  HandleKind kind = HandleKind::fd;
+  std::uint64_t bytes = 0;
+  DescriptorKey descriptor{};            ///< of kind fd
+  std::array<unsigned char, 64> data{};  ///< of the other kinds, the driver's own
+};
+static_assert(std::is_trivially_copyable_v<ShareHandle> && sizeof(cudaIpcMemHandle_t) == 64);
+
+/// Memory of a device that other processes can map, or another process' mapped here. Made by plain allocations: neither
+/// managed nor multicast.
+///
+/// Its bytes live until the last process has let go of them, but those of kind ipc die with their maker: close all
+/// others before it.
+class SharedMemory {
+ public:
+  /// None.
+  SharedMemory() = default;
+
+  /// Of the current device, which is `ordinal`; at least `bytes`. Throws DeviceError.
+  static SharedMemory make(std::uint64_t bytes, HandleKind kind, int ordinal, const std::string& where);
+
+  /// Another process' memory, for accesses of the current device, which is `ordinal`. Throws DeviceError, also where
+  /// this device has no access to that one's memory.
+  static SharedMemory open(const ShareHandle& handle, int ordinal, const std::string& where);
+
+  /// For the other processes, of memory that was made here. Throws DeviceError.
+  ShareHandle share() const;
+
+  std::byte* data() const;
+  std::uint64_t bytes() const { return bytes_; }
+  explicit operator bool() const { return data() != nullptr; }
+
+ private:
+  /// Memory of the virtual memory API and where it is mapped; its descriptor, where it was made here.
+  class Mapping;
+
+  HandleKind kind_ = HandleKind::fd;
+  std::uint64_t bytes_ = 0;
+  std::string where_;
+  std::shared_ptr<Mapping> mapping_;
+  DeviceMemory own_;
+  Import opened_;
+};
+
+/// Why the current device, which is `ordinal`, has no handles of this kind; found out by making one. Nothing: it has.
+std::optional<std::string> why_no_handles(HandleKind kind, int ordinal);
+
+}  // namespace linkmatrix::cuda

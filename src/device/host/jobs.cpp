@@ -1,0 +1,61 @@
+#include "device/host/jobs.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace linkmatrix {
+
+bool Job::is_measured() const {
+  return std::any_of(parts->begin(), parts->end(), [](const HostPart& part) { return !part.copy.background; });
+}
+
+void start(const Job& job, HostRun& run, std::function<void()> work) {
+  try {
+    job.thread->start(std::move(work));
+  } catch (...) {
+    run.stop = true;
+    throw;
+  }
+}
+
+std::vector<Job> checked_by_others(std::span<const Job> jobs, const std::function<Checker(const Job&)>& spare) {
+  std::vector<Job> checks;
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    const Job& next = jobs[(k + 1) % jobs.size()];
+    const Checker checker = jobs.size() > 1 ? Checker{next.endpoint, next.thread} : spare(jobs[k]);
+    checks.push_back({checker.endpoint, checker.thread, jobs[k].parts});
+  }
+  return checks;
+}
+
+Timeline timeline_of(std::span<const Job> jobs, std::size_t copies) {
+  Timeline timeline{std::vector<CopyTime>(copies), Timing::gate, 0};  // the system has one clock for all cores
+  std::vector<bool> seen(copies);
+  for (const Job& job : jobs)
+    for (const HostPart& part : *job.parts) {
+      CopyTime& time = timeline.copies[part.index];
+      if (!seen[part.index]) {
+        time = part.time;
+      } else {
+        time.span = hull(std::array{time.span, part.time.span});
+        time.transfers = std::min(time.transfers, part.time.transfers);  // of a background copy each thread has its own
+      }
+      seen[part.index] = true;
+    }
+  return timeline;
+}
+
+std::vector<PatternCheck> checks_of(std::span<const Job> jobs, std::size_t copies) {
+  std::vector<PatternCheck> checks(copies);
+  for (const Job& job : jobs)
+    for (const HostPart& part : *job.parts) {
+      if (part.check.wrong_bytes == 0) continue;
+      PatternCheck& all = checks[part.index];
+      const bool first = all.wrong_bytes == 0;
+      all.first_wrong = first ? part.check.first_wrong : std::min(all.first_wrong, part.check.first_wrong);
+      all.wrong_bytes += part.check.wrong_bytes;
+    }
+  return checks;
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "core/topology.hpp"
+
+namespace linkmatrix {
+
+/// This machine and its network adapters, as the kernel lists them below `root`: /sys, /proc and /etc. What is not
+/// there, or not readable by this user, is left empty.
+NodeFacts node_facts(const std::filesystem::path& root = "/");
+
+/// Ports of InfiniBand, RoCE and Omni-Path adapters alone, in the order of their names.
+std::vector<AdapterPort> fabric_ports(const std::filesystem::path& root = "/");
+
+}  // namespace linkmatrix

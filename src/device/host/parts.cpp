@@ -1,0 +1,129 @@
+#include "device/host/parts.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "core/units.hpp"
+#include "device/host/chains.hpp"
+#include "device/host/copy_kernels.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr std::uint64_t piece_bytes = 64 * MiB;  // between two looks at the stop flag
+constexpr std::uint64_t small_bytes = 4 * KiB;   // up to here one transfer is too short for a clock …
+constexpr std::uint64_t small_batch = 1000;      // … and so many make one repeat
+
+void wait_for_gate(HostRun& run) {
+  ++run.armed;
+  while (!run.open && !run.stop && !run.deadline.passed()) std::this_thread::yield();
+}
+
+/// Of the copy, not of the part.
+std::byte* source_of(const HostPart& part) { return part.source->data() + part.copy.offset; }
+std::byte* destination_of(const HostPart& part) { return part.destination->data() + part.copy.offset; }
+
+/// `on_piece(at, bytes)` over the part, until a stop is heard.
+template <class OnPiece>
+void in_pieces(const HostPart& part, std::uint64_t step, const HostRun& run, const OnPiece& on_piece) {
+  const std::uint64_t end = part.share.at + part.share.bytes;
+  for (std::uint64_t at = part.share.at; at < end && !run.stop; at += step) on_piece(at, std::min(step, end - at));
+}
+
+void transfer(const HostPart& part, const HostRun& run) {
+  const HostCopy move = host_copy(part.copy.engine, part.copy.kernel);
+  std::byte *const from = source_of(part), *const to = destination_of(part);
+  if (part.copy.peer_access) {
+    in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) { move(to + at, from + at, bytes); });
+  } else {
+    std::byte* const bounce = part.bounce->data();
+    in_pieces(part, bounce_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
+      move(bounce, from + at, bytes);
+      move(to + at, bounce, bytes);
+    });
+  }
+  asm volatile("" : : : "memory");  // a copy that was just made must be made again
+}
+
+void follow_chain(HostPart& part, const HostRun& run) {
+  const std::uint64_t accesses = transfers_of(part.copy);
+  if (part.copy.operation == Operation::chase) part.ring_at = chase(part.ring_at, accesses);
+  if (part.copy.operation == Operation::atomic) add_atomically(source_of(part), accesses);
+  if (part.copy.operation == Operation::flag) serve(destination_of(part), source_of(part), accesses, run.stop);
+}
+
+/// Times that a part is made: a chain counts its accesses itself.
+std::uint64_t rounds_of(const HostPart& part) { return part.copy.is_chain() ? 1 : transfers_of(part.copy); }
+
+void make_once(HostPart& part, const HostRun& run) {
+  if (part.copy.is_chain())
+    follow_chain(part, run);
+  else
+    transfer(part, run);
+}
+
+/// Goes on with the parts in the background until all that are measured are done.
+void keep_busy(std::span<HostPart> parts, const HostRun& run) {
+  while (run.measured > 0 && !run.stop)
+    for (HostPart& part : parts)
+      if (part.copy.background) make_once(part, run), ++part.time.transfers;
+  for (HostPart& part : parts)
+    if (part.copy.background) part.time.span.end = run.now();
+}
+
+}  // namespace
+
+std::uint64_t transfers_of(const Copy& copy) {
+  const auto repeats = static_cast<std::uint64_t>(copy.repeats);
+  if (copy.is_chain()) return repeats * accesses_per_repeat;
+  return copy.bytes <= small_bytes ? repeats * small_batch : repeats;
+}
+
+void time_parts(std::span<HostPart> parts, HostRun& run) {
+  const auto is_background = [](const HostPart& part) { return part.copy.background; };
+  // The load is there before what it loads.
+  std::stable_partition(parts.begin(), parts.end(), is_background);
+  std::uint64_t most = 0;
+  for (HostPart& part : parts) {
+    most = std::max(most, rounds_of(part));
+    part.time.transfers = static_cast<double>(transfers_of(part.copy));
+  }
+  wait_for_gate(run);
+  for (std::uint64_t i = 0; i < most && !run.stop; ++i)
+    for (HostPart& part : parts) {
+      const std::uint64_t rounds = rounds_of(part);
+      if (i >= rounds) continue;
+      if (i == 0) part.time.span.start = run.now();
+      make_once(part, run);
+      if (i + 1 == rounds) part.time.span.end = run.now();
+    }
+  if (!std::all_of(parts.begin(), parts.end(), is_background)) --run.measured;
+  keep_busy(parts, run);
+}
+
+void answer_part(const HostPart& part, HostRun& run) {
+  wait_for_gate(run);
+  answer(destination_of(part), source_of(part), transfers_of(part.copy), run.stop);
+}
+
+void move_pattern(std::span<const HostPart> parts, std::uint64_t seed, const HostRun& run) {
+  for (const HostPart& part : parts) {
+    in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
+      fill_pattern(source_of(part), at, bytes, seed + part.index);
+      std::memset(destination_of(part) + at, spoiled_byte, bytes);
+    });
+    transfer(part, run);
+  }
+}
+
+void compare_parts(std::span<HostPart> parts, std::uint64_t seed, const HostRun& run) {
+  for (HostPart& part : parts)
+    in_pieces(part, piece_bytes, run, [&](std::uint64_t at, std::uint64_t bytes) {
+      const PatternCheck found = check_pattern(destination_of(part), at, bytes, seed + part.index);
+      if (part.check.wrong_bytes == 0) part.check.first_wrong = found.first_wrong;
+      part.check.wrong_bytes += found.wrong_bytes;
+    });
+}
+
+}  // namespace linkmatrix

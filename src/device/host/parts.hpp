@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/pattern.hpp"
+#include "device/backend.hpp"
+#include "device/host/stations.hpp"
+#include "device/host/team.hpp"
+
+namespace linkmatrix {
+
+/// What one call of `run` shares with its threads, which may outlive it when a deadline passes.
+struct HostRun {
+  explicit HostRun(Deadline until) : deadline{until} {}
+  /// Seconds after it was made.
+  double now() const { return seconds_since(origin); }
+
+  const Clock::time_point origin = Clock::now();
+  const Deadline deadline;
+  std::atomic<std::size_t> armed = 0, measured = 0;  ///< threads that wait for the gate; those that are not done
+  std::atomic<bool> open = false, stop = false;
+};
+
+/// What one thread makes of a copy.
+struct HostPart {
+  std::size_t index = 0;  ///< of the copy in its run
+  Copy copy;
+  Share share;
+  SharedMemory source, destination, bounce;  ///< `bounce`: of a staged copy
+  const std::byte* ring_at = nullptr;        ///< of a chase: where it goes on, and then where it ended
+  CopyTime time;                             ///< what it took, on the clock of the run
+  PatternCheck check;                        ///< what arrived
+};
+
+constexpr std::uint64_t bounce_bytes = 1 * MiB;  // of a staged copy: fits a private cache
+
+/// Transfers that a copy makes between its start and its end; of a chain, accesses.
+std::uint64_t transfers_of(const Copy& copy);
+
+/// Makes the parts of one thread at the gate's opening, a transfer of each in turn; those in the background until all
+/// measured ones of the run are done.
+void time_parts(std::span<HostPart> parts, HostRun& run);
+
+/// Answers the flag of a part that another thread makes.
+void answer_part(const HostPart& part, HostRun& run);
+
+/// Fills, spoils and copies the parts of one thread; then another one compares what arrived.
+void move_pattern(std::span<const HostPart> parts, std::uint64_t seed, const HostRun& run);
+void compare_parts(std::span<HostPart> parts, std::uint64_t seed, const HostRun& run);
+
+}  // namespace linkmatrix

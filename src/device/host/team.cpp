@@ -1,0 +1,55 @@
+#include "device/host/team.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr std::uint64_t page = 4 * KiB;
+constexpr std::uint64_t least_share = 1 * MiB;
+constexpr double least_gain = 1.02;  // what runs of one path differ by
+
+}  // namespace
+
+std::span<const std::unique_ptr<Worker>> Team::threads(std::size_t wanted) {
+  wanted = std::clamp<std::size_t>(wanted, 1, most());
+  while (workers_.size() < wanted) {
+    const std::vector<int> core{cores_[workers_.size()]};
+    try {
+      workers_.push_back(std::make_unique<Worker>(core));
+    } catch (const std::system_error& e) {
+      refused_ = "no more than " + std::to_string(workers_.size()) + " threads can be started: " + e.code().message();
+      if (workers_.empty()) throw;
+      cores_.resize(workers_.size());  // nobody asks again
+      wanted = workers_.size();
+    }
+  }
+  return std::span(workers_).first(wanted);
+}
+
+std::vector<Share> shares(std::uint64_t bytes, std::size_t threads) {
+  const std::uint64_t most = std::clamp<std::uint64_t>(bytes / least_share, 1, std::max<std::size_t>(threads, 1));
+  if (most == 1) return {{0, bytes}};
+  const std::uint64_t step = (bytes / most + page) / page * page;
+  std::vector<Share> out;
+  for (std::uint64_t at = 0; at < bytes; at += step) out.push_back({at, std::min(step, bytes - at)});
+  return out;
+}
+
+std::size_t threads_that_fill(std::size_t most, const std::function<double(std::size_t)>& rate) {
+  std::size_t threads = 1;
+  double best = rate(threads);
+  while (threads < most) {
+    const std::size_t next = std::min(2 * threads, most);
+    const double faster = rate(next);
+    if (faster < best * least_gain) break;
+    threads = next;
+    best = faster;
+  }
+  return threads;
+}
+
+}  // namespace linkmatrix

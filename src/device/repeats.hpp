@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "device/backend.hpp"
+
+namespace linkmatrix {
+
+/// Repeats of a copy that make a sample long enough, from the seconds of one transfer. `copies`: of its cell.
+int repeats_for(double seconds, std::span<const Copy> copies);
+
+/// How often each of several copies that run at once is repeated so that none ends early and leaves the others to
+/// themselves: from the seconds of one transfer of each. The slowest one at least `least` times, and as few times as
+/// bring all to within 4 % of it.
+std::vector<int> balanced_repeats(std::span<const double> seconds, int least);
+
+/// The shortest of the spans over the longest.
+double evenness(std::span<const Span> spans);
+
+}  // namespace linkmatrix

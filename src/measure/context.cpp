@@ -1,0 +1,199 @@
+#include "measure/context.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/schedule.hpp"
+
+namespace linkmatrix {
+namespace {
+
+// Latencies are short for the clocks that time them, host memory has other users: 1 % by default.
+constexpr double noisy_target_factor = 4;
+constexpr double share_for_samples = 0.5;  // of a cell's time
+
+MatrixDescription description_of(Store& store) {
+  MatrixDescription description;
+  store.change([&](const MatrixResult& result) { description = result; });
+  return description;
+}
+
+}  // namespace
+
+Context::Context(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store)
+    : sampler_{sampler},
+      work_{work},
+      options_{options},
+      deadline_{deadline},
+      soft_{Deadline::in(options.max_seconds)},
+      store_{store},
+      shape_{description_of(store)},
+      stop_{options.stop} {
+  const bool through_host = shape_.memory == Memory::host || shape_.peer_access == false;
+  if (shape_.metric == Metric::latency || through_host) stop_.target *= noisy_target_factor;
+}
+
+StopRule Context::stop() const {
+  StopRule stop = stop_;
+  if (out_of_time()) stop.min_samples = stop.max_samples = 1;
+  return stop;
+}
+
+std::vector<Sampled> Context::sample(const Round& round, const What& what) {
+  if (deadline_.passed()) throw TimedOut("the matrix was not finished within --timeout");
+  SampleRule rule;
+  rule.stop = what.stop;
+  rule.verify = what.counts && options_.verify;
+  rule.divide_bytes_by = what.divide_bytes_by;
+  // a slow cell needs time for its last samples and its data, or it would be taken for one that hangs
+  rule.enough = earlier(earlier(soft_, deadline_), Deadline::in(options_.cell_timeout * share_for_samples));
+  rule.until = earlier(Deadline::in(options_.cell_timeout), deadline_);
+  rule.limit = deadline_;
+  rule.warm = what.warm;
+  began_ = seconds();
+  std::vector<Sampled> answers;
+  try {
+    answers = sampler_.sample(round, rule);
+  } catch (const std::exception& e) {  // nothing can be said of any
+    const bool late = dynamic_cast<const TimedOut*>(&e) != nullptr;
+    for (const Place& place : round) store_.mark(place, late ? CellStatus::timeout : CellStatus::error);
+    take_lost();
+    throw;
+  }
+  take_lost();
+  for (std::size_t k = 0; k < round.size(); ++k)
+    if (answers[k].status == CellStatus::corrupt) condemn(round[k], answers[k]);
+  if (deadline_.passed()) {  // values that are there stay: this may be a second look
+    for (std::size_t k = 0; k < round.size() && what.counts; ++k)
+      if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) keep(round[k], answers[k], 0);
+    throw TimedOut("the matrix was not finished within --timeout");
+  }
+  return answers;
+}
+
+/// Wrong data is final, in whatever sampling it was seen; a value that is there stays.
+void Context::condemn(const Place& place, const Sampled& sampled) {
+  corrupt_.insert(place);
+  if (!store_.value(place)) return keep(place, sampled, 0);
+  store_.mark(place, CellStatus::corrupt);
+  note(name(place) + ": " + sampled.why);
+}
+
+void Context::keep(const Place& place, const Sampled& sampled, std::size_t round) {
+  const std::vector<double> values = values_of(shape_.metric, sampled);
+  if (sampled.status == CellStatus::corrupt) corrupt_.insert(place);
+  const bool timed_out = sampled.status == CellStatus::timeout, failed = sampled.status == CellStatus::error;
+  if (values.empty() || timed_out || failed) {  // without a value no cell is called corrupt; its next one will be
+    store_.mark(place, timed_out ? CellStatus::timeout : CellStatus::error);
+    if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
+    return;
+  }
+  const Interval interval = median_interval(values);
+  CellValue cell;
+  cell.status = corrupt_.contains(place) ? CellStatus::corrupt : sampled.status;
+  cell.value = median(values);
+  cell.low = interval.low;
+  cell.high = interval.high;
+  cell.samples = static_cast<int>(values.size());
+  cell.converged = stop_.converged(values);
+  cell.verified = sampled.verified;
+  cell.round = round;
+  cell.began = began_;
+  cell.ended = seconds();
+  if (shape_.metric == Metric::bidirectional)
+    for (std::size_t way = 0; way < cell.ways.size(); ++way) {
+      std::vector<double> rates;
+      for (const Sample& sample : sampled.samples) rates.push_back(way_of(sampled, sample, way));
+      cell.ways[way] = median(std::move(rates));
+    }
+  std::vector<double> enqueue, slowest;
+  for (const Sample& sample : sampled.samples) {
+    enqueue.push_back(sample.enqueue_seconds * 1e6);
+    slowest.push_back(static_cast<double>(shape_.size_bytes) * sampled.transfers / sample.slowest.seconds() * 1e-9);
+  }
+  if (shape_.metric == Metric::latency && median(enqueue) > 0) cell.enqueue_us = median(std::move(enqueue));
+  if (shape_.metric == Metric::bandwidth && sampled.copies > 1) cell.slowest_copy = median(std::move(slowest));
+  cell.sampled = values;
+  store_.put(place, cell);
+  look_for_oddities(place, sampled);
+}
+
+/// What makes a value another one than it seems to be.
+void Context::look_for_oddities(const Place& place, const Sampled& sampled) {
+  if (sampled.status == CellStatus::corrupt) note(name(place) + ": " + sampled.why);
+  if (sampled.status == CellStatus::partial) partial_[sampled.why].push_back(name(place));
+  if (!sampled.started_together) apart_.push_back(name(place));
+  if (shape_.metric == Metric::bidirectional) look_for_uneven_ways(place, sampled);
+  double least = 1;
+  for (const Sample& sample : sampled.samples) least = std::min(least, sample.loaded_share);
+  if (least < least_loaded_share)
+    early_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * least)) + " %");
+}
+
+/// The slower way runs on alone, and is faster then: neither its rate nor the sum is that of both at once.
+void Context::look_for_uneven_ways(const Place& place, const Sampled& sampled) {
+  std::vector<double> shares;
+  for (const Sample& sample : sampled.samples) {
+    const double there = sample.ways[0].seconds(), back = sample.ways[1].seconds();
+    shares.push_back(std::min(there, back) / std::max(there, back));
+  }
+  if (median(shares) < least_loaded_share)
+    uneven_.push_back(name(place) + " after " + std::to_string(static_cast<int>(100 * median(shares))) + " %");
+}
+
+std::string Context::some_of(const std::vector<std::string>& cells) {
+  return cells.front() + (cells.size() == 1 ? "" : " and " + std::to_string(cells.size() - 1) + " more cells");
+}
+
+void Context::note_oddities() {
+  for (const auto& [who, cells] : partial_)
+    note("partial, and no measurement of the whole: " + some_of(cells) + ": " + who);
+  if (!apart_.empty())
+    note(
+        "copies that belong together could not be made to start at once, so that their sum is over all the time from "
+        "the first start to the last end: " +
+        some_of(apart_));
+  if (!uneven_.empty())
+    note("one way ended before the other, which ran on alone and is slower while both run: " + some_of(uneven_));
+  if (!early_.empty())
+    note("what loads a cell ended early, and under load all the time it may be slower: " + some_of(early_));
+}
+
+double Context::median_of(const Sampled& sampled) const { return median(values_of(shape_.metric, sampled)); }
+
+std::vector<Round> Context::disjoint(const Round& cells) const {
+  std::vector<Round> rounds;
+  for (const auto& items : pack_rounds(cells.size(), [&](std::size_t i) { return sampler_.resources(cells[i]); })) {
+    Round& round = rounds.emplace_back();
+    for (const std::size_t i : items) round.push_back(cells[i]);
+  }
+  return rounds;
+}
+
+std::string Context::name(const Place& place) const {
+  return shape_.rows.at(place.row) + "->" + shape_.columns.at(place.column);
+}
+
+std::string_view Context::link_class(const Place& place) const {
+  if (shape_.link_class.empty()) return {};
+  return shape_.link_class(place.row, place.column);
+}
+
+void Context::let_pass(double interference) {
+  store_.change([&](MatrixResult& result) {
+    result.schedule.interference = std::max(result.schedule.interference.value_or(0), interference);
+  });
+}
+
+void Context::note(std::string text) {
+  store_.change([&](MatrixResult& result) {
+    if (std::find(result.notes.begin(), result.notes.end(), text) == result.notes.end())
+      result.notes.push_back(std::move(text));
+  });
+}
+
+void Context::take_lost() {
+  for (const Lost& lost : sampler_.take_lost()) store_.lose(lost.label, lost.why);
+}
+
+}  // namespace linkmatrix

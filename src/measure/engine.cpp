@@ -1,0 +1,184 @@
+#include "measure/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "core/error.hpp"
+#include "core/schedule.hpp"
+#include "core/units.hpp"
+#include "measure/calibration.hpp"
+#include "measure/context.hpp"
+#include "measure/retry.hpp"
+#include "measure/second_look.hpp"
+#include "measure/witnesses.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr int brief_samples = 3;
+constexpr std::uint64_t fit_divisor = 8;
+constexpr std::uint64_t smallest_fit = 8 * MiB;  // below, caches and not the link decide
+
+/// The rounds of one matrix, one after the other.
+class Measurement {
+ public:
+  Measurement(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store)
+      : context_{sampler, work, options, deadline, store}, witnesses_{context_, work.rounds} {}
+
+  void run() {
+    try {
+      measure_all();
+    } catch (...) {
+      finish();
+      throw;
+    }
+    finish();
+  }
+
+ private:
+  const Rounds& rounds() const { return context_.work().rounds; }
+  bool together() const { return context_.work().together || context_.work().stress; }
+
+  void measure_all() {
+    const std::size_t at_once = cells_at_once();
+    for (std::size_t r = 0; r < rounds().count(); ++r)
+      for (const Round& part : split_rounds<Place>({rounds().at(r)}, at_once)) measure_part(part, r);
+    while (const auto part = witnesses_.next_disturbed()) measure_in_halves(*part);
+    if (!context_.store().has_second_look()) {
+      context_.note("a matrix of so many endpoints has no second look: its outliers were measured once");
+      return;
+    }
+    retry(context_, at_once);
+    together() ? compare_with_isolated(context_) : remeasure_outliers(context_);
+  }
+
+  std::size_t cells_at_once() {
+    if (together()) return static_cast<std::size_t>(-1);
+    Calibration calibration(context_, rounds());
+    const std::size_t at_once = calibration.cells_at_once();
+    witnesses_.trust(calibration.calibrated_round());
+    return at_once;
+  }
+
+  /// Cells that run at once.
+  void measure_part(const Round& part, std::size_t round) {
+    const auto [there, gone] = present(part);
+    for (const Place& place : gone) context_.store().mark(place, context_.sampler().lost_as(place));
+    if (there.empty()) return;
+    const std::vector<Sampled> answers = context_.sample(there, {.stop = context_.stop(), .counts = true});
+    for (std::size_t k = 0; k < there.size(); ++k) {
+      context_.keep(there[k], answers[k], round);
+      if (answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error)
+        reasons_.push_back(context_.name(there[k]) + ": " + answers[k].why);
+    }
+    fit(there, answers);
+    stands(there.size(), 1);
+    if (!together()) witnesses_.add(round, there, answers);
+  }
+
+  /// What cells measured that disturb each other is not kept.
+  void measure_in_halves(const Witnesses::Part& part) {
+    ++split_;
+    stands(part.cells.size(), -1);
+    for (const Place& place : part.cells) context_.store().fail(place, CellStatus::not_run);
+    for (const Round& half : split_rounds<Place>({part.cells}, (part.cells.size() + 1) / 2))
+      measure_part(half, part.number);
+  }
+
+  /// So many parts more, or less, of so many cells stand.
+  void stands(std::size_t cells, int parts) {
+    auto& known = widths_[cells];
+    known = static_cast<std::size_t>(static_cast<int>(known) + parts);
+    if (known == 0) widths_.erase(cells);
+    std::size_t all = 0;
+    for (const auto& [width, count] : widths_) all += count;
+    context_.store().change([&](MatrixResult& result) {
+      result.schedule.rounds = all;
+      result.schedule.pairs_at_once = widths_.empty() ? 0 : widths_.rbegin()->first;
+      result.schedule.at_once = result.schedule.pairs_at_once > 1;
+      result.seconds = context_.seconds();
+    });
+  }
+
+  std::pair<Round, Round> present(const Round& round) {
+    std::pair<Round, Round> split;
+    for (const Place& place : round) (context_.sampler().is_there(place) ? split.first : split.second).push_back(place);
+    return split;
+  }
+
+  /// t = t0 + B / BW through this size and an eighth of it.
+  void fit(const Round& round, const std::vector<Sampled>& large) {
+    const MatrixDescription& shape = context_.shape();
+    const std::uint64_t small = shape.size_bytes / fit_divisor;
+    const bool one_copy = std::all_of(large.begin(), large.end(), [](const Sampled& s) { return s.copies == 1; });
+    if (!context_.options().fit || shape.metric != Metric::bandwidth || small < smallest_fit || !one_copy ||
+        together() || context_.out_of_time())
+      return;
+    const auto answers = context_.sample(round, {.stop = exactly(brief_samples), .divide_bytes_by = fit_divisor});
+    for (std::size_t k = 0; k < round.size(); ++k) {
+      if (large[k].samples.empty() || answers[k].samples.empty()) continue;
+      const std::array both{transfer_of(answers[k]), transfer_of(large[k])};
+      const auto line = fit_transfer(both);
+      if (!line) continue;
+      context_.store().change([&](MatrixResult& result) {
+        const auto [r, c] = round[k];
+        result.part("fit_bandwidth", "fitted bandwidth", "GB/s")(r, c) = line->bytes_per_second * 1e-9;
+        result.part("fit_overhead", "fitted overhead", "us")(r, c) = line->overhead_seconds * 1e6;
+      });
+    }
+  }
+
+  TransferTime transfer_of(const Sampled& sampled) const {
+    return {sampled.bytes, sampled.bytes * 1e-9 / context_.median_of(sampled)};
+  }
+
+  void finish() {
+    for (const std::string& reason : std::span(reasons_).first(std::min<std::size_t>(reasons_.size(), most_reasons)))
+      context_.note(reason);
+    context_.note_oddities();
+    if (split_ > 0)
+      context_.note(std::to_string(split_) +
+                    " times cells of a round changed each other's answers and were measured in smaller parts");
+    const Clocking clocking = context_.sampler().clocking();
+    context_.store().change([&](MatrixResult& result) {
+      result.seconds = context_.seconds();
+      result.timing = clocking.timing;
+      result.clock_uncertainty = clocking.uncertainty;
+      note_noise(result);
+    });
+  }
+
+  static void note_noise(MatrixResult& result) {
+    std::size_t few = 0, noisy = 0, all = 0;
+    for (std::size_t r = 0; r < result.converged.rows(); ++r)
+      for (std::size_t c = 0; c < result.converged.columns(); ++c) {
+        if (!result.converged(r, c)) continue;
+        ++all;
+        if (*result.converged(r, c)) continue;
+        ++(*result.samples(r, c) < static_cast<int>(least_for_interval) ? few : noisy);
+      }
+    const std::string of = " of " + std::to_string(all) + " cells ";
+    if (noisy > 0)
+      result.notes.push_back(std::to_string(noisy) + of + "are noisier than the wanted interval (--target-ci)");
+    if (few > 0)
+      result.notes.push_back(std::to_string(few) + of + "have fewer than " + std::to_string(least_for_interval) +
+                             " samples, too few for an interval of their median (--samples, --max-time)");
+  }
+
+  static constexpr std::size_t most_reasons = 20;
+
+  Context context_;
+  Witnesses witnesses_;
+  std::map<std::size_t, std::size_t> widths_;  ///< how many parts of so many cells stand
+  std::size_t split_ = 0;
+  std::vector<std::string> reasons_;  ///< of cells that failed
+};
+
+}  // namespace
+
+void measure(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store) {
+  Measurement(sampler, work, options, deadline, store).run();
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/clock.hpp"
+#include "core/statistics.hpp"
+#include "measure/rounds.hpp"
+#include "measure/sampler.hpp"
+#include "measure/store.hpp"
+
+namespace linkmatrix {
+
+struct MeasureOptions {
+  StopRule stop{};
+  double max_seconds = 60;   ///< of one matrix; afterwards every cell left gets one sample and is not converged
+  double cell_timeout = 30;  ///< seconds of one round (--pair-timeout): what hangs is marked and the rest goes on
+  int warmup = 1;            ///< transfers of each cell before its first sample
+  bool verify = true;
+  Concurrency concurrency = Concurrency::automatic;
+  bool fit = true;  ///< take a second size for each bandwidth, and separate the time that every copy costs
+};
+
+/// What is measured, and how its cells may be put together.
+struct Work {
+  const Rounds& rounds;
+  /// Rounds run as they are, whatever the cells do to each other: it is what is asked. Afterwards the worst cells and
+  /// some others alone, and what each loses.
+  bool together = false;
+  /// The same with every cell alone afterwards: a stress.
+  bool stress = false;
+};
+
+/// Measures all cells of the last result of the store's record, which has been shaped and described.
+///
+/// Rounds run at once where a calibration and then a witness of each round (one of its cells alone) show that this does
+/// not change the answer, else in smaller parts; every cell is sampled until the interval of its median is inside the
+/// target, noise has settled, or time is up; what failed is tried once more; outliers are measured again alone, and
+/// healthy cells beside them. A cell of which wrong data arrived is corrupt and stays it. Source of the method: design
+/// of linkmatrix, "How a matrix is measured".
+///
+/// Throws TimedOut when `deadline` has passed; what was measured until then is in the store.
+void measure(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store);
+
+}  // namespace linkmatrix

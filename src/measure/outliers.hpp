@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace linkmatrix {
+
+constexpr std::size_t most_remeasured = 16;  ///< more are not outliers: the whole class is noisy
+constexpr std::size_t most_controls = 4;
+
+/// By which fraction a cell may be worse than its link class before it is measured again.
+double outlier_limit(Metric metric);
+
+/// By which fraction `after` is worse than `before`; below 0: better.
+double worse_by(Metric metric, double before, double after);
+
+/// "2.5 %" of 0.025.
+std::string percent(double fraction);
+
+/// Where a cell stands in its link class.
+struct Standing {
+  std::size_t index;  ///< the caller's
+  std::size_t row, column;
+  std::string_view link_class;
+  double worse;  ///< than the median of its class, as a fraction
+};
+
+/// Healthy cells to be measured again beside outliers, in the same way, so that a cell which is slow can be told from a
+/// machine which is slower by then. For each outlier in turn: one of its class from the same source, one to the same
+/// destination, and one that shares neither; of several the one nearest to the median. The callers' indices.
+std::vector<std::size_t> choose_controls(std::span<const Standing> outliers, std::span<const Standing> healthy);
+
+/// Notes what a second measurement left open: outliers of which only `again` were measured again, with the reason, and
+/// controls that got worse as well.
+void note_doubts(MatrixResult& result, std::size_t outliers, std::size_t again, std::string_view why);
+
+}  // namespace linkmatrix

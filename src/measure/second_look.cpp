@@ -1,0 +1,229 @@
+#include "measure/second_look.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/schedule.hpp"
+#include "measure/calibration.hpp"
+#include "measure/outliers.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr int tries = 3;  // each as thorough as the first look: their median is the second
+constexpr int brief_samples = 3;
+const std::string most_text = "at most " + std::to_string(most_remeasured) + " are";
+const std::string late_text = "the time for this matrix was over";
+
+template <class Visit>
+void for_each_cell(const Rounds& rounds, const Visit& visit) {
+  for (std::size_t r = 0; r < rounds.count(); ++r)
+    for (const Place& place : rounds.at(r)) visit(place);
+}
+
+struct Standings {
+  std::vector<Place> places;                ///< by Standing::index
+  std::vector<Standing> outliers, healthy;  ///< the worst first; in the order of the rounds
+};
+
+/// What the cells of a link class are and vary by themselves.
+struct ClassOfCells {
+  std::vector<double> values, noises;
+
+  double usual() const { return median(values); }
+  /// A cell that jumps does not decide what is usual, also where there are only two.
+  double noise() const {
+    std::vector<double> sorted = noises;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[(sorted.size() - 1) / 2];
+  }
+};
+
+/// What a cell varies by itself, as a fraction of its value.
+double noise_of(Context& context, const Place& place, double value) {
+  const auto interval = context.store().interval(place);
+  return interval ? 1.5 * (interval->high - interval->low) / value : 0;
+}
+
+/// Where every cell that was measured and still can be stands in its link class; not the partial ones.
+Standings standings_of(Context& context) {
+  const Metric metric = context.shape().metric;
+  std::map<std::string_view, ClassOfCells> classes;
+  Standings found;
+  for_each_cell(context.work().rounds, [&](const Place& place) {
+    const auto value = context.store().value(place);
+    if (!value || context.store().status(place) == CellStatus::partial) return;
+    ClassOfCells& of_class = classes[context.link_class(place)];
+    of_class.values.push_back(*value);
+    of_class.noises.push_back(noise_of(context, place, *value));
+    found.places.push_back(place);
+  });
+  std::map<std::string_view, std::pair<double, double>> usual;  // value, and by how much a cell may be worse
+  for (const auto& [link_class, cells] : classes)
+    usual[link_class] = {cells.usual(), std::max(outlier_limit(metric), cells.noise())};
+  for (std::size_t i = 0; i < found.places.size(); ++i) {
+    const Place& place = found.places[i];
+    const std::string_view link_class = context.link_class(place);
+    const auto& [value, limit] = usual.at(link_class);
+    const double worse = worse_by(metric, value, *context.store().value(place));
+    if (!context.sampler().is_there(place)) continue;
+    (worse > limit ? found.outliers : found.healthy).push_back({i, place.row, place.column, link_class, worse});
+  }
+  std::stable_sort(found.outliers.begin(), found.outliers.end(),
+                   [](const Standing& a, const Standing& b) { return a.worse > b.worse; });
+  return found;
+}
+
+/// Measurements of a cell alone, each of its own warm-up and samples, the worst first; only the one in which wrong data
+/// arrived, if there is one; none where all failed: then the first value does not stand either.
+std::vector<Sampled> sample_alone(Context& context, const Place& place, int attempts) {
+  std::vector<Sampled> answers;
+  Sampled failed;
+  for (int attempt = 0; attempt < attempts && context.sampler().is_there(place); ++attempt) {
+    Sampled answer = context.sample({place}, {.stop = context.stop(), .counts = true}).front();
+    if (answer.status == CellStatus::corrupt && answer.samples.empty()) return {};
+    if (answer.status == CellStatus::corrupt) return {answer};
+    if (answer.status == CellStatus::partial) return {};  // something else than was measured before
+    const bool good = answer.status == CellStatus::ok && !answer.samples.empty();
+    (good ? answers.emplace_back() : failed) = std::move(answer);
+  }
+  if (answers.empty()) {
+    if (!context.sampler().is_there(place)) return {};  // the record names who was lost
+    context.store().fail(place, failed.status == CellStatus::timeout ? CellStatus::timeout : CellStatus::error);
+    context.note(context.name(place) + " failed when it was measured again: " + failed.why);
+    return {};
+  }
+  std::sort(answers.begin(), answers.end(), [&](const Sampled& a, const Sampled& b) {
+    return worse_by(context.shape().metric, context.median_of(b), context.median_of(a)) > 0;
+  });
+  return answers;
+}
+
+enum class List { remeasured, controls };
+
+void append(Context& context, List list, const Place& place, double before, double after) {
+  context.store().change([&](MatrixResult& result) {
+    (list == List::remeasured ? result.remeasured : result.controls)
+        .push_back({place.row, place.column, before, after});
+  });
+}
+
+void note_doubts_of(Context& context, std::size_t outliers, std::size_t again, const std::string& why) {
+  context.store().change([&](MatrixResult& result) { note_doubts(result, outliers, again, why); });
+}
+
+void put_loss(Context& context, const Place& place, double alone) {
+  const auto together = context.store().value(place);
+  if (!together) return;
+  context.store().change([&](MatrixResult& result) {
+    result.part("isolated", "isolated", result.unit)(place.row, place.column) = alone;
+    result.part("loss", "loss against isolated", "%")(place.row, place.column) =
+        100 * worse_by(result.metric, alone, *together);
+  });
+}
+
+/// Every cell alone, as many at once as that allows.
+void isolate_all(Context& context) {
+  Round cells;
+  for_each_cell(context.work().rounds, [&](const Place& place) {
+    if (context.store().value(place) && context.sampler().is_there(place)) cells.push_back(place);
+  });
+  const ListedRounds rounds(context.disjoint(cells));
+  Calibration calibration(context, rounds, false);
+  const std::size_t at_once = calibration.cells_at_once();
+  for (std::size_t r = 0; r < rounds.count() && !context.out_of_time(); ++r)
+    for (const Round& part : split_rounds<Place>({rounds.at(r)}, at_once)) {
+      const auto answers = context.sample(part, {.stop = exactly(brief_samples)});
+      for (std::size_t k = 0; k < part.size(); ++k)
+        if (answers[k].status == CellStatus::ok) put_loss(context, part[k], context.median_of(answers[k]));
+    }
+}
+
+/// Which look counts: of the first and three alone, the second worst. A disturbance that one of them met is forgiven;
+/// a link that is slow now and then is met twice, and does not become healthy by being asked again.
+class Choice {
+ public:
+  explicit Choice(Context& context) : context_{context} {}
+
+  /// alone: at least one, the worst first.
+  void settle(const Place& place, double before, const std::vector<Sampled>& alone) {
+    const auto is_worse = [&](double a, double b) { return worse_by(context_.shape().metric, b, a) > 0; };
+    const Sampled& worst = alone.front();
+    const bool first_is_worst = is_worse(before, context_.median_of(worst));
+    if (alone.size() < static_cast<std::size_t>(tries)) {  // wrong data, or tries that failed: nothing is forgiven
+      if (!first_is_worst || worst.status == CellStatus::corrupt) keep(place, worst);
+    } else if (first_is_worst) {
+      keep(place, worst);
+      const double better = -worse_by(context_.shape().metric, before, context_.median_of(worst));
+      if (better > outlier_limit(context_.shape().metric)) forgiven_.push_back(context_.name(place));
+    } else if (is_worse(context_.median_of(alone[1]), before)) {
+      keep(place, alone[1]);
+    }
+  }
+
+  void note() {
+    if (!forgiven_.empty())
+      context_.note("slow once and not in " + std::to_string(tries) +
+                    " measurements alone; the second worst of all counts: " + Context::some_of(forgiven_));
+  }
+
+ private:
+  void keep(const Place& place, const Sampled& look) { context_.keep(place, look, context_.work().rounds.count()); }
+
+  Context& context_;
+  std::vector<std::string> forgiven_;
+};
+
+}  // namespace
+
+void remeasure_outliers(Context& context) {
+  const Standings cells = standings_of(context);
+  Choice choice(context);
+  std::size_t again = 0;
+  for (; again < std::min(cells.outliers.size(), most_remeasured) && !context.out_of_time(); ++again) {
+    const Place& place = cells.places[cells.outliers[again].index];
+    const double before = *context.store().value(place);
+    const std::vector<Sampled> alone = sample_alone(context, place, tries);
+    if (alone.empty()) continue;
+    choice.settle(place, before, alone);
+    append(context, List::remeasured, place, before, context.median_of(alone[alone.size() / 2]));
+  }
+  choice.note();
+  for (const std::size_t i : choose_controls(std::span(cells.outliers).first(again), cells.healthy)) {
+    if (context.out_of_time()) break;
+    const Place& place = cells.places[i];
+    const double before = *context.store().value(place);
+    if (const std::vector<Sampled> alone = sample_alone(context, place, tries); !alone.empty())
+      append(context, List::controls, place, before, context.median_of(alone[alone.size() / 2]));
+  }
+  note_doubts_of(context, cells.outliers.size(), again, again < most_remeasured ? late_text : most_text);
+}
+
+void compare_with_isolated(Context& context) {
+  if (context.work().stress) {
+    // whoever asks for rounds in so many words wants nothing else
+    if (context.options().concurrency != Concurrency::rounds) isolate_all(context);
+    return;
+  }
+  const Standings cells = standings_of(context);
+  const std::size_t again = std::min(cells.outliers.size(), most_remeasured);
+  std::vector<std::size_t> others = choose_controls(std::span(cells.outliers).first(again), cells.healthy);
+  for (std::size_t k = 0; k < std::min(most_controls, cells.healthy.size()); ++k)  // from all over the matrix
+    others.push_back(cells.healthy[k * cells.healthy.size() / most_controls].index);
+  const std::set<std::size_t> once(others.begin(), others.end());
+  const auto look = [&](std::size_t index, List list) {
+    const Place& place = cells.places[index];
+    if (context.out_of_time()) return;
+    const double before = *context.store().value(place);
+    const std::vector<Sampled> alone = sample_alone(context, place, 1);
+    if (alone.empty()) return;
+    append(context, list, place, before, context.median_of(alone.front()));
+    put_loss(context, place, context.median_of(alone.front()));
+  };
+  for (std::size_t k = 0; k < again; ++k) look(cells.outliers[k].index, List::remeasured);
+  for (const std::size_t index : once) look(index, List::controls);
+  note_doubts_of(context, cells.outliers.size(), again, most_text);
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,186 @@
+#include "measure/simulated_fault.hpp"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+using Kind = SimulatedFault::Kind;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 7> kinds{{{Kind::error, "error"},
+                                                                  {Kind::corrupt, "corrupt"},
+                                                                  {Kind::hang, "hang"},
+                                                                  {Kind::slow, "slow"},
+                                                                  {Kind::shared, "shared"},
+                                                                  {Kind::counter, "counter"},
+                                                                  {Kind::throttle, "throttle"}}};
+
+constexpr double slow_rate = 0.8;
+constexpr double counted = 5;  // errors from one asking to the next
+
+bool is_way(const SimulatedFault& fault) { return fault.endpoint.find("->") != std::string::npos; }
+
+bool is_of_devices(Kind kind) { return kind == Kind::counter || kind == Kind::throttle; }
+
+bool names(const std::string& name, const std::string& label) { return name == label || label.ends_with(":" + name); }
+
+void slow_down(Span& span) { span.end = span.start + span.seconds() / slow_rate; }
+
+}  // namespace
+
+bool SimulatedFault::is_of(const std::string& label) const { return names(endpoint, label); }
+
+bool SimulatedFault::touches(const Path& path) const {
+  const auto arrow = endpoint.find("->");
+  if (arrow == std::string::npos) return is_of(path.source) || is_of(path.destination);
+  return names(endpoint.substr(0, arrow), path.source) && names(endpoint.substr(arrow + 2), path.destination);
+}
+
+bool SimulatedFault::has(const Path& path) const {
+  if (is_of_devices(kind)) return true;  // it is in what a device says of itself
+  return kind == Kind::corrupt && !is_way(*this) ? is_of(path.destination) : touches(path);
+}
+
+void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpoints) {
+  const auto check = [&](const std::string& name) {
+    std::vector<std::string> labels;
+    for (const Endpoint& endpoint : endpoints) {
+      if (names(name, endpoint.label) && is_of_devices(fault.kind) && endpoint.kind != EndpointKind::device)
+        throw BadInput("--simulate-fault " + fault.text() + ": " + endpoint.label +
+                       " is memory, which says nothing of itself: name a device");
+      if (names(name, endpoint.label)) return;
+      labels.push_back(endpoint.label);
+    }
+    throw BadInput("--simulate-fault: there is no endpoint '" + name + "', there are " + join(labels));
+  };
+  const auto arrow = fault.endpoint.find("->");
+  if (arrow == std::string::npos || is_of_devices(fault.kind)) return check(fault.endpoint);
+  check(fault.endpoint.substr(0, arrow));
+  check(fault.endpoint.substr(arrow + 2));
+}
+
+bool FaultySampler::touches(const Place& place) const {
+  const auto paths = sampler_.paths(place);
+  return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.touches(path); });
+}
+
+/// Whether a cell ends with what is lost: one whose copies all begin or end there, but not a fan that has others too.
+bool FaultySampler::falls_with_it(const Place& place) const {
+  const auto paths = sampler_.paths(place);
+  const auto touched = [this](const Path& path) { return fault_.touches(path); };
+  return is_way(fault_) ? std::any_of(paths.begin(), paths.end(), touched)
+                        : std::all_of(paths.begin(), paths.end(), touched);
+}
+
+/// An endpoint is lost with all that begins or ends there; a way between two only as itself.
+bool FaultySampler::is_there(const Place& place) const {
+  return sampler_.is_there(place) && !(is_lost_ && falls_with_it(place));
+}
+
+CellStatus FaultySampler::lost_as(const Place& place) const {
+  if (is_lost_ && falls_with_it(place)) return fault_.kind == Kind::hang ? CellStatus::timeout : CellStatus::error;
+  return sampler_.lost_as(place);
+}
+
+std::vector<Lost> FaultySampler::take_lost() {
+  std::vector<Lost> lost = sampler_.take_lost();
+  if (is_lost_ && !std::exchange(is_told_, true))
+    lost.push_back(
+        {fault_.endpoint, fault_.kind == Kind::hang ? "simulated fault: it hung" : "simulated fault: it failed"});
+  return lost;
+}
+
+void FaultySampler::break_down(const Place& place, Sampled& answer, Deadline until) {
+  is_lost_ = true;
+  if (!falls_with_it(place)) {
+    if (answer.status == CellStatus::ok) answer.status = CellStatus::partial;
+    answer.why = "simulated fault: " + fault_.endpoint + " took no part";
+    return;
+  }
+  answer = {};
+  if (fault_.kind == Kind::hang) {
+    while (!until.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    answer.status = CellStatus::timeout;
+    answer.why = fault_.endpoint + ": simulated fault: the device did not finish in time";
+    return;
+  }
+  answer.status = CellStatus::error;
+  answer.why = fault_.endpoint + ": simulated fault: the device failed";
+}
+
+std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule& rule) {
+  std::vector<Sampled> answers = sampler_.sample(round, rule);
+  const bool fails = fault_.kind == Kind::error || fault_.kind == Kind::hang;
+  for (std::size_t k = 0; k < round.size(); ++k) {
+    if (!touches(round[k])) continue;
+    Sampled& answer = answers[k];
+    if (fails) break_down(round[k], answer, rule.until);
+    if (fault_.kind == Kind::slow || (fault_.kind == Kind::shared && round.size() > 1)) {
+      const auto paths = sampler_.paths(round[k]);
+      for (Sample& sample : answer.samples) {
+        slow_down(sample.whole), slow_down(sample.slowest);
+        for (std::size_t way = 0; way < std::min(paths.size(), sample.ways.size()); ++way)
+          if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
+      }
+    }
+    if (fault_.kind == Kind::corrupt && answer.verified && answer.status == CellStatus::ok && spoils(round[k])) {
+      answer.status = CellStatus::corrupt;
+      answer.why = "1 wrong bytes arrived (simulated fault)";
+    }
+  }
+  return answers;
+}
+
+/// Whether data of the cell arrives where it is spoiled.
+bool FaultySampler::spoils(const Place& place) const {
+  const auto paths = sampler_.paths(place);
+  return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.has(path); });
+}
+
+std::vector<DeviceState> FaultyMachine::device_states() {
+  std::vector<DeviceState> states = machine_.device_states();
+  if (fault_.kind != Kind::counter) return states;
+  const std::vector<Endpoint>& all = endpoints();
+  const auto devices = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [](const Endpoint& endpoint) { return endpoint.kind == EndpointKind::device; }));
+  if (states.size() < devices) states.resize(devices);
+  for (std::size_t e = 0; e < devices; ++e)
+    if (fault_.is_of(all[e].label)) states[e].counters["nvlink_replay"] += counted * times_asked_;
+  ++times_asked_;
+  return states;
+}
+
+std::vector<std::string> FaultyMachine::throttle_reasons() {
+  std::vector<std::string> reasons = machine_.throttle_reasons();
+  if (fault_.kind == Kind::throttle) reasons.push_back(fault_.endpoint + ": simulated fault: power cap");
+  return reasons;
+}
+
+std::string SimulatedFault::text() const {
+  for (const auto& [known, name] : kinds)
+    if (known == kind) return std::string(name) + ":" + endpoint;
+  return endpoint;
+}
+
+std::string simulated_fault_kinds() {
+  std::vector<std::string> names;
+  for (const auto& [kind, name] : kinds) names.emplace_back(name);
+  return join(names);
+}
+
+SimulatedFault parse_simulated_fault(std::string_view text) {
+  const auto colon = text.find(':');
+  for (const auto& [kind, name] : kinds)
+    if (text.substr(0, colon) == name && colon != std::string_view::npos && colon + 1 < text.size())
+      return {kind, std::string(text.substr(colon + 1))};
+  throw BadInput("--simulate-fault '" + std::string(text) +
+                 "': use error, corrupt, hang or slow, ':' and an endpoint or "
+                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2'");
+}
+
+}  // namespace linkmatrix

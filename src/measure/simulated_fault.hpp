@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/machine.hpp"
+#include "measure/sampler.hpp"
+
+namespace linkmatrix {
+
+/// A fault that is not there, for drills: does the alarm go off, and does it name the right endpoint?
+struct SimulatedFault {
+  enum class Kind { error, corrupt, hang, slow, shared, counter, throttle };
+
+  Kind kind = Kind::error;
+  std::string endpoint;  ///< label; or "gpu1->gpu2": only what goes from the one to the other
+
+  std::string text() const;  ///< "slow:gpu1"
+  /// Whether a copy from the one endpoint to the other is touched. Of ranks the label's last part will do: "rank3".
+  bool touches(const Path& path) const;
+  bool is_of(const std::string& label) const;
+  /// Whether a copy from the one endpoint to the other has the fault: what is spoiled is what arrives.
+  bool has(const Path& path) const;
+};
+
+/// "error, corrupt …" for --help.
+std::string simulated_fault_kinds();
+
+/// Of "KIND:ENDPOINT"; throws BadInput.
+SimulatedFault parse_simulated_fault(std::string_view text);
+
+/// Throws BadInput where the machine has no endpoint of that label, or none that the fault could have.
+void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpoints);
+
+/// A sampler with the fault in all cells with a copy that begins or ends at the endpoint: error, they fail, and the
+/// endpoint is lost; hang, it waits for the deadline, and the endpoint is lost; corrupt, what arrives there is wrong;
+/// slow, at 80 % of the rate; shared, the same while any other cell runs.
+class FaultySampler final : public Sampler {
+ public:
+  FaultySampler(Sampler& sampler, const SimulatedFault& fault) : sampler_{sampler}, fault_{fault} {}
+
+  std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
+  std::vector<int> resources(const Place& place) const override { return sampler_.resources(place); }
+  std::vector<Path> paths(const Place& place) const override { return sampler_.paths(place); }
+  bool is_there(const Place& place) const override;
+  CellStatus lost_as(const Place& place) const override;
+  std::vector<Lost> take_lost() override;
+  Sensitivity sensitivity() const override { return sampler_.sensitivity(); }
+  Clocking clocking() const override { return sampler_.clocking(); }
+
+ private:
+  bool touches(const Place& place) const;
+  bool spoils(const Place& place) const;
+  bool falls_with_it(const Place& place) const;
+  void break_down(const Place& place, Sampled& answer, Deadline until);
+
+  Sampler& sampler_;
+  SimulatedFault fault_;
+  bool is_lost_ = false, is_told_ = false;
+};
+
+/// A machine with the fault in what its devices say of themselves: counter, the endpoint counts errors during the run;
+/// throttle, it says that it is held back. Throws as check_fault.
+class FaultyMachine final : public Machine {
+ public:
+  FaultyMachine(Machine& machine, const SimulatedFault& fault) : machine_{machine}, fault_{fault} {
+    if (machine.is_root()) check_fault(fault, machine.endpoints());
+  }
+
+  std::string name() const override { return machine_.name(); }
+  const std::vector<Endpoint>& endpoints() const override { return machine_.endpoints(); }
+  const Topology& topology() const override { return machine_.topology(); }
+  const Software& software() const override { return machine_.software(); }
+  std::vector<DeviceState> device_states() override;
+  std::vector<std::string> throttle_reasons() override;
+  bool is_root() const override { return machine_.is_root(); }
+
+ private:
+  Machine& machine_;
+  SimulatedFault fault_;
+  int times_asked_ = 0;
+};
+
+}  // namespace linkmatrix

@@ -1,0 +1,104 @@
+#include "measure/store.hpp"
+
+#include <algorithm>
+
+namespace linkmatrix {
+namespace {
+
+/// Where a cell's value stands: a bidirectional pair at both its places, unless it has one of them for itself.
+std::vector<Place> places(const MatrixResult& result, const Place& place) {
+  const bool twice = result.metric == Metric::bidirectional && !result.triangle && result.rows == result.columns;
+  if (!twice) return {place};
+  return {place, {place.column, place.row}};
+}
+
+void put_parts(MatrixResult& result, const Place& at, const CellValue& cell) {
+  if (cell.enqueue_us) result.part("enqueue", "enqueue latency", "us")(at.row, at.column) = *cell.enqueue_us;
+  if (cell.slowest_copy)
+    result.part("slowest_copy", "slowest of its copies", "GB/s")(at.row, at.column) = *cell.slowest_copy;
+}
+
+}  // namespace
+
+void ResultStore::put(const Place& place, const CellValue& cell) {
+  change([&](MatrixResult& result) {
+    if (verified_.empty()) verified_ = Matrix<bool>(result.rows.size(), result.columns.size());
+    const std::vector<Place> all = places(result, place);
+    for (std::size_t way = 0; way < all.size(); ++way) {
+      const auto& [r, c] = all[way];
+      CellStatus& status = result.status(r, c);
+      if (status != CellStatus::corrupt) status = cell.status;
+      result.values(r, c) = cell.value;
+      result.low(r, c) = cell.low;
+      result.high(r, c) = cell.high;
+      result.samples(r, c) = cell.samples;
+      result.converged(r, c) = cell.converged;
+      result.round(r, c) = static_cast<std::uint32_t>(cell.round);
+      result.began(r, c) = cell.began;
+      result.ended(r, c) = cell.ended;
+      if (!result.sampled.empty()) result.sampled(r, c) = cell.sampled;
+      if (result.metric == Metric::bidirectional)
+        result.part("one_direction", "one direction", "GB/s")(r, c) = cell.ways[way];
+      const bool was_good = verified_(r, c), is_good = status != CellStatus::corrupt && (cell.verified || was_good);
+      if (is_good && !was_good) ++result.cells_verified;
+      if (!is_good && was_good) --result.cells_verified;
+      verified_(r, c) = is_good;
+    }
+    put_parts(result, place, cell);
+  });
+}
+
+void ResultStore::mark(const Place& place, CellStatus status) {
+  change([&](MatrixResult& result) {
+    for (const auto& [r, c] : places(result, place)) {
+      const bool has_value = result.values(r, c).has_value();
+      if (result.status(r, c) == CellStatus::corrupt || (has_value && status != CellStatus::corrupt)) continue;
+      result.status(r, c) = status;
+      if (has_value && verified_(r, c)) --result.cells_verified, verified_(r, c) = false;
+    }
+  });
+}
+
+void ResultStore::fail(const Place& place, CellStatus status) {
+  change([&](MatrixResult& result) {
+    for (const auto& [r, c] : places(result, place)) {
+      if (result.status(r, c) == CellStatus::corrupt) continue;
+      result.status(r, c) = status;
+      result.values(r, c) = result.low(r, c) = result.high(r, c) = std::nullopt;
+      result.samples(r, c) = std::nullopt;
+      result.converged(r, c) = std::nullopt;
+      for (auto& [name, part] : result.parts) part.values(r, c) = std::nullopt;
+      if (!verified_.empty() && verified_(r, c)) --result.cells_verified, verified_(r, c) = false;
+    }
+  });
+}
+
+std::optional<double> ResultStore::value(const Place& place) const {
+  return record_.look([&](const Record& record) { return record.results.back().values(place.row, place.column); });
+}
+
+CellStatus ResultStore::status(const Place& place) const {
+  return record_.look([&](const Record& record) { return record.results.back().status(place.row, place.column); });
+}
+
+std::optional<Interval> ResultStore::interval(const Place& place) const {
+  return record_.look([&](const Record& record) -> std::optional<Interval> {
+    const MatrixResult& result = record.results.back();
+    const auto low = result.low(place.row, place.column), high = result.high(place.row, place.column);
+    if (!low || !high) return std::nullopt;
+    return Interval{*low, *high};
+  });
+}
+
+void ResultStore::lose(const std::string& label, const std::string& why) {
+  record_.change([&](Record& record) {
+    const auto known = [&](const auto& lost) { return lost.label == label; };  // of an earlier matrix of the run
+    if (std::none_of(record.lost.begin(), record.lost.end(), known)) record.lost.push_back({label, why});
+  });
+}
+
+void ResultStore::change(const std::function<void(MatrixResult&)>& change) {
+  record_.change([&](Record& record) { change(record.results.back()); });
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/backend.hpp"
+#include "ranks/correspondence.hpp"
+#include "ranks/device/device_messages.hpp"
+
+namespace linkmatrix::ranks {
+
+/// The devices of all ranks as one back end, on rank 0: which has every rank make its buffers and map the others', hold
+/// its copies behind a gate, and open the gates together. Its endpoints are the ranks, by number.
+class DeviceBackend final : public Backend {
+ public:
+  /// Keeps references to all of them but `kind`.
+  DeviceBackend(Correspondence& ranks, const Machine& machine, cuda::HandleKind kind)
+      : ranks_{ranks}, machine_{machine}, kind_{kind} {}
+
+  std::string name() const override { return machine_.name(); }
+  const std::vector<Endpoint>& endpoints() const override { return machine_.endpoints(); }
+  const Topology& topology() const override { return machine_.topology(); }
+  const Software& software() const override { return machine_.software(); }
+
+  std::optional<std::string> refusal(const Copy& copy) const override;
+  std::vector<int> resources(const Copy& copy) const override;
+  void prepare(std::span<const Copy> copies, Deadline deadline) override;
+  Timeline run(std::span<const Copy> copies, Deadline deadline) override;
+  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override;
+  std::optional<std::string> lost(int endpoint) const override;
+
+ private:
+  using Answers = std::map<int, DeviceAnswer>;  ///< by rank
+  /// The ranks that have something to do for a copy.
+  using Parts = std::set<int> (*)(const Copy& copy);
+
+  Answers ask(const std::map<int, DeviceOrder>& orders, std::span<const Copy> copies, Deadline deadline);
+  Answers ask_parts(const DeviceOrder& form, std::span<const Copy> copies, Parts parts, Deadline deadline);
+  void let_go(std::span<const Copy> copies);
+  void reserve(std::span<const Copy> copies, Deadline deadline);
+  void open(std::span<const Copy> copies, Deadline deadline);
+  void check_reachable(std::span<const Copy> copies) const;
+  Timeline timeline(std::span<const Copy> copies, const Answers& answers, double seconds) const;
+  const std::string& node(int endpoint) const { return endpoints()[static_cast<std::size_t>(endpoint)].node; }
+
+  Correspondence& ranks_;
+  const Machine& machine_;
+  cuda::HandleKind kind_;
+  std::map<BufferName, NamedBuffer> made_;
+  std::set<std::pair<int, BufferName>> opened_;                 ///< by whom, and whose
+  std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< and why
+  std::map<int, std::string> failed_;                           ///< ranks whose device failed
+};
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/cuda/copy_work.hpp"
+#include "device/cuda/gate.hpp"
+#include "ranks/device/device_messages.hpp"
+
+namespace linkmatrix::ranks {
+
+/// A rank's part in copies between the devices of ranks: does what rank 0's DeviceBackend orders, with the streams,
+/// gates and kernels of a single process. The other ranks' devices are stations of which only the mapped buffers are
+/// used.
+class DeviceCopies {
+ public:
+  /// `device`: this rank's.
+  DeviceCopies(int rank, int ranks, const Endpoint& device);
+
+  /// Throws BadInput, DeviceError or TimedOut, and is then not to be used again, but for BadInput.
+  DeviceAnswer perform(const DeviceOrder& order);
+
+ private:
+  cuda::Station& own() { return stations_[static_cast<std::size_t>(rank_)]; }
+  cuda::Buffer& buffer(const BufferName& name);
+  void check_free_memory(std::uint64_t bytes);
+  void reserve(const DeviceOrder& order, DeviceAnswer& answer);
+  void open(const DeviceOrder& order, DeviceAnswer& answer);
+  void fill(const DeviceOrder& order, Deadline deadline);
+  void transfer(const DeviceOrder& order, Deadline deadline);
+  void compare(const DeviceOrder& order, Deadline deadline, DeviceAnswer& answer);
+  void set_up_chains(const DeviceOrder& order, Deadline deadline);
+  void arm(const DeviceOrder& order, Deadline deadline);
+  void enqueue_all(const DeviceOrder& order);
+  void run(const DeviceOrder& order, Deadline deadline, DeviceAnswer& answer);
+  CopyTime time(const cuda::PlacedCopy& placed, double enqueue_seconds) const;
+  void wait(std::span<const cuda::PlacedCopy> placed, Deadline deadline) const;
+  std::vector<Copy> own_copies(const DeviceOrder& order, std::vector<std::size_t>& numbers) const;
+
+  int rank_;
+  std::vector<cuda::Station> stations_;  ///< by rank
+  cuda::CopyWork work_{stations_, {}};
+  cuda::Gate gate_;
+  std::vector<Copy> copies_;          ///< this device's, behind the gate
+  std::vector<std::size_t> numbers_;  ///< of them in the run
+  std::vector<cuda::PlacedCopy> placed_;
+  std::vector<double> enqueue_seconds_;
+  bool held_ = false;  ///< all were behind it before it opened
+  bool armed_ = false;
+};
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,111 @@
+#include "ranks/device/direct_transfers.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+using namespace cuda;
+
+constexpr int looks_between = 256;   // of the event that ends a wait
+constexpr double longest_wait = 30;  // seconds that a kernel waits for the other one, whatever the deadline
+
+/// What a rank tells another one of its memory.
+struct MemoryOffer {
+  ShareHandle handle{};
+  int generation = 0;
+};
+
+/// The word beside the messages.
+std::byte* word_of(const SharedMemory& memory) { return memory.data() + memory.bytes() - DirectTransfers::extra_bytes; }
+
+std::uint64_t bytes_of(const Exchange& x) { return std::max<std::uint64_t>(x.order.bytes, 1); }
+
+}  // namespace
+
+void DirectTransfers::connect(const Exchange& x, const SharedMemory& destination, int generation) {
+  const MemoryOffer mine{destination.share(), generation};
+  MemoryOffer theirs;
+  mpi_.send_bytes(&mine, sizeof mine, x.other, x.tag);
+  mpi_.receive_bytes(&theirs, sizeof theirs, x.other, x.tag);
+  mpi_.finish(x.deadline);
+  Opened& opened = opened_[x.other];
+  if (opened.memory && opened.generation == theirs.generation) return;
+  opened.memory = {};
+  try {
+    opened.memory = SharedMemory::open(theirs.handle, station_.endpoint.index, station_.where());
+  } catch (const DeviceError& e) {
+    throw DeviceError(std::string(e.what()) + "; without peer access, --transport staged goes through host memory");
+  }
+  opened.generation = theirs.generation;
+}
+
+/// A destination has nothing to do, but that what is verified must not be written before it is spoiled, nor compared
+/// before it is written.
+StepTimes DirectTransfers::transfer(const Exchange& x, const std::byte* source, const SharedMemory& destination) {
+  if (x.order.metric == Metric::latency) return ping_pong(x, source, destination);
+  StepTimes times;
+  if (x.verifies()) mpi_.meet(x.other, x.tag, x.deadline);
+  if (x.first || x.order.metric == Metric::bidirectional)
+    times.whole = times.sent = write(x, source, x.step.repeats * x.step.messages);
+  if (x.verifies()) mpi_.meet(x.other, x.tag, x.deadline);
+  return times;
+}
+
+/// Both put their word down before any kernel begins.
+StepTimes DirectTransfers::ping_pong(const Exchange& x, const std::byte* source, const SharedMemory& destination) {
+  if (!state_) state_ = make_device_memory(sizeof(PingPongState), station_.where());
+  const SharedMemory& there = opened_.at(x.other).memory;
+  auto* const state = reinterpret_cast<PingPongState*>(state_.get());
+  const auto clear = [&](void* memory, std::size_t bytes) {
+    check(cudaMemsetAsync(memory, 0, bytes, stream()), station_.where(), "cudaMemsetAsync");
+  };
+  clear(state, sizeof *state);
+  clear(word_of(destination), sizeof(std::uint64_t));
+  check(cudaStreamSynchronize(stream()), station_.where(), "cudaStreamSynchronize");
+  mpi_.meet(x.other, x.tag, x.deadline);
+  const cuda::Messages messages{.theirs = there.data() + x.order.offset,
+                                .message = source,
+                                .bytes = x.order.bytes,
+                                .their_word = word_of(there),
+                                .my_word = word_of(destination)};
+  const double patience = std::clamp(x.deadline.seconds_left(), 0.0, longest_wait);
+  launch_ping_pong(messages, x.first, static_cast<std::uint64_t>(x.step.repeats), state,
+                   static_cast<std::uint64_t>(patience * 1e9), stream());
+  check(cudaEventRecord(station_.lane(0).stop.get(), stream()), station_.where(), "cudaEventRecord");
+  wait(station_.lane(0).stop, x);
+  const double end = steady_seconds();
+  PingPongState found{};
+  check(cudaMemcpy(&found, state, sizeof found, cudaMemcpyDeviceToHost), station_.where(), "cudaMemcpy");
+  if (found.timed_out != 0) throw TimedOut(station_.where() + ": the other device did not answer in time");
+  StepTimes times;
+  times.whole = {end - static_cast<double>(found.nanoseconds) * 1e-9, end};
+  return times;
+}
+
+/// The copies' own time, which ends now.
+Span DirectTransfers::write(const Exchange& x, const std::byte* source, int copies) {
+  cuda::Lane& lane = station_.lane(0);
+  std::byte* const there = opened_.at(x.other).memory.data() + x.order.offset;
+  check(cudaEventRecord(lane.start.get(), stream()), station_.where(), "cudaEventRecord");
+  for (int k = 0; k < copies; ++k)
+    check(cudaMemcpyAsync(there, source, bytes_of(x), cudaMemcpyDefault, stream()), station_.where(),
+          "cudaMemcpyAsync");
+  check(cudaEventRecord(lane.stop.get(), stream()), station_.where(), "cudaEventRecord");
+  wait(lane.stop, x);
+  const double end = steady_seconds();
+  return {end - lane.seconds(station_.where()), end};
+}
+
+void DirectTransfers::wait(const Event& event, const Exchange& x) const {
+  for (int looks = 1;; ++looks) {
+    const cudaError_t status = cudaEventQuery(event.get());
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) check(status, station_.where(), "cudaEventQuery");
+    if (looks % looks_between == 0) mpi_.look(x.deadline);
+  }
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ranks/communicator.hpp"
+#include "ranks/lifeline.hpp"
+#include "ranks/messages.hpp"
+#include "ranks/options.hpp"
+#include "ranks/payload.hpp"
+
+namespace linkmatrix::ranks {
+
+/// What a rank says of itself, and its memory.
+struct Introduction {
+  RankFacts facts;
+  std::unique_ptr<Payload> payload;  ///< of a rank that cannot take part, one that is not used
+};
+
+/// What rank 0 says to all others before anything else. All ranks together. Throws TimedOut.
+void tell_all(Communicator& mpi, LifelineAddress& address);
+
+/// Of this rank: makes its memory, or says in its facts why it cannot.
+Introduction introduce(Communicator& mpi, const NetworkOptions& options);
+
+/// Every rank's facts, by rank, at rank 0; nothing elsewhere. All ranks together. Throws TimedOut.
+std::vector<RankFacts> gather(Communicator& mpi, const RankFacts& own);
+
+/// What rows and columns call a rank: "n3:gpu0".
+std::string label_of(const RankFacts& rank);
+
+}  // namespace linkmatrix::ranks

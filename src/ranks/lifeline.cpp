@@ -1,0 +1,191 @@
+#include "ranks/lifeline.hpp"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+namespace linkmatrix::ranks {
+namespace {
+
+using Token = std::array<std::uint64_t, 2>;
+
+constexpr double most_questions = 500;  // a second, of all ranks together
+constexpr double longest_between = 10;  // seconds: rank 0 is known to be gone within a minute
+constexpr double gone_after = 40;       // seconds
+
+std::unique_ptr<Descriptor> socket_of(int family) {
+  return std::make_unique<Descriptor>(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+std::unique_ptr<Descriptor> make_wake() {
+  return std::make_unique<Descriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+socklen_t size_of(int family) { return family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
+
+std::uint64_t random_number() {
+  std::random_device source;
+  return std::uint64_t{source()} << 32 | source();
+}
+
+/// Bound to any port, for IPv4 too where it can; closed where there is none.
+std::unique_ptr<Descriptor> answering_socket(in_port_t& port) {
+  for (const int family : {AF_INET6, AF_INET}) {
+    auto found = socket_of(family);
+    if (!found->is_open()) continue;
+    const int off = 0;
+    if (family == AF_INET6) ::setsockopt(found->number(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    sockaddr_storage any{};
+    any.ss_family = static_cast<sa_family_t>(family);
+    socklen_t length = size_of(family);
+    auto* const address = reinterpret_cast<sockaddr*>(&any);
+    if (::bind(found->number(), address, length) != 0 || ::getsockname(found->number(), address, &length) != 0)
+      continue;
+    port = family == AF_INET ? reinterpret_cast<sockaddr_in&>(any).sin_port
+                             : reinterpret_cast<sockaddr_in6&>(any).sin6_port;
+    return found;
+  }
+  return nullptr;
+}
+
+/// Those of this node that others may reach, IPv4 first; the loopback last: its ranks are on this node.
+void put_addresses(in_port_t port, LifelineAddress& out) {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
+  const auto put = [&](int family, bool loopback) {
+    for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family || (one->ifa_flags & IFF_UP) == 0) continue;
+      if (((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
+      if (out.count == static_cast<int>(out.one.size())) return;
+      LifelineAddress::One next{};
+      next.length = size_of(family);
+      std::memcpy(&next.storage, one->ifa_addr, next.length);
+      if (family == AF_INET) {
+        reinterpret_cast<sockaddr_in&>(next.storage).sin_port = port;
+      } else {
+        auto& six = reinterpret_cast<sockaddr_in6&>(next.storage);
+        if (IN6_IS_ADDR_LINKLOCAL(&six.sin6_addr)) continue;
+        six.sin6_port = port;
+      }
+      out.one[static_cast<std::size_t>(out.count++)] = next;
+    }
+  };
+  put(AF_INET, true);
+  put(AF_INET, false);
+  put(AF_INET6, false);
+}
+
+bool is_token(int socket, const Token& token, sockaddr* from, socklen_t* length) {
+  Token said{};
+  return ::recvfrom(socket, said.data(), sizeof said, 0, from, length) == sizeof said && said == token;
+}
+
+/// A rank's way to one of rank 0's addresses: connected, so that a refusal comes back.
+struct Way {
+  std::unique_ptr<Descriptor> socket;
+  bool answered = false;
+};
+
+std::vector<Way> ways_to(const LifelineAddress& address) {
+  std::vector<Way> ways;
+  for (int k = 0; k < address.count; ++k) {
+    const auto& one = address.one[static_cast<std::size_t>(k)];
+    Way way{socket_of(one.storage.ss_family)};
+    const auto* const there = reinterpret_cast<const sockaddr*>(&one.storage);
+    if (way.socket->is_open() && ::connect(way.socket->number(), there, one.length) == 0)
+      ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+}  // namespace
+
+LifelinePace Lifeline::pace_of(int ranks) {
+  LifelinePace pace;
+  pace.between = std::clamp(ranks / most_questions, pace.between, longest_between);
+  pace.silent = static_cast<int>(gone_after / pace.between);
+  pace.refused = 2;
+  return pace;
+}
+
+LifelineAddress Lifeline::answer() {
+  LifelineAddress address;
+  in_port_t port = 0;
+  socket_ = answering_socket(port);
+  wake_ = make_wake();
+  if (!socket_ || !wake_->is_open()) return address;
+  token_ = address.token = {random_number(), random_number()};
+  put_addresses(port, address);
+  thread_ = std::jthread([this](std::stop_token stop) { reply(std::move(stop)); });
+  return address;
+}
+
+void Lifeline::watch(const LifelineAddress& address, LifelinePace pace, std::function<void()> lost) {
+  wake_ = make_wake();
+  if (address.count == 0 || !wake_->is_open()) return;
+  lost_ = std::move(lost);
+  thread_ = std::jthread([this, address, pace](std::stop_token stop) { ask(std::move(stop), address, pace); });
+}
+
+void Lifeline::stop() {
+  thread_.request_stop();
+  const std::uint64_t one = 1;
+  if (wake_ && wake_->is_open()) (void)!::write(wake_->number(), &one, sizeof one);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Lifeline::reply(std::stop_token stop) const {
+  std::array<pollfd, 2> ends{{{socket_->number(), POLLIN, 0}, {wake_->number(), POLLIN, 0}}};
+  while (!stop.stop_requested()) {
+    ::poll(ends.data(), ends.size(), -1);
+    if ((ends[0].revents & POLLIN) == 0) continue;
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    auto* const there = reinterpret_cast<sockaddr*>(&from);
+    if (is_token(socket_->number(), token_, there, &length))
+      ::sendto(socket_->number(), token_.data(), sizeof token_, 0, there, length);
+  }
+}
+
+/// Whether to go on.
+bool Lifeline::pause(double seconds) const {
+  pollfd end{wake_->number(), POLLIN, 0};
+  return ::poll(&end, 1, static_cast<int>(seconds * 1000)) == 0 || (end.revents & POLLIN) == 0;
+}
+
+void Lifeline::ask(std::stop_token stop, LifelineAddress address, LifelinePace pace) {
+  std::vector<Way> ways = ways_to(address);
+  int refusals = 0;
+  while (!stop.stop_requested() && !ways.empty()) {
+    for (const Way& way : ways) ::send(way.socket->number(), address.token.data(), sizeof address.token, 0);
+    if (!pause(pace.between)) return;
+    bool answered = false, refused = false;
+    for (Way& way : ways) {
+      errno = 0;
+      while (is_token(way.socket->number(), address.token, nullptr, nullptr)) way.answered = answered = true;
+      // one that never answered is another node's, with the same address on a network of its own
+      refused = refused || (errno == ECONNREFUSED && way.answered);
+    }
+    const bool known = std::any_of(ways.begin(), ways.end(), [](const Way& way) { return way.answered; });
+    if (answered)
+      unanswered_ = refusals = 0;
+    else if (known)
+      ++unanswered_, refusals += refused ? 1 : 0;
+    if (answered) std::erase_if(ways, [](const Way& way) { return !way.answered; });
+    if (unanswered_ >= pace.silent || refusals >= pace.refused) {
+      if (!stop.stop_requested()) lost_();
+      return;
+    }
+  }
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,125 @@
+// What rank 0 asks of ranks besides measuring: what only their payloads understand, what they and their nodes say of
+// themselves, whether they are there.
+
+#include <exception>
+#include <set>
+
+#include "ranks/mpi_ranks.hpp"
+#include "ranks/node_message.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr double asking = 5;         // seconds for what every rank can say at once
+constexpr double reply_seconds = 5;  // for a reply that its rank has said it will send
+
+}  // namespace
+
+std::vector<Correspondence::Reply> MpiRanks::ask(const std::vector<Question>& questions, double seconds) {
+  const int serial = ++serial_;
+  const auto asked = asked_.insert(asked_.end(), questions);  // stays where it is, as the orders do
+  const auto sent = sent_.insert(sent_.end(), std::vector<Order>(questions.size()));
+  std::vector<int> expected;
+  const Order* mine = nullptr;
+  for (std::size_t k = 0; k < questions.size(); ++k) {
+    const auto& [rank, bytes] = (*asked)[k];
+    Order& order = (*sent)[k];
+    order.task = Task::answer;
+    order.serial = serial;
+    order.bytes = bytes.size();
+    order.time_limit = seconds;
+    if (rank == mpi_.rank()) {
+      mine = &order;
+      own_.set_question(bytes);
+    } else if (is_there(rank)) {
+      send(order, rank);
+      mpi_.send_bytes(bytes.data(), bytes.size(), rank, question_tag);
+      expected.push_back(rank);
+    }
+  }
+  const bool left = hand_over();
+  if (mine != nullptr) do_own(*mine);
+  collect(serial, expected, Deadline::in(seconds));
+  std::vector<Reply> replies;
+  for (const Question& question : questions) {
+    const auto why = lost(question.rank);
+    replies.push_back(
+        why ? Reply{ReportStatus::timeout, labels_[static_cast<std::size_t>(question.rank)] + ": " + *why, {}}
+            : take_reply(question.rank, serial));
+  }
+  if (left) sent_.erase(sent), asked_.erase(asked);
+  return replies;
+}
+
+Correspondence::Reply MpiRanks::take_reply(int rank, int serial) {
+  const Report& report = state_of(rank).report;
+  const std::string who = labels_[static_cast<std::size_t>(rank)] + ": ";
+  if (!state_of(rank).there) return {ReportStatus::timeout, who + state_of(rank).why, {}};
+  if (report.serial != serial) return {ReportStatus::timeout, who + "no answer in time", {}};
+  if (report.status != ReportStatus::ok) return {report.status, text_of(report.text), {}};
+  if (rank == mpi_.rank()) return {ReportStatus::ok, "", own_.reply()};
+  Reply reply;
+  reply.bytes.resize(report.reply_bytes);
+  if (reply.bytes.empty()) return reply;
+  try {
+    mpi_.receive_bytes(reply.bytes.data(), reply.bytes.size(), rank, reply_tag);
+    mpi_.finish(Deadline::in(reply_seconds));
+  } catch (const std::exception& e) {
+    mpi_.abandon();
+    if (stop_signal == 0) lose(rank, e.what());
+    return {ReportStatus::timeout, who + e.what(), {}};
+  }
+  return reply;
+}
+
+std::vector<DeviceState> MpiRanks::device_states() {
+  Order order;
+  order.task = Task::state;
+  call(others(), order, asking, true);
+  std::vector<DeviceState> states(states_.size());
+  for (int rank = 0; rank < static_cast<int>(states_.size()); ++rank) {
+    if (!is_there(rank) || state_of(rank).report.status != ReportStatus::ok) continue;
+    DeviceState& state = states[static_cast<std::size_t>(rank)];
+    try {
+      state = rank == mpi_.rank() ? own_.state().state()
+                                  : mpi_.receive<DeviceStateMessage>(rank, state_tag, Deadline::in(asking)).state();
+    } catch (const std::exception& e) {
+      mpi_.abandon();
+      lose(rank, e.what());
+    }
+  }
+  return states;
+}
+
+std::vector<NodeFacts> MpiRanks::node_facts() {
+  std::set<std::string> known;
+  std::vector<int> leaders;  // a rank of each node
+  for (int rank = 0; rank < static_cast<int>(nodes_.size()); ++rank)
+    if (known.insert(nodes_[static_cast<std::size_t>(rank)]).second) leaders.push_back(rank);
+  Order order;
+  order.task = Task::node;
+  std::vector<int> asked = leaders;
+  std::erase_if(asked, [this](int rank) { return rank == mpi_.rank() || !state_of(rank).there; });
+  call(asked, order, asking, true);
+  std::vector<NodeFacts> nodes;
+  for (const int leader : leaders) {
+    NodeFacts& node = nodes.emplace_back();
+    node.name = nodes_[static_cast<std::size_t>(leader)];
+    const Reply reply = take_reply(leader, serial_);
+    if (reply.status == ReportStatus::ok) node = unpack(reply.bytes);
+  }
+  return nodes;
+}
+
+std::optional<std::string> MpiRanks::disorder() {
+  Order order;
+  order.task = Task::reserve;
+  call(others(), order, asking, false);
+  for (const RankState& state : states_)
+    if (!state.there) return labels_[static_cast<std::size_t>(&state - states_.data())] + " was lost: " + state.why;
+  if (clean_) return std::nullopt;
+  return "messages that were given up at --pair-timeout are still with MPI, which cannot be left in order: see the "
+         "notes for their pairs, or raise --pair-timeout";
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,276 @@
+#include "ranks/mpi_ranks.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "core/error.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr double grace = 3;          // seconds more than a cell's own, until a rank that says nothing is given up
+constexpr double node_check = 2;     // seconds for the other ranks of a node of which one was given up
+constexpr double handing_over = 10;  // seconds for an order to leave
+constexpr double asking = 5;         // seconds for what a rank has said it will send
+constexpr auto pause = std::chrono::microseconds(20);  // between two looks: the cores may be the ranks' that measure
+constexpr int looks_before_pause = 1000;
+
+constexpr const char* silent_rank = "it does not answer any more";
+
+template <class Visit>
+void for_each_rank(const Order& order, const Visit& visit) {
+  for (const RankPair& pair : order.all_pairs())
+    for (const int rank : {pair.source, pair.destination}) visit(rank);
+}
+
+}  // namespace
+
+MpiRanks::MpiRanks(Communicator& mpi, RankWorker& own, std::vector<std::string> labels, std::vector<std::string> nodes,
+                   const std::vector<std::string>& no_device)
+    : mpi_{mpi}, own_{own}, labels_{std::move(labels)}, nodes_{std::move(nodes)}, states_(labels_.size()) {
+  for (std::size_t rank = 0; rank < no_device.size(); ++rank) {
+    states_[rank].why = no_device[rank];
+    if (!no_device[rank].empty()) lost_.push_back({labels_[rank], no_device[rank]});
+  }
+}
+
+std::optional<std::string> MpiRanks::lost(int rank) const {
+  const std::string& why = state_of(rank).why;
+  return why.empty() ? std::nullopt : std::optional(why);
+}
+
+/// Every rank that is there but this one.
+std::vector<int> MpiRanks::others() const {
+  std::vector<int> others;
+  for (int rank = 0; rank < static_cast<int>(states_.size()); ++rank)
+    if (state_of(rank).there && rank != mpi_.rank()) others.push_back(rank);
+  return others;
+}
+
+std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
+  ++serial_;
+  for (Order& order : orders) order.serial = serial_;
+  const auto sent = sent_.insert(sent_.end(), std::move(orders));  // stays where it is
+  std::vector<int> expected;
+  const Order* mine = nullptr;
+  double seconds = 0;
+  for (const Order& order : *sent) {
+    seconds = std::max(seconds, order.time_limit + grace);
+    for_each_rank(order, [&](int rank) {
+      if (rank == mpi_.rank()) {
+        mine = &order;
+        return;
+      }
+      send(order, rank);
+      expected.push_back(rank);
+    });
+  }
+  const Deadline deadline = Deadline::in(seconds);  // for this rank's own part too
+  const bool left = hand_over();
+  if (mine != nullptr) do_own(*mine);
+  collect(serial_, expected, deadline);
+  std::vector<CellAnswer> answers;
+  for (const Order& order : *sent) answers.push_back(answer_to(order));
+  if (left) sent_.erase(sent);
+  return answers;
+}
+
+void MpiRanks::do_own(const Order& order) {
+  RankState& own = state_of(mpi_.rank());
+  own.report = own_.perform(order);
+  clean_ = clean_ && !own.report.stuck;
+}
+
+void MpiRanks::reserve(std::uint64_t bytes, Transport sharing, double seconds) {
+  Order order;
+  order.task = Task::reserve;
+  order.sharing = sharing;
+  for (const std::uint64_t step : {std::uint64_t{0}, bytes}) {  // all let go of each other's before anybody frees any
+    order.bytes = step;
+    call_all(order, seconds);
+  }
+}
+
+void MpiRanks::open_window(double seconds) {
+  if (others().size() + 1 != states_.size())
+    throw BadInput("one-sided transfers need a window that all ranks make together, and one does not answer any more");
+  Order order;
+  order.task = Task::open_window;
+  call_all(order, seconds);
+}
+
+/// Has every rank that is there do the same, this one too. Throws BadInput with the first refusal.
+void MpiRanks::call_all(const Order& order, double seconds) {
+  call(others(), order, seconds, true);
+  for (std::size_t rank = 0; rank < states_.size(); ++rank) {
+    const Report& report = states_[rank].report;
+    if (is_there(static_cast<int>(rank)) && report.status != ReportStatus::ok)
+      throw BadInput(labels_[rank] + ": " + text_of(report.text));
+  }
+}
+
+bool MpiRanks::dismiss() {
+  Order order;
+  order.task = Task::end;
+  order.serial = ++serial_;
+  order.pairs = clean_ ? 1 : 0;
+  sent_.push_back({order});
+  for (const int rank : others()) send(sent_.back().front(), rank);
+  return hand_over() && clean_;
+}
+
+/// Whom an order does not reach will not answer either.
+void MpiRanks::send(const Order& order, int rank) {
+  try {
+    mpi_.send_bytes(&order, sizeof(order), rank, order_tag);
+  } catch (const DeviceError& e) {
+    lose(rank, e.what());
+  }
+}
+
+/// Waits until all orders have left; false where one did not.
+bool MpiRanks::hand_over() {
+  try {
+    mpi_.finish(Deadline::in(handing_over));
+    return true;
+  } catch (const std::exception&) {
+    clean_ = false;
+    mpi_.abandon();
+    return false;
+  }
+}
+
+/// Listens for a rank's next report; nothing where MPI says that it is gone.
+MPI_Request MpiRanks::listen(int rank) {
+  RankState& state = state_of(rank);
+  if (state.request == MPI_REQUEST_NULL)
+    MPI_Irecv(&state.report, sizeof(Report), MPI_BYTE, rank, report_tag, MPI_COMM_WORLD, &state.request);
+  return state.request;
+}
+
+/// Waits for a report of each expected rank; gives up those that do not answer.
+void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline deadline) {
+  std::vector<int> finished(expected.size());
+  std::vector<MPI_Status> statuses(expected.size());
+  std::vector<MPI_Request> requests;
+  std::set<int> missing(expected.begin(), expected.end());
+  for (const int rank : expected) requests.push_back(listen(rank));
+  for (int looks = 0; !missing.empty(); ++looks) {
+    const bool late = deadline.passed();  // what has come by then is still taken
+    int count = 0;
+    const int status =
+        MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &count, finished.data(), statuses.data());
+    if (count == MPI_UNDEFINED) break;  // nobody is left to listen for
+    for (int k = 0; k < count; ++k) {
+      const auto at = static_cast<std::size_t>(finished[static_cast<std::size_t>(k)]);
+      const int rank = expected[at];
+      RankState& state = state_of(rank);
+      state.request = MPI_REQUEST_NULL;
+      if (status != MPI_SUCCESS && statuses[static_cast<std::size_t>(k)].MPI_ERROR != MPI_SUCCESS) continue;  // gone
+      clean_ = clean_ && !state.report.stuck;
+      // at once: a rank whose samples nobody takes cannot answer anything else
+      std::vector<Sample> samples = take_samples(rank, state.report);
+      if (state.report.serial == serial) {
+        state.samples = std::move(samples);
+        missing.erase(rank);
+        continue;
+      }
+      requests[at] = listen(rank);
+    }
+    if (count == 0 && late) break;
+    if (count == 0 && looks > looks_before_pause) std::this_thread::sleep_for(pause);
+  }
+  for (std::size_t k = 0; k < expected.size(); ++k)
+    if (missing.contains(expected[k])) state_of(expected[k]).request = requests[k];
+  if (stop_signal == 0) give_up(missing);  // else nobody had the time to answer
+}
+
+/// What a leader sends after its report; nothing where it does not come.
+std::vector<Sample> MpiRanks::take_samples(int rank, const Report& report) {
+  std::vector<Sample> samples(static_cast<std::size_t>(std::max(0, report.samples)));
+  if (samples.empty()) return samples;
+  try {
+    mpi_.receive_bytes(samples.data(), samples.size() * sizeof(Sample), rank,
+                       tag_of(report.serial, MessageKind::samples));
+    mpi_.finish(Deadline::in(asking));
+  } catch (const std::exception& e) {
+    mpi_.abandon();
+    if (stop_signal == 0) lose(rank, e.what());
+    samples.clear();
+  }
+  return samples;
+}
+
+/// Leaves ranks out from now on, and asks the others of their nodes whether they are still there.
+void MpiRanks::give_up(const std::set<int>& silent) {
+  std::set<std::string> in_doubt;
+  for (const int rank : silent) {
+    const bool known = !is_there(rank);
+    lose(rank, silent_rank);
+    if (!known) in_doubt.insert(nodes_[static_cast<std::size_t>(rank)]);
+  }
+  if (in_doubt.empty() || asking_node_) return;
+  std::vector<int> asked = others();
+  std::erase_if(asked, [&](int rank) { return !in_doubt.contains(nodes_[static_cast<std::size_t>(rank)]); });
+  if (asked.empty()) return;
+  asking_node_ = true;
+  Order order;
+  order.task = Task::reserve;
+  call(asked, order, node_check, false);
+  asking_node_ = false;
+}
+
+/// Has ranks do the same, or just answer; this one too where `here_too`.
+void MpiRanks::call(const std::vector<int>& ranks, Order order, double seconds, bool here_too) {
+  order.serial = ++serial_;
+  sent_.push_back({order});
+  for (const int rank : ranks) send(sent_.back().front(), rank);
+  hand_over();
+  if (here_too) do_own(order);
+  collect(order.serial, ranks, Deadline::in(seconds));
+}
+
+void MpiRanks::lose(int rank, const std::string& why) {
+  clean_ = false;
+  RankState& state = state_of(rank);
+  if (!std::exchange(state.there, false)) return;
+  if (state.why.empty()) lost_.push_back({labels_[static_cast<std::size_t>(rank)], why});
+  state.why = why;
+}
+
+CellAnswer MpiRanks::answer_to(const Order& order) {
+  const int leader = order.pair.front().source;
+  CellAnswer answer{state_of(leader).report, {}};
+  std::uint64_t wrong = 0;  // that any of its ranks has seen, also where the answer is not whole
+  for_each_rank(order, [&](int rank) {
+    const Report& report = state_of(rank).report;
+    if (report.serial == order.serial) wrong = std::max(wrong, report.wrong_bytes);
+  });
+  const auto give_up_cell = [&](const std::string& why) {
+    answer = {};
+    answer.report.wrong_bytes = wrong;
+    answer.report.status = ReportStatus::timeout;
+    put(answer.report.text, why);
+    return answer;
+  };
+  std::string silent;
+  for_each_rank(order, [&](int rank) {
+    if (!is_there(rank)) silent = labels_[static_cast<std::size_t>(rank)];
+  });
+  const bool in_time = answer.report.serial == order.serial;
+  if (in_time) answer.samples = leader == mpi_.rank() ? own_.samples() : std::move(state_of(leader).samples);
+  if (!silent.empty()) return give_up_cell(silent + " does not answer any more");
+  if (!in_time) return give_up_cell("its ranks did not answer in time");
+  if (answer.report.samples != static_cast<int>(answer.samples.size()))
+    return give_up_cell("its samples did not arrive");
+  for_each_rank(order, [&](int rank) {
+    const Report& other = state_of(rank).report;
+    if (answer.report.status == ReportStatus::timeout && other.status == ReportStatus::error &&
+        other.serial == order.serial)
+      answer.report.status = other.status, answer.report.text = other.text;
+  });
+  answer.report.wrong_bytes = std::max(answer.report.wrong_bytes, wrong);
+  return answer;
+}
+
+}  // namespace linkmatrix::ranks

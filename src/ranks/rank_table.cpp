@@ -1,0 +1,195 @@
+#include "ranks/rank_table.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "ranks/communicator.hpp"
+#include "ranks/introduction.hpp"
+
+namespace linkmatrix::ranks {
+
+RankTable::RankTable(std::span<const RankFacts> facts, const NetworkOptions& options) : options_{options} {
+  for (const RankFacts& rank : facts) add(rank);
+  if (!facts.empty()) refusal_ = check(facts);
+}
+
+void RankTable::add(const RankFacts& facts) {
+  const std::size_t rank = endpoints_.size();
+  Endpoint endpoint;
+  endpoint.index = static_cast<int>(rank);
+  endpoint.node = text_of(facts.node);
+  endpoint.label = label_of(facts);
+  endpoint.name = text_of(facts.model);
+  endpoint.uuid = text_of(facts.uuid);
+  endpoint.pci = text_of(facts.pci);
+  endpoint.numa = facts.numa;
+  if (const std::string nics = text_of(facts.nics); !nics.empty()) endpoint.nics = split(nics, ',');
+  const auto [at, is_new] = node_numbers_.try_emplace(endpoint.node, nodes_.size());
+  const std::size_t node = at->second;
+  if (is_new) {
+    nodes_.push_back(endpoint.node);
+    ranks_of_.emplace_back();
+    available_.push_back(facts.available);
+  }
+  ranks_of_[node].push_back(static_cast<int>(rank));
+  cuda_aware_ = (rank == 0 || cuda_aware_) && facts.cuda_aware;
+  no_device_.push_back(text_of(facts.no_device));
+  if (no_device_.back().empty()) {
+    have_descriptors_ = have_descriptors_ && facts.has_descriptors;
+    if (no_fabric_.empty()) no_fabric_ = text_of(facts.no_fabric);
+  }
+  adapters_ = rank == 0 ? facts.adapters : std::min(adapters_, facts.adapters);
+  endpoints_.push_back(std::move(endpoint));
+}
+
+std::string RankTable::check(std::span<const RankFacts> facts) const {
+  if (const std::string text = difference(facts); !text.empty()) return text;
+  if (const std::string text = transport_refusal(); !text.empty()) return text;
+  if (facts.size() < 2) return "there is one rank: start two or more with mpirun -n, or measure without --backend mpi";
+  return "";
+}
+
+/// Which rank is not as the first one, or cannot take part.
+std::string RankTable::difference(std::span<const RankFacts> facts) const {
+  const RankFacts& first = facts.front();
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    const RankFacts& own = facts[rank];
+    const auto who = [&] { return "rank " + std::to_string(rank) + " on " + endpoints_[rank].node; };
+    if (own.version != first.version)
+      return "the ranks differ: " + who() + " runs linkmatrix " + text_of(own.version) + ", rank 0 on " +
+             endpoints_.front().node + " " + text_of(first.version) + ": start the same program on all nodes";
+    if (own.options != first.options)
+      return "the ranks' options differ: " + who() + " was given '" + text_of(own.options) + "', rank 0 '" +
+             text_of(first.options) + "': give all the same";
+    if (own.complaint.front() != 0) return who() + ": " + text_of(own.complaint);
+  }
+  if (std::none_of(no_device_.begin(), no_device_.end(), [](const std::string& why) { return why.empty(); }))
+    return "no rank's device works: " + no_device_.front();
+  return "";
+}
+
+/// Why the wanted transport cannot be.
+std::string RankTable::transport_refusal() const {
+  const bool device = options_.memory == Memory::device;
+  const Transport asked = options_.transport;
+  if (!device && asked != Transport::automatic && asked != Transport::mpi)
+    return "--transport " + std::string(word(asked)) + " is for --memory device: host memory goes by MPI";
+  if (device && asked == Transport::mpi && !cuda_aware_)
+    return "--transport mpi: " + mpi_library() + " does not say that it takes addresses of devices (CUDA-aware)";
+  if ((asked == Transport::ipc || asked == Transport::fd) && nodes_.size() > 1)
+    return "--transport " + std::string(word(asked)) + " reaches the devices of one node only: start all ranks on one";
+  if (asked == Transport::fd && !have_descriptors_)
+    return "--transport fd: the driver shares no memory by file descriptors here: use --transport ipc";
+  if (asked == Transport::fabric && !no_fabric_.empty()) return "--transport fabric: " + no_fabric_;
+  std::set<std::string> seen;
+  for (const Endpoint& endpoint : endpoints_)
+    if (device && !endpoint.uuid.empty() && !seen.insert(endpoint.uuid).second)
+      return "two ranks have the same GPU, " + endpoint.uuid + ": start one rank for each GPU";
+  return "";
+}
+
+std::vector<std::string> RankTable::nodes_of_ranks() const {
+  std::vector<std::string> out;
+  for (const Endpoint& endpoint : endpoints_) out.push_back(endpoint.node);
+  return out;
+}
+
+std::vector<std::string> RankTable::labels(bool by_node) const {
+  if (by_node) return nodes_;
+  std::vector<std::string> out;
+  for (const Endpoint& endpoint : endpoints_) out.push_back(endpoint.label);
+  return out;
+}
+
+std::string RankTable::link_class(bool by_node, std::size_t row, std::size_t column) const {
+  if (row == column) return "X";
+  if (!by_node && links_) return links_->link_class(row, column);
+  return std::string(by_node || !same_node(row, column) ? between_nodes : inside_node);
+}
+
+Transport RankTable::route(bool same_node) const {
+  if (options_.memory == Memory::host) return Transport::mpi;
+  if (options_.transport != Transport::automatic) return options_.transport;
+  if (same_node) return sharing();
+  return cuda_aware_ ? Transport::mpi : Transport::staged;
+}
+
+/// What MPI takes off a device's memory it may not take off that of the virtual memory API.
+Transport RankTable::sharing() const {
+  const Transport asked = options_.transport;
+  if (asked == Transport::mpi || asked == Transport::staged) return Transport::ipc;
+  if (asked == Transport::automatic && cuda_aware_ && nodes_.size() > 1) return Transport::ipc;
+  return copies_sharing();
+}
+
+Transport RankTable::copies_sharing() const {
+  const Transport asked = options_.transport;
+  if (asked == Transport::fd || asked == Transport::fabric || asked == Transport::ipc) return asked;
+  return have_descriptors_ ? Transport::fd : Transport::ipc;
+}
+
+void RankTable::set_links(std::vector<Endpoint> endpoints, Topology links) {
+  endpoints_ = std::move(endpoints);
+  links_ = std::move(links);
+}
+
+std::string RankTable::transport(bool by_node, std::size_t row, std::size_t column) const {
+  const auto first = [&](std::size_t cell) {
+    return by_node ? static_cast<std::size_t>(ranks_of_[cell].front()) : cell;
+  };
+  return std::string(word(route(first(row), first(column))));
+}
+
+Topology RankTable::topology(std::size_t most) const {
+  if (links_) return *links_;
+  const std::size_t n = endpoints_.size() > most ? 0 : endpoints_.size();
+  Topology topology{Matrix<std::string>(n, n), Matrix<std::optional<int>>(n, n), Matrix<std::optional<bool>>(n, n),
+                    Matrix<std::optional<int>>(n, n, 1), Matrix<std::optional<double>>(n, n)};
+  for (std::size_t r = 0; r < n; ++r) {
+    topology.min_path(r, r) = 0;
+    for (std::size_t c = 0; c < n; ++c) {
+      topology.link_class(r, c) = link_class(false, r, c);
+      if (options_.memory == Memory::device && !same_node(r, c))
+        topology.peer_access(r, c) = copies_sharing() == Transport::fabric;
+    }
+  }
+  return topology;
+}
+
+RankRounds RankTable::rounds(bool by_node, bool both_ways, bool bisection) const {
+  RoundOptions options;
+  options.by_node = by_node;
+  options.both_ways = both_ways;
+  options.bisection = bisection;
+  options.mapping = options_.mapping;
+  options.width = options_.pairs_per_node;
+  if (options.width == 0 && by_node)
+    options.width = most_pairs;
+  else if (options.width == 0 && nodes_.size() > 1)
+    options.width = static_cast<std::size_t>(std::max(1, adapters_));
+  if (nodes_.size() < 2 && (bisection || by_node))
+    throw BadInput("all ranks are on one node: matrices of nodes and --concurrency bisection need two or more");
+  if (by_node && std::min(options.width, widest_node()) > most_pairs)
+    throw BadInput("--pairs-per-node: at most " + std::to_string(most_pairs) + " pairs of ranks go together");
+  return RankRounds(ranks_of_, options);
+}
+
+std::size_t RankTable::widest_node() const {
+  std::size_t most = 0;
+  for (const auto& ranks : ranks_of_) most = std::max(most, ranks.size());
+  return most;
+}
+
+void RankTable::check_memory(std::uint64_t bytes) const {
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    const std::uint64_t needed = 2 * bytes * ranks_of_[node].size();
+    if (needed > available_[node])
+      throw BadInput("--size needs " + format_size(needed) + " of host memory for the ranks on " + nodes_[node] +
+                     ", where " + std::to_string(available_[node] / MiB) +
+                     " MiB are available: use a smaller --size or fewer ranks a node");
+  }
+}
+
+}  // namespace linkmatrix::ranks

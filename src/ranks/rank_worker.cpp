@@ -1,0 +1,248 @@
+#include "ranks/rank_worker.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/host/node_facts.hpp"
+#include "ranks/node_message.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: a few µs of skew are 0.1 % of it
+constexpr double longest_window = 0.1;     // seconds; a slow network gets fewer messages in flight
+constexpr int most_repeats = 10000;
+constexpr int first_round_trips = 100;        // at most, for how long one takes
+constexpr int tries_together = 4;             // for two directions that shall begin at once
+constexpr double parting = 2;                 // seconds to tell the others that something failed
+constexpr std::uint64_t seed_step = 1000003;  // prime: no two orders give a rank's pattern the same seed soon
+
+bool is_latency(const Order& order) { return order.metric == Metric::latency; }
+
+/// A ping-pong too brings the bytes back, a put does not.
+bool goes_both_ways(const Order& order) {
+  return order.metric == Metric::bidirectional || (is_latency(order) && !order.one_sided);
+}
+
+/// Repeats that make a sample long enough, from the time of one.
+int repeats_for(double seconds) {
+  return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, 1.0 * most_repeats));
+}
+
+}  // namespace
+
+Report RankWorker::perform(const Order& order) {
+  Report report;
+  report.serial = order.serial;
+  samples_.clear();
+  found_ = 0;
+  const auto fail = [&](ReportStatus status, const std::string& why) {
+    report.status = status;
+    put(report.text, why);
+    if (mpi_.abandon() && order.task == Task::sample) payload_.renew();
+    report.stuck = mpi_.is_stuck();
+  };
+  try {
+    switch (order.task) {
+      case Task::open_window:
+        mpi_.open_window();
+        break;
+      case Task::reserve:
+        payload_.share_by(order.sharing);
+        order.bytes == 0 ? payload_.forget() : payload_.reserve(order.bytes);
+        break;
+      case Task::answer:
+        answer(order, report);
+        break;
+      case Task::node:
+        reply_ = pack(node_facts());
+        report.reply_bytes = reply_.size();
+        break;
+      case Task::state:
+        ask_device();
+        break;
+      case Task::sample:
+        sample(order, report);
+        break;
+      case Task::end:
+        break;
+    }
+  } catch (const TimedOut& e) {
+    fail(ReportStatus::timeout, e.what());
+  } catch (const BadInput& e) {
+    fail(ReportStatus::refused, e.what());
+  } catch (const Alarmed& e) {
+    fail(ReportStatus::error, e.what());
+  } catch (const std::exception& e) {
+    fail(ReportStatus::error, e.what());
+    call_alarm(order, e.what());
+  }
+  mpi_.stop_listening();
+  report.samples = static_cast<int>(samples_.size());
+  report.wrong_bytes = found_;  // also where the cell then failed: it is known as soon as it is seen
+  return report;
+}
+
+/// Rank 0 knows its own.
+void RankWorker::ask_device() {
+  state_ = DeviceStateMessage(payload_.state());
+  if (mpi_.rank() != 0) mpi_.send_bytes(&state_, sizeof(state_), 0, state_tag);
+}
+
+void RankWorker::answer(const Order& order, Report& report) {
+  if (mpi_.rank() != 0) {
+    question_.resize(order.bytes);
+    mpi_.receive_bytes(question_.data(), question_.size(), 0, question_tag);
+    mpi_.finish(Deadline::in(order.time_limit));
+  }
+  reply_ = payload_.answer(question_);
+  report.reply_bytes = reply_.size();
+}
+
+void RankWorker::sample(const Order& order, Report& report) {
+  const Deadline deadline = Deadline::in(order.time_limit);
+  mpi_.listen(tag_of(order.serial, MessageKind::alarm), others_of(order));
+  order.pair.front().source == mpi_.rank() ? lead(order, deadline, report) : follow(order, deadline);
+}
+
+/// All other ranks of the cell.
+std::vector<int> RankWorker::others_of(const Order& order) const {
+  std::vector<int> others;
+  for (const RankPair& pair : order.all_pairs())
+    for (const int rank : {pair.source, pair.destination})
+      if (rank != mpi_.rank()) others.push_back(rank);
+  return others;
+}
+
+/// Those who wait for this rank need not wait until their time is up.
+void RankWorker::call_alarm(const Order& order, const std::string& why) {
+  Alarm text;
+  put(text, why);
+  try {
+    mpi_.stop_listening();
+    for (const int rank : others_of(order))
+      mpi_.send_bytes(&text, sizeof(text), rank, tag_of(order.serial, MessageKind::alarm));
+    mpi_.finish(Deadline::in(parting));
+  } catch (const std::exception&) {  // then they do
+    mpi_.abandon();
+  }
+}
+
+void RankWorker::lead(const Order& order, Deadline deadline, Report& report) {
+  sample_cell(order, first_step(order, deadline), deadline, report);
+  if (order.verify) {
+    step_all(order, {Step::Kind::verify, 1, 1}, deadline);
+    report.verified = order.bytes > 0;
+  }
+  tell_all(order, {Step::Kind::stop, 0, 0}, deadline);
+}
+
+/// Takes samples until the order's rule lets it end.
+void RankWorker::sample_cell(const Order& order, const Step& step, Deadline deadline, Report& report) {
+  Sampled cell;
+  const Deadline enough = Deadline::in(order.enough_after);
+  report.copies = order.metric == Metric::bidirectional ? 2 * order.pairs : order.pairs;
+  cell.bytes = report.bytes = bytes_of(order);
+  cell.transfers = report.transfers = transfers_of(order, step);
+  std::vector<double> values;
+  do {
+    const PairSample taken = take_sample(order, step, deadline);
+    report.started_together = report.started_together && taken.started_together;
+    samples_.push_back(taken.sample);
+    values.push_back(value_of(order.metric, cell, taken.sample));
+  } while (!order.stop.done(values) && !enough.passed());
+}
+
+/// One in which both directions began at once, if that can be had.
+PairSample RankWorker::take_sample(const Order& order, const Step& step, Deadline deadline) {
+  PairSample taken;
+  for (int attempt = 0; attempt < tries_together; ++attempt) {
+    taken = sample_of(order, step, step_all(order, step, deadline));
+    const double seconds = taken.sample.whole.seconds();
+    if (!(seconds > 0)) throw DeviceError("a step was timed at " + std::to_string(seconds) + " s");
+    if (taken.started_together) break;
+  }
+  return taken;
+}
+
+/// How long one repeat of a step takes.
+double RankWorker::seconds_of(const Order& order, const Step& step, Deadline deadline) {
+  return sample_of(order, step, step_all(order, step, deadline)).sample.whole.seconds() / step.repeats;
+}
+
+/// Warms up, and finds how many messages and repeats make a sample.
+Step RankWorker::first_step(const Order& order, Deadline deadline) {
+  Step step{Step::Kind::sample, 1, 1};
+  seconds_of(order, step, deadline);
+  step.repeats = std::max(1, order.warmup);
+  if (!is_latency(order)) {
+    const double fitting = longest_window / std::max(seconds_of(order, step, deadline), 1e-9);
+    step.messages = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(order.window)));
+  }
+  step.repeats = repeats_for(seconds_of(order, step, deadline));
+  if (is_latency(order)) {  // one round trip says little
+    step.repeats = std::min(step.repeats, first_round_trips);
+    step.repeats = repeats_for(seconds_of(order, step, deadline));
+  }
+  return step;
+}
+
+void RankWorker::tell_all(const Order& order, const Step& step, Deadline deadline) {
+  for (const int rank : others_of(order))
+    mpi_.send_bytes(&step, sizeof(step), rank, tag_of(order.serial, MessageKind::control));
+  mpi_.finish(deadline);
+}
+
+/// One step of all ranks, by pair.
+std::vector<PairTimes> RankWorker::step_all(const Order& order, const Step& step, Deadline deadline) {
+  const int answer = tag_of(order.serial, MessageKind::answer);
+  const auto pairs = order.all_pairs();
+  tell_all(order, step, deadline);
+  std::vector<PairTimes> times(pairs.size());
+  times.front().source = take_part(order, step, pairs.front(), deadline);
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    if (k > 0) times[k].source = mpi_.receive<StepTimes>(pairs[k].source, answer, deadline);
+    found_ += k > 0 ? times[k].source.wrong_bytes : 0;
+    times[k].destination = mpi_.receive<StepTimes>(pairs[k].destination, answer, deadline);
+    found_ += times[k].destination.wrong_bytes;
+  }
+  return times;
+}
+
+void RankWorker::follow(const Order& order, Deadline deadline) {
+  const int leader = order.pair.front().source;
+  const auto pairs = order.all_pairs();
+  const auto mine = std::find_if(pairs.begin(), pairs.end(), [&](const RankPair& pair) {
+    return pair.source == mpi_.rank() || pair.destination == mpi_.rank();
+  });
+  if (mine == pairs.end()) throw DeviceError("an order names no pair of this rank");
+  for (;;) {
+    const Step step = mpi_.receive<Step>(leader, tag_of(order.serial, MessageKind::control), deadline);
+    if (step.kind == Step::Kind::stop) return;
+    mpi_.send(take_part(order, step, *mine, deadline), leader, tag_of(order.serial, MessageKind::answer), deadline);
+  }
+}
+
+StepTimes RankWorker::take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline) {
+  const bool first = pair.source == mpi_.rank(), both = goes_both_ways(order);
+  const int other = first ? pair.destination : pair.source;
+  const auto seed_of = [&](int rank) {
+    return (static_cast<std::uint64_t>(order.serial) + 1) * seed_step + static_cast<std::uint64_t>(rank);
+  };
+  const bool verify = step.kind == Step::Kind::verify && order.bytes > 0;
+  if (verify) {
+    if (first || both) payload_.fill(order.bytes, order.offset, seed_of(mpi_.rank()));
+    if (!first || both) payload_.spoil(order.bytes, order.offset);
+  }
+  const Exchange exchange{
+      order, step, other, first, pair.transport, order.same_node, tag_of(order.serial, MessageKind::data), deadline};
+  if (std::exchange(connected_, order.serial) != order.serial) payload_.connect(exchange);
+  StepTimes times = payload_.transfer(exchange);
+  if (verify && (!first || both))
+    found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
+  return times;
+}
+
+}  // namespace linkmatrix::ranks

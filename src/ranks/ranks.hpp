@@ -1,0 +1,36 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "measure/sampler.hpp"
+#include "ranks/messages.hpp"
+
+namespace linkmatrix::ranks {
+
+/// What became of an order to sample a cell: the leader's report, unless a rank of the cell was lost or another one
+/// says what went wrong; and its samples.
+struct CellAnswer {
+  Report report{};
+  std::vector<Sample> samples;
+};
+
+/// All ranks of a job as rank 0 sees them. A rank that does not answer in time is left out from then on.
+class Ranks {
+ public:
+  virtual ~Ranks() = default;
+
+  /// Has cells sampled, all at the same time; no rank is in two. Returns one answer for each order, some seconds after
+  /// the longest time limit at the latest.
+  virtual std::vector<CellAnswer> sample(std::vector<Order> orders) = 0;
+
+  virtual bool is_there(int rank) const = 0;
+
+  /// How the cells of a rank end that is not there: it fell silent, or its device does not work.
+  virtual CellStatus lost_as(int) const { return CellStatus::timeout; }
+
+  /// Who was lost since this was last asked.
+  virtual std::vector<Lost> take_lost() = 0;
+};
+
+}  // namespace linkmatrix::ranks

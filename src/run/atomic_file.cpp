@@ -1,0 +1,86 @@
+#include "run/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/descriptor.hpp"
+#include "core/error.hpp"
+
+namespace linkmatrix {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t all_may = 0666;  // less the umask
+
+fs::path beside(const fs::path& file, int number) {
+  fs::path partial = file;
+  partial += "." + std::to_string(::getpid()) + "." + std::to_string(number) + ".partial";
+  return partial;
+}
+
+int open_new(const fs::path& file) { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, all_may); }
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// To the disk, where there is one: some file systems know no such thing, and say EINVAL.
+bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP; }
+
+void sync_folder(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const Descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (open.is_open()) (void)sync(open.number());  // not everywhere possible, and the file is there
+}
+
+}  // namespace
+
+std::string write_whole(const std::string& text, const fs::path& file, int number,
+                        const std::function<bool()>& still_wanted) {
+  const fs::path partial = beside(file, number);
+  Descriptor out{open_new(partial)};
+  if (!out.is_open()) return std::strerror(errno);
+  bool good = write_all(out.number(), text) && sync(out.number());
+  good = good && out.close() == 0;
+  int error = good ? 0 : errno;
+  const bool wanted = still_wanted();
+  if (good && wanted && ::rename(partial.c_str(), file.c_str()) != 0) error = errno;
+  if (error != 0 || !wanted) {
+    ::unlink(partial.c_str());
+    return error == 0 ? "" : std::strerror(error);
+  }
+  sync_folder(file);
+  return "";
+}
+
+fs::path target_of(const fs::path& file) {
+  std::error_code ignored;
+  const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+  for (const char* system : {"/dev/", "/proc/"})  // a rename would put a file in a device's place
+    for (const fs::path& name : {file, target})
+      if (name.string().starts_with(system))
+        throw BadInput("--record '" + file.string() + "' is no file of its own: name one in a folder that is yours");
+  return target;
+}
+
+void check_writable(const fs::path& file) {
+  const fs::path partial = beside(file, 0);
+  const bool opened = Descriptor{open_new(partial)}.is_open();
+  ::unlink(partial.c_str());
+  std::error_code ignored;
+  const bool is_other = fs::exists(file, ignored) && !fs::is_regular_file(file, ignored);
+  if (!opened || is_other)
+    throw BadInput("--record '" + file.string() +
+                   "' cannot be written: name a file in a folder that exists and is yours");
+}
+
+}  // namespace linkmatrix

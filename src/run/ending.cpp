@@ -1,0 +1,103 @@
+#include "run/ending.hpp"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+
+#include "core/clock.hpp"
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+bool has_cells(const Record& record, CellStatus status) {
+  return std::any_of(record.results.begin(), record.results.end(),
+                     [status](const MatrixResult& result) { return result.cells(status) > 0; });
+}
+
+/// "gpu0->gpu1"; empty where the cells are in a file.
+std::string first_cell(const MatrixResult& result, CellStatus status) {
+  for (std::size_t r = 0; r < result.status.rows(); ++r)
+    for (std::size_t c = 0; c < result.status.columns(); ++c)
+      if (result.status(r, c) == status) return result.rows[r] + "->" + result.columns[c];
+  return "";
+}
+
+/// "write: 2 cells timed out, gpu0->gpu1 the first; read: …".
+std::string cells_sentence(const Record& record, CellStatus status, const std::string& what) {
+  constexpr std::size_t most = 3;  // matrices: the record has all
+  std::vector<std::string> each;
+  for (const MatrixResult& result : record.results) {
+    const std::size_t cells = result.cells(status);
+    if (cells == 0) continue;
+    std::string text = result.testcase + ": " + std::to_string(cells) + (cells == 1 ? " cell " : " cells ") + what;
+    if (const std::string first = first_cell(result, status); !first.empty())
+      text += ", " + first + (cells == 1 ? "" : " the first");
+    each.push_back(std::move(text));
+  }
+  const std::size_t matrices = each.size();
+  each.resize(std::min(matrices, most));
+  if (matrices > most) each.push_back("and " + std::to_string(matrices - most) + " more matrices");
+  return join(each, "; ");
+}
+
+/// Why cells of a run ended so, where no endpoint was lost with them.
+std::string why_cells_ended(const Record& record) {
+  std::vector<std::string> each;
+  for (const auto& [status, what] : {std::pair{CellStatus::timeout, "timed out"}, {CellStatus::error, "failed"}})
+    if (has_cells(record, status)) each.push_back(cells_sentence(record, status, what));
+  return join(each, "; ");
+}
+
+bool is_good(const MatrixResult& result) { return result.complete() && result.verified().value_or(true); }
+
+/// Test cases that were to be measured and have no result.
+std::vector<std::string> missing(const Record& record) {
+  std::vector<std::string> names;
+  for (const std::string& name : record.expected)
+    if (std::none_of(record.results.begin(), record.results.end(),
+                     [&](const MatrixResult& result) { return result.testcase == name; }))
+      names.push_back(name);
+  return names;
+}
+
+std::string lost_sentence(const Record& record) {
+  std::vector<std::string> each;
+  for (const auto& endpoint : record.lost) each.push_back(endpoint.label + " was lost: " + endpoint.why);
+  return join(each, "; ");
+}
+
+}  // namespace
+
+Ending judge(const Record& record) {
+  std::optional<std::string> error;
+  if (!record.lost.empty()) error = lost_sentence(record);
+  // What ended cells of a matrix that was finished all the same comes before what is wrong with others.
+  const bool late_cells = has_cells(record, CellStatus::timeout), failed_cells = has_cells(record, CellStatus::error);
+  if (!error && (late_cells || failed_cells)) error = why_cells_ended(record);
+  if (late_cells) return late(*error);
+  if (error) return broken(*error);
+  if (const auto names = missing(record); !names.empty()) return broken("no result of " + join(names));
+  return std::all_of(record.results.begin(), record.results.end(), is_good) ? passed() : failed();
+}
+
+std::string sentence_of(const std::exception& e) {
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
+    return "out of host memory: the system, its cgroup or `ulimit -v` gives this process no more";
+  const auto* system = dynamic_cast<const std::system_error*>(&e);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+    return std::string("the system gives this process no further thread (") + e.what() +
+           "): raise `ulimit -u`, or the cgroup's pids.max";
+  return e.what();
+}
+
+Ending ending_of(const std::exception& e) {
+  if (dynamic_cast<const BadInput*>(&e) != nullptr) return refused(e.what());
+  if (dynamic_cast<const TimedOut*>(&e) != nullptr) {
+    const std::string signal = stop_reason();
+    return late(signal.empty() ? e.what() : signal);
+  }
+  return broken(sentence_of(e));
+}
+
+}  // namespace linkmatrix

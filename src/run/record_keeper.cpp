@@ -1,0 +1,105 @@
+#include "run/record_keeper.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+#include "run/atomic_file.hpp"
+
+namespace linkmatrix {
+namespace {
+
+/// A checkpoint may take this share of the time from one to the next: where it needs more, they come less often.
+constexpr double most_share = 0.05;
+
+constexpr const char* unfinished = "the run did not come to its end: this is its last checkpoint";
+
+std::string seconds_text(double seconds) {
+  std::ostringstream out;
+  out.precision(3);
+  out << seconds << " s";
+  return out.str();
+}
+
+}  // namespace
+
+void RecordKeeper::keep_in(const std::filesystem::path& file) {
+  check_writable(file);
+  const std::lock_guard lock(mutex_);
+  file_ = file;
+}
+
+std::optional<std::filesystem::path> RecordKeeper::file() const {
+  const std::lock_guard lock(mutex_);
+  return file_;
+}
+
+RecordKeeper::Moment RecordKeeper::next_checkpoint() const {
+  const Seconds between = std::max(between_, Seconds(cost_ / most_share));
+  return began_ + std::chrono::duration_cast<Clock::duration>(between);
+}
+
+void RecordKeeper::checkpoint_if_due(const Notify& notify) {
+  if (checkpoint_ && !checkpoint_->outcome()) return;
+  if (Clock::now() < next_checkpoint() || !has_file() || record_.version() == saved_) return;
+  began_ = Clock::now();
+  const unsigned number = ++newest_;
+  checkpoint_.emplace(
+      [this, number] {
+        const Moment begin = Clock::now();
+        Snapshot now = text_.take();
+        now.head.result = "INCOMPLETE";
+        now.head.error = unfinished;
+        const std::string why = write(now.head, now, number);
+        cost_ = seconds_since(begin);
+        if (why.empty()) saved_ = now.version, saved_at_ = seconds_since(start_);
+        return why;
+      },
+      notify);
+}
+
+Attempt RecordKeeper::write_ended(const Ending& ending) {
+  const unsigned number = ++newest_;
+  return Attempt(
+      [this, ending, number] {
+        Snapshot now = text_.take();
+        now.head.result = ending.word;
+        now.head.error = ending.error;
+        if (cost_ / most_share > between_.count())
+          now.head.notes.push_back("a checkpoint of this record takes " + seconds_text(cost_) +
+                                   ": there was one every " + seconds_text(cost_ / most_share));
+        const std::string why = write(now.head, now, number);
+        return why.empty() ? "" : refusal(why);
+      },
+      [] {});
+}
+
+std::optional<std::string> RecordKeeper::no_room() const {
+  const auto outcome = checkpoint_ ? checkpoint_->outcome() : std::nullopt;
+  if (!outcome || (*outcome != std::strerror(ENOSPC) && *outcome != std::strerror(EDQUOT))) return std::nullopt;
+  return refusal(*outcome);
+}
+
+std::string RecordKeeper::refusal(const std::string& why) const {
+  return "--record '" + file()->string() + "' cannot be written (" + why + ")" + what_remains();
+}
+
+std::string RecordKeeper::too_slow(Seconds waited) const {
+  return "--record '" + file()->string() + "' was not written within " + seconds_text(waited.count()) +
+         " (does its file system hang?)" + what_remains();
+}
+
+std::string RecordKeeper::what_remains() const {
+  const double at = saved_at_;
+  return at > 0 ? ": the checkpoint of " + seconds_text(at) + " after the start remains"
+                : ": nothing of this run is in it";
+}
+
+std::string RecordKeeper::write(RecordHead& head, const Snapshot& now, unsigned number) {
+  head.seconds = seconds_since(start_);
+  return write_(to_json(head, now.results), *file(), static_cast<int>(number),
+                [this, number] { return newest_ == number; });
+}
+
+}  // namespace linkmatrix

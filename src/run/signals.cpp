@@ -1,0 +1,102 @@
+#include "run/signals.hpp"
+
+#include <fcntl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+
+#include "core/error.hpp"
+
+namespace linkmatrix {
+namespace {
+
+/// Where a signal is left as it is.
+enum class Left {
+  never,
+  ignored,  ///< by whoever started the program
+  handled,  ///< so ignored, or by a library from before `main`: a profiler's timer
+};
+
+struct EndSignal {
+  int number;
+  Left left;
+};
+
+/// All that end a process unless it says otherwise, but for errors of its own and SIGKILL.
+constexpr std::array end_signals{
+    EndSignal{SIGTERM, Left::ignored},   EndSignal{SIGINT, Left::never},    EndSignal{SIGQUIT, Left::never},
+    EndSignal{SIGHUP, Left::ignored},    EndSignal{SIGUSR1, Left::ignored}, EndSignal{SIGUSR2, Left::ignored},
+    EndSignal{SIGXCPU, Left::ignored},   EndSignal{SIGPWR, Left::ignored},  EndSignal{SIGALRM, Left::handled},
+    EndSignal{SIGVTALRM, Left::handled}, EndSignal{SIGPROF, Left::handled}, EndSignal{SIGIO, Left::handled}};
+
+/// What the kernel's rt_sigaction reads and writes, without glibc's layer.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  std::uint64_t mask;
+};
+
+/// Bit n: signal n was ignored when the process began.
+std::uint64_t ignored_at_start = 0;
+
+/// Libraries' constructors come too early for `main` to see what was inherited: UCX's takes SIGHUP for its debugger,
+/// also under nohup. The system call itself, because sanitizers' wrappers are not ready either.
+[[gnu::no_sanitize("address", "thread", "undefined")]] void note_ignored_signals() {
+  for (const EndSignal& signal : end_signals) {
+    KernelAction now{};
+    ::syscall(SYS_rt_sigaction, signal.number, nullptr, &now, sizeof now.mask);
+    if (now.handler == SIG_IGN) ignored_at_start |= std::uint64_t{1} << signal.number;
+  }
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_constructors)() = note_ignored_signals;
+
+bool was_ignored(int signal) { return (ignored_at_start >> signal & 1) != 0; }
+
+bool is_handled(int signal) {
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
+}
+
+int take_over(sigset_t& before) {
+  for (const int harmless : {SIGPIPE, SIGXFSZ}) std::signal(harmless, SIG_IGN);
+  sigset_t set;
+  sigemptyset(&set);
+  for (const EndSignal& signal : end_signals) {
+    if (signal.left == Left::handled && is_handled(signal.number)) continue;
+    if (signal.left == Left::never || !was_ignored(signal.number))
+      sigaddset(&set, signal.number);
+    else
+      std::signal(signal.number, SIG_IGN);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &set, &before);
+  const int waiting = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (waiting < 0) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw BadInput("the system gives this process no further file: raise `ulimit -n`");
+  }
+  return waiting;
+}
+
+}  // namespace
+
+Signals::Signals() : waiting_{take_over(before_)} {}
+
+Signals::~Signals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+int Signals::next() const {
+  signalfd_siginfo info{};
+  return ::read(waiting_.number(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+void hold_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0)  // the lowest free number is this one
+      (void)!::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+}  // namespace linkmatrix

@@ -1,9 +1,0 @@
-#!/bin/bash
-#$ -N "rfm_rank_p2p_HASH"
-#$ -o rfm_job.out
-#$ -e rfm_job.err
-#$ -wd STAGE/rank_p2p
-#$ -l h_rt=0:30:0
-#$ -l rt_AF=4
-#$ -S /bin/bash
-mpirun -np 32 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --backend mpi --record record.json --max-display 1024

@@ -1,0 +1,3 @@
+#!/bin/bash
+mkdir -p process1
+mpirun -np 32 --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi > process1/out 2> process1/err

@@ -1,0 +1,14 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_node_session_HASH"
+#SBATCH --ntasks=32
+#SBATCH --ntasks-per-node=8
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:12:0
+#SBATCH --exclusive
+#SBATCH --nodes=4
+#SBATCH --partition=gpu
+#SBATCH --no-requeue
+export SLURM_KILL_BAD_EXIT=1
+mkdir -p process1
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi > process1/out 2> process1/err

@@ -1,0 +1,85 @@
+"""A job that waits in the queue of a real Slurm says why, and one that could wait for ever is not waited for."""
+
+import re
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
+LONG = ("-S", "intranode_p2p.time_limit=2h")
+RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi", "-S", "rank_p2p.ranks=1")
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def ended(run, slurm):
+    """Why the one check failed; nothing of it is left in the queue."""
+    assert run.code != 0, run.output
+    assert slurm("squeue", "-h") == ""
+    return only(run)["fail_reason"]
+
+
+def partition(name):
+    """A site whose partition is that of the cluster."""
+    return {"--partition=cpu": f"--partition={name}"}
+
+
+BACK_ENDS = pytest.mark.parametrize("back_end", ["slurm", "squeue"])
+
+
+@BACK_ENDS
+def test_an_account_that_the_partition_does_not_let_in_ends_it_at_once(login, slurm, back_end):
+    replace = {**partition("owned"), '"scheduler": "slurm"': f'"scheduler": "{back_end}"'}
+    run = login(*HOST, *QUICK, "-J", "account=project", replace=replace)
+    reason = ended(run, slurm)
+    assert "the job could never begin" in reason
+    assert "Job's account not permitted to use this partition" in reason
+    assert re.search(r"waiting: job \d+ .*account not permitted", run.output)
+
+
+def test_more_nodes_than_there_are_end_it_at_once(login, slurm):
+    run = login(*RANKS, "-S", "rank_p2p.nodes=4")
+    assert re.search("PartitionNodeLimit .it asks for more nodes|More processors|node count", ended(run, slurm))
+
+
+def test_more_time_than_the_quality_of_service_gives_ends_it_at_once(login, slurm):
+    reason = ended(login(*HOST, *QUICK, *LONG, replace=partition("brief")), slurm)
+    assert "QOSMaxWallDurationPerJobLimit (it asks for more time than its quality of service" in reason
+
+
+def test_a_job_asks_for_no_more_time_than_its_partition_says(login, slurm):
+    replace = {**partition("brief"), '# "time_limit": "20m"': '"time_limit": "20m"'}
+    run = login(*HOST, *QUICK, *LONG, replace=replace)
+    assert run.code == 0, run.output
+    assert "TimeLimit=00:20:00" in slurm("scontrol", "show", "job", only(run)["jobid"])
+
+
+def test_a_partition_that_is_down_is_waited_for_and_said(login, slurm):
+    run = login(*HOST, *QUICK, "-S", "max_pending_time=12s", replace=partition("closed"))
+    assert "waiting: job" in run.output
+    assert "PartitionDown (the partition takes no jobs now" in run.output
+    reason = ended(run, slurm)
+    assert "max_pending_time is 12 s" in reason
+    assert "the scheduler's reason was: PartitionDown" in reason
+
+
+def test_a_partition_that_comes_up_again_in_time_is_measured(login, slurm, meanwhile):
+    def open_it():
+        end = time.monotonic() + 60
+        while "PartitionDown" not in slurm("squeue", "-h", "-o", "%r") and time.monotonic() < end:
+            time.sleep(0.2)
+        slurm("scontrol", "update", "partitionname=closed", "state=up")
+
+    meanwhile(open_it)
+    try:
+        run = login(*HOST, *QUICK, "-S", "max_pending_time=10m", replace=partition("closed"))
+    finally:
+        slurm("scontrol", "update", "partitionname=closed", "state=down")
+    assert run.code == 0, run.output

@@ -1,0 +1,49 @@
+"""References of this machine: six runs of two checks adopted at once, and an acceptance that lacks none of them."""
+
+import json
+
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.references.tables import References
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+QUICK = "--samples,3,--target-ci,50"
+WHAT = ("-r", "-n", "rank_p2p.*rank_to_rank_bandwidth_mpi|intranode_p2p.*device_to_device_memcpy_write_ce$")
+WIDE = ("--floor", "90,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
+
+
+def make_steady(prefix):
+    """What a busy machine varies from run to run is not the subject: all runs measured what the first did."""
+    first = {}
+    for file in sorted(prefix.rglob("record.json")):
+        record = json.loads(file.read_text())
+        for result in record["results"]:
+            measured = first.setdefault(result["testcase"], {key: result[key] for key in ("values", "low", "high")})
+            result.update(measured)
+        file.write_text(json.dumps(record))
+
+
+def test_six_runs_are_adopted_and_an_acceptance_against_them_is_green(reframe, tmp_path, capsys, unavailable):
+    options = [*WHAT]
+    for check in ("rank_p2p", "intranode_p2p"):
+        for more in ("reference_name=here", "size=1MiB", f"extra_opts={QUICK}"):
+            options += ["-S", f"{check}.{more}"]
+    six = reframe(*options, "--repeat=6", folder="six")
+    if not any(case["name"].startswith("rank_p2p") for case in six.checks()):
+        unavailable("no MPI here, so ReFrame has no rank check to run")
+    assert six.code == 0, six.output
+    make_steady(six.prefix)
+    (report,) = (six.prefix / "reports").glob("run-report-*.json")
+    file = tmp_path / "adopted" / "p2p.yaml"
+    code = cli.main(["adopt", str(report), "--file", str(file), "--write", *WIDE])
+    assert code == 0, capsys.readouterr().out
+    references = References.load(file)
+    assert references.names() == ["here@1MiB"] and len(references.testcases("here@1MiB")) == 2
+    again = reframe(*options, "--mode=acceptance", references=file.read_text(), folder="again")
+    assert again.code == 0, again.output
+    assert [case["result"] for case in again.checks()] == ["pass"] * 2
+    capsys.readouterr()
+    code = cli.main(["show", str(again.prefix), "--references", str(file.parent)])
+    assert code == 0, capsys.readouterr().out

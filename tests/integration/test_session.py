@@ -1,0 +1,111 @@
+"""One job for all test cases: what it runs, what each test reads of it, and what becomes of it when it dies."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record.reading
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+WRITE, READ, LATENCY = (f"device_to_device_{name}" for name in ("memcpy_write_ce", "memcpy_read_ce", "flag_latency_sm"))
+BOTH = ("-r", "-n", f"intranode_p2p.*({WRITE}|{READ})$")
+QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50", "-S", "intranode_p2p.size=1MiB")
+
+
+def session_of(run):
+    """The session's entry in ReFrame's report."""
+    (found,) = (case for case in run.testcases if case["name"].startswith("node_session"))
+    return found
+
+
+def record_of(check, folder="outputdir", *below):
+    return linkmatrix.record.reading.load(Path(check[folder], *below) / "record.json")
+
+
+def end_program(folder):
+    """SIGKILL to the p2p_matrix that was built below a folder."""
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            program = process.read_bytes().split(b"\0")[0].decode()
+        except OSError:
+            continue
+        if program.endswith("p2p_matrix") and program.startswith(str(folder)):
+            os.kill(int(process.parent.name), signal.SIGKILL)
+
+
+def test_one_job_and_one_process_measure_all_that_was_selected_and_nothing_else(reframe):
+    run = reframe(*BOTH, *QUICK)
+    assert run.code == 0, run.output
+    whole = record_of(session_of(run), "outputdir", "process1")
+    assert sorted(result["testcase"] for result in whole["results"]) == sorted([READ, WRITE])
+    assert {case["jobid"] for case in run.checks()} == {session_of(run)["jobid"]}
+    for check in run.checks():
+        record = record_of(check)
+        assert [result["testcase"] for result in record["results"]] == [check["testcase"]]
+        assert record["asked_by"] == check["display_name"]
+        assert record["results"][0] in whole["results"]
+    assert "2 test cases in 1 process of one job" in run.output
+
+
+def test_a_test_case_with_a_size_of_its_own_shares_the_process_of_the_others(reframe):
+    run = reframe("-r", "-n", f"intranode_p2p.*({WRITE}|{LATENCY})$", *QUICK)
+    assert run.code == 0, run.output
+    assert not Path(session_of(run)["outputdir"], "process2").exists()
+    sizes = {check["testcase"]: record_of(check)["results"][0]["size_bytes"] for check in run.checks()}
+    assert sizes[WRITE] == 1 << 20
+    assert sizes[LATENCY] != 1 << 20
+
+
+def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, tmp_path, meanwhile):
+    def kill_after_the_first():
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            for record in tmp_path.glob("results*/stage/**/process1/record.json"):
+                if record.read_text().count('"testcase":') > 1:  # the second has begun
+                    end_program(tmp_path)
+                    return
+            time.sleep(0.02)
+
+    meanwhile(kill_after_the_first)
+    # each goes on for seconds, so the second has begun when the first is there, and has not ended
+    long = "intranode_p2p.extra_opts=--samples,3000,--target-ci,0.001,--max-time,5"
+    run = reframe("-r", "-n", f"intranode_p2p.*({WRITE}|{READ}|{LATENCY})$", "-S", long)
+    assert run.code != 0
+    by_name = {check["testcase"]: check for check in run.checks()}
+    passed = [name for name, check in by_name.items() if check["result"] == "pass"]
+    assert passed == [READ], run.output
+    assert record_of(by_name[READ])["result"] == "PASS"
+    assert "ended before it was its turn" in by_name[LATENCY]["fail_reason"]
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    verdicts = {
+        one.test.testcase: one.verdict for one in judging.judge_all(stored.find(report), References.load(None), None)
+    }
+    assert verdicts[LATENCY] == Verdict.NO_VERDICT
+    assert verdicts[WRITE] >= Verdict.NO_VERDICT
+
+
+def test_a_test_that_is_repeated_has_a_job_of_its_own(reframe):
+    wrong = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
+    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *wrong, "-S", "intranode_p2p.size=1MiB", "--max-retries=2")
+    assert run.code != 0
+    assert "retry 2/2" in run.output
+    (check,) = run.testcases  # of the last attempt: ReFrame alone loses it in the second
+    assert check["testcase"] == WRITE
+    assert "cpu1" in check["fail_reason"]
+    assert Path(check["stagedir"], "process1", "record.json").exists()
+
+
+def test_distribute_is_refused_with_what_to_do(reframe):
+    run = reframe(*BOTH, "--distribute=all")
+    assert run.code != 0
+    for check in run.checks():
+        assert "--distribute is not for these tests" in check["fail_reason"]
+        assert "-S on=NODE" in check["fail_reason"]
+        assert check["jobid"] is None

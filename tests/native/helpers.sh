@@ -1,0 +1,38 @@
+# What the tests of the program share; to be sourced with the test's name in $test. Everything of a test is in $work,
+# which is removed at its end: the program's output in $work/out, its complaints in $work/err.
+# shellcheck shell=sh disable=SC2034,SC2154
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+what=
+
+fail() {
+  failures=$((failures + 1))
+  echo "FAILED: $1"
+  for from in out err; do
+    [ ! -f "$work/$from" ] || tail -n 12 "$work/$from" | sed "s/^/  $from: /"
+  done
+}
+# Of the run in $what, which ended with $code:
+says() { grep -q -- "$1" "$work/err" || fail "$what: standard error must say '$1'"; }
+prints() { grep -q -- "$1" "$work/out" || fail "$what: standard output must say '$1'"; }
+one_line() { [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$what: a complaint is one line"; }
+code() { [ "$code" -eq "$1" ] || fail "$what: exit code $code, not $1"; }
+no_leftover() { [ -z "$(find "$work" -name '*.partial')" ] || fail "$what: a half-written record is left"; }
+
+# expect_of CODE SECONDS 'what it protects' COMMAND…: runs it, for so long at most
+expect_of() {
+  wanted=$1
+  limit=$2
+  what=$3
+  shift 3
+  timeout "$limit" "$@" >"$work/out" 2>"$work/err"
+  code=$?
+  code "$wanted"
+}
+
+# The last line of a test.
+finish() {
+  echo "$test: $failures failed"
+  [ "$failures" -eq 0 ]
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/schedule.hpp"
+#include "notes.hpp"
+#include "scripted_sampler.hpp"
+
+namespace linkmatrix {
+
+/// An n × n matrix of which every round is a matching, one way and then the other.
+inline std::vector<Round> matchings(std::size_t n) {
+  std::vector<Round> rounds;
+  for (std::size_t r = 0; r < round_robin_rounds(n); ++r)
+    for (const bool back : {false, true}) {
+      Round& round = rounds.emplace_back();
+      for (const auto& [a, b] : round_robin_round(n, r)) round.push_back(back ? Place{b, a} : Place{a, b});
+    }
+  return rounds;
+}
+
+/// Measures n × n cells; the record, also where that ends in TimedOut.
+inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOptions& options = {},
+                       Deadline deadline = Deadline::never(), Metric metric = Metric::bandwidth) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < n; ++i) labels.push_back("dev" + std::to_string(i));
+  Guarded<Record> record;
+  const ListedRounds rounds(matchings(n));
+  record.change([&](Record& r) {
+    MatrixResult& result = r.results.emplace_back();
+    result.metric = metric;
+    result.shape(labels, labels);
+    for (std::size_t k = 0; k < rounds.count(); ++k)
+      for (const Place& place : rounds.at(k)) result.status(place.row, place.column) = CellStatus::not_run;
+  });
+  ResultStore store(record);
+  try {
+    measure(sampler, {.rounds = rounds}, options, deadline, store);
+  } catch (const TimedOut&) {
+  }
+  return record.look([](const Record& r) { return r; });
+}
+
+inline double ten(const Place&, std::size_t) { return 10; }
+
+}  // namespace linkmatrix

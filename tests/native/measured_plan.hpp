@@ -1,0 +1,54 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "notes.hpp"
+#include "p2p/measure_plan.hpp"
+#include "scripted_backend.hpp"
+
+namespace linkmatrix {
+
+/// The test case of that name.
+inline const TestCase& testcase(std::string_view name) {
+  for (const TestCase& t : all_testcases())
+    if (t.name == name) return t;
+  throw std::logic_error("no such test case");
+}
+
+inline double at_10_gigabytes(const Copy& copy, std::size_t) { return static_cast<double>(copy.bytes) / 10e9; }
+
+/// The record of a run of that plan.
+inline Record run_of(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options = {},
+                     const std::optional<SimulatedFault>& fault = std::nullopt) {
+  Guarded<Record> record;
+  record.change([&](Record& r) { r.results.push_back(plan.result); });
+  measure_plan(backend, plan, options, Deadline::in(60), record, fault);
+  return record.look([](const Record& r) { return r; });
+}
+
+inline MatrixResult measured(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options = {},
+                             const std::optional<SimulatedFault>& fault = std::nullopt) {
+  return run_of(backend, plan, options, fault).results.back();
+}
+
+inline MatrixResult measured(ScriptedBackend& backend, const TestCase& t, const MeasureOptions& options = {}) {
+  return measured(backend, make_plan(t, backend, {.bytes = 100 * MiB}), options);
+}
+
+/// The result where measuring ends in an exception of that kind.
+template <class Failure>
+MatrixResult broken_off(ScriptedBackend& backend, const Plan& plan, const MeasureOptions& options) {
+  Guarded<Record> record;
+  record.change([&](Record& r) { r.results.push_back(plan.result); });
+  EXPECT_THROW(measure_plan(backend, plan, options, Deadline::in(60), record), Failure);
+  return record.look([](const Record& r) { return r.results.back(); });
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,49 @@
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "ranks/node_message.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+NodeFacts a_node() {
+  NodeFacts node{"n3", "0123", "", "HGX H200", "6.1", "b00t", {}};
+  for (const int numa : {-1, 1}) {
+    AdapterPort& port = node.adapters.emplace_back();
+    port.name = "mlx5_" + std::to_string(numa);
+    port.part = {{"guid", "b8ce:f603"}, {"firmware", "28.39"}};
+    port.place = {{"port", "1"}};
+    port.state = "ACTIVE";
+    port.rate = "400 Gb/sec (4X NDR)";
+    port.numa = numa;
+  }
+  return node;
+}
+
+TEST(NodeMessage, BringsWhatANodeSaysOfItself) {
+  const NodeFacts sent = a_node(), node = unpack(pack(sent));
+  EXPECT_EQ(
+      node.name + "|" + node.machine + "|" + node.serial + "|" + node.product + "|" + node.kernel + "|" + node.boot,
+      "n3|0123||HGX H200|6.1|b00t");
+  ASSERT_EQ(node.adapters.size(), 2u);
+  for (std::size_t k = 0; k < 2; ++k) {
+    const AdapterPort &from = sent.adapters[k], &to = node.adapters[k];
+    EXPECT_EQ(to.name, from.name);
+    EXPECT_EQ(to.part, from.part);
+    EXPECT_EQ(to.place, from.place);
+    EXPECT_EQ(to.state + to.rate + to.link_layer, from.state + from.rate + from.link_layer);
+    EXPECT_EQ(to.numa, from.numa);
+  }
+}
+
+TEST(NodeMessage, RefusesBytesThatAreNotWhole) {
+  const std::vector<std::byte> whole = pack(a_node());
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+    EXPECT_THROW(unpack(std::span(whole).first(bytes)), DeviceError) << bytes;
+  std::vector<std::byte> more = whole;
+  more.push_back(std::byte{0});
+  EXPECT_THROW(unpack(more), DeviceError);
+}
+
+}  // namespace
+}  // namespace linkmatrix::ranks

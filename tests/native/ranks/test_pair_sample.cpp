@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include "ranks/pair_sample.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+Order order_of(Metric metric, bool same_node, int pairs = 1) {
+  Order order;
+  order.metric = metric;
+  order.bytes = 1000;
+  order.same_node = same_node;
+  order.pairs = pairs;
+  return order;
+}
+
+constexpr Step one_window{Step::Kind::sample, 64, 1};
+
+StepTimes at(double start, double end) {
+  StepTimes times;
+  times.whole = {start, end};
+  return times;
+}
+
+TEST(PairSample, LastsFromTheFirstStartToTheLastEndWhereTheClockIsOne) {
+  const std::vector<PairTimes> pair{{at(100, 101), at(100.5, 101.5)}};
+  const Sample sample = sample_of(order_of(Metric::bidirectional, true), one_window, pair).sample;
+  EXPECT_EQ(sample.whole.start, 100);
+  EXPECT_EQ(sample.whole.end, 101.5);
+}
+
+TEST(PairSample, TakesDurationsAfterACommonStartBetweenNodes) {
+  const std::vector<PairTimes> pair{{at(100, 101), at(7, 9)}};  // clocks that have nothing to do with each other
+  const Sample sample = sample_of(order_of(Metric::bidirectional, false), one_window, pair).sample;
+  EXPECT_EQ(sample.whole.seconds(), 2);
+}
+
+TEST(PairSample, EndsWithTheSlowestOfSeveralPairs) {
+  const std::vector<PairTimes> pairs{{at(0, 1), {}}, {at(50, 53), {}}};
+  const Order order = order_of(Metric::bandwidth, false, 2);
+  const Sample sample = sample_of(order, one_window, pairs).sample;
+  EXPECT_EQ(sample.whole.seconds(), 3);
+  EXPECT_EQ(sample.slowest.seconds(), 3);
+  EXPECT_EQ(bytes_of(order), 2000);
+}
+
+TEST(PairSample, IsTheMeanOfLatenciesAndHalfOfARoundTrip) {
+  const std::vector<PairTimes> pairs{{at(0, 2), at(0, 5)}, {at(9, 13), at(9, 20)}};
+  Order order = order_of(Metric::latency, false, 2);
+  const Step step{Step::Kind::sample, 1, 10};
+  EXPECT_EQ(sample_of(order, step, pairs).sample.whole.seconds(), 3);
+  EXPECT_EQ(transfers_of(order, step), 20);
+  order.one_sided = true;  // a put does not come back
+  EXPECT_EQ(transfers_of(order, step), 10);
+}
+
+TEST(PairSample, TellsTheDirectionsApartByTheirReceivers) {
+  StepTimes source = at(10, 12), destination = at(10, 12);
+  source.received = {10, 12}, destination.received = {10, 11};
+  const std::vector<PairTimes> pair{{source, destination}};
+  const auto ways = sample_of(order_of(Metric::bidirectional, true), one_window, pair).sample.ways;
+  EXPECT_EQ(ways[0].seconds(), 1);
+  EXPECT_EQ(ways[1].seconds(), 2);
+}
+
+TEST(PairSample, DoesNotTellApartTheDirectionsOfShortWindows) {
+  StepTimes source = at(0, 2e-4), destination = at(0, 2e-4);
+  source.received = {0, 2e-4}, destination.received = {0, 1e-4};
+  const std::vector<PairTimes> pair{{source, destination}};
+  const Sample sample = sample_of(order_of(Metric::bidirectional, true), one_window, pair).sample;
+  EXPECT_EQ(sample.ways[0].seconds(), sample.whole.seconds());
+  EXPECT_EQ(sample.ways[1].seconds(), sample.whole.seconds());
+}
+
+TEST(PairSample, SaysWhenDirectionsThatDoNotWaitForEachOtherBeganApart) {
+  StepTimes source = at(0, 1), destination = at(0.2, 1.2);
+  source.sent = source.whole, destination.sent = destination.whole;
+  const Order order = order_of(Metric::bidirectional, true);
+  const std::vector<PairTimes> apart{{source, destination}};
+  EXPECT_FALSE(sample_of(order, one_window, apart).started_together);
+  destination.whole = destination.sent = {0.04, 5};  // slow is no reason
+  const std::vector<PairTimes> together{{source, destination}};
+  EXPECT_TRUE(sample_of(order, one_window, together).started_together);
+}
+
+}  // namespace
+}  // namespace linkmatrix::ranks

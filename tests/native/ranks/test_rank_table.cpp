@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "ranks/rank_table.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+/// The facts of `each` ranks on every one of `nodes`, all alike.
+std::vector<RankFacts> facts_of(int nodes, int each) {
+  std::vector<RankFacts> facts;
+  for (int node = 0; node < nodes; ++node)
+    for (int k = 0; k < each; ++k) {
+      RankFacts& own = facts.emplace_back();
+      put(own.node, "n" + std::to_string(node));
+      put(own.device, "gpu" + std::to_string(k));
+      put(own.uuid, "GPU-" + std::to_string(facts.size()));
+      put(own.version, "1 of GCC");
+      put(own.options, "--size 4KiB");
+      own.available = 1000;
+      own.adapters = 4;
+    }
+  return facts;
+}
+
+NetworkOptions of_devices(Transport transport) {
+  NetworkOptions options;
+  options.memory = Memory::device;
+  options.transport = transport;
+  return options;
+}
+
+std::string refusal(const std::vector<RankFacts>& facts, const NetworkOptions& options = {}) {
+  return RankTable(facts, options).refusal();
+}
+
+TEST(RankTable, RefusesNobodyWhereAllRanksAreAlike) {
+  EXPECT_EQ(refusal(facts_of(3, 2)), "");
+  EXPECT_EQ(refusal(facts_of(3, 2), of_devices(Transport::staged)), "");
+}
+
+TEST(RankTable, NamesTheRankThatIsNotAsTheFirstOne) {
+  auto facts = facts_of(2, 2);
+  put(facts[3].version, "2 of GCC");
+  EXPECT_EQ(refusal(facts),
+            "the ranks differ: rank 3 on n1 runs linkmatrix 2 of GCC, rank 0 "
+            "on n0 1 of GCC: start the same program on "
+            "all nodes");
+  facts = facts_of(2, 2);
+  put(facts[2].options, "--size 8KiB");
+  EXPECT_EQ(refusal(facts),
+            "the ranks' options differ: rank 2 on n1 was given '--size 8KiB', "
+            "rank 0 '--size 4KiB': give all the same");
+  facts = facts_of(2, 2);
+  put(facts[1].complaint, "there is no device");
+  EXPECT_EQ(refusal(facts), "rank 1 on n0: there is no device");
+}
+
+TEST(RankTable, RefusesWhatTheseRanksCannotDo) {
+  EXPECT_NE(refusal(facts_of(1, 1)).find("there is one rank"), std::string::npos);
+  EXPECT_NE(refusal(facts_of(2, 1), of_devices(Transport::ipc)).find("of one node only"), std::string::npos);
+  EXPECT_NE(refusal(facts_of(2, 1), of_devices(Transport::mpi)).find("CUDA-aware"), std::string::npos);
+  auto facts = facts_of(2, 2);
+  facts[3].uuid = facts[1].uuid;
+  EXPECT_NE(refusal(facts, of_devices(Transport::automatic)).find("the same GPU, GPU-2"), std::string::npos);
+  EXPECT_EQ(refusal(facts), "");  // of host memory it does not matter
+}
+
+TEST(RankTable, TakesTheTransportThatIsThereUnlessOneIsAskedFor) {
+  auto facts = facts_of(2, 2);
+  for (RankFacts& own : facts) own.cuda_aware = true;
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::automatic)).route(0, 1), Transport::ipc) << "MPI takes its memory";
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::automatic)).route(1, 2), Transport::mpi);
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::staged)).route(0, 1), Transport::staged);
+  facts[3].cuda_aware = false;  // MPI must take addresses of devices everywhere
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::automatic)).route(1, 2), Transport::staged);
+  EXPECT_EQ(RankTable(facts, {}).route(1, 2), Transport::mpi);
+}
+
+TEST(RankTable, SharesMemoryByDescriptorsWhereAllDevicesHaveThem) {
+  auto facts = facts_of(1, 3);
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::automatic)).route(0, 1), Transport::ipc);
+  EXPECT_NE(refusal(facts, of_devices(Transport::fd)).find("use --transport ipc"), std::string::npos);
+  for (RankFacts& own : facts) own.has_descriptors = true;
+  const RankTable table(facts, of_devices(Transport::automatic));
+  EXPECT_EQ(table.route(0, 1), Transport::fd);
+  EXPECT_EQ(table.copies_sharing(), Transport::fd);
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::ipc)).copies_sharing(), Transport::ipc);
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::staged)).sharing(), Transport::ipc);
+}
+
+TEST(RankTable, RefusesFabricHandlesWithTheDriversReason) {
+  auto facts = facts_of(2, 1);
+  EXPECT_EQ(refusal(facts, of_devices(Transport::fabric)), "");
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::fabric)).route(0, 1), Transport::fabric);
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::fabric)).topology(10).peer_access(0, 1), true);
+  EXPECT_EQ(RankTable(facts, of_devices(Transport::staged)).topology(10).peer_access(0, 1), false);
+  put(facts[1].no_fabric, "gpu0: cuMemCreate failed: CUDA_ERROR_NOT_PERMITTED");
+  EXPECT_NE(refusal(facts, of_devices(Transport::fabric)).find("NOT_PERMITTED"), std::string::npos);
+}
+
+TEST(RankTable, LeavesADeviceThatDoesNotWorkOutAndNotTheRun) {
+  auto facts = facts_of(1, 3);
+  for (RankFacts& own : facts) own.has_descriptors = true;
+  facts[1].has_descriptors = false;
+  facts[1].uuid = facts[2].uuid = {};  // nobody knows which it is
+  put(facts[1].no_device, "gpu1: context failed: out of memory");
+  const RankTable table(facts, of_devices(Transport::automatic));
+  EXPECT_EQ(table.refusal(), "");
+  EXPECT_EQ(table.no_device(), (std::vector<std::string>{"", "gpu1: context failed: out of memory", ""}));
+  EXPECT_EQ(table.copies_sharing(), Transport::fd) << "it is not there to be asked";
+  for (RankFacts& own : facts) put(own.no_device, "gone");
+  EXPECT_NE(refusal(facts, of_devices(Transport::automatic)).find("no rank's device works"), std::string::npos);
+}
+
+TEST(RankTable, TakesTheLinksOfDevices) {
+  RankTable table(facts_of(1, 2), of_devices(Transport::automatic));
+  EXPECT_EQ(table.link_class(false, 0, 1), inside_node);
+  Topology links = table.topology(10);
+  links.link_class(0, 1) = links.link_class(1, 0) = "NV18";
+  table.set_links(table.endpoints(), links);
+  EXPECT_EQ(table.link_class(false, 0, 1), "NV18");
+  EXPECT_EQ(table.topology(10).link_class(1, 0), "NV18");
+}
+
+TEST(RankTable, PairsNoMoreRanksOfTwoNodesThanAnOrderHasRoomFor) {
+  const auto facts = facts_of(2, 70);
+  const RankRounds rounds = RankTable(facts, {}).rounds(true, false, false);
+  EXPECT_EQ(rounds.pairs_of(rounds.at(0).front()).size(), most_pairs);
+  NetworkOptions options;
+  options.pairs_per_node = 65;
+  EXPECT_THROW(RankTable(facts, options).rounds(true, false, false), BadInput);
+  EXPECT_THROW(RankTable(facts_of(1, 4), {}).rounds(true, false, false), BadInput);
+}
+
+TEST(RankTable, CountsTheMemoryOfAllRanksOfANode) {
+  const RankTable table(facts_of(2, 5), {});
+  EXPECT_NO_THROW(table.check_memory(100));  // two buffers for each of five: all that there is
+  EXPECT_THROW(table.check_memory(101), BadInput);
+}
+
+}  // namespace
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure/engine.hpp"
+
+namespace linkmatrix {
+
+/// A sampler whose answers are a script: for tests of the rules of measuring. Nothing is copied; a cell of n × n
+/// endpoints occupies its two.
+class ScriptedSampler final : public Sampler {
+ public:
+  /// GB/s of a cell, given how many run at once.
+  using Rate = std::function<double(const Place&, std::size_t at_once)>;
+
+  explicit ScriptedSampler(Rate rate) : rate_{std::move(rate)} {}
+
+  std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override {
+    rounds.push_back(round);
+    samples.push_back(std::max(1, rule.stop.min_samples));
+    counted.push_back(rule.verify);
+    std::vector<Sampled> answers;
+    for (const Place& place : round) {
+      Sampled answer;
+      answer.bytes = 1e9;
+      const double seconds = 1 / rate_(place, round.size());
+      for (int s = 0; s < std::max(1, rule.stop.min_samples); ++s) answer.samples.push_back({.whole = {0, seconds}});
+      for (Sample& sample : answer.samples) sample.slowest = sample.ways[0] = sample.ways[1] = sample.whole;
+      answer.verified = rule.verify;
+      if (script) script(place, rule, answer);
+      answers.push_back(std::move(answer));
+    }
+    return answers;
+  }
+  std::vector<int> resources(const Place& place) const override {
+    return {static_cast<int>(place.row), static_cast<int>(place.column)};
+  }
+  std::vector<Path> paths(const Place& place) const override {
+    return {{"dev" + std::to_string(place.row), "dev" + std::to_string(place.column)}};
+  }
+  bool is_there(const Place& place) const override { return !gone.contains(place.row) && !gone.contains(place.column); }
+  CellStatus lost_as(const Place&) const override { return CellStatus::timeout; }
+  std::vector<Lost> take_lost() override { return std::exchange(news, {}); }
+
+  void lose(std::size_t endpoint) {
+    if (gone.insert(endpoint).second) news.push_back({"dev" + std::to_string(endpoint), "it does not answer any more"});
+  }
+
+  /// Changes a cell's answer.
+  std::function<void(const Place&, const SampleRule&, Sampled&)> script;
+  std::vector<Round> rounds;  ///< all that were sampled …
+  std::vector<int> samples;   ///< … how often …
+  std::vector<bool> counted;  ///< … and whether for values, or to decide something
+  std::set<std::size_t> gone;
+  std::vector<Lost> news;
+
+ private:
+  Rate rate_;
+};
+
+}  // namespace linkmatrix

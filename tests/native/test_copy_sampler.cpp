@@ -1,0 +1,255 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "measured_plan.hpp"
+#include "run/ending.hpp"
+
+namespace linkmatrix {
+namespace {
+
+Record measured(ScriptedBackend& backend, std::string_view name) {
+  return run_of(backend, make_plan(testcase(name), backend, {.bytes = 100 * MiB}));
+}
+
+bool involves(const Copy& copy, int endpoint) { return copy.source == endpoint || copy.destination == endpoint; }
+
+TEST(CopySampler, TakesASumFromTheFirstStartToTheLastEnd) {
+  // The second direction starts 4 % of its time later: still at once, and the sum knows it.
+  ScriptedBackend backend(2, at_10_gigabytes);
+  backend.late = [](const Copy& copy) { return copy.source == 1 ? 0.04 * at_10_gigabytes(copy, 1) : 0; };
+  const MatrixResult result = measured(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  EXPECT_LT(*result.values(0, 1), 20) << "twice 10 GB/s would be the sum of two rates, not of one timeline";
+  EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), 10, 1e-6);
+}
+
+TEST(CopySampler, SaysThatCopiesCannotStartTogetherAndStillTellsTheTruth) {
+  // As on one core: the second direction begins when the first is done.
+  ScriptedBackend backend(2, at_10_gigabytes);
+  backend.late = [](const Copy& copy) { return copy.source == 1 ? at_10_gigabytes(copy, 1) * copy.repeats : 0; };
+  const MatrixResult result = measured(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  EXPECT_NEAR(*result.values(0, 1), 10, 1e-6);
+  EXPECT_TRUE(has_note(result, "could not be made to start at once"));
+}
+
+TEST(CopySampler, ThrowsASampleAwayThatBeganLateAndNoneThatWasSlow) {
+  ScriptedBackend backend(
+      2, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.source == 1 ? 4 : 1); });
+  int run = 0;
+  backend.late = [&](const Copy& copy) { return copy.source == 1 && ++run % 5 == 3 ? 1.0 : 0.0; };
+  const MatrixResult result = measured(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  EXPECT_NEAR(*result.values(0, 1), 12.5, 1e-6);
+  for (const double value : result.sampled(0, 1)) EXPECT_NEAR(value, 12.5, 1e-6);
+}
+
+TEST(CopySampler, AnEndpointWithoutAContextCostsItsRowAndColumn) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  backend.gone[3] = "out of memory: process 4711 (python) holds 139 GiB";
+  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  const MatrixResult& result = record.results.front();
+  EXPECT_EQ(result.cells(CellStatus::ok), 6u);
+  EXPECT_EQ(result.cells(CellStatus::error), 6u);
+  ASSERT_EQ(record.lost.size(), 1u);
+  EXPECT_EQ(record.lost.front().label, "dev3");
+  EXPECT_NE(record.lost.front().why.find("python"), std::string::npos);
+}
+
+TEST(CopySampler, ALostEndpointCostsItsOwnFanAndMakesTheOthersPartial) {
+  for (const std::string name : {"all_to_one_write_ce", "one_to_all_write_ce"}) {
+    ScriptedBackend backend(4, at_10_gigabytes);
+    backend.gone[3] = "it hangs";
+    const Record record = measured(backend, name);
+    const MatrixResult& result = record.results.front();
+    ASSERT_EQ(record.lost.size(), 1u);
+    EXPECT_EQ(result.cells(CellStatus::error), 1u);
+    EXPECT_EQ(result.cells(CellStatus::partial), 3u);
+    const bool inbound = name.starts_with("all");
+    for (std::size_t d = 0; d < 3; ++d)
+      EXPECT_NEAR(inbound ? *result.values(0, d) : *result.values(d, 0), 20, 1e-6) << "of two, not of three";
+    EXPECT_FALSE(result.complete()) << "no fan was measured whole, and nobody may take it for that";
+    EXPECT_EQ(result.verified(), true);
+    EXPECT_TRUE(result.remeasured.empty());
+    EXPECT_TRUE(has_note(result, "and 2 more cells: the total of dev0, dev1, dev2 only: dev3 took no part"));
+  }
+}
+
+TEST(CopySampler, AnEndpointThatIsLostInTheMiddleLeavesWholeFansAsTheyAre) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  int runs = 0;
+  backend.before_copies = [&](std::span<const Copy> copies) {
+    for (std::size_t c = 0; c < copies.size(); ++c)
+      if (copies[c].source == 3 && copies[c].destination == 1 && ++runs == 5)
+        throw CopiesFailed("dev3 fell off the bus", {{c, CellStatus::error, 3}});
+  };
+  const Record record = measured(backend, "all_to_one_write_ce");
+  const MatrixResult& result = record.results.front();
+  EXPECT_EQ(result.status(0, 0), CellStatus::ok);
+  EXPECT_NEAR(*result.values(0, 0), 30, 1e-6);
+  for (std::size_t d : {1, 2}) {
+    EXPECT_EQ(result.status(0, d), CellStatus::partial);
+    EXPECT_NEAR(*result.values(0, d), 20, 1e-6);
+  }
+  EXPECT_EQ(result.status(0, 3), CellStatus::error);
+  EXPECT_TRUE(has_note(result, "dev1"));
+}
+
+TEST(CopySampler, AFanOfOneIsLostWithEitherEnd) {
+  ScriptedBackend backend(2, at_10_gigabytes);
+  backend.gone[1] = "it hangs";
+  EXPECT_EQ(measured(backend, "all_to_one_write_ce").results.front().cells(CellStatus::error), 2u);
+}
+
+TEST(CopySampler, AnEndpointThatHangsInTheMiddleIsNamedAndTheOthersOfItsRoundAreMeasured) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  int runs = 0;
+  backend.before_copies = [&](std::span<const Copy> copies) {
+    for (std::size_t c = 0; c < copies.size(); ++c)
+      if (involves(copies[c], 2) && ++runs > 20) {
+        backend.gone[2] = "it did not finish a copy in time";
+        throw CopiesFailed("dev2 did not finish in time", {{c, CellStatus::timeout, 2}});
+      }
+  };
+  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  const MatrixResult& result = record.results.front();
+  EXPECT_EQ(result.cells(CellStatus::not_run), 0u);
+  EXPECT_GE(result.cells(CellStatus::ok), 6u);
+  EXPECT_GT(result.cells(CellStatus::timeout), 0u);
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t c = 0; c < 4; ++c)
+      if (result.status(r, c) == CellStatus::timeout) {
+        EXPECT_TRUE(r == 2 || c == 2);
+      }
+  EXPECT_EQ(record.lost.size(), 1u);
+}
+
+TEST(CopySampler, ACopyThatFailsWithoutItsEndpointIsTriedOnceMoreAndEndsAlone) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  backend.before_copies = [&](std::span<const Copy> copies) {
+    for (std::size_t c = 0; c < copies.size(); ++c)
+      if (copies[c].source == 1 && copies[c].destination == 2)
+        throw CopiesFailed("dev1->dev2: mapping of buffer object failed", {{c, CellStatus::error, std::nullopt}});
+  };
+  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  EXPECT_EQ(record.results.front().cells(CellStatus::ok), 11u);
+  EXPECT_EQ(record.results.front().status(1, 2), CellStatus::error);
+  EXPECT_TRUE(record.lost.empty());
+}
+
+/// The first `times` verifications of a cell from device 1 to device 2 end so.
+void fail_verification(ScriptedBackend& backend, CellStatus status, int times) {
+  backend.before_verify = [=, left = times](std::span<const Copy> copies) mutable {
+    for (std::size_t c = 0; c < copies.size(); ++c)
+      if (copies[c].source == 1 && copies[c].destination == 2 && left-- > 0)
+        throw CopiesFailed("dev1->dev2 did not finish in time", {{c, status, std::nullopt}});
+  };
+}
+
+TEST(CopySampler, ACellWhoseDataIsNotComparedInTimeIsMeasuredAndComparedOnceMore) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  fail_verification(backend, CellStatus::timeout, 1);
+  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  EXPECT_TRUE(record.results.front().complete());
+  EXPECT_EQ(record.results.front().verified(), true);
+  EXPECT_EQ(judge(record).word, "PASS");
+}
+
+TEST(CopySampler, ACellWhoseDataIsNeverComparedHasAStatusAndNoValue) {
+  for (const CellStatus status : {CellStatus::timeout, CellStatus::error}) {
+    ScriptedBackend backend(4, at_10_gigabytes);
+    fail_verification(backend, status, 1000);
+    const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+    const MatrixResult& result = record.results.front();
+    EXPECT_EQ(result.status(1, 2), status);
+    EXPECT_FALSE(result.values(1, 2)) << "what was not compared is no value";
+    EXPECT_EQ(result.cells(CellStatus::ok), 11u);
+    EXPECT_EQ(result.cells_verified, 11u) << "the others of its round are compared all the same";
+    EXPECT_TRUE(record.lost.empty());
+    EXPECT_EQ(judge(record).word, status == CellStatus::timeout ? "TIMEOUT" : "ERROR");
+    EXPECT_NE(judge(record).error.value_or("").find("dev1->dev2"), std::string::npos);
+  }
+}
+
+TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
+  ScriptedBackend backend(3, at_10_gigabytes);
+  backend.before_prepare = [](std::span<const Copy> copies) {
+    std::vector<CopiesFailed::Failure> short_of;
+    for (std::size_t c = 0; c < copies.size(); ++c)
+      if (involves(copies[c], 2) && copies[c].bytes > MiB) short_of.push_back({c, CellStatus::error, 2});
+    if (!short_of.empty()) throw CopiesFailed("dev2 has 1 MiB free; process 4711 (python) holds the rest", short_of);
+  };
+  Guarded<Record> record;
+  for (const std::uint64_t bytes : {2 * MiB, 1 * MiB}) {
+    const Plan plan = make_plan(testcase("device_to_device_memcpy_write_ce"), backend, {.bytes = bytes});
+    record.change([&](Record& r) { r.results.push_back(plan.result); });
+    measure_plan(backend, plan, {}, Deadline::in(60), record);
+  }
+  record.look([](const Record& r) {
+    EXPECT_EQ(r.results[0].cells(CellStatus::error), 4u);
+    EXPECT_EQ(r.results[0].cells(CellStatus::ok), 2u);
+    EXPECT_TRUE(r.results[1].complete());
+    ASSERT_EQ(r.lost.size(), 1u);
+    EXPECT_NE(r.lost.front().why.find("python"), std::string::npos);
+  });
+}
+
+TEST(CopySampler, AHangIsKnownAtTheDeadlineAndCostsNoTimeOfTheOthers) {
+  ScriptedBackend backend(4, at_10_gigabytes);
+  backend.before_deadline = [&](std::span<const Copy> copies, Deadline deadline) {
+    std::vector<CopiesFailed::Failure> late;
+    for (std::size_t c = 0; c < copies.size(); ++c) {
+      if (deadline.passed()) late.push_back({c, CellStatus::timeout, std::nullopt});
+      if (!involves(copies[c], 2)) continue;
+      while (!deadline.passed()) {
+      }
+      backend.gone[2] = "it did not finish a copy in time";
+      late.push_back({c, CellStatus::timeout, 2});
+    }
+    if (!late.empty()) throw CopiesFailed("did not finish in time", late);
+  };
+  const Plan plan = make_plan(testcase("device_to_device_memcpy_write_ce"), backend, {.bytes = MiB});
+  Guarded<Record> record;
+  record.change([&](Record& r) { r.results.push_back(plan.result); });
+  measure_plan(backend, plan, {.cell_timeout = 0.05, .concurrency = Concurrency::rounds}, Deadline::in(60), record);
+  record.look([](const Record& r) {
+    EXPECT_EQ(r.results.front().cells(CellStatus::ok), 6u);
+    EXPECT_EQ(r.results.front().cells(CellStatus::timeout), 6u);
+    EXPECT_TRUE(std::none_of(r.results.front().notes.begin(), r.results.front().notes.end(), [](const auto& note) {
+      return note.find("failed at first") != std::string::npos;
+    })) << "nothing that works was tried twice";
+  });
+}
+
+TEST(CopySampler, AStressThatFailedIsTriedAgainAsAStress) {
+  // 5 GB/s under load, 10 alone; device 3 hangs in the first round.
+  ScriptedBackend backend(4,
+                          [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (n > 1 ? 2 : 1); });
+  int runs = 0;
+  backend.before_copies = [&](std::span<const Copy> copies) {
+    if (copies.size() != 4 || ++runs != 2) return;
+    throw CopiesFailed("a launch failed", {{0, CellStatus::error, std::nullopt}});
+  };
+  const MatrixResult result = measured(backend, "device_to_device_memcpy_write_ce_stress").results.front();
+  EXPECT_TRUE(result.complete());
+  for (const auto& value : result.values) EXPECT_NEAR(value.value_or(5), 5, 1e-6);
+}
+
+TEST(CopySampler, AStressRunsAsLongEverywhere) {
+  // A slow link's partners are repeated as often as it takes.
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
+    return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 3 : 1);
+  });
+  const MatrixResult result = measured(backend, "device_to_device_memcpy_write_ce_stress").results.front();
+  EXPECT_TRUE(result.complete());
+  EXPECT_FALSE(has_note(result, "ended early"));
+}
+
+TEST(CopySampler, SaysThatALoadEndedEarly) {
+  ScriptedBackend backend(
+      3, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.background ? 0.5 : 1); });
+  backend.add_host_memory();
+  const MatrixResult result = measured(backend, "all_to_host_memcpy_ce").results.front();
+  EXPECT_TRUE(has_note(result, "after 50 %")) << "else a slow link under load looks better than it is";
+}
+
+}  // namespace
+}  // namespace linkmatrix

@@ -1,0 +1,226 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "p2p/options.hpp"
+
+namespace linkmatrix {
+namespace {
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+P2pOptions parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "p2p_matrix");
+  std::vector<char*> arguments;
+  for (std::string& w : words) arguments.push_back(w.data());
+  return parse_p2p_options(arguments);
+}
+
+TEST(Options, UnderstandBothSpellings) {
+  EXPECT_EQ(parse({"--size", "4MiB"}).sizes.front(), 4 * MiB);
+  EXPECT_EQ(parse({"--size=4MiB"}).sizes.front(), 4 * MiB);
+  EXPECT_EQ(parse({"--devices", "2,5"}).devices, (std::vector<int>{2, 5}));
+}
+
+TEST(Options, NameTheNearestKnownWord) {
+  EXPECT_NE(message([] { parse({"--sizes", "4"}); }).find("did you mean --size"), std::string::npos);
+  EXPECT_NE(message([] {
+              parse({"--testcase", "device_to_device_memcpy_writ_ce"});
+            }).find("did you mean device_to_device_memcpy_write_ce"),
+            std::string::npos);
+  EXPECT_NE(message([] { parse({"--engine", "dma"}); }).find("ce, sm or mpi"), std::string::npos);
+}
+
+TEST(Options, RefuseContradictionsAndHalfOptions) {
+  EXPECT_FALSE(message([] { parse({"--suite", "quick", "--engine", "ce"}); }).empty());
+  EXPECT_FALSE(message([] { parse({"--devices", "1,1"}); }).empty());
+  EXPECT_FALSE(message([] { parse({"--devices", "1,,2"}); }).empty());
+  EXPECT_FALSE(message([] { parse({"--size"}); }).empty());
+  EXPECT_FALSE(message([] { parse({"--no-verify=1"}); }).empty());
+  EXPECT_FALSE(message([] { parse({"quick"}); }).empty());
+}
+
+TEST(Options, RefuseWhatContradictsItself) {
+  for (const std::vector<std::string>& bad :
+       std::vector<std::vector<std::string>>{{"--size", "1MiB", "--sweep", "1KiB:1MiB"},
+                                             {"--sweep", "1MiB:1KiB"},
+                                             {"--sweep", "1MiB"},
+                                             {"--sweep", "1KiB:1MiB:1"},
+                                             {"--sweep", "1KiB:1MiB", "--blocks", "1,2"},
+                                             {"--random-sizes", "3"},
+                                             {"--random-sizes", "0:1:2"},
+                                             {"--threads", "33"},
+                                             {"--blocks", "0"},
+                                             {"--limit", "NV18"},
+                                             {"--limit", "=4"},
+                                             {"--host-memory", "pageable", "--blocks", "4"},
+                                             {"--huge-pages", "yes"}})
+    EXPECT_THROW(parse(bad), BadInput) << join(bad);
+}
+
+TEST(Options, GiveTheSizesOfASweepAndOfASeed) {
+  EXPECT_EQ(parse({"--sweep", "1KiB:6KiB"}).sizes, (std::vector<std::uint64_t>{1024, 2048, 4096, 6144}));
+  EXPECT_EQ(parse({"--sweep", "4:4"}).sizes, (std::vector<std::uint64_t>{4}));
+  const auto sizes = parse({"--random-sizes", "50:1KiB:1MiB", "--seed", "7"}).sizes;
+  EXPECT_EQ(sizes, parse({"--seed", "7", "--random-sizes", "50:1KiB:1MiB"}).sizes);
+  EXPECT_NE(sizes, parse({"--random-sizes", "50:1KiB:1MiB", "--seed", "8"}).sizes);
+  for (const std::uint64_t size : sizes) EXPECT_TRUE(size >= KiB && size <= MiB) << size;
+}
+
+/// What a run of these words on a back end says of options that do nothing; "" where all of them do something.
+std::string refusal(std::string_view words, std::string_view backend) {
+  return message([&] {
+    const P2pOptions options = parse(split(words, ' '));  // refuses itself where no machine is asked
+    std::vector<TestCase> chosen;
+    if (options.action == P2pOptions::Action::measure)
+      chosen = options.named.empty() ? named_testcases("device_to_device_memcpy_write_ce") : options.named;
+    refuse_unused(options, {backend, chosen});
+  });
+}
+
+struct Scope {
+  std::string_view option;                      ///< with its value
+  std::string_view backend, words;              ///< of a run where it does something
+  std::string_view other_backend, other_words;  ///< of one where it does nothing; none: it always does
+  std::string_view why;
+};
+
+constexpr std::string_view write_ce = "--testcase device_to_device_memcpy_write_ce",
+                           write_sm = "--testcase device_to_device_memcpy_write_sm",
+                           cached = "--testcase device_to_device_memcpy_write_sm_cached",
+                           both_ce = "--testcase device_to_device_bidirectional_memcpy_write_ce",
+                           from_host = "--testcase host_to_device_memcpy_ce",
+                           chase = "--testcase device_to_device_latency_sm",
+                           stress = "--testcase device_to_device_memcpy_write_ce_stress",
+                           peer_off = "--testcase device_to_device_memcpy_write_ce_peer_off",
+                           ranks_bandwidth = "--testcase rank_to_rank_bandwidth_mpi",
+                           ranks_latency = "--testcase rank_to_rank_latency_mpi",
+                           nodes = "--testcase node_to_node_bandwidth_mpi";
+
+/// Every option, where it applies and where it is refused.
+const std::vector<Scope> scopes{
+    {"--testcase device_local_copy", "cuda", "", "cuda", "--topology", "nothing is measured"},
+    {"--suite quick", "host", "", "host", "--topology", "nothing is measured"},
+    {"--metric bandwidth", "host", "", "host", "--topology", "nothing is measured"},
+    {"--direction write", "host", "", "host", "--topology", "nothing is measured"},
+    {"--engine ce", "host", "", "host", "--topology", "nothing is measured"},
+    {"--memory host", "mpi", "--topology", "cuda", "--topology", "nothing is measured"},
+    {"--memory device", "mpi", ranks_latency, "host", "--topology", "nothing is measured"},
+    {"--memory device", "mpi", write_ce, "cuda", write_ce, "has its own"},
+    {"--memory host", "mpi", "--suite quick", "host", "--suite quick", "has its own"},
+    {"--peer-access off", "cuda", "", "cuda", "--topology", "nothing is measured"},
+    {"--devices 0,1", "cuda", write_ce, "mpi", ranks_latency, "start fewer with mpirun -n"},
+    {"--devices 0,1", "host", "--topology", "mpi", "--topology", "start fewer with mpirun -n"},
+    {"--topology", "host", "", "", "--list", "another option says what is printed"},
+    {"--backend host", "host", "--topology", "", "--list", "only a table of the program"},
+    {"--size 4KiB", "host", write_ce, "host", chase, "a size of its own"},
+    {"--size 4KiB", "mpi", ranks_latency, "host", "--topology", "nothing is measured"},
+    {"--sweep 4KiB:8KiB", "host", write_ce, "cuda", chase, "a size of its own"},
+    {"--random-sizes 2:4KiB:8KiB", "host", write_ce, "cuda", chase, "a size of its own"},
+    {"--seed 3", "host", "--random-sizes 2:4KiB:8KiB", "host", "--size 4KiB", "say --random-sizes too"},
+    {"--offset 3", "mpi", ranks_latency, "host", chase, "a size of its own"},
+    {"--kernel cached", "host", write_sm, "host", write_ce, "no test case measured copies by kernels"},
+    {"--kernel cached", "cuda", write_sm, "cuda", chase, "no test case measured copies by kernels"},
+    {"--kernel bulk", "cuda", write_sm, "cuda", cached, "has its kernel in its name"},
+    {"--kernel bulk", "cuda", write_sm, "mpi", ranks_bandwidth, "no test case measured copies by kernels"},
+    {"--blocks 4", "cuda", cached, "host", write_sm, "only kernels of GPUs have blocks"},
+    {"--blocks 4", "cuda", write_sm, "mpi", ranks_bandwidth, "no test case measured copies by kernels"},
+    {"--threads 64", "cuda", write_sm, "cuda", write_ce, "no test case measured copies by kernels"},
+    {"--triangle", "host", both_ce, "mpi", ranks_bandwidth, "no pairs of devices"},
+    {"--triangle", "cuda", stress, "cuda", from_host, "no pairs of devices"},
+    {"--local-copy", "host", write_ce, "mpi", ranks_bandwidth, "no copies of pairs"},
+    {"--local-copy", "cuda", write_sm, "cuda", both_ce, "no copies of pairs"},
+    {"--host-memory pageable", "cuda", from_host, "host", write_ce, "no copies between GPUs and host memory"},
+    {"--host-memory pinned", "cuda", from_host, "cuda", write_ce, "no copies between GPUs and host memory"},
+    {"--huge-pages off", "host", write_ce, "cuda", write_ce, "no host memory is measured"},
+    {"--huge-pages off", "mpi", ranks_latency, "mpi", "--memory device --testcase rank_to_rank_latency_mpi",
+     "no host memory is measured"},
+    {"--window 8", "mpi", ranks_bandwidth, "mpi", ranks_latency, "no bandwidth between ranks"},
+    {"--window 8", "mpi", nodes, "host", write_ce, "no bandwidth between ranks"},
+    {"--pairs-per-node 2", "mpi", ranks_latency, "host", write_ce, "no ranks are measured"},
+    {"--mapping crossed", "mpi", nodes, "mpi", ranks_bandwidth, "no pairs of nodes"},
+    {"--transport staged", "mpi", "--memory device --testcase rank_to_rank_latency_mpi", "mpi", ranks_latency,
+     "say --memory device under mpirun"},
+    {"--transport mpi", "mpi", "--memory device --testcase rank_to_rank_latency_mpi", "cuda", write_ce,
+     "no device memory is sent between ranks"},
+    {"--samples 3", "host", "", "host", "--topology", "nothing is measured"},
+    {"--target-ci 1", "host", "", "host", "--topology", "nothing is measured"},
+    {"--warmup 2", "mpi", ranks_latency, "host", "--topology", "nothing is measured"},
+    {"--concurrency serial", "host", "", "", "--limits", "nothing is measured"},
+    {"--verify", "host", "", "host", "--topology", "nothing is measured"},
+    {"--no-verify", "host", "", "host", "--topology", "nothing is measured"},
+    {"--max-time 3", "host", "", "host", "--topology", "nothing is measured"},
+    {"--pair-timeout 3", "host", "", "host", "--topology", "nothing is measured"},
+    {"--timeout 3", "host", "--topology", "", "--list", "only a table of the program"},
+    {"--record r.json", "host", "--topology", "", "--list", "only a table of the program"},
+    {"--asked-by me", "host", "--record r.json", "host", "", "say --record FILE too"},
+    {"--max-display 3", "host", "--topology", "", "--limits", "only a table of the program"},
+    {"--utilisation", "cuda", "", "host", "", "say it with --limit"},
+    {"--utilisation", "host", "--limit CORE=9", "cuda", chase, "nothing that a link limits"},
+    {"--limit CORE=9", "host", "", "cuda", peer_off, "nothing that a link limits"},
+    {"--simulate-fault slow:cpu1", "host", "", "host", "--topology", "nothing is measured that could have the fault"},
+    {"--simulate-fault shared:cpu1", "host", "", "host", "--concurrency serial", "several cells at once"},
+    {"--simulate-fault counter:cpu1", "host", "--topology", "", "--list", "only a table of the program"},
+    {"--list", "", "", "host", "--topology", "another option says what is printed"},
+    {"--limits", "", "", "host", "--topology", "another option says what is printed"},
+    {"--version", "", "--suite quick", "", "", ""},
+    {"--help", "", "--suite quick", "", "", ""},
+};
+
+std::string joined(std::string_view option, std::string_view words) {
+  return std::string(option) + (words.empty() ? "" : " ") + std::string(words);
+}
+
+TEST(Options, DoSomethingOrAreRefused) {
+  for (const Scope& row : scopes) {
+    EXPECT_EQ(refusal(joined(row.option, row.words), row.backend), "") << row.option;
+    if (row.why.empty()) continue;
+    const std::string said = refusal(joined(row.option, row.other_words), row.other_backend);
+    const std::string name(row.option.substr(0, row.option.find(' ')));
+    EXPECT_EQ(said.find(name + " does nothing in this run: "), 0u) << row.option << ": " << said;
+    EXPECT_NE(said.find(row.why), std::string::npos) << row.option << ": " << said;
+  }
+}
+
+/// The options that --help has, each at the beginning of a line.
+std::set<std::string> options_of_help() {
+  std::set<std::string> names;
+  std::istringstream lines(p2p_help());
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  --")) names.insert(line.substr(2, line.find(' ', 2) - 2));
+  return names;
+}
+
+TEST(Options, AllHaveARowHere) {
+  std::set<std::string> tested;
+  for (const Scope& row : scopes) tested.emplace(row.option.substr(0, row.option.find(' ')));
+  EXPECT_EQ(tested, options_of_help());
+}
+
+TEST(Help, HasItsTextInOneColumnOfATerminal) {
+  std::istringstream lines(p2p_help());
+  for (std::string line; std::getline(lines, line);) {
+    const auto columns = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; });
+    EXPECT_LE(columns, 100) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
+  EXPECT_NE(p2p_help().find("\n  --topology                print the topology, measure nothing\n"), std::string::npos);
+  EXPECT_NE(p2p_help().find("\n  --simulate-fault KIND:ENDPOINT\n                            drill: "),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace linkmatrix

@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "measure/outliers.hpp"
+#include "measured_matrix.hpp"
+#include "measured_plan.hpp"
+
+namespace linkmatrix {
+namespace {
+
+const auto& one_way = testcase("device_to_device_memcpy_write_ce");
+
+/// By how much the controls of a result got worse.
+double worst_control(const MatrixResult& result) {
+  double worst = 0;
+  for (const Remeasured& cell : result.controls)
+    worst = std::max(worst, worse_by(result.metric, cell.before, cell.after));
+  return worst;
+}
+
+/// The matrix of four devices of which 1 -> 2 is slow in its round, and in so many of the looks at it alone.
+MatrixResult slow_in_its_round_and_alone(int looks) {
+  int alone = 0;
+  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
+    if (!(place == Place{1, 2})) return 10.0;
+    return at_once > 1 || ++alone <= looks ? 8.0 : 10.0;
+  });
+  return measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
+}
+
+TEST(Outliers, ALinkThatIsSlowOnceInFourIsForgivenAndTheRecordSaysSo) {
+  const MatrixResult result = slow_in_its_round_and_alone(0);
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  EXPECT_EQ(result.remeasured[0].row, 1u);
+  EXPECT_EQ(result.remeasured[0].column, 2u);
+  EXPECT_NEAR(result.remeasured[0].before, 8, 1e-9);
+  EXPECT_NEAR(result.remeasured[0].after, 10, 1e-9);
+  EXPECT_NEAR(*result.values(1, 2), 10, 1e-9);
+  EXPECT_TRUE(
+      has_note(result, "slow once and not in 3 measurements alone; the second worst of all counts: dev1->dev2"));
+}
+
+TEST(Outliers, ALinkThatIsSlowTwiceInFourKeepsItsWorseValue) {
+  for (const int looks : {1, 2, 3}) {
+    const MatrixResult result = slow_in_its_round_and_alone(looks);
+    EXPECT_NEAR(*result.values(1, 2), 8, 1e-9) << looks;
+    EXPECT_FALSE(has_note(result, "slow once")) << looks;
+  }
+}
+
+TEST(Outliers, KeepsAnOutlierThatIsSlowAloneToo) {
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way);
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  EXPECT_NEAR(*result.values(1, 2), 10 / 1.2, 1e-6);
+}
+
+TEST(Outliers, MeasuresHealthyCellsBesideAnOutlierAndKeepsTheirFirstAnswer) {
+  ScriptedBackend backend(5, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way);
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  ASSERT_EQ(result.controls.size(), 3u) << "from its source, to its destination, and apart from both";
+  EXPECT_EQ(result.controls[0].row, 1u);
+  EXPECT_NE(result.controls[0].column, 2u);
+  EXPECT_NE(result.controls[1].row, 1u);
+  EXPECT_EQ(result.controls[1].column, 2u);
+  EXPECT_NE(result.controls[2].row, 1u);
+  EXPECT_NE(result.controls[2].column, 2u);
+  EXPECT_NEAR(worst_control(result), 0, 1e-9);
+  EXPECT_FALSE(has_note(result, "control cells"));
+}
+
+TEST(Outliers, SaysThatTheMachineIsSlowerWhenControlsFallToo) {
+  int again = 0;
+  // one cell is slow, and from its second measurement on all are
+  ScriptedBackend backend(4, [&](const Copy& copy, std::size_t at_once) {
+    if (at_once == 1 && copy.bytes == 100 * MiB) ++again;
+    const bool suspect = copy.source == 1 && copy.destination == 2;
+    return at_10_gigabytes(copy, at_once) * (suspect ? 1.2 : 1.0) * (again > 0 ? 1.25 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way, {.concurrency = Concurrency::rounds});
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  EXPECT_NEAR(worst_control(result), 0.2, 1e-9);
+  EXPECT_TRUE(has_note(result, "the control cells got worse by 20.0 % as well"));
+  EXPECT_NEAR(*result.values(1, 0), 10, 1e-9) << "what was measured first stays";
+}
+
+TEST(Outliers, SaysHowManyOutliersItDidNotMeasureAgain) {
+  // every cell from device 0 and to it is slow: 18 of 90
+  ScriptedBackend backend(10, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 0 || copy.destination == 0 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way);
+  EXPECT_EQ(result.remeasured.size(), most_remeasured);
+  EXPECT_EQ(result.controls.size(), most_controls);
+  EXPECT_TRUE(has_note(result, "2 of 18 outlying cells were not measured again: at most 16 are"));
+  for (const Remeasured& cell : result.controls) EXPECT_TRUE(cell.row != 0 && cell.column != 0);
+}
+
+TEST(Outliers, NotesOutliersForWhichThereWasNoTime) {
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
+    return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);
+  });
+  const MatrixResult result = measured(backend, one_way, {.max_seconds = 1e-9});
+  EXPECT_TRUE(result.remeasured.empty() && result.controls.empty());
+  EXPECT_TRUE(has_note(result, "1 of 1 outlying cells were not measured again: the time for this matrix was over"));
+}
+
+TEST(Controls, AreOfTheClassOfTheOutlierAndEachIsTakenOnce) {
+  const std::vector<Standing> outliers{{0, 0, 1, "NV18", 0.2}, {1, 0, 2, "NV18", 0.1}, {2, 5, 6, "SYS", 0.1}};
+  std::vector<Standing> healthy{{10, 0, 3, "SYS", 0},  {11, 0, 4, "NV18", 0.01}, {12, 0, 5, "NV18", -0.001},
+                                {13, 3, 1, "NV18", 0}, {14, 3, 4, "NV18", 0},    {15, 4, 3, "NV18", 0}};
+  EXPECT_EQ(choose_controls(outliers, healthy), (std::vector<std::size_t>{12, 13, 14, 11}));
+  EXPECT_TRUE(choose_controls({}, healthy).empty());
+  EXPECT_TRUE(choose_controls(outliers, {}).empty());
+}
+
+TEST(Outliers, AWholeRoundThatWasDisturbedHasItsSecondValue) {
+  // The round of four cells is slow when it is measured first, with all its samples: another user of the machine.
+  const Round disturbed = matchings(8).at(5);
+  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
+    return at_once > 1 && std::find(disturbed.begin(), disturbed.end(), place) != disturbed.end() ? 8.0 : 10.0;
+  });
+  const MatrixResult result =
+      measured(sampler, 8, {.concurrency = Concurrency::rounds}).results.front();  // no witness would know it as well
+  EXPECT_EQ(result.remeasured.size(), 4u);
+  for (const auto& value : result.values) EXPECT_NEAR(value.value_or(10), 10, 1e-9);
+  EXPECT_TRUE(has_note(result, "slow once and not in 3 measurements alone"));
+}
+
+TEST(Outliers, AFlappingLinkIsSeenAboutAsOftenAsItIsSlow) {
+  // Slow in half of all looks: first, and then in one of three, 7/16. Replaced by their median, it would be 4/16.
+  int seen = 0;
+  constexpr int runs = 200;
+  std::mt19937 random(7);
+  for (int run = 0; run < runs; ++run) {
+    ScriptedSampler sampler([&](const Place& place, std::size_t) {
+      return place == Place{1, 2} && std::bernoulli_distribution(0.5)(random) ? 8.0 : 10.0;
+    });
+    const MatrixResult result = measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
+    seen += *result.values(1, 2) < 9 ? 1 : 0;
+  }
+  EXPECT_NEAR(seen, 7.0 / 16 * runs, runs / 10.0);
+}
+
+TEST(Outliers, ACellThatJumpsIsNotExcusedByItsOwnNoise) {
+  for (const std::size_t n : {2, 6}) {
+    ScriptedSampler sampler(ten);
+    sampler.script = [](const Place& place, const SampleRule&, Sampled& answer) {
+      if (!(place == Place{0, 1})) return;
+      for (std::size_t s = 0; s < answer.samples.size(); ++s) answer.samples[s].whole.end *= s % 3 == 0 ? 1 : 2;
+    };
+    const MatrixResult result = measured(sampler, n, {.concurrency = Concurrency::rounds}).results.front();
+    ASSERT_EQ(result.remeasured.size(), 1u) << n;
+    EXPECT_EQ(result.remeasured.front().row, 0u);
+  }
+}
+
+TEST(Outliers, WhereAllCellsAreNoisyNoneStandsOut) {
+  std::mt19937 random(3);
+  ScriptedSampler sampler(ten);
+  sampler.script = [&](const Place&, const SampleRule&, Sampled& answer) {
+    for (Sample& sample : answer.samples) sample.whole.end *= std::uniform_real_distribution<double>(1, 1.3)(random);
+  };
+  EXPECT_LE(measured(sampler, 8, {.concurrency = Concurrency::rounds}).results.front().remeasured.size(), 3u);
+}
+
+}  // namespace
+}  // namespace linkmatrix

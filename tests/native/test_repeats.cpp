@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/repeats.hpp"
+#include "measured_plan.hpp"
+
+namespace linkmatrix {
+namespace {
+
+const auto& both_ways = testcase("device_to_device_bidirectional_memcpy_write_ce");
+
+using Seconds = std::vector<double>;
+using Repeats = std::vector<int>;
+
+TEST(Repeats, AreTheSameWhereAllTakeAsLong) {
+  EXPECT_EQ(balanced_repeats(Seconds{1, 1, 1}, 2), (Repeats{2, 2, 2}));
+  EXPECT_EQ(balanced_repeats(Seconds{1, 1.02}, 1), (Repeats{1, 1}));
+}
+
+TEST(Repeats, AreAsManyAsCoverTheSlowest) {
+  EXPECT_EQ(balanced_repeats(Seconds{1, 3}, 1), (Repeats{3, 1}));
+  EXPECT_EQ(balanced_repeats(Seconds{1, 1.2}, 1), (Repeats{6, 5})) << "not 1 and 1, of which one ends after 83 %";
+  for (const double ratio : {1.1, 1.43, 1.7, 2.3, 7.7}) {
+    const Repeats repeats = balanced_repeats(Seconds{1e-4, 1e-4 * ratio}, 2);
+    EXPECT_NEAR(repeats[0] / (repeats[1] * ratio), 1, 0.04) << ratio;
+    EXPECT_GE(repeats[1], 2);
+  }
+}
+
+TEST(Repeats, OfLargeCopiesCostNoSecondsForAFewPercent) {
+  EXPECT_EQ(balanced_repeats(Seconds{0.0102, 0.011}, 1), (Repeats{1, 1})) << "13 and 14 would take 0.14 s a sample";
+  EXPECT_EQ(balanced_repeats(Seconds{0.0055, 0.011}, 1), (Repeats{2, 1}));
+}
+
+TEST(Repeats, EndWhereAGateCannotHoldMore) {
+  const Repeats repeats = balanced_repeats(Seconds{1, 1000}, 1);
+  EXPECT_EQ(repeats, (Repeats{100, 1}));
+}
+
+TEST(BothWays, AreBusyOverTheSameTimeWhereOneIsSlower) {
+  // As between host memory and all devices: back takes 10/7 of the time.
+  ScriptedBackend backend(
+      2, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.source == 1 ? 10.0 / 7 : 1); });
+  const MatrixResult result = measured(backend, both_ways);
+  EXPECT_NEAR(*result.values(0, 1), 17, 0.04 * 17) << "twice the slower one would be 14";
+  EXPECT_NEAR(*result.parts.at("one_direction").values(0, 1), 10, 1e-6);
+  EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), 7, 1e-6);
+  EXPECT_FALSE(has_note(result, "one way ended before the other"));
+}
+
+TEST(BothWays, AreBalancedByTheRatesThatTheyHaveWhileBothRun) {
+  // The slower one, alone at the end of the first look, is faster then: 15 instead of 20 ms each.
+  ScriptedBackend backend(2, at_10_gigabytes);
+  const double there = 0.01, back = 0.02, back_alone = 0.0125;
+  backend.timing = [&](std::span<const Copy> copies, Timeline& timeline) {
+    if (copies.size() != 2) return;
+    const std::size_t slow = copies[0].source == 1 ? 0 : 1, fast = 1 - slow;
+    const double busy = there * copies[fast].repeats;
+    const double left = std::max(0.0, copies[slow].repeats - busy / back);
+    timeline.copies[fast].span = {0, busy};
+    timeline.copies[slow].span = {0, std::min(busy, back * copies[slow].repeats) + left * back_alone};
+  };
+  const MatrixResult result = measured(backend, both_ways);
+  const double bytes = 100 * MiB * 1e-9;
+  EXPECT_NEAR(*result.parts.at("one_direction").values(0, 1), bytes / there, 0.01 * bytes / there);
+  EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), bytes / back, 0.05 * bytes / back);
+  EXPECT_FALSE(has_note(result, "one way ended before the other"));
+}
+
+TEST(BothWays, OfASymmetricLinkCostNoFurtherLook) {
+  ScriptedBackend backend(2, at_10_gigabytes);
+  measured(backend, make_plan(both_ways, backend, {.bytes = 100 * MiB}), {.concurrency = Concurrency::rounds});
+  EXPECT_EQ(backend.runs, 1 + 7) << "one to find the repeats, and the samples";
+}
+
+TEST(Stress, OfLargeCopiesIsRepeatedUntilItCoversTheSlowest) {
+  // A copy of 10 ms is long enough alone; of one that takes 12 ms, it covers 83 %.
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
+    return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1);
+  });
+  int most = 0;
+  backend.before_copies = [&](std::span<const Copy> copies) {
+    for (const Copy& copy : copies) most = std::max(most, copy.repeats);
+  };
+  const MatrixResult result = measured(backend, testcase("device_to_device_memcpy_write_ce_stress"));
+  EXPECT_TRUE(result.complete());
+  EXPECT_FALSE(has_note(result, "ended early"));
+  EXPECT_EQ(most, 6);
+}
+
+}  // namespace
+}  // namespace linkmatrix

@@ -1,0 +1,287 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <new>
+#include <sstream>
+#include <system_error>
+
+#include "run/supervisor.hpp"
+
+namespace linkmatrix {
+namespace {
+
+namespace fs = std::filesystem;
+using Seconds = SupervisorSetup::Seconds;
+
+MatrixResult measured(const std::string& testcase) {
+  MatrixResult result;
+  result.testcase = testcase;
+  result.shape({"gpu0", "gpu1"}, {"gpu0", "gpu1"});
+  result.status(0, 1) = result.status(1, 0) = CellStatus::ok;
+  result.values(0, 1) = result.values(1, 0) = 100;
+  result.cells_verified = 2;
+  return result;
+}
+
+Record record_of(const std::string& testcase) {
+  Record record;
+  record.expected = {testcase};
+  record.results.push_back(measured(testcase));
+  return record;
+}
+
+TEST(Judge, PassesOnlyWhatIsWhole) {
+  EXPECT_EQ(judge(record_of("write")).code, ExitCode::measured);
+  Record record = record_of("write");
+  record.expected.push_back("read");
+  EXPECT_EQ(judge(record).word, "ERROR");
+  EXPECT_EQ(judge(record).error, "no result of read");
+  record = record_of("write");
+  record.lost.push_back({"rank1", "it does not answer"});
+  EXPECT_EQ(judge(record).code, ExitCode::device_error);
+  EXPECT_EQ(judge(record).error, "rank1 was lost: it does not answer");
+  record.results.back().status(0, 1) = CellStatus::timeout;
+  EXPECT_EQ(judge(record).word, "TIMEOUT");
+  record = record_of("write");
+  record.results.back().status(0, 1) = CellStatus::corrupt;
+  EXPECT_EQ(judge(record).word, "FAIL");
+  record = record_of("write");
+  record.results.back().status(0, 1) = CellStatus::not_run;
+  EXPECT_EQ(judge(record).word, "FAIL");
+}
+
+TEST(Judge, SaysWhichCellsEndedARunInWhichNothingWasLost) {
+  Record record = record_of("write");
+  record.results.back().status(0, 1) = CellStatus::timeout;
+  EXPECT_EQ(judge(record).error, "write: 1 cell timed out, gpu0->gpu1");
+  record.results.back().status(1, 0) = CellStatus::timeout;
+  EXPECT_EQ(judge(record).error, "write: 2 cells timed out, gpu0->gpu1 the first");
+  record.results.back().status(1, 0) = CellStatus::error;
+  EXPECT_EQ(judge(record).word, "TIMEOUT");
+  EXPECT_EQ(judge(record).error, "write: 1 cell timed out, gpu0->gpu1; write: 1 cell failed, gpu1->gpu0");
+  record.results.back().status(0, 1) = CellStatus::ok;
+  EXPECT_EQ(judge(record).word, "ERROR");
+  EXPECT_EQ(judge(record).error, "write: 1 cell failed, gpu1->gpu0");
+  record.results.assign(5, record.results.back());
+  EXPECT_NE(judge(record).error->find("; and 2 more matrices"), std::string::npos);
+}
+
+TEST(Judge, SaysHowManyCellsOfAFileEndedSo) {
+  Record record;
+  MatrixResult& result = record.results.emplace_back();
+  result.testcase = "write";
+  result.large.emplace();
+  result.large->statuses = {"ok", "timeout"};
+  result.large->counts = {7, 2};
+  EXPECT_EQ(judge(record).error, "write: 2 cells timed out");
+}
+
+TEST(EndingOf, SaysWhatTheSystemDoesNotGive) {
+  EXPECT_EQ(ending_of(std::bad_alloc()).code, ExitCode::device_error);
+  EXPECT_NE(ending_of(std::bad_alloc()).error->find("ulimit -v"), std::string::npos);
+  const std::system_error no_thread(std::make_error_code(std::errc::resource_unavailable_try_again));
+  EXPECT_NE(ending_of(no_thread).error->find("ulimit -u"), std::string::npos);
+  EXPECT_EQ(ending_of(BadInput("x")).code, ExitCode::bad_input);
+  EXPECT_EQ(ending_of(TimedOut("x")).code, ExitCode::timed_out);
+}
+
+TEST(WriteUntil, GivesUpOnAPipeThatNobodyReads) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const Descriptor out{ends[1]};
+  Descriptor in{ends[0]};
+  const std::string much(1 << 20, 'x');
+  EXPECT_EQ(write_until(out.number(), much, Clock::now() + std::chrono::milliseconds(50)), ETIMEDOUT);
+  in.close();
+  std::signal(SIGPIPE, SIG_IGN);
+  EXPECT_EQ(write_until(out.number(), much, Clock::time_point::max()), EPIPE);
+}
+
+TEST(RecordText, FormatsFinishedResultsOnceAndTheLastOneAnew) {
+  Guarded<Record> record;
+  RecordText text(record);
+  EXPECT_TRUE(text.take().results.empty());
+  record.change([](Record& r) { r.results = {measured("first"), measured("second")}; });
+  const Snapshot one = text.take();
+  record.change([](Record& r) { r.results.back().notes.push_back("changed"); });
+  const Snapshot two = text.take();
+  ASSERT_EQ(two.results.size(), 2U);
+  EXPECT_EQ(one.results[0], two.results[0]);
+  EXPECT_NE(two.results[1]->find("changed"), std::string::npos);
+  EXPECT_EQ(two.last->testcase, "second");
+  EXPECT_LT(one.version, two.version);
+}
+
+/// A supervisor whose process does not end: its code is `exited`. Its streams are pipes, its file is in a folder.
+class Supervised : public testing::Test {
+ protected:
+  void SetUp() override {
+    stop_signal = 0;
+    ASSERT_EQ(::pipe(out_.data()), 0);
+    ASSERT_EQ(::pipe(err_.data()), 0);
+    fs::create_directories(folder_);
+    setup_.program = "test";
+    setup_.output = out_[1];
+    setup_.errors = err_[1];
+    setup_.patience = Seconds(0.05);
+    setup_.between_checkpoints = Seconds(0.01);
+    setup_.rescue = Seconds(0.5);
+    setup_.teardown = Seconds(0.05);
+    setup_.exit = [this](int code) { exited_.set_value(code); };
+  }
+  void TearDown() override {
+    supervisor_.reset();
+    for (const int end : {out_[0], out_[1], err_[0], err_[1]}) ::close(end);
+    fs::remove_all(folder_);
+    stop_signal = 0;
+  }
+  Supervisor& start() {
+    supervisor_ = std::make_unique<Supervisor>(setup_);
+    supervisor_->record().change([](Record& r) { static_cast<RecordHead&>(r).program = "test"; });
+    return *supervisor_;
+  }
+  Supervisor& start_writing() {
+    start().write_to(file_, 16);
+    supervisor_->record().change([](Record& r) { r.results.push_back(measured("first")); });
+    return *supervisor_;
+  }
+  int exit_code() { return exited_.get_future().get(); }
+  std::string content() const {
+    std::ifstream in(file_);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  bool holds(const std::string& text) const { return content().find(text) != std::string::npos; }
+  void wait_for(const std::string& text) const {
+    for (const Deadline patience = Deadline::in(30); !holds(text) && !patience.passed();) std::this_thread::yield();
+    EXPECT_TRUE(holds(text)) << content();
+  }
+  static std::string read(int end) {
+    std::string text(1 << 16, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(end, text.data(), text.size()))));
+    return text;
+  }
+
+  SupervisorSetup setup_;
+  std::array<int, 2> out_{}, err_{};
+  std::promise<int> exited_;
+  fs::path folder_ = fs::temp_directory_path() / ("supervised." + std::to_string(::getpid()));
+  fs::path file_ = folder_ / "r.json";
+  std::unique_ptr<Supervisor> supervisor_;
+};
+
+TEST_F(Supervised, KeepsCheckpointsAndThenTheRecord) {
+  Supervisor& supervisor = start_writing();
+  wait_for(R"("result":"INCOMPLETE")");
+  wait_for(R"("testcase":"first")");
+  supervisor.record().change([](Record& r) { r.results.push_back(measured("second")); });
+  wait_for(R"("testcase":"second")");
+  EXPECT_EQ(supervisor.end(passed()), ExitCode::measured);
+  EXPECT_TRUE(holds(R"("result":"PASS","error":null)")) << content();
+  EXPECT_NE(read(out_[0]).find("\nResult: PASS\n"), std::string::npos);
+  EXPECT_EQ(exit_code(), 0) << "what comes after the end is bounded too";
+}
+
+TEST_F(Supervised, EndsARunThatDoesNotHeedTheSignal) {
+  start_writing();
+  ::kill(::getpid(), SIGUSR1);
+  EXPECT_EQ(exit_code(), 4);
+  EXPECT_EQ(stop_signal, SIGUSR1);
+  EXPECT_TRUE(holds(R"("result":"TIMEOUT","error":"ended by signal)")) << content();
+  EXPECT_TRUE(holds("first"));
+  EXPECT_NE(read(err_[0]).find("test: ended by signal"), std::string::npos);
+}
+
+TEST_F(Supervised, EndsARunWhoseDeadlineHasPassed) {
+  start_writing().end_by(Deadline::in(0.05));
+  EXPECT_EQ(exit_code(), 4);
+  EXPECT_TRUE(holds("did not return within --timeout")) << content();
+}
+
+TEST_F(Supervised, SaysThatNobodyReadsItsOutput) {
+  Supervisor& supervisor = start_writing();
+  std::thread printing([&] { supervisor.print(std::string(1 << 20, 'x')); });
+  supervisor.end_by(Deadline::in(0.2));
+  EXPECT_EQ(exit_code(), 4);
+  EXPECT_TRUE(holds("nobody read standard output")) << content();
+  ::signal(SIGPIPE, SIG_IGN);
+  for (std::size_t left = 1 << 20; left > 0;) left -= std::min(left, read(out_[0]).size());
+  printing.join();
+}
+
+TEST_F(Supervised, BeforeThereIsARecordOnlySaysWhy) {
+  start();
+  EXPECT_EQ(supervisor_->end(refused("an option is wrong")), ExitCode::bad_input);
+  EXPECT_EQ(read(err_[0]), "test: an option is wrong\n");
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+TEST_F(Supervised, WhatCannotBeWrittenIsNoPass) {
+  setup_.write = [](const auto&, const auto&, int, const auto&) { return std::string("No space left on device"); };
+  EXPECT_EQ(start_writing().end(passed()), ExitCode::bad_input);
+  EXPECT_NE(read(out_[0]).find("\nResult: ERROR\n"), std::string::npos);
+  EXPECT_NE(read(err_[0]).find("cannot be written (No space left on device)"), std::string::npos);
+}
+
+TEST_F(Supervised, AnExceptionInAWriteIsASentenceToo) {
+  setup_.write = [](const auto&, const auto&, int, const auto&) -> std::string { throw std::bad_alloc(); };
+  EXPECT_EQ(start_writing().end(passed()), ExitCode::bad_input);
+  EXPECT_NE(read(err_[0]).find("out of host memory"), std::string::npos);
+}
+
+TEST_F(Supervised, AHungFileSystemHoldsNobodyUp) {
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  std::atomic<int> hanging = 0;
+  setup_.write = [&, released](const auto&, const auto&, int, const auto&) {
+    ++hanging;
+    released.wait();
+    --hanging;
+    return std::string();
+  };
+  start_writing();
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(exit_code(), 2);
+  EXPECT_NE(read(err_[0]).find("does its file system hang?"), std::string::npos);
+  release.set_value();
+  while (hanging > 0) std::this_thread::yield();
+}
+
+TEST_F(Supervised, ACheckpointThatCameLateDoesNotReplaceTheRecord) {
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  std::atomic<bool> began = false, done = false;
+  setup_.write = [&, released](const auto& text, const auto& file, int number, const auto& still_wanted) {
+    if (!began.exchange(true)) {
+      released.wait();
+      EXPECT_FALSE(still_wanted());
+      const std::string why = write_whole(text, file, number, still_wanted);
+      done = true;
+      return why;
+    }
+    return write_whole(text, file, number, still_wanted);
+  };
+  setup_.teardown = Seconds(3600);
+  Supervisor& supervisor = start_writing();
+  while (!began) std::this_thread::yield();
+  EXPECT_EQ(supervisor.end(passed()), ExitCode::measured);
+  release.set_value();
+  while (!done) std::this_thread::yield();
+  EXPECT_TRUE(holds(R"("result":"PASS")")) << content();
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "nothing half-written is left";
+}
+
+TEST_F(Supervised, AServerEndsWithItsCodeAndSaysNothing) {
+  start().serve();
+  EXPECT_EQ(supervisor_->end(passed()), ExitCode::measured);
+  EXPECT_FALSE(fs::exists(file_));
+  EXPECT_EQ(exit_code(), 0);
+}
+
+}  // namespace
+}  // namespace linkmatrix

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "p2p/testcases.hpp"
+
+namespace linkmatrix {
+namespace {
+
+std::vector<std::string> all_suites() {
+  std::vector<std::string> names;
+  for (const std::string& name : split(suite_names(), ',')) names.push_back(name.substr(name.find_first_not_of(' ')));
+  return names;
+}
+
+/// Each test case in the order of --list: name, description, and the suites that have it.
+std::string all_listed() {
+  std::string text;
+  for (const TestCase& t : all_testcases()) {
+    std::vector<std::string> suites;
+    for (const std::string& name : all_suites())
+      for (const TestCase& other : suite(name))
+        if (other.name == t.name) suites.push_back(name);
+    text += std::string(t.name) + "\n  " + std::string(t.description) + "\n  " + join(suites) + "\n";
+  }
+  return text;
+}
+
+// Names are what records, references and checks know test cases by.
+TEST(Testcases, AreThoseOfTheList) {
+  std::ifstream file(LINKMATRIX_NATIVE_TESTS "/testcases.txt");
+  EXPECT_EQ(all_listed(), std::string(std::istreambuf_iterator<char>(file), {})) << "see tests/native/testcases.txt";
+}
+
+TEST(Testcases, HaveDistinctNamesAndEveryRowFitsItsOwnAxes) {
+  std::set<std::string_view> names;
+  for (const TestCase& t : all_testcases()) {
+    EXPECT_TRUE(names.insert(t.name).second) << t.name;
+    const Axes axes{t.metric, t.engine, t.direction, memory_of(t), t.peer_access};
+    EXPECT_EQ(axes.match(t), t.load == Load::none && !t.kernel) << t.name;
+    EXPECT_EQ(named_testcases(t.name).size(), 1u);
+  }
+}
+
+TEST(Suites, AreNotEmptyAndFullHasAll) {
+  for (const std::string& name : all_suites()) EXPECT_FALSE(suite(name).empty()) << name;
+  EXPECT_EQ(suite("full").size(), all_testcases().size());
+}
+
+TEST(Suites, NvbandwidthHasItsThirtyFive) {
+  EXPECT_EQ(suite("nvbandwidth").size(), 35u);
+  EXPECT_EQ(suite("nvbandwidth").front().name, "host_to_device_memcpy_ce");
+  EXPECT_EQ(suite("nvbandwidth").back().name, "device_local_copy");
+}
+
+TEST(Testcases, AreNamedOnceInARun) { EXPECT_THROW(named_testcases("device_local_copy,device_local_copy"), BadInput); }
+
+TEST(Testcases, OfAKernelOfTheirOwnAreTheRowsThatAnyKernelHas) {
+  for (const TestCase& t : all_testcases()) {
+    if (!t.kernel) continue;
+    const std::string own = "_" + std::string(word(*t.kernel));
+    ASSERT_TRUE(t.name.ends_with(own)) << t.name;
+    TestCase plain = named_testcases(t.name.substr(0, t.name.size() - own.size())).front();
+    EXPECT_EQ(std::tie(t.pattern, t.metric, t.operation, t.engine, t.direction, t.peer_access, t.load),
+              std::tie(plain.pattern, plain.metric, plain.operation, plain.engine, plain.direction, plain.peer_access,
+                       plain.load));
+  }
+}
+
+}  // namespace
+}  // namespace linkmatrix

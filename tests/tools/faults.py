@@ -1,0 +1,178 @@
+"""Synthetic matrices with faults put in: what `linkmatrix diagnose` is proven with, in tests and in the bench.
+
+`python tests/tools/faults.py` prints how often faults are located, and how often healthy matrices raise an alarm.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkmatrix.locate.hypotheses import Finding, Layout, locate
+from linkmatrix.references import noise
+
+PER_NODE = 8
+RANKS = 0.50  # tolerances.ALONE of ranks in host memory
+RATES = (395.0, 45.0)  # GB/s inside a node and between nodes
+KINDS = {
+    1: ("egress", "ingress", "device", "link", "class"),
+    2: ("egress", "ingress", "device", "link", "nic", "rail", "node", "node_pair", "inside", "class"),
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is slow: as in locate.Finding."""
+
+    kind: str
+    subject: int | tuple[int, int]
+
+
+def layout_of(devices: int, per_node: int = PER_NODE) -> Layout:
+    """Nodes of eight devices, each with its own NIC; the devices of a number share a rail."""
+    index = np.arange(devices)
+    node = index // per_node
+    classes = (node[:, None] != node[None, :]).astype(int)
+    np.fill_diagonal(classes, -1)
+    rail = index % per_node
+    return Layout(classes, node, node, index, index, rail, rail)
+
+
+def cells_of(fault: Fault, layout: Layout) -> np.ndarray:
+    """Rows × columns: what a fault makes slow, written down apart from locate.families."""
+    n = len(layout.row_node)
+    row, column = np.indices((n, n))
+    node_r, node_c = layout.row_node[row], layout.column_node[column]
+    net, s = node_r != node_c, fault.subject
+    if isinstance(s, tuple):
+        a, b = s
+        ends = {"link": (row, column), "node_pair": (node_r, node_c)}[fault.kind]
+        return ((ends[0] == a) & (ends[1] == b)) | ((ends[0] == b) & (ends[1] == a))
+    return {
+        "egress": row == s,
+        "ingress": column == s,
+        "device": (row == s) | (column == s),
+        "nic": net & ((row == s) | (column == s)),
+        "rail": net & (row % PER_NODE == s) & (column % PER_NODE == s),
+        "node": net & ((node_r == s) | (node_c == s)),
+        "inside": ~net & (node_r == s),
+        "class": layout.classes == s,
+    }[fault.kind] & (row != column)
+
+
+def matrix_with(
+    faults: list[Fault], depth: float, layout: Layout, sigma: float, chance: np.random.Generator
+) -> np.ndarray:
+    """GB/s; a cell of several faults is slow once, as the narrowest part decides."""
+    level = np.array(RATES)[np.maximum(layout.classes, 0)]
+    slow = np.zeros(level.shape, dtype=bool)
+    for fault in faults:
+        slow |= cells_of(fault, layout)
+    values = level * np.where(slow, 1 - depth, 1.0) * (1 + sigma * chance.standard_normal(level.shape))
+    np.fill_diagonal(values, np.nan)
+    return values
+
+
+def draw(number: int, layout: Layout, chance: np.random.Generator) -> list[Fault]:
+    """Faults that can be told apart: none has more than a third of its cells in the others."""
+    n = len(layout.row_node)
+    nodes = int(layout.row_node.max()) + 1
+    while True:
+        faults = []
+        for kind in chance.choice(KINDS[min(nodes, 2)], number):
+            if kind == "link":
+                first, second = sorted(chance.choice(n, 2, replace=False).tolist())
+                faults.append(Fault("link", (first, second)))
+            elif kind == "node_pair":
+                first, second = sorted(chance.choice(nodes, 2, replace=False).tolist())
+                faults.append(Fault("node_pair", (first, second)))
+            else:
+                most = {"rail": PER_NODE, "node": nodes, "inside": nodes, "class": min(nodes, 2)}.get(str(kind), n)
+                faults.append(Fault(str(kind), int(chance.integers(most))))
+        one_way = [fault.subject for fault in faults if fault.kind in ("egress", "ingress")]
+        if len(set(one_way)) < len(one_way):
+            continue  # the two together are the device
+        masks = [cells_of(fault, layout) for fault in faults]
+        if all(mask.any() for mask in masks) and all(
+            (mask & np.logical_or.reduce([other for other in masks if other is not mask] or [~mask & mask])).sum() * 3
+            <= mask.sum()
+            for mask in masks
+        ):
+            return faults
+
+
+def located(faults: list[Fault], found: list[Finding]) -> bool:
+    """Are the findings the faults, all of them and nothing else? One with the same cells is the same."""
+    names = [{(one.kind, one.subject), *one.alike} for one in found]
+    return len(found) == len(faults) and all(
+        any((fault.kind, fault.subject) in name for name in names) for fault in faults
+    )
+
+
+def search(values: np.ndarray, layout: Layout, sigma: float, floor: float = 0.02) -> list[Finding]:
+    """As `linkmatrix diagnose` does with references adopted from 6 runs of this noise."""
+    expected = np.array(RATES)[np.maximum(layout.classes, 0)]
+    cells = int((layout.classes >= 0).sum())
+    limit = max(floor, noise.tolerance(sigma, cells, 6))
+    return locate(np.log(values / expected), np.full(values.shape, sigma), np.full(values.shape, limit), layout)
+
+
+def search_inside(values: np.ndarray, layout: Layout, floor: float) -> list[Finding]:
+    """As `linkmatrix diagnose` does without references, where a test case has this floor."""
+    found = locate(*noise.against_class(np.log(values), layout.classes, floor), layout)
+    return [one for one in found if one.kind != "class"]
+
+
+def inside_rows(chance: np.random.Generator) -> Iterator[str]:
+    """Lines on matrices of ranks without references: a link between nodes at half its rate, and healthy ones."""
+    for devices, trials in ((4, 5000), (8, 3000), (16, 2000), (64, 1000)):
+        layout = layout_of(devices, per_node=max(1, devices // 8) if devices < 64 else PER_NODE)
+        for sigma in (0.01, 0.03, 0.05):
+            slow = alarms = 0
+            for _ in range(trials):
+                fault = Fault("link", (0, devices - 1))
+                values = matrix_with([fault], 0.5, layout, sigma, chance)
+                slow += located([fault], search_inside(values, layout, RANKS))
+                alarms += bool(search_inside(matrix_with([], 0.0, layout, sigma, chance), layout, RANKS))
+            yield (
+                f"{devices:9}  {100 * sigma:4.1f}%  inside: a link at half its rate {100 * slow / trials:6.1f}%,"
+                f" healthy: {alarms} alarms in {trials} matrices"
+            )
+
+
+def row(layout: Layout, sigma: float, depth: float, number: int, trials: int, chance: np.random.Generator) -> str:
+    """A line of the table."""
+    start, good = time.perf_counter(), 0
+    for _ in range(trials):
+        faults = draw(number, layout, chance)
+        good += located(faults, search(matrix_with(faults, depth, layout, sigma, chance), layout, sigma))
+    each = (time.perf_counter() - start) / trials
+    return (
+        f"{len(layout.row_node):9}  {100 * sigma:4.1f}%  {100 * depth:4.0f}%  {number:6}  {trials:6}"
+        f"  {100 * good / trials:6.1f}%  {each:8.3f}"
+    )
+
+
+def main() -> int:
+    """Prints the table."""
+    chance = np.random.default_rng(7)
+    for line in inside_rows(chance):
+        print(line, flush=True)
+    print("endpoints  noise  depth  faults  trials  located   seconds a matrix")
+    for devices, trials, healthy in ((8, 1000, 20000), (64, 300, 2000), (1024, 10, 30)):
+        layout = layout_of(devices)
+        for sigma in (0.002, 0.005, 0.01):
+            for depth in (0.10, 0.05):
+                for number in (1, 2, 3):
+                    print(row(layout, sigma, depth, number, trials, chance), flush=True)
+            alarms = sum(
+                bool(search(matrix_with([], 0.0, layout, sigma, chance), layout, sigma)) for _ in range(healthy)
+            )
+            print(f"{devices:9}  {100 * sigma:4.1f}%  healthy: {alarms} alarms in {healthy} matrices", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

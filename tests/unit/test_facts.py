@@ -1,0 +1,108 @@
+"""What a record says of its own run counts for its verdict: a counter that rose, a throttle, too few samples."""
+
+import io
+
+import pytest
+
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.show import page, terminal, words
+
+
+def counters(record):
+    item = {"name": "nvlink_replay_errors", "before": 3, "after": 8}
+    record["health"] = [{"label": "gpu1", "counters": [item], "readings": []}]
+
+
+def throttled(record):
+    record["results"][0]["throttled"] = ["gpu2: power cap"]
+
+
+def devices_twice(record):
+    for device in record["devices"]:
+        device["uuid"] = "GPU-1" if device["label"] in ("gpu1", "gpu3") else f"GPU-{device['label']}"
+
+
+def samples(count):
+    def change(record):
+        result = record["results"][0]
+        result["samples"][0][1], result["converged"][0][1], result["sampled"][0][1] = count, False, [396.0] * count
+
+    return change
+
+
+def not_converged(record):
+    record["results"][0]["converged"][2][3] = False
+
+
+def few_cells(record):
+    result = record["results"][0]
+    result["schedule"]["mode"] = "bisection"
+    for r in range(4):
+        for c in range(4):
+            if (r, c) not in [(0, 2), (1, 3)]:
+                result["status"][r][c] = "not-applicable"
+                for name in ("values", "low", "high", "converged"):
+                    result[name][r][c] = None
+                result["samples"][r][c], result["sampled"][r][c] = 0, []
+
+
+FACTS = [
+    (counters, Verdict.FAIL, "gpu1: nvlink_replay_errors rose from 3 to 8"),
+    (throttled, Verdict.WARN, "held back while it was measured: gpu2: power cap"),
+    (devices_twice, Verdict.NO_VERDICT, "gpu1 and gpu3 are one device, GPU-1"),
+    (samples(1), Verdict.NO_VERDICT, "1 of 12 cells were measured once"),
+    (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, 3 at least"),
+    (not_converged, Verdict.WARN, "1 of 12 cells did not converge"),
+    (few_cells, Verdict.NO_VERDICT, "only 2 of 16 cells apply"),
+]
+
+
+def screen(found):
+    stream = io.StringIO()
+    verdict = terminal.show(*found, file=stream, width=100)
+    return " ".join(stream.getvalue().split()), verdict
+
+
+@pytest.mark.parametrize(("change", "verdict", "said"), FACTS, ids=[said for *_, said in FACTS])
+def test_what_a_record_says_against_itself_is_never_a_pass_and_stands_there(
+    judged_run, make_record, change, verdict, said
+):
+    record = make_record()
+    assert screen(judged_run(record, reference="hgx"))[1] is Verdict.PASS
+    change(record)
+    run, judged = judged_run(record, reference="hgx")
+    text, found = screen((run, judged))
+    assert found is verdict and said in text
+    assert judged[0].of_matrix(judged[0].matrices[0][1]) is verdict
+    lines = [line for problem in page.problems(judged, run) for line in problem["reasons"]]
+    assert any(said in line for line in lines)
+
+
+def test_a_counter_that_the_check_of_a_site_tolerates_is_worth_a_look(judged_run, make_record):
+    record = make_record()
+    counters(record)
+    assert screen(judged_run(record, reference="hgx", result="pass"))[1] is Verdict.WARN
+
+
+def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record):
+    record, other = make_record(), make_record()["results"][0]
+    throttled(record)
+    record["results"].append(other)
+    _, (one,) = judged_run(record, reference="hgx")
+    assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [Verdict.WARN, Verdict.PASS]
+    assert words.tally([one]) == "2 test cases: 1 WARN, 1 PASS"
+
+
+def test_what_another_program_printed_has_no_samples_to_count(judged_run, make_record):
+    record = make_record()
+    samples(1)(record)
+    record["backend"] = "imported"
+    record["imported"] = {"program": "nvbandwidth", "command": None, "file": "a", "sha256": "0" * 64}
+    record["imported"] |= {"lines": [1, 2], "column": None}
+    assert screen(judged_run(record, reference="hgx"))[1] is Verdict.PASS
+
+
+def test_without_references_a_run_that_throttled_is_told_how_to_get_them(judged_run, make_record):
+    record = make_record()
+    throttled(record)
+    assert "linkmatrix adopt" in screen(judged_run(record))[0]

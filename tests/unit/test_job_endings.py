@@ -1,0 +1,92 @@
+"""Why a job ended, as the checks say it: in the words of scheduler and launcher, of the node that failed."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkmatrix.runs.stored import sentence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from checks import endings
+
+CUT = "p2p_matrix: SIGTERM: the run was ended\n"
+NODE_FAILURE = (
+    "slurmstepd: error: *** STEP 7.0 ON cn01 CANCELLED AT 2026-11-22T03:00:00 DUE TO NODE FAILURE, SEE SLURMCTLD LOG"
+    " FOR DETAILS ***\nsrun: error: Node failure on cn03\nsrun: Job step aborted: Waiting up to 2 seconds for job"
+    " step to finish.\n"
+)
+CANCELLED = "slurmstepd: error: *** STEP 7.0 ON cn01 CANCELLED AT 2026-11-22T03:00:00 ***\nsrun: error: Terminated\n"
+
+
+def said(state, errors, last, folder="/"):
+    return "; ".join(endings.sentences(state, errors, f"a table\n{last}\n", folder))
+
+
+def test_a_node_that_failed_is_named_and_not_the_one_where_the_launcher_ran():
+    for state in ("NODE_FAIL", "FAILED"):
+        text = said(state, CUT + NODE_FAILURE, "Result: TIMEOUT")
+        assert text.startswith("a node of the job failed: cn03; p2p_matrix was stopped before its end")
+        assert "cn01" not in text and "TIMEOUT" not in text
+
+
+def test_a_job_that_was_cancelled_did_not_run_out_of_time():
+    text = said("CANCELLED", CUT + CANCELLED, "Result: TIMEOUT")
+    assert text.startswith("the job was cancelled (the scheduler says CANCELLED)")
+    assert "TIMEOUT" not in text
+
+
+def test_a_job_that_reached_its_time_limit_says_so_with_the_last_line_of_the_program():
+    text = said("TIMEOUT", CUT, "Result: TIMEOUT")
+    assert text.startswith("the job reached its time limit; p2p_matrix ended with 'Result: TIMEOUT'")
+
+
+def test_the_programs_own_time_limit_is_still_its_own():
+    text = said("FAILED", "p2p_matrix: --timeout of 5 s has passed\n", "Result: TIMEOUT")
+    assert (
+        text
+        == "p2p_matrix ended with 'Result: TIMEOUT', not with 'Result: PASS': p2p_matrix: --timeout of 5 s has passed"
+    )
+
+
+def test_a_pass_has_no_reasons_whatever_the_scheduler_says():
+    assert said("FAILED", "", "Result: PASS") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        ("srun: error: Node failure on cn03", "cn03"),
+        ("ORTE has lost communication with a remote daemon.\n  Remote host:   cn03", "cn03"),
+    ],
+)
+def test_launchers_name_the_node_that_is_gone(line, node):
+    assert endings.lost_nodes(f"something\n{line}\n") == [node]
+
+
+def test_a_full_disk_is_said_with_its_folder(monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10, 10, 0))
+    text = said("FAILED", "", "| 0.1 | 0.", "/scratch/run")
+    assert text.startswith("No space left on device: /scratch/run; ")
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (
+            "spawned process error: command 'sbatch job.sh' failed with exit code 1:\n--- stdout ---\n--- stdout ---\n"
+            "--- stderr ---\n--- stderr ---",
+            "spawned process error: command 'sbatch job.sh' failed with exit code 1: it said nothing more",
+        ),
+        (
+            "spawned process error: command 'sbatch job.sh' failed with exit code 1:\n--- stdout ---\n--- stdout ---\n"
+            "--- stderr ---\nsbatch: error: Invalid account\n--- stderr ---",
+            "spawned process error: command 'sbatch job.sh' failed with exit code 1: sbatch: error: Invalid account",
+        ),
+        ("performance error:", "performance error: it said nothing more"),
+    ],
+)
+def test_no_reason_ends_without_words(reason, text):
+    assert sentence(reason) == text

@@ -1,0 +1,71 @@
+"""The JUnit file of a run: nothing that did not pass looks so."""
+
+import xml.etree.ElementTree as Tree
+
+import pytest
+
+from linkmatrix.runs import junit
+
+RESULTS = ("pass", "fail", "skip", "fail_deps", "abort", "xpass", "xfail", "<unknown>")
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A JUnit file as ReFrame 4.10 writes it: only 'fail' has an element."""
+    path = tmp_path / "junit.xml"
+
+    def write(results):
+        root = Tree.Element("testsuites")
+        suite = Tree.SubElement(root, "testsuite", {"errors": "0", "failures": "1", "tests": str(len(results))})
+        for number, result in enumerate(results):
+            test = Tree.SubElement(suite, "testcase", {"name": f"t{number}"})
+            if result == "fail":
+                Tree.SubElement(test, "failure", {"type": "failure", "message": "sanity"})
+        Tree.ElementTree(root).write(path)
+        return path
+
+    return write
+
+
+def report(results):
+    return {"runs": [{"testcases": [{"result": result, "fail_reason": None} for result in results]}]}
+
+
+def test_only_what_passed_looks_so(written):
+    path = written(RESULTS)
+    assert junit.mended(path, report(RESULTS)) == ""
+    (suite,) = Tree.parse(path).getroot()
+    looks = {result: [child.tag for child in test] for result, test in zip(RESULTS, suite, strict=True)}
+    assert looks == {
+        "pass": [],
+        "fail": ["failure"],
+        "skip": ["skipped"],
+        "fail_deps": ["error"],
+        "abort": ["error"],
+        "xpass": ["error"],
+        "xfail": [],
+        "<unknown>": ["error"],
+    }
+    assert (suite.get("errors"), suite.get("skipped"), suite.get("failures")) == ("4", "1", "1")
+
+
+def test_the_reason_is_told(written):
+    path = written(["abort"])
+    content = report(["abort"])
+    content["runs"][0]["testcases"][0]["fail_reason"] = "<because> & so on"
+    junit.mended(path, content)
+    assert Tree.parse(path).find(".//error").get("message") == "<because> & so on"
+
+
+def test_a_file_that_does_not_fit_the_report_goes(written):
+    path = written(["pass"])
+    assert "was removed" in junit.mended(path, report(["pass", "pass"]))
+    assert not path.exists()
+
+
+def test_a_file_that_is_cut_off_goes_and_a_missing_one_is_no_trouble(written, tmp_path):
+    path = written(["pass"])
+    path.write_text(path.read_text()[:-5])
+    assert "was removed" in junit.mended(path, report(["pass"]))
+    assert not path.exists()
+    assert junit.mended(tmp_path / "none.xml", report([])) == ""

@@ -1,0 +1,147 @@
+"""What a mode measures on a partition is known: less is NO VERDICT, and only the manifest excuses what is skipped."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.runs import modes
+
+FILE = Path("config/manifests/node-gpu.json")
+
+
+def keep(machine, *numbers, **changes):
+    """Leaves only some of the prepared test cases."""
+    content = json.loads((machine.folder / "prepared.json").read_text())
+    (run,) = content["runs"]
+    run["testcases"] = [{**run["testcases"][number], **changes} for number in numbers]
+    (machine.folder / "prepared.json").write_text(json.dumps(content))
+
+
+def test_one_of_sixty_is_no_acceptance(machine):
+    machine.prepare(*["pass"] * 6)
+    code, out = machine.run("--system", "node:gpu")
+    assert code == 0 and "acceptance of node:gpu measures 6 test cases from now on" in out and FILE.is_file()
+    keep(machine, 2)
+    code, out = machine.run("--system", "node:gpu", "--", "-n", "one_of_six")
+    assert code == 3 and "1 of 6 test cases of acceptance of node:gpu" in out and "NO VERDICT  acceptance" in out
+    assert "intranode_p2p %testcase=0" in out
+    assert machine.run("--system", "node:gpu")[0] == 3  # an update that took them away is no better than a selection
+
+
+def test_a_selection_is_never_the_first_acceptance(machine):
+    machine.prepare("pass")
+    code, out = machine.run("--", "-n", "one")
+    assert code == 3 and "no manifest says what acceptance of node:gpu measures" in out and not FILE.exists()
+    assert machine.run("--", "--nocolor")[0] == 0 and FILE.is_file()
+
+
+def test_a_run_that_does_not_pass_freezes_nothing(machine):
+    machine.prepare("pass", "fail")
+    assert machine.run()[0] == 1 and not FILE.exists()
+
+
+def test_a_partition_that_is_gone_is_missed(machine):
+    machine.prepare("pass", "pass")
+    keep(machine, 0, 1)
+    content = json.loads((machine.folder / "prepared.json").read_text())
+    content["runs"][0]["testcases"][1]["partition"] = "cpu"
+    (machine.folder / "prepared.json").write_text(json.dumps(content))
+    assert machine.run("--system", "node")[0] == 0
+    keep(machine, 0)
+    code, out = machine.run("--system", "node")
+    assert code == 3 and "0 of 1 test cases of acceptance of node:cpu" in out
+    assert machine.run("--system", "node:gpu")[0] == 0  # which was not asked for
+
+
+def test_a_device_that_is_gone_is_missed_though_each_cell_that_is_left_passes(machine, reference_folder):
+    machine.prepare("pass")
+    assert machine.run()[0] == 0
+    content = json.loads(FILE.read_text())
+    (name,) = content["modes"]["acceptance"]["cases"]
+    assert content["modes"]["acceptance"]["cases"][name] == 16
+    content["modes"]["acceptance"]["cases"][name] = 64  # it had eight
+    FILE.write_text(json.dumps(content))
+    code, out = machine.run()
+    assert code == 3 and "16 of 64 cells of acceptance of node:gpu" in out
+
+
+def test_the_manifest_changes_with_a_reason_that_stays(machine, capsys):
+    machine.prepare("pass", "pass")
+    machine.run()
+    keep(machine, 0)
+    assert machine.run()[0] == 3
+    code, out = machine.run("--manifest", "the second fabric was taken out")
+    assert code == 0 and "measures 1 test case from now on" in out
+    frozen = json.loads(FILE.read_text())["modes"]["acceptance"]["frozen"]
+    assert [one["reason"] for one in frozen] == ["the first that passed", "the second fabric was taken out"]
+    for options in (["--manifest", " "], ["--manifest", "x", "--resume"], ["--manifest", "x", "--", "-n", "one"]):
+        assert cli.main(["run", "--reframe", str(machine.reframe), *options]) == 2
+
+
+def test_what_is_new_is_told(machine):
+    machine.prepare("pass", "pass")
+    keep(machine, 0)
+    machine.run()
+    machine.prepare("pass", "pass")
+    code, out = machine.run()
+    assert code == 0 and "intranode_p2p %testcase=1" in out and "--manifest REASON takes them in" in out
+
+
+def test_a_skip_is_excused_only_by_the_manifest(machine, capsys):
+    machine.prepare("pass", "skip")
+    code, out = machine.run()
+    assert code == 3 and not FILE.exists()
+    code, out = machine.run("--manifest", "one GPU")
+    assert code == 0 and "1 one may be skipped" in out
+    assert machine.run()[0] == 0
+    assert cli.main(["show", str(machine.folder / "reports" / "run-report-2.json")]) == 0
+    assert "1 test case skipped, as the manifest says: one GPU" in capsys.readouterr().out
+    machine.prepare("skip", "skip")
+    code, out = machine.run()
+    assert code == 3 and "0 of 1 test cases" in out
+
+
+def test_each_mode_has_its_own(machine):
+    machine.prepare("pass", "pass")
+    machine.run()
+    keep(machine, 0)
+    assert machine.run("--mode", "quick")[0] == 0
+    assert set(json.loads(FILE.read_text())["modes"]) == {"acceptance", "quick"}
+
+
+def test_what_passed_before_counts_until_it_is_too_old(machine):
+    machine.prepare("pass", "pass")
+    assert machine.run()[0] == 0
+    keep(machine, 1)
+    code, out = machine.run("--resume")
+    assert code == 0 and "--exclude=/abc0" in machine.commands()[-1]
+    (note,) = (machine.folder / "locks").glob("*.last.json")
+    said = json.loads(note.read_text())
+    said["stamp"] = "20260101T000000Z-1"
+    said["passed"] = {
+        code: [[p, case, cells, 1.0] for p, case, cells, _ in one] for code, one in said["passed"].items()
+    }
+    note.write_text(json.dumps(said))
+    code, out = machine.run("--resume")
+    assert "measured again (--resume-hours)" in out and "--exclude" not in machine.commands()[-1]
+    assert code == 3 and "1 of 2 test cases" in out
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"partition": "node:gpu"}', '{"partition": "a", "modes": {"acceptance": 1}}']
+)
+def test_a_manifest_that_cannot_be_read_is_one_sentence_and_nothing_starts(machine, capsys, text):
+    FILE.parent.mkdir()
+    FILE.write_text(text)
+    machine.prepare("pass")
+    assert cli.main(["run", "--reframe", str(machine.reframe)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1 and not (machine.folder / "command.txt").exists()
+
+
+def test_only_what_is_known_to_choose_nothing_is_harmless():
+    assert not modes.selects(["--nocolor", "-J", "account=a", "--job-option=qos=b", "-v"])
+    for more in (["-n", "a"], ["--tag=a"], ["-S", "a.valid_systems=b"], ["-x", "a"], ["-J", "a=b", "-E", "c"]):
+        assert modes.selects(more)
+    assert modes.mode_of("reframe -r --mode=acceptance") == "acceptance" and modes.mode_of("reframe 'r") == ""

@@ -1,0 +1,158 @@
+"""Sentences say what is so: never all, only or every unless each cell was measured and is; a cut list says how many."""
+
+import io
+import re
+
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import units
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import suspects
+from linkmatrix.show import page, terminal
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+STRONG = re.compile(r"\b(all|every|only|always|never)\b")
+
+
+def table(count):
+    pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
+    cells = {f"gpu{a}->gpu{b}": Reference(396.0, -0.02, 0.05, "GB/s") for a, b in pairs}
+    return References({("hgx", TESTCASE): cells})
+
+
+def sentences(content, references=None):
+    found = evaluate(content, references or References({}), "hgx" if references else None)
+    return diagnosis.diagnose(content, content["results"][0], found.matrices[0]).sentences
+
+
+def slow(make_record, cells, count=8, **more):
+    return make_record(count=count, off={**dict.fromkeys(cells, 340.0), **more.pop("off", {})}, **more)
+
+
+def test_single_cells_are_never_the_only_ones_and_the_rest_is_counted(make_record):
+    # scattered so that no device, link or class explains them
+    cells = [(r, (r + step) % 16) for r in range(16) for step in ((1, 3) if r % 2 else (5,))]
+    told = sentences(slow(make_record, cells, 16), table(16))
+    assert not any("only" in one for one in told)
+    named = [one for one in told if " is off, " in one]
+    assert len(named) == 12 and f"and {len(cells) - 12} slow cells more" in " ".join(told)
+
+
+def test_all_are_only_all_where_each_one_is(make_record):
+    everything = [(r, c) for r in range(4) for c in range(4) if r != c]
+    (told,) = sentences(slow(make_record, everything, 4), table(4))
+    assert "all NV18 cells are 14.1 % slow (12 of 12 cells)" in told
+    (told,) = sentences(slow(make_record, everything[:-1], 4), table(4))
+    assert "NV18 cells are 14.1 % slow (11 of 12 cells)" in told and not STRONG.search(told)
+
+
+@pytest.mark.parametrize("missing", ["timeout", None])
+def test_every_peer_is_said_only_where_each_is_measured_and_slow(make_record, missing):
+    row = [(3, c) for c in range(8) if c != 3]
+    assert "slow to every peer, receives fine (7 of 7 cells)" in sentences(slow(make_record, row), table(8))[0]
+    content = slow(make_record, row[:-1], off={row[-1]: missing} if missing else {})
+    told = sentences(content, table(8))[0]
+    assert "gpu3 sends 14.1 % slow" in told and "every" not in told
+
+
+def test_what_is_called_fine_was_measured_and_is(make_record):
+    row = [(3, c) for c in range(8) if c != 3]
+    assert "receives fine" in sentences(slow(make_record, row), table(8))[0]
+    assert not any(
+        "fine" in one for one in sentences(slow(make_record, [*row, (5, 3)]), table(8)) if "gpu3 sends" in one
+    )
+    assert "the way back is fine" in sentences(slow(make_record, [(2, 5)]), table(8))[0]
+    back = slow(make_record, [(2, 5)], off={(5, 2): "timeout"})
+    assert "way back" not in sentences(back, table(8))[0]
+
+
+def test_a_latency_is_more_or_less_and_no_sending_is_longer(make_record):
+    content = make_record(count=8, value=2.0, off={(3, c): 2.6 for c in range(8) if c != 3})
+    content["results"][0].update(unit="us", metric="latency", quantity="copy latency")
+    (told,) = sentences(content)
+    assert told.startswith("gpu3 sends at 30.0 % more latency to every peer") and "longer" not in told
+
+
+def dead(make_record, index=3, count=8, **more):
+    gone = [(r, c) for r in range(count) for c in range(count) if r != c and index in (r, c)]
+    return make_record(count=count, off=dict.fromkeys(gone, "timeout"), **more)
+
+
+@pytest.mark.parametrize("references", [None, table(8)], ids=["from inside", "with references"])
+def test_a_dead_device_has_a_sentence(make_record, references):
+    told = sentences(dead(make_record), references)
+    assert "none of the 14 cells of gpu3 has a value (14 timeout): suspect the device itself" in told[0]
+
+
+def test_a_device_that_was_not_tried_any_more_is_not_called_dead(make_record):
+    content = dead(make_record)
+    for row in content["results"][0]["status"]:
+        row[:] = ["not-run" if status == "timeout" else status for status in row]
+    assert not any("no value" in one or "has a value" in one for one in sentences(content))
+
+
+def test_a_run_without_any_value_names_no_device(make_record):
+    everything = {(r, c): "timeout" for r in range(4) for c in range(4) if r != c}
+    assert sentences(make_record(off=everything)) == ()
+
+
+def test_a_dead_device_is_suspect_with_and_without_references(judged_run, make_record):
+    for reference in (None, "hgx"):
+        _, judged = judged_run(dead(make_record, count=4), reference=reference)
+        blamed, clean, _ = suspects.of_run(judged)
+        assert set(blamed) == {("node001", "gpu3")} and ("node001", "gpu3") not in clean
+
+
+def test_a_single_cell_that_timed_out_makes_no_suspect(judged_run, make_record):
+    _, judged = judged_run(make_record(off={(0, 1): "timeout"}), reference="hgx")
+    assert suspects.of_run(judged)[0] == {}
+
+
+def test_a_cut_list_says_how_many_more():
+    assert units.first(["a", "b", "c"], 3) == ["a", "b", "c"]
+    assert units.first(["a", "b", "c", "d"], 2) == ["a", "b", "2 more"]
+
+
+def test_diagnose_says_that_a_dead_device_is_one(make_record, write_record, capsys):
+    assert cli.main(["diagnose", str(write_record(dead(make_record)))]) == 3
+    assert "none of the 14 cells of gpu3 has a value" in capsys.readouterr().out
+
+
+def slow_row(make_record):
+    return slow(make_record, [(3, c) for c in range(8) if c != 3])
+
+
+def screen(found, width=200):
+    stream = io.StringIO()
+    terminal.show(*found, file=stream, width=width)
+    return stream.getvalue().splitlines()
+
+
+def test_show_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
+    lines = screen(judged_run(slow_row(make_record)))
+    assert "NO VERDICT" in lines[0]
+    assert "seen from inside, without references: gpu3 sends 14.1 % slow" in lines[1]
+    assert lines[2].startswith("Measure what was found again, alone") and "linkmatrix adopt" in lines[2]
+    lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
+    assert "NO VERDICT" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
+
+
+def test_the_page_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
+    html = page.render(*judged_run(slow_row(make_record)), lambda *_: b"")
+    header = html[: html.index("</header>")]
+    assert header.index("NO VERDICT") < header.index("gpu3 sends 14.1 % slow") < header.index("Measure what was found")
+
+
+def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):
+    record = slow_row(make_record)
+    record["results"] = [{**record["results"][0], "testcase": f"{TESTCASE}_{number}"} for number in range(9)]
+    lines = screen(judged_run(record))
+    assert "3 more" in lines[7] and f"{TESTCASE}_0: seen from inside" in lines[1]
+
+
+def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):
+    lines = screen(judged_run(make_record(), reference="hgx"))
+    assert "PASS" in lines[0] and lines[1].startswith("Everything was measured and verified")
