@@ -17,6 +17,15 @@ TIMEOUT = 900  # seconds; the first run builds the programs
 # Jobs have login shells. One that was killed while its pyenv took stock leaves a lock, for which each later one would
 # wait a minute.
 os.environ.setdefault("PYENV_REHASH_TIMEOUT", "0")
+#: whose tests have real daemons or a real network, and all else that runs on this machine decides how long these take
+LABS = {"network", "slurm", "gridengine", "pbs"}
+
+
+def pytest_collection_modifyitems(items):
+    """A test in a lab that fails is run once more; the summary lists it as RERUN, so it does not go unseen."""
+    for item in items:
+        if item.path.is_relative_to(REPOSITORY / "tests/integration") and item.path.parent.name in LABS:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @dataclass(frozen=True)
