@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -221,13 +222,22 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         ]
 
     def build_folder(self):
-        """A folder for this partition and environment; its name ends in a hash of all that makes objects unusable."""
+        """A folder for this environment and processor, whatever the partition; its name ends in a hash of all that
+        makes objects unusable."""
         environ = self.current_environ
         made_of = [environ.cc, environ.cxx, environ.nvcc, environ.cxxflags, environ.ldflags, environ.modules_detailed]
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
+        made_of += on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
-        place = [self.current_system.name, self.current_partition.name, environ.name, key]
-        return Path(self.build_root).absolute() / "-".join(place)
+        return Path(self.build_root).absolute() / "-".join(
+            [self.current_system.name, environ.name, self.machine(), key]
+        )
+
+    def machine(self):
+        """What the compiler makes code for; on a node of unknown processor, the partition, as it may be another one."""
+        if self.build_locally:
+            return platform.machine()
+        return self.current_partition.processor.platform or self.current_partition.name
 
     @run_after("compile")
     def report_failure(self):
@@ -259,3 +269,9 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     def programs_are_there(self):
         program = os.path.join(self.stagedir, "prefix", "bin", "p2p_matrix")
         return sn.assert_true(os.access(program, os.X_OK), msg=f"the build left no program {program}")
+
+
+def on_path(*tools):
+    """Which files the tools are that PATH gives first, and how old they are: a build is of its MPI."""
+    found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
+    return [(path, os.stat(path).st_mtime_ns) for path in found]

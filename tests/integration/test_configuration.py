@@ -14,6 +14,7 @@ import pytest
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+WRITE = "device_to_device_memcpy_write_ce"
 
 
 def generic(monkeypatch, folder, nvidia_smi=None, visible=None):
@@ -58,7 +59,7 @@ def test_a_driver_that_does_not_answer_is_no_gpu(monkeypatch, tmp_path):
 
 def test_checks_run_every_test_case_of_the_program(reframe):
     """A test case that is added to the program and to no check would never be measured."""
-    run = reframe("-r", "-n", "device_to_device_memcpy_write_ce", "--keep-stage-files")
+    run = reframe("-r", "-n", WRITE, "--keep-stage-files")
     (program,) = (run.prefix / "stage").rglob("prefix/bin/p2p_matrix")
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, timeout=60, check=True).stdout
     described = reframe("--system=slurm-example", "--describe").output
@@ -66,6 +67,17 @@ def test_checks_run_every_test_case_of_the_program(reframe):
     assert {line.split()[0] for line in listed.splitlines()} == {
         check["testcase"] for check in checks if "testcase" in check
     }
+
+
+def test_partitions_with_the_same_environment_and_processor_share_a_build(on_system):
+    """What was compiled for one is not compiled again for the other."""
+    more = 'system["partitions"].append({**system["partitions"][0], "name": "more"})'
+    options = ("--system=this-machine", "--dry-run", "--keep-stage-files", "-n", WRITE)
+    run = on_system("generic.py", "", *options, replace={"environments = [": f"{more}\nenvironments = ["})
+    scripts = [path.read_text() for path in (run.prefix / "stage").rglob("rfm_build.sh")]
+    assert len(scripts) == 2, run.output
+    first, second = ([line for line in text.splitlines() if line.startswith("cmake ")] for text in scripts)
+    assert first and first == second
 
 
 def test_without_linkmatrix_nothing_passes(tmp_path):
