@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pandas
 import published_files
 import pytest
 
@@ -84,8 +85,9 @@ def test_a_run_beside_itself_is_the_same(linkmatrix):
 
 
 def test_one_size_of_a_sweep_is_not_taken_for_another():
-    sweep = [compare.Figures("case", "", "GB/s", size, {("a", "b"): 1.0}) for size in (1, 2)]
-    other = [compare.Figures("case", "", "GB/s", 3, {("a", "b"): 1.0})]
+    cells = pandas.DataFrame([("a", "b", compare.NO_CLASS, 1.0)], columns=compare.CELL)
+    sweep = [compare.Figures("case", "", "GB/s", size, cells) for size in (1, 2)]
+    other = [compare.Figures("case", "", "GB/s", 3, cells)]
     assert list(compare.compare(other, sweep, set())) == []
     assert len(list(compare.compare(sweep, sweep, set()))) == 2
 

@@ -1,4 +1,8 @@
-"""References out of stored runs: which runs, what they have in common, and what their noise allows."""
+"""References out of stored runs: which runs, what they have in common, and what their noise allows.
+
+Cells are grouped as arrays, runs × rows × columns, and not as rows of runs/table.py: there one run of 1,024 endpoints
+takes two seconds and 172 MB before anything is grouped, thirty of them a minute and 5 GB; as arrays they take 250 MB.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -3,21 +3,23 @@
 Test cases meet by their name, and by their size where both have several. Link classes of two machines have different
 names, so each class of the run stands beside each of the other; copies inside a device and host memory only beside
 their like. Pairs are compared one by one where both have the same names, and not where their cells are in a file.
+Cells come as the table of runs/table.py, those of published systems in the same columns.
 """
 
 import argparse
-import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas
+
 from ..errors import BadInput
 from ..record import units
-from ..record.matrix import Pair, from_result
+from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
 from ..record.units import figure
 from ..references import published
-from ..runs import stored
+from ..runs import stored, table
 from ..show import words
 
 NOTHING = 3  # in common: as NO VERDICT
@@ -35,23 +37,24 @@ AS_OSU = {
     "node_to_node_latency_mpi": "osu_multi_lat",
 }
 OF_ONE_PAIR = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency"}  # what these are with a rank on each node
-UNKNOWN = "all pairs"  # of a text that does not tell link classes
+NO_CLASS = "all pairs"  # of a text that does not tell link classes
+CELL = ["source", "destination", "link_class", "value"]
+PAIR = CELL[:2]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Figures:
     """A matrix of a run or of a published system: a test case, or a part of one, in one size (None: not known).
 
-    summary: {link class: median} of a matrix whose cells are in a file; `cells` is empty then. alias: the test case of
-    OSU that measures the same.
+    cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
+    whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same.
     """
 
     testcase: str
     part: str
     unit: str
     size_bytes: int | None
-    cells: Mapping[Pair, float]
-    link_class: Mapping[Pair, str] = field(default_factory=dict)
+    cells: pandas.DataFrame
     summary: Mapping[str, float] = field(default_factory=dict)
     alias: str = ""
 
@@ -73,11 +76,8 @@ class Figures:
 
     @property
     def medians(self) -> Mapping[str, float]:
-        """The median of each link class; pairs without one are a class of their own."""
-        groups: dict[str, list[float]] = {}
-        for pair, value in self.cells.items():
-            groups.setdefault(self.link_class.get(pair) or UNKNOWN, []).append(value)
-        return self.summary or {name: statistics.median(values) for name, values in groups.items()}
+        """The median of each link class, in the order of the cells; pairs without one are a class of their own."""
+        return self.summary or self.cells.groupby("link_class", sort=False)["value"].median().to_dict()
 
 
 class Row(NamedTuple):
@@ -133,10 +133,20 @@ def of_run(run: stored.Run) -> Iterator[Figures]:
         alias = osu_name(record, result)
         for part in (None, *result["parts"]):
             matrix = from_result(result, part)
-            cells = {} if matrix.apart else dict(matrix.numbers)
-            classes = {pair: word or class_of(pair, {}) for pair, word in matrix.link_class.items() if cells}
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
-            yield Figures(matrix.testcase, part or "", matrix.unit, matrix.size_bytes, cells, classes, medians, alias)
+            yield Figures(matrix.testcase, part or "", matrix.unit, matrix.size_bytes, cells_of(matrix), medians, alias)
+
+
+def cells_of(matrix: Matrix) -> pandas.DataFrame:
+    """What was measured, as `Figures` has it; nothing where the cells are in a file."""
+    if matrix.apart:
+        return pandas.DataFrame(columns=CELL)
+    found = table.of_matrix({}, matrix)
+    found = found.loc[(found["status"] == "ok") & found["value"].notna(), CELL]
+    nobody_said = found["link_class"] == UNKNOWN
+    named = [class_of(pair, {}) for pair in found.loc[nobody_said, PAIR].itertuples(index=False, name=None)]
+    found.loc[nobody_said, "link_class"] = [name or NO_CLASS for name in named]
+    return found
 
 
 def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
@@ -159,16 +169,14 @@ def of_published(content: Mapping[str, Any]) -> Iterator[Figures]:
         labels = topology["labels"]
         for row, line in zip(labels, topology.get("link_class") or [], strict=False):
             classes |= {(row, column): word for column, word in zip(labels, line, strict=True) if word}
-    for table in content["tables"]:
-        rows, columns = table["rows"], table["columns"]
-        pairs = [(row, column) for row in rows for column in columns]
-        own = {pair: word for pair in pairs if (word := class_of(pair, classes))}
-        by_size = table.get("sizes") or {
-            table["size_bytes"]: [value for row in table["values"] for value in row],
-        }
+    for one in content["tables"]:
+        pairs = [(row, column) for row in one["rows"] for column in one["columns"]]
+        own = [class_of(pair, classes) or NO_CLASS for pair in pairs]
+        by_size = one.get("sizes") or {one["size_bytes"]: [value for row in one["values"] for value in row]}
         for size, values in by_size.items():
-            cells = {pair: value for pair, value in zip(pairs, values, strict=True) if value is not None}
-            yield Figures(table["testcase"], table.get("part", ""), table["unit"], size, cells, own)
+            rows = [(*pair, name, value) for pair, name, value in zip(pairs, own, values, strict=True)]
+            cells = pandas.DataFrame(rows, columns=CELL).dropna(subset="value")
+            yield Figures(one["testcase"], one.get("part", ""), one["unit"], size, cells)
 
 
 def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:
@@ -201,21 +209,18 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
         sizes += f" against {units.size(two.size_bytes)}"
     name = " ".join(filter(None, (one.name[0], one.name[1].replace("_", " "))))
     name += f" against {two.testcase}" if one.name != two.name else ""
+    common = one.cells.merge(two.cells, on=PAIR, suffixes=("", "_there"))
+    common = common[common["value_there"] != 0]
+    common = common.assign(ratio=common["value"] / common["value_there"]).groupby(["link_class", "link_class_there"])
+    of_classes = common["ratio"].agg(["min", "max", "count"])
     for here, median in one.medians.items():
         for there, other_median in two.medians.items():
             # of ranks, who does not say where they were may have had them anywhere
-            anywhere = one.by_osu.startswith("osu_") and UNKNOWN in (here, there)
+            anywhere = one.by_osu.startswith("osu_") and NO_CLASS in (here, there)
             if (here in OWN or there in OWN) and here != there and not anywhere:
                 continue
-            common = [
-                value / two.cells[pair]
-                for pair, value in one.cells.items()
-                if (one.link_class.get(pair) or UNKNOWN) == here
-                and pair in two.cells
-                and (two.link_class.get(pair) or UNKNOWN) == there
-                and two.cells[pair]
-            ]
-            pairs = (min(common), max(common), len(common)) if common else None
+            found = of_classes.loc[here, there] if (here, there) in of_classes.index else None
+            pairs = (found["min"], found["max"], int(found["count"])) if found is not None else None
             classes = here if here == there else f"{here} against {there}"
             yield Row(name, sizes, classes, median, other_median, one.unit, pairs)
 

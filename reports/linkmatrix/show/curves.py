@@ -1,4 +1,8 @@
-"""Curves of a test case that was measured in several sizes, or with several numbers of thread blocks."""
+"""Curves of a test case that was measured in several sizes, or with several numbers of thread blocks.
+
+Their points are what each matrix says of its link classes, as tables and references have it, also where its cells are
+in a file: such cells have no rows in runs/table.py, which could be grouped.
+"""
 
 import io
 import statistics
