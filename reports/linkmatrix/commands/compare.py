@@ -10,17 +10,18 @@ import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput
 from ..record import units
 from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
 from ..record.units import figure
 from ..references import published
-from ..runs import stored, table
+from ..runs import stored
 from ..show import words
+
+if TYPE_CHECKING:
+    import pandas
 
 NOTHING = 3  # in common: as NO VERDICT
 OWN = ("LOCAL", "HOST", "ALL", "NET")  # classes that only their like are compared with
@@ -54,7 +55,7 @@ class Figures:
     part: str
     unit: str
     size_bytes: int | None
-    cells: pandas.DataFrame
+    cells: "pandas.DataFrame"
     summary: Mapping[str, float] = field(default_factory=dict)
     alias: str = ""
 
@@ -137,8 +138,12 @@ def of_run(run: stored.Run) -> Iterator[Figures]:
             yield Figures(matrix.testcase, part or "", matrix.unit, matrix.size_bytes, cells_of(matrix), medians, alias)
 
 
-def cells_of(matrix: Matrix) -> pandas.DataFrame:
+def cells_of(matrix: Matrix) -> "pandas.DataFrame":
     """What was measured, as `Figures` has it; nothing where the cells are in a file."""
+    import pandas
+
+    from ..runs import table
+
     if matrix.apart:
         return pandas.DataFrame(columns=CELL)
     found = table.of_matrix({}, matrix)
@@ -164,6 +169,8 @@ def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 
 def of_published(content: Mapping[str, Any]) -> Iterator[Figures]:
     """All tables of a published system."""
+    import pandas
+
     classes: dict[Pair, str] = {}
     for topology in content.get("topologies") or []:
         labels = topology["labels"]
