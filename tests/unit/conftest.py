@@ -240,6 +240,16 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
             (prefix / "prepared.json").write_text(json.dumps(report))
             return json.dumps(report)
 
+        def lack_a_reference(self, variable, table="", **changes):
+            """As ReFrame ends where a case measured well and has no reference for one of its variables."""
+            report = json.loads(self.prepare("fail", **changes))
+            what = f"no reference value found for performance variable '{variable}' on system 'node:gpu'"
+            for case in report["runs"][0]["testcases"]:
+                case |= {"fail_phase": "performance", "fail_reason": f"performance error: {what}"}
+                case["reference_name"] = table
+            (prefix / "prepared.json").write_text(json.dumps(report))
+            (prefix / "code").write_text("1")
+
         def run(self, *arguments):
             code = cli.main(["run", "--reframe", str(program), *arguments])
             return code, capsys.readouterr().out

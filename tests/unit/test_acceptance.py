@@ -71,6 +71,38 @@ def test_the_record_decides_and_not_the_word_passed(machine):
     assert "again: reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc0" in out
 
 
+@pytest.mark.parametrize("mode", ["quick", "acceptance"])
+def test_a_machine_without_references_gets_no_verdict_and_is_told_what_to_do(machine, mode):
+    machine.lack_a_reference("gpu0->gpu1")
+    code, out = machine.run("--mode", mode)
+    assert code == 3 and "1 test case: 1 NO VERDICT" in out and f"NO VERDICT  {mode} of this machine" in out
+    assert "there are no references to hold it against" in out and "linkmatrix adopt --table NAME --write" in out
+    assert "again: reframe" not in out, "to measure it again does not help"
+
+
+def test_a_slow_cell_fails_though_reframe_stopped_at_a_missing_reference_before_it(machine):
+    machine.lack_a_reference("min[NV18]", "hgx", off={(0, 1): 300.0})
+    code, out = machine.run()
+    assert code == 1 and "FAIL  acceptance" in out and "again: reframe" in out
+
+
+def test_a_reference_that_only_reframe_misses_is_named(machine, capsys):
+    machine.lack_a_reference("min[NV18]", "hgx")
+    code, _ = machine.run()
+    assert code == 3
+    assert cli.main(["show"]) == 3
+    out = capsys.readouterr().out
+    assert "no reference value found" in out and "'min[NV18]'" in out
+
+
+def test_counters_that_reframe_tolerated_are_so_without_references_too(machine, make_record):
+    counter = {"name": "pcie_replay", "before": 0, "after": 5}
+    content = {**make_record(), "health": [{"label": "gpu1", "counters": [counter], "readings": []}]}
+    machine.lack_a_reference("gpu0->gpu1", content=content)
+    code, out = machine.run()
+    assert code == 3 and "suspect" not in out
+
+
 def test_an_exit_code_that_no_test_explains_is_no_verdict(machine):
     machine.prepare("pass")
     (machine.folder / "code").write_text("1")

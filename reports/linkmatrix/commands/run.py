@@ -25,7 +25,7 @@ from ..runs import judging, junit, manifest, resume, stored
 from ..runs.judging import Judged
 from ..runs.modes import MODES, selects
 from ..runs.supervise import supervised
-from ..show import words
+from ..show import findings, words
 
 CANNOT = 4
 LESS = "less than the manifest: "
@@ -211,6 +211,9 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     if code != 0 and verdict < Verdict.NO_VERDICT:
         verdict = Verdict.NO_VERDICT
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
+    if judged and judging.overall(judged) is Verdict.NO_VERDICT and words.only_references_missing(judged):
+        found = findings.headlines(judged)
+        return verdict, [*lines, *found, words.next_step(verdict, judged, bool(found))]
     return verdict, lines + list(rerun_lines(judged, content))
 
 

@@ -51,11 +51,12 @@ def overall(judged: list[Judged]) -> Verdict:
 def judge(test: Test, references: References, reference_name: str | None) -> Judged:
     """Holds a test's record against the references; the machine's name given is stronger than the one of its partition.
 
-    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is NO VERDICT.
+    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is NO VERDICT. So
+    is what it failed for a reference that is missing, and its cells tell whether it is more than that.
     """
     found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.NO_VERDICT])
-    if test.unmeasured:
-        found = [Verdict.NO_VERDICT]  # ReFrame fails what it has no value of
+    if test.unmeasured or test.unreferenced:  # ReFrame fails what it has no value of, or no reference for
+        found = [] if test.unreferenced and reference_name else [Verdict.NO_VERDICT]
     reasons = [*([test.reason] if test.reason else []), *test.doubts]
     found += [Verdict.NO_VERDICT for _ in test.doubts]
     if test.result not in ("", "pass") and not test.reason:
@@ -68,8 +69,10 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
     name = with_variant(reference_name, test.variant) if reference_name else test.reference
     evaluation = evaluate(test.record, references, name or None)
-    said = tuple(facts(test.record, tolerated=test.result == "pass"))
+    said = tuple(facts(test.record, tolerated=test.as_expected))
     found += [evaluation.verdict, *(fact.verdict for fact in said)]
+    if test.unreferenced and (reference_name or any(matrix.unjudged for matrix in evaluation.matrices)):
+        reasons = reasons[1:]  # the cells say it, and how many lack one
     if not test.record["results"]:
         reasons.append("the record holds no matrix: nothing was measured")
     if test.record["result"] != "PASS":

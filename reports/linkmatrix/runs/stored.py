@@ -27,6 +27,10 @@ SCHEMA = "linkmatrix.record/"
 COMPACT = ".npz"
 REPORT = re.compile(r"run-report-.*\.json")
 BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
+#: all that ReFrame says of a test that measured well and has no reference for one of its variables
+NO_REFERENCE = re.compile(
+    r"(performance error: )?no reference value found for performance variable '[^']*' on \S+ '[^']*'"
+)
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
 
@@ -44,6 +48,7 @@ class Test:
     attempt: 0, and more where ReFrame ran it again. doubts: why its record may not be
     that of this run, each a sentence.
     unmeasured: why its job did not get as far as measuring it, "" where it did.
+    unreferenced: whether a reference that is missing is all that ReFrame failed it for, when all else was as it should.
     """
 
     name: str
@@ -58,12 +63,18 @@ class Test:
     hashcode: str = ""
     measures: bool = True
     unmeasured: str = ""
+    unreferenced: bool = False
     path: Path | None = None
     record: dict[str, Any] | None = None
     environ: str = ""
     attempt: int = 0
     doubts: tuple[str, ...] = ()
     fixture: bool = False
+
+    @property
+    def as_expected(self) -> bool:
+        """Did ReFrame find all as it should be before it looked for references? Not known without ReFrame."""
+        return self.result == "pass" or self.unreferenced
 
 
 @dataclass(frozen=True)
@@ -324,6 +335,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         hashcode=str(case.get("hashcode") or ""),
         measures=measures,
         unmeasured=str(case.get("unmeasured") or ""),
+        unreferenced=unreferenced(case),
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=place,
         record=content,
@@ -332,6 +344,12 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         doubts=tuple(doubts) if content else (),
         fixture=bool(case.get("fixture")),
     )
+
+
+def unreferenced(case: Mapping[str, Any]) -> bool:
+    """Did ReFrame fail a test case for nothing but a reference that is not there?"""
+    failed = case["result"] == "fail" and case.get("fail_phase") == "performance"
+    return failed and NO_REFERENCE.fullmatch(sentence(case.get("fail_reason"))) is not None
 
 
 def pinned_node(case: dict[str, Any]) -> str:
