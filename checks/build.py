@@ -18,6 +18,7 @@ from reframe.core.logging import getlogger
 from reframe.core.runtime import emit_loadenv_commands, runtime
 
 from linkmatrix.errors import BadInput
+from linkmatrix.files import write_whole
 
 from . import build_log, spack_environment
 from .expect import Promise
@@ -261,9 +262,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
             self.built = spack_environment.concrete_spec(stage / "spack.lock")
         self.found_peers = {Path(path).name: path for path in (stage / "peers").read_text().splitlines()}
         file = stage / "prefix" / "share" / "linkmatrix" / "build.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
         content = {"method": self.method, "built": self.built, "peers": self.found_peers}
-        file.write_text(json.dumps(content, indent=2) + "\n")
+        write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())
 
     @sanity_function
     def programs_are_there(self):

@@ -15,6 +15,7 @@ from reframe.core.exceptions import JobError, ReframeError, SanityError
 
 import linkmatrix.record.printed
 import linkmatrix.record.reading
+from linkmatrix.files import write_whole
 from linkmatrix.record.apart import Apart
 
 from . import endings, large, parts, session
@@ -194,9 +195,9 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest, special=True):
             shutil.copyfile(record, own / "record.json")
             self.take_cells(place.glob("record.*.npy"))
         if began:
-            (own / job.stdout).write_text(text)
-        (own / job.stderr).write_text(errors)
-        (own / job.script_filename).write_text(script)
+            write_whole(own / job.stdout, text.encode())
+        write_whole(own / job.stderr, errors.encode())
+        write_whole(own / job.script_filename, script.encode())
 
     def own_part(self, text, record):
         """The text of this test's part, whose record is written too, if there is one."""
@@ -206,7 +207,7 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest, special=True):
             return text  # how it ended
         if whole["asked_by"] == self.asked_by:  # this session's, and not one that was left
             part = {**part, "asked_by": self.display_name}
-        Path(self.stagedir, "record.json").write_text(json.dumps(part))
+        write_whole(Path(self.stagedir, "record.json"), json.dumps(part).encode())
         apart = [found for found in map(Apart.of, part["results"]) if found]
         self.take_cells(file for file in (record.parent / one.name for one in apart) if file.exists())
         return parts.text_of(text, self.testcase, part["result"])
@@ -277,7 +278,7 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest, special=True):
 
 def read(path):
     """The text of a file; "" where there is none."""
-    return path.read_text(errors="replace") if path.is_file() else ""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 @functools.lru_cache(maxsize=4)

@@ -11,13 +11,13 @@ The key is a hash of spack.yaml, of the files that it includes, of the recipe an
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 
 import yaml
 
 from linkmatrix.errors import BadInput
+from linkmatrix.files import write_whole
 from linkmatrix.site import spack
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -131,10 +131,7 @@ def prepare(specs, files, root):
     folder = root / hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
     file = folder / "spack.yaml"
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        scratch = folder / f"spack.yaml.{os.getpid()}"
-        scratch.write_text(manifest(specs, files, root, folder), encoding="utf-8")
-        scratch.replace(file)
+        write_whole(file, manifest(specs, files, root, folder).encode())
     return folder
 
 
