@@ -1,11 +1,20 @@
 """What a record says of its own run counts for its verdict: a counter that rose, a throttle, too few samples."""
 
 import io
+from itertools import permutations
 
 import pytest
 
+from linkmatrix.judge import facts
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import units
+from linkmatrix.references import keys
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging, stored
 from linkmatrix.show import page, terminal, words
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+SIZES = "its references '{}' are of {}, and it was measured with 512 MiB: name others, or measure so"
 
 
 def counters(record):
@@ -106,3 +115,36 @@ def test_without_references_a_run_that_throttled_is_told_how_to_get_them(judged_
     record = make_record()
     throttled(record)
     assert "linkmatrix adopt" in screen(judged_run(record))[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "verdict"),
+    [
+        ("hgx@512MiB", Verdict.PASS),
+        ("hgx@536870912", Verdict.PASS),
+        ("hgx@8-ranks@512MiB", Verdict.PASS),
+        ("hgx@1MiB", Verdict.NO_VERDICT),
+        ("hgx@1MiB@all", Verdict.NO_VERDICT),
+        ("hgx@4096", Verdict.NO_VERDICT),
+        ("hgx@all", Verdict.PASS),
+        ("hgx", Verdict.PASS),
+    ],
+)
+@pytest.mark.parametrize("value", [396.0, 40.0], ids=["as the reference", "slow"])
+def test_a_reference_that_says_its_size_is_for_that_size_alone(make_record, table, verdict, value):
+    """A run of another size is neither good nor bad by it; one that says no size is for whatever was measured."""
+    record = make_record(value=value)
+    pair = Reference(396.0, -0.02, 0.05, "GB/s")
+    references = References({(table, TESTCASE): {f"gpu{a}->gpu{b}": pair for a, b in permutations(range(4), 2)}})
+    test = stored.Test(name="p2p", path=None, record=record, reference=table)
+    one = judging.judge(test, references, None)
+    assert one.verdict is (Verdict.FAIL if verdict is Verdict.PASS and value < 396 else verdict)
+    said = [fact.sentence for fact in one.facts]
+    assert said == ([] if verdict is Verdict.PASS else [SIZES.format(table, units.size(keys.size_of(table)))])
+
+
+def test_where_nobody_knows_the_size_a_reference_that_says_its_own_is_no_pass(make_record):
+    record = make_record()
+    record["results"][0]["size_bytes"] = None
+    (fact,) = facts.facts(record, False, "hgx@1MiB")
+    assert fact.verdict is Verdict.NO_VERDICT and "nobody knows with which" in fact.sentence

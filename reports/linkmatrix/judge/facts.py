@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ..record import grids, units
 from ..record.reading import Result, risen_counters
 from ..record.upgrade import LEAST_SAMPLES
+from ..references.keys import size_of
 from .verdicts import Verdict
 
 
@@ -17,10 +18,11 @@ class Fact(NamedTuple):
     result: int | None = None
 
 
-def facts(record: Mapping[str, Any], tolerated: bool) -> Iterator[Fact]:
+def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterator[Fact]:
     """All that a checked record says against a PASS of its own.
 
-    tolerated: a check of ReFrame passed, which knows the counters that its site tolerates
+    tolerated: a check of ReFrame passed, which knows the counters that its site tolerates. table: of references that it
+    is held against, "" for none
     """
     for sentence in risen_counters(dict(record)):
         yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence)
@@ -28,11 +30,20 @@ def facts(record: Mapping[str, Any], tolerated: bool) -> Iterator[Fact]:
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place)
+        if size_of(table) not in (None, result["size_bytes"]):
+            yield Fact(Verdict.NO_VERDICT, other_size(table, result), place)
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
             yield from (Fact(*one, place) for one in of_samples(result))
         yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in left_out(result))
+
+
+def other_size(table: str, result: Result) -> str:
+    """That references are of another size than what was measured."""
+    size = result["size_bytes"]
+    measured = "nobody knows with which it was measured" if size is None else f"it was measured with {units.size(size)}"
+    return f"its references '{table}' are of {units.size(size_of(table))}, and {measured}: name others, or measure so"
 
 
 def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:

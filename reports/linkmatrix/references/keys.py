@@ -2,15 +2,30 @@
 
 A table of references is called as the machine, and after each '@' as what of it was measured, where that is more than
 its usual: "hgx-h200@all@device" are all nodes, and the memory of GPUs. checks/ name tables so, for ReFrame.
+
+A size is such a word too: nothing that was measured with another one is held against "hgx-h200@1MiB", nor against
+"NET@4096" of a sweep. A table that says none is for the program's own sizes, which differ from test case to test case
+and from back end to back end: it is compared with whatever a record holds, for nobody can say more.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..record.units import SUFFIXES
+
 SWEEP = "@sweep"
 #: What a check measures beyond its machine, by a word of its name in ReFrame; in the order of the checks.
 VARIANTS = [(r"%extent=all\b", "@all"), (r"^crossnode_device_matrix\b", "@device"), (r"^crossnode_sweep\b", SWEEP)]
+
+
+def size_of(table: str) -> int | None:
+    """The bytes that a table of references says it is for, 1048576 of "hgx-h200@1MiB"; None where it says no size."""
+    for word in table.split("@")[1:]:
+        match = re.fullmatch(r"(\d+)([A-Za-z]*)", word)
+        if match and match[2] in SUFFIXES:
+            return int(match[1]) * SUFFIXES[match[2]]
+    return None
 
 
 def asking_check(record: Mapping[str, Any]) -> str:

@@ -128,7 +128,11 @@ class References:
         return sorted(testcase for table, testcase in self._tables if table == name)
 
     def table(self, name: str, testcase: str) -> Table:
-        """All references of a test case; empty where there are none, or where nobody knows which of several."""
+        """All references of a test case; empty where there are none, where nobody knows which of several, and where
+        they say that they are for another size.
+        """
+        if None not in (self._size, keys.size_of(name)) and self._size != keys.size_of(name):
+            return {}
         of_checks = self._tables.get((name, testcase), {})
         found = of_checks.get(self._check, of_checks.get(NO_CHECK))
         if found is not None:

@@ -69,7 +69,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
     name = with_variant(reference_name, test.variant) if reference_name else test.reference
     evaluation = evaluate(test.record, references, name or None)
-    said = tuple(facts(test.record, tolerated=test.as_expected))
+    said = tuple(facts(test.record, test.as_expected, name))
     found += [evaluation.verdict, *(fact.verdict for fact in said)]
     if test.unreferenced and (reference_name or any(matrix.unjudged for matrix in evaluation.matrices)):
         reasons = reasons[1:]  # the cells say it, and how many lack one
