@@ -1,0 +1,96 @@
+"""The lines that measure something again can be copied into a shell, whatever names stand in them."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from linkmatrix.commands.run import rerun_lines
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.runs import stored
+from linkmatrix.show import page
+
+AWKWARD = [
+    "two words",
+    "  around  ",
+    "%nid=n1+on",
+    "node@rack",
+    "it's",
+    'a "quoted" one',
+    "$HOME",
+    "$(touch {0})",
+    "`touch {0}`",
+    "a;touch {0}",
+    "a && touch {0}",
+    "> {0}",
+    "# no comment",
+    "back\\slash",
+    "~",
+    "*",
+    "!!",
+    "-n",
+    "",
+    "größer → µs",
+]
+PLAYED = f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n"
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """What the program `reframe`, or `p2p_matrix`, gets where a line is typed into each shell that there is."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("reframe", "p2p_matrix"):
+        (programs / name).write_text(PLAYED)
+        (programs / name).chmod(0o755)
+
+    def run(line):
+        environment = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8"}
+        got = []
+        for shell in (["sh"], ["bash", "--norc"]):
+            done = subprocess.run(
+                [*shell, "-s"], input=f"{line}\n", env=environment, cwd=tmp_path, capture_output=True, text=True
+            )
+            assert (done.returncode, done.stderr) == (0, ""), line
+            got.append(json.loads(done.stdout))
+        assert got[0] == got[1]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["bin"], "the line did something else too"
+        return got[0]
+
+    return run
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_the_line_of_a_failed_test_case_says_to_reframe_what_the_report_says(tmp_path, typed, name):
+    name = name.format(tmp_path / "made")
+    case = {"name": name, "display_name": name, "system": name, "partition": name, "hashcode": name or "abc"}
+    failed = SimpleNamespace(test=stored.Test(name=name), verdict=Verdict.FAIL)
+    (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
+    head, _, command = line.partition("again: ")
+    assert head.strip() == ""
+    fixed = ["-C", "config/settings.py", "-c", "checks", "-R", "-r"]
+    assert typed(command) == [*fixed, f"--system={name}:{name}", "-n", f"/{name or 'abc'}"]
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_the_line_of_a_record_is_the_command_that_made_it(tmp_path, typed, write_record, make_record, name):
+    name = name.format(tmp_path / "made")
+    record = make_record()
+    record["command"] = ["p2p_matrix", "--devices", name, name]
+    path = write_record(record, tmp_path / "run" / "record.json")
+    run = stored.find(path)
+    (on_page,) = page.commands(run, [])
+    for file in (path, path.parent):
+        (file.unlink if file.is_file() else file.rmdir)()
+    assert on_page == run.rerun
+    assert typed(run.rerun) == ["--devices", name, name]
+
+
+def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):
+    name = f"one\ntouch {tmp_path / 'made'}"
+    case = {"name": name, "system": "s", "partition": "p", "hashcode": name}
+    failed = SimpleNamespace(test=stored.Test(name=name), verdict=Verdict.FAIL)
+    (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
+    assert typed(line.partition("again: ")[2])[-1] == "/" + name.replace("\n", " ")
