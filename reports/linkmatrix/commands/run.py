@@ -26,6 +26,7 @@ from ..runs.judging import Judged
 from ..runs.modes import MODES, selects
 from ..runs.supervise import supervised
 from ..show import findings, words
+from ..site import environment
 
 CANNOT = 4
 LESS = "less than the manifest: "
@@ -70,7 +71,8 @@ def run_acceptance(options: argparse.Namespace) -> int:
     repository, prefix = stored.repository(), stored.prefix()
     if not (repository / "config" / "settings.py").is_file():
         raise BadInput(f"{repository} holds no config/settings.py: start it in the repository")
-    if shutil.which(options.reframe) is None:
+    program = environment.program(options.reframe)
+    if program is None:
         raise BadInput(f"there is no program '{options.reframe}': load its module, or name it with --reframe")
     prefix.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(prefix).free
@@ -82,14 +84,14 @@ def run_acceptance(options: argparse.Namespace) -> int:
         with lock.held(prefix / "locks" / f"{name}.lock") as note:
             if note:
                 print(f"note: {note}")
-            return locked_run(options, repository, prefix, name)
+            return locked_run(options, program, repository, prefix, name)
     except lock.Held as held:
         print(f"not started: {held}")
         return CANNOT
 
 
-def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name: str) -> int:
-    """The run itself."""
+def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
+    """The run itself; program: ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
@@ -102,7 +104,7 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
         )
         before = replace(before, whole=before.whole and not selects(options.more))
     known = set(stored.reports(prefix))
-    command = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
+    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
     command += [f"--report-junit={for_junit}", *before.options(), *options.more]
@@ -110,8 +112,8 @@ def locked_run(options: argparse.Namespace, repository: Path, prefix: Path, name
     resume.note(last, options.mode, stamp, before, None)
     started = time.monotonic()
     # records lie in folders that have the run's stamp, and no other run's
-    environment = {**os.environ, "RFM_TIMESTAMP_DIRS": stamp}
-    code = supervised(command, repository, options.timeout * 3600, environment)
+    variables = {**os.environ, "PATH": environment.search_path(), "RFM_TIMESTAMP_DIRS": stamp}
+    code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     unknown = [path for path in stored.reports(prefix) if path not in known]
     new = [path for path in unknown if resume.is_of(path, stamp)]

@@ -1,6 +1,12 @@
-"""`linkmatrix schedule`: prints what makes a machine run `linkmatrix run` by itself. It installs nothing."""
+"""`linkmatrix schedule`: prints what makes a machine run `linkmatrix run` by itself. It installs nothing.
+
+What is printed needs nothing of the shell that it is printed in: a timer has no PATH to speak of, no modules and no
+virtual environment. And whatever ends other than well is told to somebody: a log alone is read by nobody.
+"""
 
 import argparse
+import getpass
+import os
 import re
 import shlex
 import shutil
@@ -11,8 +17,10 @@ from pathlib import Path
 from ..errors import BadInput
 from ..runs import stored
 from ..runs.modes import MODES
+from ..site import environment
 
 TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+LONGEST = 998  # characters of a command in the crontab of Debian's cron
 DAYS = {"daily": ("*", "*-*-*"), "weekly": ("1", "Mon *-*-*")}
 
 
@@ -26,6 +34,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--at", default="02:30", metavar="HH:MM", help="default: 02:30")
     command.add_argument("--every", choices=sorted(DAYS), default="daily")
     command.add_argument("--partition", metavar="NAME", help="of Slurm, for --scrontab")
+    command.add_argument("--mail", metavar="ADDRESS", help="whom a failure is told; default: you")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     command.set_defaults(command=run_schedule)
 
 
@@ -38,44 +48,59 @@ def run_schedule(options: argparse.Namespace) -> int:
         raise BadInput(f"--system '{options.system}' is no system:partition of ReFrame")
     if options.partition and not re.fullmatch(r"[\w.+-]+", options.partition):
         raise BadInput(f"--partition '{options.partition}' is no name of a partition")
+    if options.mail and not re.fullmatch(r"[\w.+-]+(@[\w.-]+)?", options.mail):
+        raise BadInput(f"--mail '{options.mail}' is no address")
+    options.mail = options.mail or getpass.getuser()
     print(FORMS[options.form](options, int(match[1]), int(match[2])), end="")
     return 0
 
 
 def command_of(options: argparse.Namespace) -> list[str]:
-    """What is run: the installed program, else this package with this Python, for a timer has no PYTHONPATH."""
+    """What is run: the installed program, else this package with this Python, with all that it needs of this shell."""
     program = shutil.which("linkmatrix")
-    reports = Path(__file__).resolve().parents[2]
-    module = ["/usr/bin/env", f"PYTHONPATH={reports}", sys.executable, "-m", "linkmatrix"]
-    start = [str(Path(program).absolute())] if program else module
-    system = [f"--system={options.system}"] if options.system else []
-    return [*start, "run", f"--mode={options.mode}", *system, "--keep-days=400"]
+    variables = environment.carried() | {"LINKMATRIX_PREFIX": str(stored.prefix().absolute())}
+    start = [str(Path(program).absolute())] if program else [sys.executable, "-m", "linkmatrix"]
+    if not program:
+        known = [str(Path(__file__).resolve().parents[2]), *variables.get("PYTHONPATH", "").split(os.pathsep)]
+        variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, known)))
+    given = [f"{name}={value}" for name, value in variables.items()]
+    reframe = environment.program("reframe")
+    chosen = [f"--system={options.system}"] if options.system else []
+    chosen += [f"--reframe={reframe}"] if reframe else []
+    more = ["--", *options.more] if options.more else []
+    return ["/usr/bin/env", *given, *start, "run", f"--mode={options.mode}", *chosen, "--keep-days=400", *more]
+
+
+def shell_line(options: argparse.Namespace, log: Path) -> str:
+    """The command for a shell, with its log; where it does not end well, the log's end is all that is printed."""
+    place, folder, file = (shlex.quote(str(path)) for path in (stored.repository(), log.parent, log))
+    told = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
+    return f"cd {place} && mkdir -p {folder} && {shlex.join(command_of(options))} >>{file} 2>&1 || {told}"
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """A line of a crontab. Its '%' would be line ends."""
-    log = stored.prefix().absolute() / "schedule.log"
-    place = shlex.quote(str(stored.repository()))
-    text = f"cd {place} && {shlex.join(command_of(options))} >>{shlex.quote(str(log))} 2>&1"
+    """Lines of a crontab. A '%' would be a line end. Raises BadInput where the command is too long for cron."""
+    text = shell_line(options, stored.prefix().absolute() / "schedule.log").replace("%", r"\%")
+    if len(text) > LONGEST:
+        raise BadInput(f"the command has {len(text)} characters, and cron takes {LONGEST}: use --systemd or --scrontab")
     day = DAYS[options.every][0]
-    return f"# crontab -e\n{minute} {hour} * * {day} {text}\n".replace("%", r"\%")
+    return f"MAILTO={options.mail}\n{minute} {hour} * * {day} {text}\n# for crontab -e; cron mails what is printed\n"
 
 
 def systemd(options: argparse.Namespace, hour: int, minute: int) -> str:
-    """A service and its timer, in one text with the names of the two files."""
+    """A service, its timer and who is told of a failure, in one text with the names of the files."""
     name = f"linkmatrix-{options.mode}"
-    prefix = stored.prefix().absolute()
     command = " ".join(quoted(word) for word in command_of(options))
     return f"""# /etc/systemd/system/{name}.service
 [Unit]
 Description=linkmatrix {options.mode}
 After=network-online.target
 Wants=network-online.target
+OnFailure=linkmatrix-failed@%n.service
 
 [Service]
 Type=oneshot
 WorkingDirectory={escaped(str(stored.repository()))}
-Environment={quoted(f"LINKMATRIX_PREFIX={prefix}")}
 ExecStart={command}
 TimeoutStartSec=25h
 Nice=10
@@ -93,7 +118,22 @@ Persistent=true
 
 [Install]
 WantedBy=timers.target
+
+# /etc/systemd/system/linkmatrix-failed@.service
+[Unit]
+Description=tell {options.mail} that %i failed
+
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c "{TOLD.format(mail=options.mail)}"
 """
+
+
+#: A mail where there is a sendmail, else a message on all terminals. In a unit '$$' is a '$', '%i' who failed.
+TOLD = (
+    "{{ echo To: {mail}; echo Subject: %i failed on %H; echo; systemctl status --full --lines=30 %i; }}"
+    " | if command -v sendmail >/dev/null; then sendmail -t; else wall; fi"
+)
 
 
 def escaped(text: str) -> str:
@@ -117,8 +157,9 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     ]
     lines += [f"#SCRON --partition={options.partition}"] if options.partition else []
     lines += [f"#SCRON --job-name=linkmatrix-{options.mode}", f"#SCRON --output={shlex.quote(str(log))}"]
+    lines += ["#SCRON --mail-type=FAIL", f"#SCRON --mail-user={options.mail}"]
     place = shlex.quote(str(stored.repository()))
-    text = f"cd {place} && {shlex.join(command_of(options))} >>{shlex.quote(str(log))} 2>&1"
+    text = f"cd {place} && {shlex.join(command_of(options))}"
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 
 
