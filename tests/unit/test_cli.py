@@ -1,8 +1,10 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +179,34 @@ def test_every_command_has_a_module_that_takes_its_options():
         with pytest.raises(SystemExit) as ended:
             cli.main([name, "--help"])
         assert ended.value.code == 0
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """Starts the command as a wheel installs it: the package alone, no repository around it nor around its user."""
+    place, home = tmp_path / "lib" / "python3" / "site-packages", tmp_path / "home"
+    shutil.copytree(Path(cli.__file__).parent, place / "linkmatrix", ignore=shutil.ignore_patterns("__pycache__"))
+    home.mkdir()
+
+    def start(*arguments):
+        environment = {key: value for key, value in os.environ.items() if key != "LINKMATRIX_PREFIX"}
+        environment |= {"PYTHONPATH": str(place), "NO_COLOR": "1"}
+        command = [sys.executable, "-m", "linkmatrix", *map(str, arguments)]
+        return subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, timeout=120)
+
+    return start
+
+
+@pytest.mark.parametrize("command", ["show", "diagnose", "report"])
+def test_where_there_is_no_repository_a_command_asks_for_references_in_one_sentence(installed, write_record, command):
+    done = installed(command, write_record())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and "site-packages" not in done.stderr, "its user has made nothing there"
+    assert "no config/references here" in done.stderr and "--references" in done.stderr
+
+
+def test_where_there_is_no_repository_references_that_are_named_are_those(installed, write_record, reference_folder):
+    named = ["--references", reference_folder, "--reference", "hgx"]
+    done = installed("show", write_record(), *named)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert installed("show", write_record(off={(0, 1): 300.0}), *named).returncode == 1

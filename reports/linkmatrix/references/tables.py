@@ -86,8 +86,12 @@ class References:
     def load(cls, path: str | Path | None = None) -> "References":
         """Of a file, or of all *.yaml in a folder; None is config/references. Raises BadInput naming file and key.
 
+        A package that was installed by itself brings none: references are of a site's machines, and stand in its
+        repository, where ReFrame reads them too.
         A folder without files has no references: that is no error here, it is NO VERDICT where they are asked for.
         """
+        if path is None and not FOLDER.exists():
+            raise BadInput("there is no config/references here, nor in a folder above: name one with --references DIR")
         path = FOLDER if path is None else Path(path)
         if not path.exists():
             raise BadInput(f"{path} does not exist: name a file or folder of references")
