@@ -1,4 +1,7 @@
-"""The checks between nodes through a real Slurm: every cell over the network, or one verdict that names the node."""
+"""The checks between nodes through a real Slurm: every cell over the network, or one verdict that names the node.
+
+README.md, commands: between-nodes.
+"""
 
 from itertools import permutations
 from pathlib import Path

@@ -197,7 +197,10 @@ def test_a_job_that_reaches_its_time_limit_fails(login):
 
 
 def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path):
-    """The scheduler's own description of the cluster, as a system file, and a run with that file and nothing added."""
+    """The scheduler's own description of the cluster, as a system file, and a run with that file and nothing added.
+
+    README.md, commands: on-a-cluster.
+    """
     config = shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     command = [sys.executable, "-m", "linkmatrix", "detect", "--scheduler", "auto", "--system", "slurm-other"]
     done = subprocess.run(

@@ -1,5 +1,7 @@
 """A site for Spack on this machine: its packages.yaml as `linkmatrix detect --spack` writes it, its folders our own.
 
+spack-env/README.md, commands: a-site.
+
 Spack itself is the one on PATH, with the repositories of packages that its configuration names.
 """
 

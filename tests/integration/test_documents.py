@@ -1,0 +1,82 @@
+"""What a newcomer types first, as it is written, in a fresh clone: README.md, commands: first-run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+#: Puts the programs that are installed here into a clone, as `make setup` would: nothing is fetched.
+INSTALLED = """#!/bin/sh
+mkdir .venv && ln -s "$INSTALLED"/* .venv/ && touch -d '+1 hour' .venv/.ready
+"""
+
+
+def commands(name):
+    """The text of a block of README.md."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    return re.search(rf"<!-- commands: {name}, run here -->\n```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
+
+
+@pytest.fixture
+def newcomer(tmp_path, unavailable):
+    """A function that types a text in a folder beside which `…/linkmatrix` is this repository."""
+    if not all(map(shutil.which, ("git", "make"))):
+        unavailable("no git or no make here")
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("these files were copied from a repository: there is nothing to clone")
+    place = tmp_path / "place"
+    (place / "…").mkdir(parents=True)
+    (place / "…" / "linkmatrix").symlink_to(REPOSITORY)
+    hooks = tmp_path / "template" / "hooks"
+    hooks.mkdir(parents=True)
+    (hooks / "post-checkout").write_text(INSTALLED)
+    (hooks / "post-checkout").chmod(0o755)
+    clone = place / "linkmatrix"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("LINKMATRIX_", "RFM_"))}
+    environment = {
+        **inherited,
+        "GIT_TEMPLATE_DIR": str(hooks.parent),
+        # whoever it belongs to
+        **{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
+        "INSTALLED": str(Path(sys.prefix)),
+        "PYTHONPATH": str(clone / "reports"),
+        "CUDA_VISIBLE_DEVICES": "",
+        # objects are those of this repository's own builds
+        "CCACHE_BASEDIR": str(clone),
+        "CCACHE_NOHASHDIR": "1",
+    }
+
+    def type_it(text, folder=place):
+        done = subprocess.run(
+            ["bash", "-c", text],
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    return type_it, clone
+
+
+def test_the_first_two_commands_end_with_no_verdict_and_how_to_call_the_programs(newcomer):
+    type_it, clone = newcomer
+    code, out = type_it(commands("first-run"))
+    assert "NO VERDICT, exit code 3, is no failure" in out, out[-4000:]
+    assert code == 2 and "Error 3" in out  # make's own word for it
+    assert "linkmatrix adopt --table NAME --write" in " ".join(out.split())
+    for command, said in zip(
+        re.search("^To call them yourself: (.*)$", out, re.MULTILINE)[1].split("; "), ("show", "suite"), strict=True
+    ):
+        code, text = type_it(command, clone)
+        assert code == 0 and said in text, text
