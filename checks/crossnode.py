@@ -8,9 +8,10 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, var
 
 import linkmatrix.record.printed
 
+from .case import p2p_matrix_case
 from .expect import Table, cell_faults, rank_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
-from .p2p import p2p_matrix_case, p2p_matrix_run
+from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .variables import matrix_variables
 

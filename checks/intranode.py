@@ -6,8 +6,8 @@ from typing import NamedTuple
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
+from .case import p2p_matrix_case
 from .expect import Table, device_faults, path_faults, rank_faults, without_path
-from .p2p import p2p_matrix_case
 
 BANDWIDTH = (Table("bandwidth", "GB/s"),)
 TOTAL = (Table("total bandwidth", "GB/s"),)  # of three devices and more also the slowest of the copies

@@ -1,10 +1,5 @@
 """What every check of p2p_matrix has in common: one run of the program, read once, judged without gaps."""
 
-import functools
-import json
-import os
-import re
-import shutil
 from pathlib import Path
 
 import reframe as rfm
@@ -13,15 +8,11 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import JobError, ReframeError, SanityError
 
-import linkmatrix.record.printed
 import linkmatrix.record.reading
-from linkmatrix.files import write_whole
-from linkmatrix.record.apart import Apart
 
-from . import endings, large, parts, session
+from . import endings, parts, session
 from .build import build_linkmatrix
-from .expect import Promise, cell_faults, listed, run_faults, table_faults
-from .variables import matrix_variables
+from .expect import Promise, listed, run_faults
 
 # states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
 RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE"}
@@ -180,42 +171,12 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest, special=True):
     def part_of(self, stage, number, sharing, asked_by):
         """Copies this test's part of what a process left into its own stage, as if it had run it alone.
 
-        stage: of the job; sharing: how many tests the process measured.
+        stage: of the job; sharing: how many tests the process measured; asked_by: the name that it was given
         """
-        own, place = Path(self.stagedir), stage / session.folder_of(number)
-        job, self.sharing, self.asked_by = self._job, sharing, asked_by if sharing > 1 else self.display_name
-        began = (stage / job.stdout).exists()
-        self.unbegun = began and not (place / "out").exists()
-        errors = read(place / "err") + read(stage / job.stderr)
-        script = read(stage / job.script_filename)
-        text, record = read(place / "out"), place / "record.json"
-        if sharing > 1:
-            text = self.own_part(text, record)
-        elif record.exists():
-            shutil.copyfile(record, own / "record.json")
-            self.take_cells(place.glob("record.*.npy"))
-        if began:
-            write_whole(own / job.stdout, text.encode())
-        write_whole(own / job.stderr, errors.encode())
-        write_whole(own / job.script_filename, script.encode())
-
-    def own_part(self, text, record):
-        """The text of this test's part, whose record is written too, if there is one."""
-        whole = record_in(record, os.stat(record).st_mtime_ns) if record.exists() else None
-        part = parts.record_of(whole, self.testcase) if whole else None
-        if part is None:
-            return text  # how it ended
-        if whole["asked_by"] == self.asked_by:  # this session's, and not one that was left
-            part = {**part, "asked_by": self.display_name}
-        write_whole(Path(self.stagedir, "record.json"), json.dumps(part).encode())
-        apart = [found for found in map(Apart.of, part["results"]) if found]
-        self.take_cells(file for file in (record.parent / one.name for one in apart) if file.exists())
-        return parts.text_of(text, self.testcase, part["result"])
-
-    def take_cells(self, files):
-        """Matrices that are too large for the record lie beside it."""
-        for file in files:
-            shutil.copyfile(file, Path(self.stagedir) / file.name)
+        self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
+        left = parts.Left(stage, stage / session.folder_of(number), self._job, self.asked_by)
+        self.unbegun = left.begun and not left.output.exists()
+        left.copy_to(Path(self.stagedir), self.testcase if sharing > 1 else None, self.display_name)
 
     @sanity_function
     def everything_is_as_expected(self):
@@ -274,114 +235,3 @@ class p2p_matrix_run(rfm.RunOnlyRegressionTest, special=True):
     def read_references(self):
         """Not in the class: there ReFrame reads and checks all of the file's references for each variant it lists."""
         self.reference = {"$ref": "p2p.yaml"}
-
-
-def read(path):
-    """The text of a file; "" where there is none."""
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-
-
-@functools.lru_cache(maxsize=4)
-def record_in(path, _changed):
-    """The record at a path, which many tests read; nobody changes it. None where it cannot be read."""
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-class p2p_matrix_case(p2p_matrix_run):
-    """Runs one test case and publishes its matrix: the base of the checks that measure.
-
-    The performance variables are those of `variables.matrix_variables`: pairs such as ``gpu0->gpu3``, and summaries
-    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of `large.variables`.
-    """
-
-    #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
-    #: latencies inside a node have a size of their own.
-    #:
-    #: :type: :class:`str`
-    #: :default: empty: the program's own, which references are for
-    size = variable(str, value="", loggable=True)
-
-    #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    tolerated_counters = variable(typ.List[str], value=[])
-
-    def prepare(self):
-        super().prepare()
-        if self.size and self.takes_size():
-            self.measure_of_it(self.size)
-
-    def program_opts(self):
-        return ["--backend", self.backend()]
-
-    def size_asked_for(self):
-        return self.size if self.takes_size() else None
-
-    def takes_size(self):
-        """Whether the test case has no size of its own, which the program would not let change."""
-        return self.testcase.endswith("_mpi") or "latency" not in self.testcase
-
-    def backend(self):
-        """The program's back end."""
-        raise NotImplementedError
-
-    def faults(self):
-        self.large = large.result_of(self.record, self.testcase)
-        if self.large is not None:
-            return self.machine_faults() + self.large_faults() + self.counter_faults()
-        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        faults = table_faults(self.tables, self.wanted_tables(), self.testcase)
-        if faults:
-            return faults
-        return self.machine_faults() + self.matrix_faults() + self.counter_faults()
-
-    def large_faults(self):
-        """As `matrix_faults`, of a matrix whose cells are in a file."""
-        table, folder = self.wanted_tables()[0], Path("record.json").resolve().parent
-        return large.matrix_faults(self.large, self.text, table, self.wanted_endpoints(), folder)
-
-    def wanted_endpoints(self):
-        """The endpoints of which each pair must be measured, where they may be too many for a table."""
-        return []
-
-    def counter_faults(self):
-        """Errors that a device counted while it was measured, though every cell may be fine."""
-        risen = linkmatrix.record.reading.risen_counters(self.record)
-        return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
-
-    def matrix_faults(self):
-        """The wanted cells are all there, in every table, and their data was compared."""
-        cells, excused = self.wanted_cells(), self.excused_cells()
-        # a cell that is missing is so in every table
-        faults = list(dict.fromkeys(fault for table in self.tables for fault in cell_faults(table, cells, excused)))
-        needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
-        verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
-        if verified != [(str(needed), str(needed))]:
-            said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
-            faults.append(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
-        return faults
-
-    @run_before("performance")
-    def publish_matrix(self):
-        if self.is_dry_run():
-            return
-        if self.large is not None:
-            unit, found = self.large["unit"], large.variables(self.large)
-        else:
-            unit, found = self.tables[0].unit, matrix_variables(self.tables[0], self.link_classes())
-        self.perf_variables = {
-            name: sn.make_performance_function(sn.defer(value), unit) for name, value in found.items()
-        }
-
-    def link_classes(self):
-        """{(source, destination): link class} of the test case's cells, from the record."""
-        result = next(result for result in self.record["results"] if result["testcase"] == self.testcase)
-        return {
-            (row, column): result["link_class"][r][c]
-            for r, row in enumerate(result["rows"])
-            for c, column in enumerate(result["columns"])
-        }

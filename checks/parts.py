@@ -4,7 +4,16 @@ Plain Python, as `expect` is. A test case that is whole and was compared is PASS
 that is not has the ending of the process; and what the process never began is not there.
 """
 
+import functools
+import json
+import os
 import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkmatrix.files import write_whole
+from linkmatrix.record.apart import Apart
 
 HEAD = re.compile(r"(?P<testcase>[a-z0-9_]+): .+, \d+ bytes\b.*")
 ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
@@ -50,3 +59,78 @@ def all_whole(record):
     """Whether the process did all that it was asked for."""
     measured = {result["testcase"] for result in record["results"]}
     return whole(record["results"]) and not record["lost"] and measured.issuperset(record["expected"])
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a process left in the stage of its job.
+
+    stage: folder of the job; folder: of the process, in it; job: `stdout`, `stderr` and `script_filename` are names of
+    files in `stage`, and of those that a test reads; asked_by: the name that the process was given
+    """
+
+    stage: Path
+    folder: Path
+    job: object
+    asked_by: str
+
+    @property
+    def begun(self):
+        """Whether the job began."""
+        return (self.stage / self.job.stdout).exists()
+
+    @property
+    def output(self):
+        """The process's standard output, which is there if it began."""
+        return self.folder / "out"
+
+    def copy_to(self, own, testcase, name):
+        """Copies the part of a test into its folder, as if it had run the process alone, and called it `name`.
+
+        testcase: the test case of the test; None for all that the process did
+        """
+        text, record = read(self.output), self.folder / "record.json"
+        errors = read(self.folder / "err") + read(self.stage / self.job.stderr)
+        script = read(self.stage / self.job.script_filename)
+        if testcase is not None:
+            text = self.part_of(text, record, own, testcase, name)
+        elif record.exists():
+            shutil.copyfile(record, own / "record.json")
+            take_cells(self.folder.glob("record.*.npy"), own)
+        if self.begun:
+            write_whole(own / self.job.stdout, text.encode())
+        write_whole(own / self.job.stderr, errors.encode())
+        write_whole(own / self.job.script_filename, script.encode())
+
+    def part_of(self, text, record, own, testcase, name):
+        """The text about a test case; its part of the record is written to `own`, if there is one."""
+        whole = record_in(record, os.stat(record).st_mtime_ns) if record.exists() else None
+        part = record_of(whole, testcase) if whole else None
+        if part is None:
+            return text  # how it ended
+        if whole["asked_by"] == self.asked_by:  # this session's, and not one that was left
+            part = {**part, "asked_by": name}
+        write_whole(own / "record.json", json.dumps(part).encode())
+        apart = [found for found in map(Apart.of, part["results"]) if found]
+        take_cells((file for file in (record.parent / one.name for one in apart) if file.exists()), own)
+        return text_of(text, testcase, part["result"])
+
+
+def take_cells(files, folder):
+    """Matrices that are too large for the record lie beside it."""
+    for file in files:
+        shutil.copyfile(file, folder / file.name)
+
+
+def read(path):
+    """The text of a file; "" where there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+@functools.lru_cache(maxsize=4)
+def record_in(path, _changed):
+    """The record at a path, which many tests read; nobody changes it. None where it cannot be read."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None

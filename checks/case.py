@@ -1,0 +1,113 @@
+"""What the checks that measure have in common: one test case, whose matrix is whole, compared, and published."""
+
+import re
+from pathlib import Path
+
+import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import run_before, variable
+
+import linkmatrix.record.printed
+import linkmatrix.record.reading
+
+from . import large
+from .expect import cell_faults, table_faults
+from .p2p import p2p_matrix_run
+from .variables import matrix_variables
+
+
+class p2p_matrix_case(p2p_matrix_run):
+    """Runs one test case and publishes its matrix: the base of the checks that measure.
+
+    The performance variables are those of `variables.matrix_variables`: pairs such as ``gpu0->gpu3``, and summaries
+    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of `large.variables`.
+    """
+
+    #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
+    #: latencies inside a node have a size of their own.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: the program's own, which references are for
+    size = variable(str, value="", loggable=True)
+
+    #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
+    #:
+    #: :type: :class:`List[str]`
+    #: :default: ``[]``
+    tolerated_counters = variable(typ.List[str], value=[])
+
+    def prepare(self):
+        super().prepare()
+        if self.size and self.takes_size():
+            self.measure_of_it(self.size)
+
+    def program_opts(self):
+        return ["--backend", self.backend()]
+
+    def size_asked_for(self):
+        return self.size if self.takes_size() else None
+
+    def takes_size(self):
+        """Whether the test case has no size of its own, which the program would not let change."""
+        return self.testcase.endswith("_mpi") or "latency" not in self.testcase
+
+    def backend(self):
+        """The program's back end."""
+        raise NotImplementedError
+
+    def faults(self):
+        self.large = large.result_of(self.record, self.testcase)
+        if self.large is not None:
+            return self.machine_faults() + self.large_faults() + self.counter_faults()
+        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
+        faults = table_faults(self.tables, self.wanted_tables(), self.testcase)
+        if faults:
+            return faults
+        return self.machine_faults() + self.matrix_faults() + self.counter_faults()
+
+    def large_faults(self):
+        """As `matrix_faults`, of a matrix whose cells are in a file."""
+        table, folder = self.wanted_tables()[0], Path("record.json").resolve().parent
+        return large.matrix_faults(self.large, self.text, table, self.wanted_endpoints(), folder)
+
+    def wanted_endpoints(self):
+        """The endpoints of which each pair must be measured, where they may be too many for a table."""
+        return []
+
+    def counter_faults(self):
+        """Errors that a device counted while it was measured, though every cell may be fine."""
+        risen = linkmatrix.record.reading.risen_counters(self.record)
+        return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
+
+    def matrix_faults(self):
+        """The wanted cells are all there, in every table, and their data was compared."""
+        cells, excused = self.wanted_cells(), self.excused_cells()
+        # a cell that is missing is so in every table
+        faults = list(dict.fromkeys(fault for table in self.tables for fault in cell_faults(table, cells, excused)))
+        needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
+        verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
+        if verified != [(str(needed), str(needed))]:
+            said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
+            faults.append(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
+        return faults
+
+    @run_before("performance")
+    def publish_matrix(self):
+        if self.is_dry_run():
+            return
+        if self.large is not None:
+            unit, found = self.large["unit"], large.variables(self.large)
+        else:
+            unit, found = self.tables[0].unit, matrix_variables(self.tables[0], self.link_classes())
+        self.perf_variables = {
+            name: sn.make_performance_function(sn.defer(value), unit) for name, value in found.items()
+        }
+
+    def link_classes(self):
+        """{(source, destination): link class} of the test case's cells, from the record."""
+        result = next(result for result in self.record["results"] if result["testcase"] == self.testcase)
+        return {
+            (row, column): result["link_class"][r][c]
+            for r, row in enumerate(result["rows"])
+            for c, column in enumerate(result["columns"])
+        }
