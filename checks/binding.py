@@ -1,17 +1,19 @@
 """Is every rank where it should be, before anything is timed: cores, NUMA node, device, nearest NIC?"""
 
 import reframe as rfm
-import reframe.utility.sanity as sn
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import sanity_function, variable
 from reframe.core.exceptions import SanityError
 
 from .build import REPOSITORY
-from .expect import Promise, listed
-from .ranks import bindings, faults_of, launch_options, layout_of
+from .endings import said_by
+from .expect import listed
+from .processes import Wish
+from .ranks import bindings, faults_of
+from .session_test import session_test
 
 
 @rfm.simple_test
-class rank_binding(rfm.RunOnlyRegressionTest):
+class rank_binding(session_test):
     """Starts ranks as the other checks do, and judges where the launcher put them.
 
     No two ranks of a node may share a core, no rank may span NUMA nodes, and on GPUs each rank has a device of its own.
@@ -40,33 +42,33 @@ class rank_binding(rfm.RunOnlyRegressionTest):
     valid_systems = ["+mpi"]
     valid_prog_environs = ["+mpi"]
     tags = {"quick", "full", "topology"}
-    sourcesdir = str(REPOSITORY / "src" / "binding")
-    executable = "./binding.sh"
     time_limit = "5m"
-    max_pending_time = "8h"
-    exclusive_access = True
 
-    @run_after("setup")
-    def place_ranks(self):
-        self.promise = Promise.of(self.current_partition)
+    def prepare(self):
+        super().prepare()
         if self.promise.devices:
             self.num_gpus_per_node = self.promise.devices
         self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
         self.num_tasks = self.nodes * self.num_tasks_per_node
-        # for schedulers that ReFrame asks for no slots: a partition's resource `layout` can
-        self.layout = layout_of(self.num_tasks, self.num_tasks_per_node)
-        self.extra_resources = {**self.extra_resources, "layout": self.layout}
 
-    @run_before("run")
-    def bind_ranks(self):
-        options = launch_options(self.current_partition.extras, "rank_options", self.layout)
-        self.job.launcher.options = [*self.job.launcher.options, *options]
+    def wish(self):
+        return Wish(
+            check=self.unique_name,
+            testcase="",
+            opts=(),
+            program=str(REPOSITORY / "src" / "binding" / "binding.sh"),
+            tasks=self.num_tasks,
+            on_each=self.num_tasks_per_node,
+            gpus=self.gpus_of_job(),
+            node=self.on,
+        )
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):
-        with open(sn.evaluate(self.stdout), errors="replace") as output:
-            found = bindings(output.read())
-        extras = self.current_partition.extras
+        text, errors = self.outputs()
+        if text is None:
+            raise SanityError(listed([*self.trouble_of_session(), self.without_output()]))
+        found, extras = bindings(text), self.current_partition.extras
         faults = faults_of(
             found,
             ranks=self.num_tasks,
@@ -76,5 +78,8 @@ class rank_binding(rfm.RunOnlyRegressionTest):
             devices=bool(self.promise.devices),
         )
         if faults:
+            faults = [*self.trouble_of_session(), *faults]
+            if said := said_by(errors, ""):
+                faults.append(f"the launcher says: {said}")
             raise SanityError(listed(faults))
         return True

@@ -23,6 +23,14 @@ LOST_NODE = (
     r"lost connection to (?:node|host) (\S+)",
     r"remote host:\s+(\S+)",
 )
+# what p2p_matrix says of an MPI that has no one-sided transfers over its network
+NOT_HERE = re.compile(r"^p2p_matrix: (?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE)
+
+
+def not_here(errors):
+    """Why the test case is not possible here, "" where nothing says so."""
+    found = NOT_HERE.search(errors)
+    return f"not possible here: {found[1]}" if found else ""
 
 
 def lost_nodes(text):

@@ -1,6 +1,8 @@
 """What a build may be used for again."""
 
-from checks.build import on_path
+import importlib
+
+on_path = importlib.import_module("linkmatrix_checks.build").on_path
 
 
 def tool(folder, text="#!/bin/sh\n"):

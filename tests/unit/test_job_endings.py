@@ -1,16 +1,13 @@
 """Why a job ended, as the checks say it: in the words of scheduler and launcher, of the node that failed."""
 
+import importlib
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
 from linkmatrix.runs.stored import sentence
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from checks import endings
+endings = importlib.import_module("linkmatrix_checks.endings")
 
 CUT = "p2p_matrix: SIGTERM: the run was ended\n"
 NODE_FAILURE = (
@@ -90,3 +87,10 @@ def test_a_full_disk_is_said_with_its_folder(monkeypatch):
 )
 def test_no_reason_ends_without_words(reason, text):
     assert sentence(reason) == text
+
+
+def test_what_an_mpi_cannot_do_is_told_from_what_went_wrong():
+    window = "this MPI makes no window for one-sided transfers over the network it has chosen"
+    said = f"p2p_matrix: n1:rank0: {window}: leave the test cases out\n"
+    assert endings.not_here(f"Warning\n{said}mpirun detected") == f"not possible here: {window}"
+    assert endings.not_here("p2p_matrix: n1:rank0: 77 wrong bytes arrived\n") == ""

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import linkmatrix.record.reading
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -130,6 +133,21 @@ def test_a_node_that_hangs_is_marked_in_the_record_that_is_kept_and_the_others_a
     assert "ended with 'Result: TIMEOUT', not with 'Result: PASS'" in reason
     assert reason.count(f"all 4 cells of {lost} are 'timeout'") == 1
     assert "->" not in reason and "Killed" not in reason
+
+
+def test_what_the_mpi_cannot_do_is_skipped_with_its_reason_and_no_other_test_case(login, monkeypatch):
+    """One-sided transfers, of an MPI whose components for them are all left out."""
+    monkeypatch.setenv("OMPI_MCA_osc", "^rdma,sm,pt2pt,ucx,monitoring")
+    puts, latency = ["rank_to_rank_put_latency_mpi", "rank_to_rank_put_bandwidth_mpi"], "rank_to_rank_latency_mpi"
+    run = login(*matrix(f"({'|'.join([*puts, latency])})", "two"))
+    results = {case["testcase"]: case["result"] for case in run.checks()}
+    assert results == {**dict.fromkeys(puts, "skip"), latency: "pass"}, run.output
+    assert run.output.count("not possible here: this MPI makes no window") >= 2
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    found = {
+        one.test.testcase: one.verdict for one in judging.judge_all(stored.find(report), References.load(None), None)
+    }
+    assert {found[name] for name in puts} == {Verdict.NO_VERDICT}
 
 
 def test_two_nodes_stay_two_where_more_are_asked_for(login):

@@ -1,0 +1,136 @@
+"""What every test has in common that a session runs: one job for all of them, of which each reads its part."""
+
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import fixture, run_after, run_before, variable
+from reframe.core.exceptions import JobError, ReframeError
+
+from . import parts, processes, session
+from .build import build_linkmatrix
+from .expect import Promise
+
+# states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
+RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE"}
+
+
+class session_test(rfm.RunOnlyRegressionTest, special=True):
+    """A test that a session runs with all others that were selected; it says by `wish` what it needs of the job.
+
+    It then finds its standard output and errors in its own stage, as if it had run alone. Where it is repeated or
+    restored it has a job of its own.
+    """
+
+    #: The node to run on, e.g. ``-S on=node017``; the partition's resource ``node`` says how a job asks for one.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: any node
+    on = variable(str, value="", loggable=True)
+
+    sourcesdir = None
+    max_pending_time = "8h"
+    exclusive_access = True
+    local = True  # it has no job; `_setup_run_job` takes that back
+    #: whether it is one process that is no rank: mpirun would bind it, and all of its threads, to one core
+    without_mpi = False
+    build = fixture(build_linkmatrix, scope="environment")
+    session = fixture(session.node_session, scope="environment")
+
+    @run_after("setup")
+    def be_prepared(self):
+        self.prepare()
+
+    def prepare(self):
+        """What follows from the partition and the environment; of it, the session makes its job before this runs.
+
+        A check that adds to it calls this one first.
+        """
+        if hasattr(self, ".nid"):
+            raise ReframeError(
+                "--distribute is not for these tests: they share a job, and each node's would read that of one node; "
+                "run once for each node, with -S on=NODE"
+            )
+        self.promise = Promise.of(self.current_partition)
+        if self.on and not self.current_partition.get_resource("node", host=self.on):
+            raise ReframeError(
+                f"on={self.on}: {self.current_partition.fullname} has no resource 'node' to ask for one by"
+            )
+
+    def gpus_of_job(self):
+        """A check of host memory asks for no GPUs, unless the partition takes no job without, and says so."""
+        every = self.current_partition.extras.get("gpus_in_every_job")
+        return self.num_gpus_per_node or (self.promise.devices if every else 0) or 0
+
+    def wish(self):
+        """What this test needs of a job: a `processes.Wish`."""
+        raise NotImplementedError
+
+    def sessions(self):
+        """The session of this test, if it runs now, and measures it."""
+        there = session.running()
+        found = [case.check for case in self._case().deps if case in there and isinstance(case.check, session.session)]
+        return [one for one in found if self.unique_name in one.where or (one.trouble and not one.where)]
+
+    def _setup_run_job(self, **options):
+        """No job where a session has measured this test; else one of its own."""
+        self.alone = not self.sessions() and not hasattr(self, ".nid")
+        if self.alone:
+            self.local = False
+            super()._setup_run_job(**options)
+
+    @run_before("run")
+    def set_job(self):
+        if self.alone:
+            self.names = {self.unique_name: self.display_name}
+            processes.fill(self, processes.processes_of([self.wish()]), self.display_name)
+
+    def run(self):
+        if self.alone:
+            super().run()
+
+    def run_wait(self):
+        if self.is_dry_run():
+            return
+        if self.alone:
+            super().run_wait()
+            self.part_of(Path(self.stagedir), 0, 1, self.display_name)
+            return
+        found = self.sessions()[0] if self.sessions() else self.session
+        if found.job is None:
+            raise JobError(found.trouble or "the session of this test has run nothing")
+        self._job = found.job  # not before: a scheduler would be asked after it
+        self.part_of(Path(found.stagedir), *found.where[self.unique_name], found.display_name)
+
+    def part_of(self, stage, number, sharing, asked_by):
+        """Copies this test's part of what a process left into its own stage, as if it had run it alone.
+
+        stage: of the job; sharing: how many tests the process measured; asked_by: the name that it was given
+        """
+        self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
+        left = parts.Left(stage, stage / processes.folder_of(number), self._job, self.asked_by)
+        self.unbegun = left.begun and not left.output.exists()
+        testcase = getattr(self, "testcase", None) if sharing > 1 else None
+        left.copy_to(Path(self.stagedir), testcase, self.display_name)
+
+    def trouble_of_session(self):
+        """Why the session's job did not run to its end, in sentences."""
+        return [self.session.trouble] if not self.alone and self.session.trouble else []
+
+    def outputs(self):
+        """Standard output and standard error; the first is None where the job has left none."""
+        files = [Path(sn.evaluate(name)) for name in (self.stdout, self.stderr)]
+        return (parts.read(files[0]) if files[0].is_file() else None), parts.read(files[1])
+
+    def without_output(self):
+        """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log."""
+        state, waited = self.job.state, f", max_pending_time is {self.max_pending_time:g} s"
+        never = (
+            f"it did not begin in time{waited if self.max_pending_time else ''}, or was cancelled before it could write"
+        )
+        unshared = (
+            f"it ran where {self.stagedir} cannot be written: results must go to a folder that login and compute nodes"
+            " share ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
+        )
+        why = unshared if state in RAN else never if state in NEVER_RAN else f"{never}; or {unshared}"
+        return f"job {self.job.jobid} left no output, the scheduler says {state or 'nothing of it'}: {why}"
