@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=0:52:0
+#$ -l h_rt=0:32:0
 #$ -l rt_AF=2
 #$ -S /bin/bash
 #$ -r n
@@ -12,8 +12,4 @@ mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix -
 mkdir -p process2
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
 mkdir -p process3
-mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi > process3/out 2> process3/err
-mkdir -p process4
-mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --backend mpi > process4/out 2> process4/err
-mkdir -p process5
-mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process5/out 2> process5/err
+mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process3/out 2> process3/err

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=1:24:0
+#$ -l h_rt=1:26:0
 #$ -pe mpi 8
 #$ -q gpu.q
 #$ -S /bin/bash
@@ -11,10 +11,12 @@
 #$ -r n
 #$ -l gpu=8
 mkdir -p process1
-STAGE/build_linkmatrix/prefix/bin/p2p_matrix --record process1/record.json --max-display 1024 --asked-by CHECK --topology --backend cuda > process1/out 2> process1/err
+mpirun -np 8 --map-by numa --bind-to core REPOSITORY/src/binding/binding.sh > process1/out 2> process1/err
 mkdir -p process2
-STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3600 --record process2/record.json --max-display 1024 --asked-by CHECK --backend cuda > process2/out 2> process2/err
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --record process2/record.json --max-display 1024 --asked-by CHECK --topology --backend cuda > process2/out 2> process2/err
 mkdir -p process3
-mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process3/out 2> process3/err
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3600 --record process3/record.json --max-display 1024 --asked-by CHECK --backend cuda > process3/out 2> process3/err
 mkdir -p process4
-mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --backend mpi > process4/out 2> process4/err
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process4/out 2> process4/err
+mkdir -p process5
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --backend mpi > process5/out 2> process5/err

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=0:42:0
+#SBATCH --time=0:22:0
 #SBATCH --exclusive
 #SBATCH --nodes=16
 #SBATCH --partition=cpu
@@ -14,7 +14,3 @@ mkdir -p process1
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi > process1/out 2> process1/err
 mkdir -p process2
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
-mkdir -p process3
-srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi > process3/out 2> process3/err
-mkdir -p process4
-srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --backend mpi > process4/out 2> process4/err

@@ -1,2 +1,0 @@
-#!/bin/bash
-mpirun -np 8 --bind-to core ./binding.sh

@@ -1,2 +1,0 @@
-#!/bin/bash
-mpirun -np 4 --bind-to core ./binding.sh
