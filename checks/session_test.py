@@ -119,7 +119,7 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
 
     def outputs(self):
         """Standard output and standard error; the first is None where the job has left none."""
-        files = [Path(sn.evaluate(name)) for name in (self.stdout, self.stderr)]
+        files = [Path(self.stagedir, sn.evaluate(name)) for name in (self.stdout, self.stderr)]
         return (parts.read(files[0]) if files[0].is_file() else None), parts.read(files[1])
 
     def without_output(self):

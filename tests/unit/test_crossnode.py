@@ -219,7 +219,9 @@ def test_the_program_is_quoted_though_its_launcher_wrote_more_after_it(tmp_path,
         stagedir=str(tmp_path),
         job=SimpleNamespace(state="FAILED"),
     )
-    (fault,) = checks("p2p").p2p_matrix_run.result_faults(run)
+    check = checks("p2p").p2p_matrix_run
+    run.outputs = check.outputs.__get__(run)
+    (fault,) = check.result_faults(run)
     assert said in fault
     assert fault.count("p2p_matrix: ") == sum(line.startswith("p2p_matrix: ") for line in errors)
     assert (last == "") or "mpirun" not in fault
