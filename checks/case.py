@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import reframe.utility.sanity as sn
-import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, variable
 
 import linkmatrix.record.printed
@@ -29,12 +28,6 @@ class p2p_matrix_case(p2p_matrix_run):
     #: :type: :class:`str`
     #: :default: empty: the program's own, which references are for
     size = variable(str, value="", loggable=True)
-
-    #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    tolerated_counters = variable(typ.List[str], value=[])
 
     def prepare(self):
         super().prepare()
@@ -73,11 +66,6 @@ class p2p_matrix_case(p2p_matrix_run):
     def wanted_endpoints(self):
         """The endpoints of which each pair must be measured, where they may be too many for a table."""
         return []
-
-    def counter_faults(self):
-        """Errors that a device counted while it was measured, though every cell may be fine."""
-        risen = linkmatrix.record.reading.risen_counters(self.record)
-        return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
 
     def matrix_faults(self):
         """The wanted cells are all there, in every table, and their data was compared."""

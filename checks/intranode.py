@@ -100,6 +100,29 @@ CASES = {
 # fmt: on
 
 
+def without_pairs(testcase, promise):
+    """Why a node that has what a partition promises has no pair of GPUs for a test case; "" where it may have one."""
+    case = CASES[testcase]
+    if {case.rows, case.columns} & {"host", "local"}:
+        return ""
+    if promise.devices == 1:
+        return "has one GPU: there is no pair to measure"
+    if promise.peer_access is False and not testcase.endswith("_peer_off"):
+        return "has GPUs without peer access: the test cases *_peer_off measure what they have"
+    return ""
+
+
+def limited(testcase):
+    """Whether a link limits what a test case measures."""
+    return "latency" not in testcase and not testcase.endswith("_peer_off")
+
+
+def limit_options(limits):
+    """The program's option for {link class: GB/s of one direction}."""
+    given = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
+    return ["--limit", given] if given else []
+
+
 @rfm.simple_test
 class intranode_p2p(p2p_matrix_case):
     """Measures one matrix between the GPUs of a node, or between them and host memory.
@@ -136,14 +159,8 @@ class intranode_p2p(p2p_matrix_case):
 
     def need_pairs(self):
         """A workstation may have one GPU, or GPUs that cannot reach each other: that is no fault of theirs."""
-        case, where = CASES[self.testcase], self.current_partition.fullname
-        if not self.on_gpus or {case.rows, case.columns} & {"host", "local"}:
-            return
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
-        self.skip_if(
-            self.promise.peer_access is False and not self.testcase.endswith("_peer_off"),
-            f"the GPUs of {where} have no peer access: the test cases *_peer_off measure what they have",
-        )
+        why = without_pairs(self.testcase, self.promise) if self.on_gpus else ""
+        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
@@ -161,10 +178,8 @@ class intranode_p2p(p2p_matrix_case):
         """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
         limits what is measured.
         """
-        limited = "latency" not in self.testcase and not self.testcase.endswith("_peer_off")
-        limits = self.current_partition.extras.get("limits", {}) if limited else {}
-        given = ",".join(f"{link_class}={rate}" for link_class, rate in limits.items())
-        return [*super().program_opts(), *(["--limit", given] if given else [])]
+        limits = self.current_partition.extras.get("limits", {}) if limited(self.testcase) else {}
+        return [*super().program_opts(), *limit_options(limits)]
 
     def wanted_cells(self):
         """All cells of the test case. Host memory is what the program found: at least one."""

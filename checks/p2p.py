@@ -53,6 +53,12 @@ class p2p_matrix_run(session_test, special=True):
     #: :default: empty: it was measured
     unmeasured = variable(str, value="", loggable=True)
 
+    #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
+    #:
+    #: :type: :class:`List[str]`
+    #: :default: ``[]``
+    tolerated_counters = variable(typ.List[str], value=[])
+
     executable = "p2p_matrix"
     keep_files = ["record.json", "record.*.npy"]  # cells of matrices that are too large for the record
 
@@ -134,6 +140,11 @@ class p2p_matrix_run(session_test, special=True):
     def faults(self):
         """What is missing or not as promised, in sentences."""
         raise NotImplementedError
+
+    def counter_faults(self):
+        """Errors that a device counted while it was measured, though every cell may be fine."""
+        risen = linkmatrix.record.reading.risen_counters(self.record)
+        return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
 
     @run_before("performance")
     def read_references(self):

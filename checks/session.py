@@ -93,7 +93,7 @@ class session(rfm.RunOnlyRegressionTest, special=True):
         if len(cases) != self._case().num_dependents:
             raise ReframeError(f"{self._case().num_dependents} tests need this session, {len(cases)} are known")
         for case in cases:
-            if getattr(case.check, ".repeat_no", 0):
+            if getattr(case.check, ".repeat_no", 0) or not case.check.in_session:
                 continue
             probe = copy.copy(case.check)
             probe._current_partition, probe._current_environ = case.partition, case.environ

@@ -34,6 +34,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     local = True  # it has no job; `_setup_run_job` takes that back
     #: whether it is one process that is no rank: mpirun would bind it, and all of its threads, to one core
     without_mpi = False
+    #: whether a session may run it; else it has a job of its own
+    in_session = True
     build = fixture(build_linkmatrix, scope="environment")
     session = fixture(session.node_session, scope="environment")
 
@@ -49,10 +51,11 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         if hasattr(self, ".nid"):
             raise ReframeError(
                 "--distribute is not for these tests: they share a job, and each node's would read that of one node; "
-                "run once for each node, with -S on=NODE"
+                "run once for each node, with -S on=NODE, or sweep them: LINKMATRIX_NODES=all, --mode=sweep"
             )
         self.promise = Promise.of(self.current_partition)
-        if self.on and not self.current_partition.get_resource("node", host=self.on):
+        queued = self.current_partition.scheduler.registered_name != "local"
+        if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
             raise ReframeError(
                 f"on={self.on}: {self.current_partition.fullname} has no resource 'node' to ask for one by"
             )
@@ -66,8 +69,14 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         """What this test needs of a job: a `processes.Wish`."""
         raise NotImplementedError
 
+    def wishes(self):
+        """All that a job of its own measures."""
+        return [self.wish()]
+
     def sessions(self):
         """The session of this test, if it runs now, and measures it."""
+        if not self.in_session:
+            return []
         there = session.running()
         found = [case.check for case in self._case().deps if case in there and isinstance(case.check, session.session)]
         return [one for one in found if self.unique_name in one.where or (one.trouble and not one.where)]
@@ -83,7 +92,7 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     def set_job(self):
         if self.alone:
             self.names = {self.unique_name: self.display_name}
-            processes.fill(self, processes.processes_of([self.wish()]), self.display_name)
+            processes.fill(self, processes.processes_of(self.wishes()), self.display_name)
 
     def run(self):
         if self.alone:

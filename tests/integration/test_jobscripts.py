@@ -30,13 +30,14 @@ class Variant(NamedTuple):
 
     options: of reframe. replace: (text of the system's file, other text), as a site changes it. systems: the files of
     config/systems that it is for; empty for all. build: whether the script of the build is kept too: on the login node
-    programs are built in one way, whatever runs them.
+    programs are built in one way, whatever runs them. nodes: the one of a sweep.
     """
 
     options: tuple[str, ...] = ()
     replace: tuple[str, str] = ("", "")
     systems: tuple[str, ...] = ()
     build: bool = False
+    nodes: str = ""
 
 
 GPUS_PER_NODE, GRES = "--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"
@@ -62,6 +63,7 @@ VARIANTS = {
     "gpus-in-every-job": Variant(
         ("-n", "rank_p2p", *ON_A_NODE), (f"# {EVERY_JOB}", EVERY_JOB), ("slurm_example", "pbs_example"), build=True
     ),
+    "sweep": Variant(("--mode=sweep",), systems=("slurm_example", "pbs_example", "sge_example"), nodes="n01"),
     "build-on-a-node": Variant(("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True),
 }
 # generic.py is the machine that the tests run on
@@ -131,8 +133,9 @@ def difference(golden, found):
 
 
 @pytest.mark.parametrize(("system", "name"), CASES, ids=[" ".join(case) for case in CASES])
-def test_job_scripts_are_these(reframe, system, name, tmp_path):
+def test_job_scripts_are_these(reframe, system, name, tmp_path, monkeypatch):
     variant, folder = VARIANTS[name], GOLDEN / system / name
+    monkeypatch.setenv("LINKMATRIX_NODES", variant.nodes)
     config = changed(system, variant, tmp_path / "config")
     run = reframe(
         f"--system={system.replace('_', '-')}",

@@ -190,6 +190,7 @@ def ended(*_):
     sys.exit(1)
 signal.signal(signal.SIGTERM, ended)
 open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
+open(prefix + "/nodes.txt", "w").write(os.environ.get("LINKMATRIX_NODES", ""))
 open(prefix + "/pid.txt", "w").write(str(os.getpid()))
 if os.path.exists(prefix + "/wait"):
     time.sleep(60)

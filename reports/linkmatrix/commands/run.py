@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from .. import lock
 from ..errors import BadInput, clean
@@ -23,10 +22,12 @@ from ..record.matrix import has_status
 from ..references.tables import References
 from ..runs import judging, junit, manifest, resume, stored
 from ..runs.judging import Judged
-from ..runs.modes import MODES, selects
+from ..runs.modes import MODES, NODES, SWEEP, selects
 from ..runs.supervise import supervised
-from ..show import findings, words
+from ..show import findings, sweep, words
+from ..show.reruns import rerun_lines
 from ..site import environment
+from ..site import nodes as site_nodes
 
 CANNOT = 4
 LESS = "less than the manifest: "
@@ -37,6 +38,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `run`."""
     command.add_argument("--mode", choices=sorted(MODES), default="acceptance")
     command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
+    command.add_argument(
+        "--nodes", metavar="LIST", help="of --mode=sweep: n[001-016],n20; default: all, as the scheduler says"
+    )
     command.add_argument("--resume", action="store_true", help="only what the last run of this kind did not pass")
     command.add_argument(
         "--resume-hours",
@@ -66,7 +70,8 @@ def run_acceptance(options: argparse.Namespace) -> int:
         raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
-    if options.manifest is not None and (not options.manifest.strip() or options.resume or selects(options.more)):
+    options.nodes = sweep_nodes(options)
+    if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
     repository, prefix = stored.repository(), stored.prefix()
     if not (repository / "config" / "settings.py").is_file():
@@ -90,19 +95,35 @@ def run_acceptance(options: argparse.Namespace) -> int:
         return CANNOT
 
 
+def sweep_nodes(options: argparse.Namespace) -> str:
+    """The nodes of a sweep as its check takes them, "" where the mode is none. Raises BadInput."""
+    if options.mode != SWEEP and options.nodes is not None:
+        raise BadInput(f"--nodes is of --mode={SWEEP}; one node in another mode: -- -S on=NODE")
+    if options.mode != SWEEP:
+        return ""
+    if options.nodes in (None, site_nodes.ALL):
+        return site_nodes.ALL
+    return ",".join(site_nodes.expanded(options.nodes))
+
+
+def is_part(options: argparse.Namespace) -> bool:
+    """May the run measure less than its mode? That is what a manifest is about."""
+    return selects(options.more) or options.nodes not in ("", site_nodes.ALL)
+
+
 def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
     """The run itself; program: ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
-    before = resume.Before(whole=not selects(options.more))
+    before = resume.Before(whole=not is_part(options))
     manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
     if options.resume:
         before = resume.before(
             last, prefix, lambda report: after_retries(judged_cases(report, repository))[0], options.resume_hours
         )
-        before = replace(before, whole=before.whole and not selects(options.more))
+        before = replace(before, whole=before.whole and not is_part(options))
     known = set(stored.reports(prefix))
     command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
@@ -113,6 +134,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     started = time.monotonic()
     # records lie in folders that have the run's stamp, and no other run's
     variables = {**os.environ, "PATH": environment.search_path(), "RFM_TIMESTAMP_DIRS": stamp}
+    variables |= {NODES: options.nodes} if options.nodes else {}
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     unknown = [path for path in stored.reports(prefix) if path not in known]
@@ -160,6 +182,8 @@ def held_against(
     report: Path, options: argparse.Namespace, before: resume.Before, repository: Path, verdict: Verdict
 ) -> list[str]:
     """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
+    if options.nodes not in ("", site_nodes.ALL):
+        return []  # each node that was asked for has its test, and no other was
     known = manifest.load(repository, options.mode)
     measured, skipped = measured_in(report, before)
     lines = [
@@ -205,7 +229,7 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     attempts = content["runs"]
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
     verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
-    lines = [words.tally(final)] if judged else ["0 test cases: that is never a pass"]
+    lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
     if len(attempts) > 1:
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         lines.append(f"{len(attempts) - 1} retries, of {', '.join(again)[:400]}: what failed once is not forgotten")
@@ -255,20 +279,6 @@ def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[s
     found, notes = remembered.suspects(prefix, folder if folder.is_dir() else None, clean_runs)
     yield from (f"note: {clean(note)}" for note in notes)
     yield from (clean(one.sentence(clean_runs)) for one in found)
-
-
-def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
-    """The command that measures each failed test case again."""
-    failed = {one.test.name for one in judged if one.verdict > Verdict.WARN}
-    told = set()
-    for attempt in content["runs"]:
-        for case in attempt["testcases"]:
-            name = str(case.get("display_name") or case["name"])
-            if name in failed and name not in told and case.get("hashcode"):
-                told.add(name)
-                chosen = [f"--system={case.get('system')}:{case.get('partition')}", "-n", f"/{case['hashcode']}"]
-                again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
-                yield f"  again: {clean(again)}  # {clean(name)}"
 
 
 def pruned(prefix: Path, keep: int | None, days: int | None) -> None:

@@ -17,6 +17,8 @@ from ..record.units import SUFFIXES
 SWEEP = "@sweep"
 #: What a check measures beyond its machine, by a word of its name in ReFrame; in the order of the checks.
 VARIANTS = [(r"%extent=all\b", "@all"), (r"^crossnode_device_matrix\b", "@device"), (r"^crossnode_sweep\b", SWEEP)]
+#: Checks that have no references of their own: they measure what others have them for.
+FOR_OTHERS = ("node_sweep",)
 
 
 def size_of(table: str) -> int | None:
@@ -29,8 +31,9 @@ def size_of(table: str) -> int | None:
 
 
 def asking_check(record: Mapping[str, Any]) -> str:
-    """The check that asked for a record, "" for none."""
-    return (record.get("asked_by") or "").partition(" ")[0]
+    """The check that asked for a record and has references of its own, "" for none."""
+    asked = str(record.get("asked_by") or "").partition(" ")[0]
+    return "" if asked in FOR_OTHERS else asked
 
 
 def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 
 STRICT = ["-S", "require_reference=yes", "--warn-as-error"]
 
+#: The mode that measures many nodes, and the environment variable that tells the check which.
+SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
 
 #: Mode → what ReFrame is told. Nothing may be missing in any of them.
 MODES = {
     "acceptance": ["--mode=acceptance"],
     "nightly": ["--tag=full", *STRICT],
     "quick": ["--tag=quick", *STRICT],
+    SWEEP: ["--tag=node-sweep", *STRICT],
 }
 
 #: Options of ReFrame that choose no test cases, and whether a value follows.

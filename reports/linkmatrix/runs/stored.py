@@ -27,10 +27,11 @@ SCHEMA = "linkmatrix.record/"
 COMPACT = ".npz"
 REPORT = re.compile(r"run-report-.*\.json")
 BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
-#: all that ReFrame says of a test that measured well and has no reference for one of its variables
-NO_REFERENCE = re.compile(
-    r"(performance error: )?no reference value found for performance variable '[^']*' on \S+ '[^']*'"
-)
+#: all that ReFrame says, by phase, of a test that measured well and lacks references: its own words, and node_sweep's
+NO_REFERENCE = {
+    "performance": r"(performance error: )?no reference value found for performance variable '[^']*' on \S+ '[^']*'",
+    "sanity": r"(sanity error: )?\d+ cells have no reference(: the partition names no table| in the table \S+)",
+}
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
 
@@ -348,8 +349,8 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
 
 def unreferenced(case: Mapping[str, Any]) -> bool:
     """Did ReFrame fail a test case for nothing but a reference that is not there?"""
-    failed = case["result"] == "fail" and case.get("fail_phase") == "performance"
-    return failed and NO_REFERENCE.fullmatch(sentence(case.get("fail_reason"))) is not None
+    said = NO_REFERENCE.get(str(case.get("fail_phase"))) if case["result"] == "fail" else None
+    return said is not None and re.fullmatch(said, sentence(case.get("fail_reason"))) is not None
 
 
 def pinned_node(case: dict[str, Any]) -> str:

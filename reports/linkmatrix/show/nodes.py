@@ -16,6 +16,7 @@ from ..record.units import figure
 from ..runs import table
 from ..runs.judging import Judged
 from . import words
+from .sweep import node_of
 
 Key = tuple[str, str, int | None, str, str]  # back end, test case, size, variant, unit
 
@@ -49,15 +50,6 @@ class Entry:
         if self.worse is None:
             return shown
         return f"{shown} ({100 * (self.worse if self.unit == 'us' else -self.worse):+.1f} %)"
-
-
-def node_of(one: Judged) -> str:
-    """The node that a test ran on, or was for; "" where it ran on several, or nobody knows."""
-    record = one.test.record
-    if record is None:
-        return one.test.node
-    nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
-    return one.test.node or (nodes.pop() if len(nodes) == 1 else "")
 
 
 def entries(judged: list[Judged]) -> list[Entry]:

@@ -23,7 +23,7 @@ from ..record.units import figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import again, findings, nodes, words
+from . import again, findings, nodes, sweep, words
 from .curves import on_a_curve
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -161,7 +161,7 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     number = 0
     for one in judged:
-        if not of_nodes and nodes.node_of(one):
+        if not of_nodes and sweep.node_of(one):
             number += len(one.matrices)
             continue
         for result, matrix in one.matrices:

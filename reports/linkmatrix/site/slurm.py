@@ -31,9 +31,13 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, int]]:
         said = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
         if number(count):
             nodes[Kind(number(cores), gpus_of_gres(gres), said)] += number(count)
-        unfit = re.match(r"(down|drain|fail|inval|unk|maint|power|future|reboot)", state) or state.endswith("*")
-        found[name] = nodes, down + (number(count) if unfit else 0)
+        found[name] = nodes, down + (number(count) if unfit(state) else 0)
     return found
+
+
+def unfit(state: str) -> bool:
+    """Whether a node in this state, in sinfo's words, runs no job."""
+    return bool(re.match(r"(down|drain|fail|inval|unk|maint|power|future|reboot)", state)) or state.endswith("*")
 
 
 class Rights(NamedTuple):

@@ -1,0 +1,86 @@
+"""The nodes of a sweep: those that $LINKMATRIX_NODES names, or all of the partitions, as their scheduler says."""
+
+import os
+import socket
+import time
+
+import reframe.core.runtime as runtime
+from reframe.core.logging import getlogger
+
+from linkmatrix.errors import BadInput
+from linkmatrix.site import nodes
+
+VARIABLE = "LINKMATRIX_NODES"
+ENOUGH = 60  # seconds for which an answer is good: a sweep of hours asks again, for nodes are drained meanwhile
+answers = {}  # {partition: (when it was asked, what it said)}
+
+
+def of_partition(partition):
+    """{node: why it takes no job now, "" where it does} of a partition of ReFrame; None where nobody can say."""
+    asked, said = answers.get(partition.fullname, (None, None))
+    if asked is None or time.monotonic() - asked > ENOUGH:
+        said = ask(partition)
+        answers[partition.fullname] = (time.monotonic(), said)
+    return said
+
+
+def ask(partition):
+    """As `of_partition`; a partition without a scheduler is this machine."""
+    scheduler = partition.scheduler.registered_name
+    if scheduler == "local":
+        return {socket.gethostname().partition(".")[0]: ""}
+    resources = [option for options in partition.resources.values() for option in options]
+    try:
+        return nodes.of(scheduler, [*partition.access, *(one for one in resources if one.startswith("-"))])
+    except (OSError, BadInput) as error:
+        getlogger().info(f"{partition.fullname}: which of its nodes take jobs is not known: {error}")
+        return None
+
+
+def asked_for():
+    """The names in $LINKMATRIX_NODES, the values of a check's parameter; a list that cannot be read is one itself.
+
+    A check that raised here would be left out with a warning, and what is left out looks passed.
+    """
+    text = os.environ.get(VARIABLE, "").strip()
+    if text == nodes.ALL:
+        found = {name for partition in runtime.runtime().system.partitions for name in of_partition(partition) or {}}
+        return sorted(found) or [text]
+    try:
+        return nodes.expanded(text) if text else []
+    except BadInput:
+        return [text]
+
+
+def partitions_of(node):
+    """The partitions that have a node, or may have it; all, where none has, so that one of its tests says so."""
+    every = runtime.runtime().system.partitions
+    found = [one for one in every if (known := of_partition(one)) is None or short(node) in map(short, known)]
+    return [one.fullname for one in found or every]
+
+
+def why_unknown(node, partition):
+    """Why a partition has no such node, in a sentence; "" where it has, or nobody can say."""
+    known = of_partition(partition)
+    if node == nodes.ALL:
+        return f"which nodes {partition.fullname} has is not known: name them in {VARIABLE}, or --nodes"
+    try:
+        nodes.expanded(node)
+    except BadInput as error:
+        return f"{VARIABLE}: {error}"
+    if known is None or short(node) in map(short, known):
+        return ""
+    few = sorted(known)[:3]
+    others = ", ".join(few) + (f" and {len(known) - len(few)} more" if len(known) > len(few) else "")
+    return f"{partition.fullname} has no node {node}, but {others or 'none'}"
+
+
+def why_not_now(node, partition):
+    """Why a node takes no job now, in the scheduler's words; "" where it does, or nobody can say."""
+    known = of_partition(partition) or {}
+    return next((why for name, why in known.items() if short(name) == short(node)), "")
+
+
+def short(host):
+    """A host's name without its domain."""
+    return host.partition(".")[0]

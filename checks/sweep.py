@@ -1,0 +1,159 @@
+"""Is every node of a partition well? One job and one test a node, with all test cases of a suite inside."""
+
+import functools
+import os
+from dataclasses import replace
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.exceptions import SanityError
+
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+from linkmatrix.show import words
+
+from . import nodes
+from .expect import device_faults, path_faults
+from .intranode import CASES, limit_options, without_pairs
+from .p2p import p2p_matrix_run
+
+MOST = 3  # of a test case that are named
+SUITES = ("smoke", "quick")
+NODES = nodes.asked_for()
+
+
+@functools.cache
+def references(folder):
+    """All references, read once for all nodes."""
+    return References.load(folder)
+
+
+class node_sweep(p2p_matrix_run):
+    """Measures the test cases of a suite on one node, in one process, and judges all cells by the partition's table.
+
+    There is one for each node that ``LINKMATRIX_NODES`` names, such as ``all`` or ``n[001-016],n20``, and none without
+    it: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. All are those of the partition, as its scheduler says. A
+    node that takes no job then is skipped with the scheduler's reason, and not waited for.
+
+    The verdict is that of `linkmatrix show`, by the references of ``intranode_p2p``; a test that fails names its test
+    cases and pairs. It has no performance variables: the record has all cells, and a thousand nodes times hundreds of
+    variables would make ReFrame's report larger than all records.
+    """
+
+    #: The node.
+    node = parameter(NODES, loggable=True)
+
+    #: The test cases that are measured: those of ``intranode_p2p`` that have this tag.
+    #:
+    #: :type: :class:`str`, ``smoke`` or ``quick``
+    #: :default: ``quick``
+    suite = variable(str, value="quick", loggable=True)
+
+    descr = "all links of one node of many"
+    valid_prog_environs = ["*"]
+    tags = {"node-sweep"}
+    num_tasks = 1
+    without_mpi = True
+    in_session = local = False
+
+    @run_after("init")
+    def choose_partitions(self):
+        self.on = self.node
+        self.valid_systems = nodes.partitions_of(self.node)
+
+    def prepare(self):
+        partition, environment = self.current_partition, self.current_environ
+        if why := nodes.why_unknown(self.node, partition):
+            self.cannot_measure(why)
+        if self.suite not in SUITES:
+            self.cannot_measure(f"suite={self.suite}: there are {' and '.join(SUITES)}")
+        super().prepare()
+        self.on_gpus = "gpu" in partition.features
+        self.skip_if(
+            self.on_gpus and "cuda" not in environment.features,
+            f"{partition.fullname} has GPUs, and the environment {environment.name} has no CUDA",
+        )
+        if self.on_gpus:
+            self.num_gpus_per_node = self.promise.devices
+        self.skip_if(not self.testcases(), f"{partition.fullname} can run no test case of the suite {self.suite}")
+
+    def cannot_measure(self, why):
+        """Ends the test without a verdict on its node."""
+        self.unmeasured = why
+        raise SanityError(why)
+
+    def testcases(self):
+        """Those of the suite that the node can run."""
+        of_suite = {name: case for name, case in CASES.items() if self.suite in case.tags}
+        if self.on_gpus:
+            return [name for name in of_suite if not without_pairs(name, self.promise)]
+        return [name for name, case in of_suite.items() if case.host]
+
+    def program_opts(self):
+        limits = self.current_partition.extras.get("limits", {})
+        return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
+
+    def wishes(self):
+        """One process: what has a size of its own shares it with what has the program's."""
+        return [
+            replace(self.wish(), testcase=name, size=None if "latency" in name else "") for name in self.testcases()
+        ]
+
+    @run_before("run")
+    def be_skipped_where_no_job_starts(self):
+        """Not before: a node may have been drained while others were measured."""
+        if self.is_dry_run():
+            return
+        why = nodes.why_not_now(self.node, self.current_partition)
+        self.skip_if(bool(why), f"{self.node} was not run: the scheduler says {why}")
+
+    @run_before("performance")
+    def read_references(self):
+        """None: it has no performance variables."""
+
+    def faults(self):
+        self.judged = judging.judge(self.as_stored(), references(os.environ["RFM_REFERENCE_PREFIX"]), None)
+        found = [*self.machine_faults(), *self.counter_faults(), *self.failed_cells()]
+        return found or self.missing()
+
+    def as_stored(self):
+        """This test as `linkmatrix show` will find it, so that both say the same."""
+        return stored.Test(
+            name=self.display_name,
+            result="pass",
+            reference=self.reference_name,
+            variant=self.reference_variant,
+            record=self.record,
+        )
+
+    def machine_faults(self):
+        """What the partition promises of each node, and this one lacks."""
+        if not self.on_gpus:
+            return []
+        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+
+    def failed_cells(self):
+        """The worst cells of each test case that fails."""
+        matrices = [(result, one) for result, one in self.judged.matrices if one.verdict is Verdict.FAIL]
+        found = [f"{result['testcase']}: {cell}" for result, one in matrices for cell in words.marked_cells(one, MOST)]
+        return found + [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.FAIL]
+
+    def missing(self):
+        """What a verdict lacks; references only where each cell must have one."""
+        if self.judged.verdict is not Verdict.NO_VERDICT:
+            return []
+        facts = [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.NO_VERDICT]
+        found = [*self.judged.reasons, *facts]
+        for result, one in self.judged.matrices:
+            found += [f"{result['testcase']}: {cell}" for cell in words.marked_cells(one, MOST)]
+        unjudged = sum(one.unjudged for _, one in self.judged.matrices)
+        if not found and unjudged and self.require_reference:  # linkmatrix knows this sentence
+            table = f" in the table {self.reference_name}" if self.reference_name else ": the partition names no table"
+            return [f"{unjudged} cells have no reference{table}"]
+        self.unmeasured = found[0] if found else ""
+        return found
+
+
+if NODES:  # ReFrame warns of a check without any, and a warning may be an error
+    rfm.simple_test(node_sweep)

@@ -1,0 +1,138 @@
+"""Which nodes a partition has, and why some of them take no job: asked of its scheduler, in one command or two."""
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ..errors import BadInput
+from . import machine
+from .cluster import Answer
+from .partitions import blocks, serves
+from .slurm import unfit
+
+NODES = ["sinfo", "-a", "-h", "-N", "-o", "%P|%N|%T|%E"]
+ALL = "all"  # in the place of names
+MOST = 100_000  # nodes that a list may name
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9,-]+\])*")
+# what the letters of a state of Grid Engine mean: capital and small ones differ
+LETTERS = {
+    "u": "its daemon does not answer",
+    "d": "disabled",
+    "D": "disabled by its calendar",
+    "E": "in error state",
+    "a": "too much load",
+    "s": "suspended",
+}
+
+
+def expanded(text: str) -> list[str]:
+    """The names of "n[001-003],login1", each once. Raises BadInput where there is none, or it is no such list."""
+    names = list(dict.fromkeys(name for part in apart(text) for name in of_part(part, text)))
+    if not names or len(names) > MOST:
+        raise BadInput(f"'{text}' names {len(names)} nodes: write '{ALL}', or names such as n[001-016],n20")
+    return names
+
+
+def apart(text: str) -> list[str]:
+    """The parts of a list with commas, also commas in brackets."""
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()]
+
+
+def of_part(part: str, text: str) -> Iterator[str]:
+    """The names of one part: "n[1-2]-ib[0,1]" are four."""
+    if not NAME.fullmatch(part):
+        raise BadInput(f"'{part}' in '{text}' is no name of a node: write '{ALL}', or names such as n[001-016],n20")
+    found = re.search(r"\[([^\]]*)\]", part)
+    if not found:
+        yield part
+        return
+    for number in numbers(found[1], text):
+        yield from of_part(part[: found.start()] + number + part[found.end() :], text)
+
+
+def numbers(said: str, text: str) -> Iterator[str]:
+    """ "08-10,12" as "08", "09", "10", "12"."""
+    for one in said.split(","):
+        ends = re.fullmatch(r"(\d+)(?:-(\d+))?", one)
+        if not ends or int(ends[2] or ends[1]) < int(ends[1]) or int(ends[2] or ends[1]) - int(ends[1]) > MOST:
+            raise BadInput(f"'[{said}]' in '{text}' is no range of numbers: write it as n[001-016,20]")
+        yield from (f"{number:0{len(ends[1])}d}" for number in range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+
+
+def option(options: Iterable[str], *names: str) -> str:
+    """The value of an option of a job, "-p cpu" or "--partition=cpu"; "" where it is not there."""
+    found = [shlex.split(one) for one in options]
+    said = [word for one in found for word in one]
+    for place, word in enumerate(said):
+        name, equals, value = word.partition("=")
+        if name in names and (equals or place + 1 < len(said)):
+            return value if equals else said[place + 1]
+    return ""
+
+
+def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
+    """Of the partition that the options name, or the default one, by sinfo."""
+    wanted = set(option(options, "-p", "--partition").split(",")) - {""}
+    reserved = bool(option(options, "--reservation"))
+    found = {}
+    for line in answer(NODES).splitlines():
+        partition, name, state, reason = line.split("|", 3)
+        if partition.removesuffix("*") in wanted or (not wanted and partition.endswith("*")):
+            out = unfit(state) or (state.startswith("reserved") and not reserved)
+            said = "" if reason.strip() in ("none", "None", "") else f": {reason.strip()}"
+            found[name] = f"{state}{said}" if out else ""
+    return found
+
+
+def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
+    """Of the queue that the options name, or of all, by pbsnodes; a host with several virtual nodes is one."""
+    queue, found = option(options, "-q"), {}
+    rules = blocks(answer(["qstat", "-Qf"])).get(queue, {}) if queue else {}
+    for name, said in blocks(answer(["pbsnodes", "-a"])).items():
+        if queue and rules and not serves(said, queue, rules):
+            continue
+        state, reason = said.get("state", "unknown"), said.get("comment") or said.get("note") or ""
+        out = re.search("down|offline|unknown|stale|maintenance", state)
+        host = said.get("resources_available.host", name)
+        found[host] = found.get(host) or (f"{state}{f': {reason}' if reason else ''}" if out else "")
+    return found
+
+
+def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
+    """Of the queue that the options name, or of all, by qhost. A host that one of its queues lets in takes jobs."""
+    queue, host = option(options, "-q").partition("@")[0], ""
+    found: dict[str, str] = {}
+    for line in answer(["qhost", "-q"]).splitlines():
+        head = re.match(r"(\S+)\s+\S+\s+(?:\d+|-)\s", line)
+        place = re.match(r"\s+(\S+)\s+[A-Z]+\s+\d+/\d+/\d+\s*(\S*)", line)
+        if head:
+            host = head[1]
+        elif place and queue in ("", place[1]):
+            said = [LETTERS[letter] for letter in LETTERS if letter in place[2]]
+            why = f"{place[2]}: {', '.join(said)}" if said else ""
+            found[host] = why if found.get(host, why) else ""
+    return found
+
+
+#: ReFrame's schedulers → who asks
+ASK: dict[str, Callable[[Sequence[str], Answer], dict[str, str]]] = {
+    "slurm": slurm,
+    "squeue": slurm,
+    "pbs": pbs,
+    "pbspro": pbs,
+    "torque": pbs,
+    "sge": sge,
+}
+
+
+def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) -> dict[str, str]:
+    """{node: why it takes no job now, in the scheduler's words, "" where it does}, of a partition's options of jobs.
+
+    Raises OSError where the scheduler does not answer, BadInput where it is none that is known here.
+    """
+    if scheduler not in ASK:
+        raise BadInput(f"the scheduler '{scheduler}' is not asked for its nodes: name them")
+    try:
+        return ASK[scheduler](options, answer)
+    except ValueError:
+        raise OSError(f"the scheduler '{scheduler}' said of its nodes what is not understood here") from None

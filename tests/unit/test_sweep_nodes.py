@@ -1,0 +1,142 @@
+"""Which nodes a sweep has: names in lists, and what schedulers say of theirs."""
+
+import pytest
+
+from linkmatrix.errors import BadInput
+from linkmatrix.site import nodes
+from linkmatrix.site import slurm as site_slurm
+
+SINFO = """cpu*|n1|idle|none
+cpu*|n2|drained|bad DIMM | in slot 3
+cpu*|n3|down*|Not responding
+cpu*|n4|allocated|none
+cpu*|n5|reserved|none
+gpu|n1|idle|none
+gpu|g1|mixed|none
+"""
+PBSNODES = """n1
+     Mom = n1
+     state = free
+     resources_available.host = n1
+
+n2
+     state = offline
+     resources_available.host = n2
+     comment = fan 3
+
+n3[0]
+     state = job-busy
+     resources_available.host = n3
+
+n3[1]
+     state = down
+     resources_available.host = n3
+
+g1
+     state = free
+     queue = gpuq
+     resources_available.host = g1
+"""
+QSTAT = """Queue: workq
+    queue_type = Execution
+    enabled = True
+
+Queue: gpuq
+    queue_type = Execution
+    enabled = True
+"""
+QHOST = """HOSTNAME                ARCH         NCPU NSOC NCOR NTHR  LOAD  MEMTOT  MEMUSE  SWAPTO  SWAPUS
+----------------------------------------------------------------------------------------------
+global                  -               -    -    -    -     -       -       -       -       -
+n1                      lx-amd64        4    1    4    4  0.10    7.7G    1.0G     0.0     0.0
+   all.q                BIP   0/0/4
+n2                      lx-amd64        4    1    4    4     -    7.7G       -     0.0       -
+   all.q                BIP   0/0/4         au
+n3                      lx-amd64        4    1    4    4  0.10    7.7G    1.0G     0.0     0.0
+   all.q                BIP   0/0/4         d
+   gpu.q                BIP   0/0/4
+"""
+
+
+OF_CPU = {"n1": "", "n2": "drained: bad DIMM | in slot 3", "n3": "down*: Not responding", "n4": ""}
+
+
+def answering(**said):
+    """What a scheduler answers to each command, and the list of those that were asked."""
+
+    def answer(command):
+        asked.append(command)
+        return said[command[0]]
+
+    asked = []
+    return answer, asked
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("n1", ["n1"]),
+        ("n[08-10,12], login-1", ["n08", "n09", "n10", "n12", "login-1"]),
+        ("r[1-2]n[1,3].hpc", ["r1n1.hpc", "r1n3.hpc", "r2n1.hpc", "r2n3.hpc"]),
+        ("a,b,a", ["a", "b"]),
+    ],
+)
+def test_a_list_of_nodes_is_written_as_schedulers_write_it(text, names):
+    assert nodes.expanded(text) == names
+
+
+@pytest.mark.parametrize(
+    "text", ["", ",", "n[1-", "n]1[", "n[3-1]", "n[a]", "n[]", "a b", "-n", "n[1-99999999]", "$(x)"]
+)
+def test_what_is_no_list_of_nodes_is_a_sentence(text):
+    with pytest.raises(BadInput, match=r"n\[001-016"):
+        nodes.expanded(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (["--partition=gpu", "--no-requeue"], {"n1": "", "g1": ""}),
+        (["-p gpu"], {"n1": "", "g1": ""}),
+        (
+            ["--partition=cpu"],
+            {"n1": "", "n2": "drained: bad DIMM | in slot 3", "n3": "down*: Not responding", "n4": ""},
+        ),
+        ([], {"n1": "", "n2": "drained: bad DIMM | in slot 3", "n3": "down*: Not responding", "n4": ""}),
+        (["--partition=none"], {}),
+    ],
+)
+def test_slurm_says_which_nodes_of_a_partition_take_no_job_and_why(options, found):
+    answer, asked = answering(sinfo=SINFO)
+    said = nodes.of("slurm", options, answer)
+    assert {name: why for name, why in said.items() if name != "n5"} == found
+    assert len(asked) == 1
+    if "n5" in said:
+        assert said["n5"] == "reserved"
+        assert nodes.of("slurm", [*options, "--reservation=r1"], answer)["n5"] == ""
+
+
+@pytest.mark.parametrize(("state", "unfit"), [("idle", False), ("mixed-", False), ("idle*", True), ("draining", True)])
+def test_a_node_that_does_not_answer_takes_no_job(state, unfit):
+    assert site_slurm.unfit(state) == unfit
+
+
+def test_pbs_says_it_of_hosts_whatever_their_parts():
+    answer, _ = answering(pbsnodes=PBSNODES, qstat=QSTAT)
+    assert nodes.of("pbs", ["-q workq", "-r n"], answer) == {"n1": "", "n2": "offline: fan 3", "n3": "down"}
+    assert set(nodes.of("pbspro", ["-q gpuq"], answer)) == {"n1", "n2", "n3", "g1"}
+
+
+def test_grid_engine_says_it_in_letters():
+    answer, _ = answering(qhost=QHOST)
+    found = nodes.of("sge", ["-q all.q", "-S /bin/bash"], answer)
+    assert found == {"n1": "", "n2": "au: its daemon does not answer, too much load", "n3": "d: disabled"}
+    assert nodes.of("sge", [], answer)["n3"] == ""
+
+
+def test_what_is_not_understood_and_who_is_not_known_are_sentences():
+    answer, _ = answering(sinfo="nonsense\n")
+    with pytest.raises(OSError, match="not understood"):
+        nodes.of("slurm", [], answer)
+    with pytest.raises(BadInput, match="name them"):
+        nodes.of("flux", [])

@@ -1,0 +1,85 @@
+"""`linkmatrix run --mode=sweep`: which nodes, what is said of each, and what it may not leave out."""
+
+import json
+
+import pytest
+
+from linkmatrix import cli
+
+
+@pytest.fixture
+def sweep(machine):
+    """A function that prepares a report of {node: (ReFrame's word, its reason)} and runs with the given options."""
+
+    def run(nodes, *options, **changes):
+        machine.prepare(*(word for word, _ in nodes.values()), **changes)
+        report = json.loads((machine.folder / "prepared.json").read_text())
+        for case, (node, (_, reason)) in zip(report["runs"][0]["testcases"], nodes.items(), strict=True):
+            own = {"display_name": f"node_sweep %node={node}", "node": node, "on": node, "fail_reason": reason}
+            case.update(own, name="node_sweep")
+            record = machine.folder.parent / case["outputdir"] / "record.json"
+            content = json.loads(record.read_text())
+            content["host"]["name"] = content["nodes"][0]["name"] = node
+            content["devices"] = [{**device, "node": node} for device in content["devices"]]
+            content["asked_by"] = own["display_name"]
+            record.write_text(json.dumps(content))
+        (machine.folder / "prepared.json").write_text(json.dumps(report))
+        return machine.run("--mode", "sweep", *options)
+
+    return run
+
+
+def test_all_nodes_unless_some_are_named(sweep, machine):
+    assert sweep({"n1": ("pass", None)})[0] == 0
+    assert (machine.folder / "nodes.txt").read_text() == "all"
+    assert "--tag=node-sweep -S require_reference=yes --warn-as-error" in machine.commands()[0]
+    sweep({"n1": ("pass", None)}, "--nodes", "n[1-2],x")
+    assert (machine.folder / "nodes.txt").read_text() == "n1,n2,x"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--mode=sweep", "--nodes", "n[1-"], "n[001-016]"),
+        (["--mode=sweep", "--nodes", ""], "names 0 nodes"),
+        (["--mode=quick", "--nodes", "n1"], "-S on=NODE"),
+        (["--mode=sweep", "--nodes", "n1", "--manifest", "why"], "a whole run"),
+    ],
+)
+def test_nodes_that_make_no_sense_are_one_sentence(machine, capsys, arguments, said):
+    assert cli.main(["run", "--reframe", str(machine.reframe), *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert not (machine.folder / "command.txt").exists()
+
+
+def test_no_node_at_all_is_never_a_pass(sweep):
+    code, out = sweep({})
+    assert code == 3 and "0 test cases: that is never a pass" in out
+
+
+def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_reason(sweep):
+    drained = "n3 was not run: the scheduler says drained: bad DIMM"
+    nodes = {"n1": ("pass", None), "n2": ("pass", None), "n3": ("skip", drained)}
+    code, out = sweep(nodes, off={(0, 1): 300.0})
+    assert code == 1
+    lines = out.splitlines()
+    (first,) = [at for at, line in enumerate(lines) if line == "3 nodes: 1 FAIL, 1 NO VERDICT, 1 PASS"]
+    assert lines[first + 1].startswith(
+        "  FAIL       n1: device_to_device_memcpy_write_ce: gpu0->gpu1 300.00 GB/s is 24.2 % under"
+    )
+    assert lines[first + 2] == f"  NO VERDICT n3: {drained}"
+    assert "again: LINKMATRIX_NODES=n1 reframe" in out
+
+
+def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_not(sweep):
+    both = {"n1": ("pass", None), "n2": ("pass", None)}
+    assert sweep(both)[0] == 0  # it freezes both
+    code, out = sweep({"n1": ("pass", None)})
+    assert code == 3 and "1 of 2 test cases" in out and "node_sweep %node=n2" in out
+    assert sweep({"n1": ("pass", None)}, "--nodes=n1")[0] == 0
+
+
+def test_references_are_those_of_the_check_that_measures_the_same(sweep):
+    code, out = sweep({"n1": ("pass", None)}, off={(1, 0): 380.0})
+    assert code == 1 and "NO VERDICT" not in out
