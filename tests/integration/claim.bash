@@ -2,6 +2,7 @@
 #
 # claim NAME FOLDER    the hosts NAME1, NAME2 … belong to the process that called the script, until it ends or releases them
 # release NAME FOLDER
+# owns NAME FOLDER     whether they belong to what runs in this folder
 #
 # Namespaces and bridges have one name on a machine. What a run left that was killed is cleared away by the next one: a
 # killed run must not make every later one fail.
@@ -26,6 +27,6 @@ claim() {
   echo "$PPID $(since "$PPID") $folder" >"$claims/$name"
 }
 
-release() {
-  [ "$(cut -d' ' -f3- "$claims/$1" 2>/dev/null)" != "$2" ] || rm -f "$claims/$1"
-}
+owns() { [ "$(cut -d' ' -f3- "$claims/$1" 2>/dev/null)" = "$2" ]; }
+
+release() { ! owns "$1" "$2" || rm -f "$claims/$1"; }

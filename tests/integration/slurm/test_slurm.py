@@ -39,6 +39,15 @@ def record_of(check):
     return linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
 
 
+def test_who_ends_another_cluster_ends_nothing_of_this_one(cluster, tmp_path):
+    def hosts():
+        return subprocess.check_output(["ip", "netns", "list"], text=True, timeout=10).split().count("lmx1")
+
+    assert hosts() == 1
+    subprocess.run([Path(__file__).parent / "cluster", "down", tmp_path], timeout=60, check=True)
+    assert hosts() == 1
+
+
 def test_a_job_on_one_node_is_measured_there(login):
     run = login(*HOST, "-S", f"intranode_p2p.extra_opts={QUICK}")
     assert run.code == 0, run.output
