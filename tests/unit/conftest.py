@@ -18,6 +18,9 @@ from linkmatrix.runs.stored import Run, Test
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)
 hypothesis.settings.load_profile("linkmatrix")
+# where thousands of mutants are tried: the smallest example of a failure is nobody's
+PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+hypothesis.settings.register_profile("mutants", deadline=None, database=None, max_examples=25, phases=PHASES)
 
 # ReFrame loads checks/ by its path; here it is the package linkmatrix_checks
 CHECKS = Path(__file__).resolve().parents[2] / "checks"
