@@ -1,6 +1,6 @@
 """nccl-tests: all_reduce_perf and its siblings. A size is a result of its own, out of place and in place its columns.
 
-The value is the bus bandwidth; algorithm bandwidth and time are its parts. A wrong element is wrong data: 'corrupt'.
+The value is the bus bandwidth; algorithm bandwidth and time are its parts. What has wrong elements is an 'error'.
 """
 
 import re

@@ -77,7 +77,7 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
         reading.runs[-1].tables[-1] = Table(**{**vars(last), "faults": (*last.faults, fault)})
 
 
-ROW_LIKE = re.compile(r"^\s*\d+\s")
+ROW_LIKE = re.compile(r"^\s*\d+(\s|$)")
 
 
 def size_table(

@@ -179,7 +179,7 @@ class Reading:
         if not run.tables:
             run.command, run.known = self.command, self.known
         run.tables.append(table)
-        run.last = self.at
+        run.last = max(self.at, table.line)  # a line that is a table of its own is read while it is added
 
     def add_part(self, name: str, part: Part, faults: tuple[str, ...] = ()) -> bool:
         """A further matrix of the last table; False where there is none."""

@@ -1,0 +1,160 @@
+"""The OSU micro-benchmarks, as they print and as pages show them: what each line means, field by field."""
+
+import pytest
+
+from linkmatrix.errors import BadInput
+from linkmatrix.foreign.scan import read_text
+from linkmatrix.foreign.table import Table
+
+
+def only(text):
+    """The only run of a text."""
+    (run,) = read_text(text)
+    return run
+
+
+def of_ranks(size, value, line, **changes):
+    """A size of osu_latency between two ranks in host memory."""
+    described = {"testcase": "osu_latency_hh", "quantity": "one-way latency", "metric": "latency", "unit": "us"}
+    described |= {"rows": ("rank0",), "columns": ("rank1",), "engine": "mpi", "memory": "host", "transport": "mpi"}
+    described |= changes
+    pair = (described["rows"][0], described["columns"][0])
+    return Table(size_bytes=size, cells={pair: value}, line=line, **described)
+
+
+DEVICES = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n"
+LATENCY = """# OSU MPI Latency Test v5.7
+# Size          Latency (us)
+0                       0.88
+4                       0.91
+"""
+
+
+def test_a_size_of_osu_latency_is_a_result_between_two_ranks():
+    run = only(LATENCY)
+    assert (run.program, run.software, run.first, run.last) == ("osu", {"OSU micro-benchmarks": "5.7"}, 3, 4)
+    assert run.tables == [of_ranks(0, 0.88, 3), of_ranks(4, 0.91, 4)] and run.faults == []
+
+
+@pytest.mark.parametrize(
+    ("title", "below", "changes", "value"),
+    [
+        ("MPI-CUDA Latency Test", DEVICES, {"testcase": "osu_latency_dd", "memory": "device"}, 2360.5),
+        (
+            "MPI Latency Test",
+            "# Send Buffer on HOST (H) and Receive Buffer on DEVICE (D)\n",
+            {"testcase": "osu_latency_hd", "memory": "device"},
+            2360.5,
+        ),
+        (
+            "MPI Bandwidth Test",
+            "",
+            {"testcase": "osu_bw_hh", "quantity": "bandwidth", "metric": "bandwidth", "unit": "GB/s"},
+            2.3605,
+        ),
+        (
+            "MPI Bi-Directional Bandwidth Test",
+            "",
+            {"testcase": "osu_bibw_hh", "quantity": "sum of both directions", "metric": "bidirectional"}
+            | {"unit": "GB/s"},
+            2.3605,
+        ),
+        (
+            "MPI Multi Latency Test",
+            "# [ pairs: 2 ]\n",
+            {"testcase": "osu_multi_lat_hh_2_pairs", "quantity": "one-way latency, mean of all pairs"}
+            | {"rows": ("senders",), "columns": ("receivers",)},
+            2360.5,
+        ),
+        (
+            "MPI Multiple Bandwidth / Message Rate Test",
+            "# [ pairs: 4 ] [ window size: 64 ]\n",
+            {"testcase": "osu_mbw_mr_hh_4_pairs", "quantity": "sum of all pairs", "metric": "bandwidth"}
+            | {"unit": "GB/s", "rows": ("senders",), "columns": ("receivers",)},
+            2.3605,
+        ),
+    ],
+)
+def test_every_test_of_osu_says_what_its_numbers_are(title, below, changes, value):
+    text = f"# OSU {title} v5.7\n{below}# Size          Figures\n8                       2360.50\n"
+    assert only(text).tables == [of_ranks(8, value, 3 + bool(below), **changes)]
+
+
+def test_a_version_that_was_not_printed_is_not_known():
+    assert only(LATENCY.replace(" v5.7", "")).software == {}
+
+
+@pytest.mark.parametrize(("said", "value", "verified"), [("Pass", 0.91, True), ("Fail", "error", False)])
+def test_data_that_was_wrong_is_no_value_and_is_said(said, value, verified):
+    run = only(
+        "# OSU MPI Latency Test v7.0\n# Size       Avg Latency(us)        Validation\n"
+        f"2                       0.91              {said}\n"
+    )
+    wrong = ("line 3: the data of 2 bytes was wrong",)
+    assert run.tables == [of_ranks(2, value, 3, verified=verified, faults=() if verified else wrong)]
+
+
+@pytest.mark.parametrize("line", ["8    0.9", "8    0.955", "8", "8   0.95   0.95", "8   0.9x"])
+def test_a_line_of_a_size_that_is_not_whole_is_not_believed_and_said(line):
+    run = only(f"{LATENCY}{line}\n16                      0.99\n")
+    assert [table.size_bytes for table in run.tables] == [0, 4]
+    assert run.faults == [f"line 5: '{line}' is no whole line of a size: it is not believed"]
+
+
+def test_the_last_line_of_a_text_may_be_cut_off_in_its_number():
+    assert [table.size_bytes for table in only(LATENCY.rstrip("\n")).tables] == [0]
+    assert only(LATENCY + "\n# something else\n12 monkeys\n").faults == []
+
+
+def test_nothing_moved_is_an_error_and_no_latency_of_zero():
+    assert only(LATENCY.replace("0.91", "0.00")).tables[1].cells == {("rank0", "rank1"): "error"}
+
+
+def test_a_test_of_osu_that_is_not_known_gives_nothing():
+    with pytest.raises(BadInput, match="holds no table"):
+        read_text(LATENCY.replace("MPI Latency", "MPI Bi-Directional Latency"))
+
+
+PAGE = """#### 4 GPU to 4 GPU bandwidth
+The unit is MB/s.
+| Size (B) | Node A | Node A Mem |
+| --- | :---: | --- |
+| 1 | 5.25 | 1000 |
+| 2 | 10.50 | 2000.50 |
+"""
+
+
+def test_a_page_has_a_run_for_each_column_in_the_memory_that_its_name_says():
+    of_all = {"quantity": "sum of all pairs", "metric": "bandwidth", "unit": "GB/s"}
+    of_all |= {"rows": ("senders",), "columns": ("receivers",)}
+    device, host = read_text(PAGE)
+    assert (device.software, host.software) == ({"column": "Node A"}, {"column": "Node A Mem"})
+    there = {**of_all, "testcase": "osu_mbw_mr_dd_4_pairs", "memory": "device"}
+    assert device.tables == [of_ranks(1, 0.00525, 5, **there), of_ranks(2, 0.0105, 6, **there)]
+    here = {**of_all, "testcase": "osu_mbw_mr_hh_4_pairs"}
+    assert host.tables == [of_ranks(1, 1.0, 5, **here), of_ranks(2, 2.0005, 6, **here)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "word", "unit", "testcase"),
+    [
+        (1, "latency", "micro-second", "osu_latency_dd"),
+        (1, "bandwidth", "MB/s", "osu_bw_dd"),
+        (4, "latency", "micro-second", "osu_multi_lat_dd_4_pairs"),
+    ],
+)
+def test_the_heading_of_a_page_says_how_many_pairs_and_what(pairs, word, unit, testcase):
+    text = PAGE.replace("4 GPU to 4 GPU bandwidth", f"{pairs} GPU to {pairs} GPU {word}").replace("MB/s", unit)
+    table = read_text(text)[0].tables[0]
+    value = 5.25 if word == "latency" else 0.00525
+    assert (table.testcase, *table.cells.values()) == (testcase, value)
+    with pytest.raises(BadInput):
+        read_text(text.replace(unit, "MB/s" if word == "latency" else "micro-second"))
+
+
+@pytest.mark.parametrize("row", ["| 4 | 1.00 |", "| 4 | 1.00 | 2.00", "| 4 | 1.0 | 2.00 |", "| 2 | 1.00 | 2.00 |"])
+def test_a_row_of_a_page_that_does_not_fit_is_not_believed_and_the_others_are(row):
+    runs = read_text(f"{PAGE}{row}\n| 8 | 42.00 | 8000 |\n")
+    for run in runs:
+        assert [table.size_bytes for table in run.tables] == [1, 2, 8]
+        assert run.faults == [f"line 7: '{row}' does not fit its 2 columns: it is not believed"]

@@ -1,0 +1,186 @@
+"""nccl-tests and perftest, which print a line for each size: what each line means, field by field."""
+
+import pytest
+
+from linkmatrix.errors import BadInput
+from linkmatrix.foreign.scan import read_text
+from linkmatrix.foreign.table import Part, Table
+
+
+def only(text):
+    """The only run of a text."""
+    (run,) = read_text(text)
+    return run
+
+
+NCCL = """# nThread 1
+#  Rank  0 Group  0 Pid  11 on node1 device  0 [0x1b] NVIDIA H100
+#  Rank  1 Group  0 Pid  11 on node1 device  1 [0x43] NVIDIA H200
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1   1335.1  100.53  175.93      0   1331.4  100.81  176.42      0
+     2097152        524288     float     sum      -1   2376.9  112.94  197.64    N/A   2381.0  112.74  197.30    N/A
+# Out of bounds values : 0 OK
+"""
+WAYS = [("all", "out-of-place"), ("all", "in-place")]
+
+
+def collective(testcase, size, line, bus, algorithm, time, **changes):
+    ways = WAYS[: len(bus)]
+    described = {"rows": ("all",), "columns": tuple(way for _, way in ways), "verified": True, **changes}
+    return Table(
+        testcase=testcase,
+        quantity="bus bandwidth",
+        metric="bandwidth",
+        unit="GB/s",
+        size_bytes=size,
+        cells=dict(zip(ways, bus, strict=True)),
+        line=line,
+        engine="nccl",
+        transport="nccl",
+        parts={
+            "algorithm_bandwidth": Part("algorithm bandwidth", "GB/s", dict(zip(ways, algorithm, strict=True))),
+            "time": Part("time", "us", dict(zip(ways, time, strict=True))),
+        },
+        **described,
+    )
+
+
+def test_a_size_of_a_collective_has_its_bus_bandwidth_out_of_place_and_in_place():
+    run = only(f"$ NCCL_ALGO=Ring ./all_reduce_perf -b 1M -g 2\n{NCCL}")
+    assert run.devices == {0: "NVIDIA H100", 1: "NVIDIA H200"} and run.program == "nccl_tests"
+    assert run.command == "NCCL_ALGO=Ring ./all_reduce_perf -b 1M -g 2" and (run.first, run.last) == (9, 10)
+    name = "all_reduce_perf_ring"
+    assert run.tables == [
+        collective(name, 1048576, 9, [175.93, 176.42], [100.53, 100.81], [1335.1, 1331.4]),
+        collective(name, 2097152, 10, [197.64, 197.30], [112.94, 112.74], [2376.9, 2381.0], verified=None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        ("", "nccl_unknown_test"),
+        ("# Collective test starting: all_gather_perf\n", "all_gather_perf"),
+        ("$ mpirun -np 2 ./broadcast_perf -g 1\n", "broadcast_perf"),
+    ],
+)
+def test_which_collective_it_was_is_said_by_its_first_line_or_its_command(start, name):
+    assert {table.testcase for run in read_text(start + NCCL) for table in run.tables} == {name}
+
+
+def test_an_older_version_prints_the_largest_error_and_one_way():
+    head = "#       size         count      type     time   algbw   busbw    error\n"
+    good, bad = (f"     1024        256     float   10.5  1.00  1.75   {error}\n" for error in ("5e-07", "2e-02"))
+    one = collective("nccl_unknown_test", 1024, 2, [1.75], [1.0], [10.5])
+    assert only(head + good).tables == [one]
+    (table,) = only(head + bad).tables
+    assert table.cells == {WAYS[0]: "error"} and table.verified is False
+    assert table.faults == ("line 2: out-of-place of 1024 bytes has 2e-02 wrong elements or moved nothing",)
+    assert only(head + good.replace("1.75", "0.00")).tables[0].verified is False
+
+
+def test_wrong_elements_in_place_leave_what_was_right_out_of_place():
+    (table, _) = only(NCCL.replace("176.42      0", "176.42      3")).tables
+    assert table.cells == {WAYS[0]: 175.93, WAYS[1]: "error"} and table.verified is False
+    assert table.faults == ("line 8: in-place of 1048576 bytes has 3 wrong elements or moved nothing",)
+
+
+def test_a_line_of_a_collective_that_is_not_whole_is_said_and_ends_its_table():
+    run = only(NCCL.replace("112.74  197.30    N/A", "112.74  197."))
+    assert [table.size_bytes for table in run.tables] == [1048576]
+    (fault,) = run.faults
+    assert fault.startswith("line 9: '2097152        524288") and "is no whole line of a size" in fault
+    cut = NCCL[: NCCL.index("# Out")].rstrip("\n")
+    assert [table.size_bytes for table in only(cut).tables] == [1048576]
+
+
+def test_two_tables_of_collectives_are_two_runs_and_a_command_counts_for_the_next_only():
+    first, second = read_text(f"$ NCCL_ALGO=Tree ./all_reduce_perf\n{NCCL}\n{NCCL}")
+    assert {table.testcase for table in first.tables} == {"all_reduce_perf_tree"}
+    assert {table.testcase for table in second.tables} == {"nccl_unknown_test"} and second.command is None
+
+
+RDMA = """                    RDMA_Write BW Test
+ Dual-port       : OFF          Device         : mlx5_2
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 2          5000             0.064              0.056                3.512
+ 8388608    5000             98.00              97.60                0.001455
+"""
+
+
+def rdma(size, value, peak, line, **changes):
+    pair = (changes.get("rows", ("mlx5_2",))[0], "peer")
+    described = {"testcase": "ib_write_bw", "quantity": "bandwidth", "metric": "bandwidth", "unit": "GB/s"}
+    described |= {"rows": ("mlx5_2",), "memory": "host", "direction": "write", **changes}
+    parts = {} if peak is None else {"peak": Part("peak", "GB/s", {pair: peak})}
+    return Table(
+        size_bytes=size,
+        columns=("peer",),
+        cells={pair: value},
+        line=line,
+        engine="rdma",
+        transport="rdma",
+        parts=parts,
+        **described,
+    )
+
+
+def test_a_size_of_rdma_is_a_result_from_a_nic_to_its_peer_in_bytes():
+    run = only(f"$ ib_write_bw -a -d mlx5_2 --report_gbits\n{RDMA}")
+    assert (run.program, run.first, run.last) == ("perftest", 5, 6)
+    assert run.command == "ib_write_bw -a -d mlx5_2 --report_gbits"
+    assert run.tables == [rdma(2, 0.007, 0.008, 5), rdma(8388608, 12.2, 12.25, 6)]
+
+
+@pytest.mark.parametrize(
+    ("title", "changes"),
+    [
+        ("RDMA_Read BW", {"testcase": "ib_read_bw", "direction": "read"}),
+        ("Send BW", {"testcase": "ib_send_bw"}),
+        ("Send Post List BW", {"testcase": "ib_send_bw"}),
+        (
+            "RDMA_Write Bidirectional BW",
+            {"testcase": "ib_write_bw_both_ways", "quantity": "sum of both directions", "metric": "bidirectional"},
+        ),
+    ],
+)
+def test_the_title_of_rdma_says_which_test_it_was(title, changes):
+    assert only(RDMA.replace("RDMA_Write BW", title)).tables[0] == rdma(2, 0.007, 0.008, 4, **changes)
+
+
+def test_a_latency_of_rdma_is_its_typical_one():
+    text = (
+        "                    RDMA_Read Latency Test\n"
+        " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]\n"
+        " 2       1000          1.05           5.41         1.10               1.12\n"
+    )
+    latency = {"testcase": "ib_read_lat", "quantity": "typical latency", "metric": "latency", "unit": "us"}
+    assert only(text).tables == [rdma(2, 1.10, None, 3, rows=("nic",), direction="read", **latency)]
+
+
+@pytest.mark.parametrize(("option", "memory"), [("--use_cuda=0", "device"), ("--use_cuda 0", "device"), ("-a", "host")])
+def test_whether_rdma_read_the_memory_of_a_gpu_stands_in_its_command(option, memory):
+    assert only(f"$ ib_write_bw {option} -d mlx5_2\n{RDMA}").tables[0].memory == memory
+
+
+def test_an_average_above_the_peak_is_not_believed_unless_there_is_no_peak():
+    run = only(RDMA.replace("0.064", "0.046"))  # as much as rounding may do
+    assert len(run.tables) == 2
+    run = only(RDMA.replace("0.064", "0.045"))
+    assert [table.size_bytes for table in run.tables] == [8388608]
+    assert run.faults == ["line 4: a row of ib_write_bw that its own numbers contradict: it is left out"]
+    assert only(RDMA.replace("0.064", "0.000")).tables[0] == rdma(2, 0.007, 0.0, 4)
+
+
+def test_a_bandwidth_in_another_unit_and_a_table_of_nobody_are_left_out():
+    for text in (RDMA.replace("Gb/sec", "Tb/sec"), RDMA.partition("\n")[2]):
+        with pytest.raises(BadInput, match="holds no table"):
+            read_text(text)
+
+
+def test_what_comes_after_a_table_of_rdma_is_another_run():
+    first, second = read_text(f"$ ib_write_bw --use_cuda=0\n{RDMA}---\n{RDMA}")
+    assert (first.tables[0].memory, second.tables[0].memory) == ("device", "host") and second.command is None
