@@ -93,13 +93,39 @@ def test_a_counter_that_the_check_of_a_site_tolerates_is_worth_a_look(judged_run
     assert screen(judged_run(record, reference="hgx", result="pass"))[1] is Verdict.WARN
 
 
-def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record):
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [(throttled, Verdict.WARN), (samples(1), Verdict.NO_VERDICT), (few_cells, Verdict.NO_VERDICT)],
+)
+def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record, change, verdict):
     record, other = make_record(), make_record()["results"][0]
-    throttled(record)
+    change(record)
     record["results"].append(other)
     _, (one,) = judged_run(record, reference="hgx")
-    assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [Verdict.WARN, Verdict.PASS]
-    assert words.tally([one]) == "2 test cases: 1 WARN, 1 PASS"
+    assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
+    assert words.tally([one]).startswith("2 test cases: 1 ") and words.tally([one]).endswith("1 PASS")
+
+
+def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next_one_has(make_record):
+    record, other = make_record(), make_record()["results"][0]
+    samples(1)(record)
+    record["results"].insert(0, {**other, "cells": {}, "throttled": ["gpu2: power cap"]})
+    assert [(one.verdict, one.result) for one in facts.facts(record, False)] == [
+        (Verdict.WARN, 0),
+        (Verdict.NO_VERDICT, 1),
+    ]
+
+
+def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_record):
+    record = make_record()
+    result = record["results"][0]
+    result["schedule"]["mode"] = "bisection"
+    halves = [(r, c) for r in range(2) for c in range(2, 4)]
+    result["status"] = [["ok" if (r, c) in halves else "not-applicable" for c in range(4)] for r in range(4)]
+    assert list(facts.facts(record, False)) == []
+    result["status"][0][2] = "not-applicable"
+    (one,) = facts.facts(record, False)
+    assert one.sentence == "only 3 of 16 cells apply, and two halves have 4 between them at least"
 
 
 def test_what_another_program_printed_has_no_samples_to_count(judged_run, make_record):

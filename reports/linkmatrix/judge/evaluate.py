@@ -118,8 +118,7 @@ class MatrixVerdict:
                 for lines in (self.whole.worse, self.whole.worse.T)
             )
             return rows, columns
-        if self.matrix.apart is None:
-            return [0.0] * len(self.matrix.rows), [0.0] * len(self.matrix.columns)
+        assert self.matrix.apart is not None  # without a file a matrix is held
         level, sign = self.level, 1 if self.matrix.unit == "us" else -1
         rows, columns = (
             [sign * (value / level - 1) if value and level else 0.0 for value in axis]

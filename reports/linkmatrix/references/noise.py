@@ -53,7 +53,6 @@ def spread(values: np.ndarray, classes: np.ndarray) -> Spread:
     residuals -= 1
     small = of_few(runs)
     off = np.abs(residuals, out=scratch)
-    off[:, ~applies] = 0.0
     sigma = np.full(centre.shape, np.nan)
     of_class = {}
     for name in np.unique(classes[applies]):

@@ -1,0 +1,60 @@
+"""Records whose cells are in a file beside them, as the native program splits those of many endpoints."""
+
+import copy
+import json
+
+import numpy as np
+
+from linkmatrix.record import apart as apart_file
+from linkmatrix.record import reading
+
+STATUSES = ["not-run", "ok", "not-applicable", "no-peer-access", "timeout", "error", "corrupt"]
+
+
+def native_file(path, cells):
+    """As the native program writes it: version 1.0, a head of 256 bytes."""
+    words = (
+        "{'descr': [('value', '<f4'), ('low', '<f4'), ('high', '<f4'), ('samples', '<u2'), ('status', '|u1'), "
+        f"('converged', '|u1')], 'fortran_order': False, 'shape': ({len(cells)}, {len(cells)}), }}"
+    )
+    head = b"\x93NUMPY\x01\x00" + (246).to_bytes(2, "little") + words.encode().ljust(245) + b"\n"
+    path.write_bytes(head + cells.tobytes())
+
+
+def apart(content, folder):
+    """The record `content` with its cells in a file, as the native program splits it; the path of the record."""
+    content = copy.deepcopy(content)
+    result = content["results"][0]
+    rows = range(len(result["rows"]))
+    cells = np.zeros((len(rows), len(rows)), dtype=apart_file.CELL)
+    groups = {}
+    for r in rows:
+        for c in rows:
+            maps = (result[name][r][c] for name in ("values", "low", "high", "samples"))
+            value, low, high, samples = (number or 0 for number in maps)
+            cells[r, c] = (value, low, high, samples, STATUSES.index(result["status"][r][c]), 1 if samples else 0)
+            if samples:
+                groups.setdefault(result["link_class"][r][c], []).append(float(cells["value"][r, c]))
+    for name in (*reading.CELL_MAPS, *reading.TIME_MAPS, "sampled", "parts"):
+        del result[name]
+
+    def medians(lines):
+        return [float(np.median(line["value"][line["samples"] > 0])) if line["samples"].any() else 0 for line in lines]
+
+    result["cells"] = {
+        "file": "cells.npy",
+        "statuses": STATUSES,
+        "counts": [int((cells["status"] == code).sum()) for code in range(len(STATUSES))],
+        "classes": [
+            {"link_class": name, "measured": len(of), "min": min(of), "median": float(np.median(of)), "max": max(of)}
+            for name, of in sorted(groups.items())
+        ],
+        "row_medians": medians(cells),
+        "column_medians": medians(cells.T),
+    }
+    for name in reading.TOPOLOGY_MAPS:
+        content["topology"][name] = []
+    folder.mkdir(exist_ok=True)
+    native_file(folder / "cells.npy", cells)
+    (folder / "record.json").write_text(json.dumps(content))
+    return folder / "record.json"

@@ -1,0 +1,239 @@
+"""Hypotheses: which cells each is about, when one stands, and how much evidence it has, worked out by hand."""
+
+import math
+
+import faults
+import numpy as np
+import pytest
+
+from linkmatrix.locate import hypotheses
+from linkmatrix.locate.hypotheses import Family, Finding, Layout
+
+#: two nodes of two devices; a NIC for each device, a rail for those of a number
+FOUR = faults.layout_of(4, per_node=2)
+
+
+def net(r, c):
+    return r // 2 != c // 2
+
+
+CELLS = [
+    ("egress", 3, lambda r, c: r == 3),
+    ("ingress", 3, lambda r, c: c == 3),
+    ("device", 3, lambda r, c: 3 in (r, c)),
+    ("link", (1, 3), lambda r, c: {r, c} == {1, 3}),
+    ("cell", (3, 1), lambda r, c: (r, c) == (3, 1)),
+    ("nic_egress", 2, lambda r, c: r == 2 and net(r, c)),
+    ("nic_ingress", 2, lambda r, c: c == 2 and net(r, c)),
+    ("node_egress", 1, lambda r, c: r >= 2 > c),
+    ("node_ingress", 1, lambda r, c: c >= 2 > r),
+    ("links_egress", 3, lambda r, c: (r, c) == (3, 2)),
+    ("links_ingress", 3, lambda r, c: (r, c) == (2, 3)),
+    ("nic", 2, lambda r, c: 2 in (r, c) and net(r, c)),
+    ("links", 3, lambda r, c: {r, c} == {2, 3}),
+    ("node", 0, net),
+    ("node_pair", (0, 1), net),
+    ("inside", 1, lambda r, c: r >= 2 and c >= 2),
+    ("rail", 1, lambda r, c: {r, c} == {1, 3}),
+    ("class", 1, net),
+]
+
+
+def about(kind, subject):
+    return Finding(kind, subject, -0.1, 1, 1, 1.0)
+
+
+def off_diagonal(layout, kind, subject):
+    """The cells of a hypothesis that are not on the diagonal."""
+    family, group = hypotheses.named_family(layout, about(kind, subject))
+    assert family.kind == kind and family.subject(group) == subject
+    cells = hypotheses.members(family, group).reshape(layout.classes.shape)
+    return {(r, c) for r, c in zip(*np.nonzero(cells), strict=True) if r != c}
+
+
+@pytest.mark.parametrize(("kind", "subject", "inside"), CELLS, ids=[kind for kind, *_ in CELLS])
+def test_a_hypothesis_is_about_these_cells(kind, subject, inside):
+    wanted = {(r, c) for r in range(4) for c in range(4) if r != c and inside(r, c)}
+    assert off_diagonal(FOUR, kind, subject) == wanted
+
+
+def kinds(layout):
+    return [family.kind for family in hypotheses.families(layout)]
+
+
+def unlike(**changes):
+    return Layout(**{**vars(FOUR), **changes})
+
+
+def test_what_is_simplest_to_act_on_comes_first():
+    assert kinds(FOUR) == [kind for kind, *_ in CELLS]
+
+
+def test_sums_of_both_directions_have_no_sides():
+    one_sided = {"egress", "ingress", "cell", *(kind for kind, *_ in CELLS if kind.endswith("gress"))}
+    assert kinds(unlike(both_ways=True)) == [kind for kind, *_ in CELLS if kind not in one_sided]
+
+
+def test_a_matrix_of_nodes_has_no_devices_and_one_without_nics_and_rails_none_of_those():
+    nowhere = np.full(4, -1)
+    nodes = {"row_node": np.arange(4), "column_node": np.arange(4)}
+    found = kinds(
+        unlike(of_nodes=True, row_nic=nowhere, column_nic=nowhere, row_rail=nowhere, column_rail=nowhere, **nodes)
+    )
+    assert found[0] == "cell" and not {"egress", "ingress", "device", "link", "nic", "nic_egress", "rail"} & set(found)
+    assert {"node", "node_egress", "node_ingress", "node_pair"} <= set(found)
+
+
+@pytest.mark.parametrize("node", [[0, 0, 0, 0], [0, 0, 1, -1]])
+def test_without_two_nodes_that_are_all_known_nothing_is_said_of_nodes(node):
+    found = kinds(unlike(row_node=np.array(node), column_node=np.array(node)))
+    assert found == ["egress", "ingress", "device", "link", "cell", "class"]
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (1, 4)])
+def test_cells_between_different_endpoints_are_rows_columns_and_themselves(shape):
+    rows, columns = shape
+    places = [np.arange(rows), np.arange(columns)] * 3
+    layout = Layout(np.zeros(shape, dtype=int), *places, square=False)
+    assert kinds(layout) == ["egress", "ingress", "cell", "class"]
+    last = (rows - 1, columns - 1)
+    family, group = hypotheses.named_family(layout, about("cell", last))
+    assert np.flatnonzero(hypotheses.members(family, group)).tolist() == [rows * columns - 1]
+    assert family.subject(group) == last
+    assert kinds(Layout(np.zeros(shape, dtype=int), *places, square=False, both_ways=True)) == ["cell", "class"]
+
+
+#: A hypothesis of all cells, whichever there are.
+def tried(x, limit, fresh=None, applies=None):
+    """(shift, number, agreeing), or None, of one hypothesis of all these cells."""
+    x = np.array(x, dtype=float)
+    every = np.ones(len(x), dtype=bool)
+    found = hypotheses.tested(
+        Family("class", (np.zeros(len(x), dtype=int),), 1),
+        0,
+        x,
+        np.full(len(x), 0.01),
+        np.full(len(x), limit),
+        every if fresh is None else np.array(fresh, dtype=bool),
+        every if applies is None else np.array(applies, dtype=bool),
+    )
+    return None if found is None else (found[0], found[2], found[3])
+
+
+def test_a_single_cell_is_a_finding_beyond_its_own_limit():
+    assert tried([-0.0501], 0.05) == (-0.0501, 1, 1)
+    assert tried([-0.05], 0.05) is None
+
+
+def test_many_cells_together_say_more_than_one_but_some_are_beyond_their_own_limit():
+    # 100 cells may be off together by 0.2 · sqrt(pi/2 / 100) = 0.0251
+    assert tried([-0.3] * 5 + [-0.026] * 95, 0.2) == (-0.026, 100, 100)
+    assert tried([-0.3] * 4 + [-0.026] * 96, 0.2) is None
+    assert tried([-0.3] * 5 + [-0.025] * 95, 0.2) is None
+    assert tried([-0.3] + [-0.15] * 9, 0.2) == (-0.15, 10, 10)  # one of few is enough
+    assert tried([-0.2] + [-0.15] * 9, 0.2) is None
+
+
+def test_a_shift_within_what_machines_differ_is_none_however_many_cells_have_it():
+    assert tried([-0.3] * 600 + [-0.0201] * 9400, 0.2) == (-0.0201, 10000, 10000)
+    assert tried([-0.3] * 600 + [-0.0199] * 9400, 0.2) is None
+    assert tried([-0.011] * 100, 0.01) == (-0.011, 100, 100)  # finer limits stay fine
+
+
+def test_three_quarters_of_the_cells_show_half_of_the_shift():
+    assert tried([-0.1, -0.1, -0.1, 0.0], 0.05) == (-0.1, 4, 3)
+    assert tried([-0.1, -0.1, -0.1, -0.05], 0.05) == (-0.1, 4, 4)
+    assert tried([-0.2, -0.2, -0.09, -0.09, 0.0], 0.05) is not None
+    assert tried([-0.2, -0.2, -0.2, 0.0, 0.0], 0.05) is None
+
+
+def test_what_another_fault_explains_must_be_slow_too_and_be_no_more_than_half():
+    assert tried([-0.1, -0.1, -0.1, 0.0], 0.05, [1, 1, 0, 0]) == (-0.1, 4, 2)
+    assert tried([-0.1, -0.1, 0.0, 0.0], 0.05, [1, 1, 0, 0]) is None
+    assert tried([-0.1, -0.1, -0.1, -0.1], 0.05, [1, 0, 0, 0]) is None
+    assert tried([-0.1, -0.1, -0.1], 0.05, [0, 0, 0]) is None
+    assert tried([-0.1, 0.0, 0.0, 0.0], 0.05, applies=[1, 0, 0, 0]) == (-0.1, 1, 1)
+
+
+def searched(slow, count=8, depth=0.1, sigma=0.01, limit=0.05, layout=None):
+    layout = layout or faults.layout_of(count)
+    deviation = np.zeros((count, count))
+    for place in slow:
+        deviation[place] = math.log1p(-depth)
+    np.fill_diagonal(deviation, np.nan)
+    shape = deviation.shape
+    return hypotheses.search(deviation, np.full(shape, sigma), np.full(shape, limit), layout)
+
+
+def test_evidence_is_the_gain_in_likelihood_and_a_shift_a_fraction():
+    (one,), left = searched([(3, c) for c in range(8) if c != 3])
+    assert (one.kind, one.subject, one.cells, one.agreeing, one.alike, left) == ("egress", 3, 7, 7, (), 0)
+    assert one.shift == pytest.approx(-0.1)
+    assert one.evidence == pytest.approx(7 * math.log(0.9) ** 2 / (2 * 0.01**2))
+
+
+def test_what_has_the_same_cells_is_named_beside_it():
+    (one,), _ = searched([(0, 1), (1, 0)], count=2)
+    assert (one.kind, one.subject) == ("device", 0)
+    assert one.alike == (("device", 1), ("link", (0, 1)), ("class", 0))
+
+
+def test_a_device_and_a_link_elsewhere_are_two_findings():
+    device = [(r, c) for r in range(8) for c in range(8) if r != c and 3 in (r, c)]
+    found, left = searched([*device, (5, 6), (6, 5)])
+    assert [(one.kind, one.subject, one.cells) for one in found] == [("device", 3, 14), ("link", (5, 6), 2)]
+    assert left == 0
+
+
+def test_twelve_findings_are_the_most_and_what_they_leave_is_counted():
+    # scattered, so that no device and no link explains two of them
+    cells = [(r, (r + step) % 16) for r in range(16) for step in ((1, 3) if r % 2 else (5,))]
+    layout = faults.layout_of(16, per_node=16)
+    found, left = searched(cells, 16, layout=layout)
+    assert len(found) == hypotheses.MOST and left == len(cells) - hypotheses.MOST
+    found, left = searched(cells[: hypotheses.MOST - 1], 16, layout=layout)
+    assert len(found) == hypotheses.MOST - 1 and left == 0
+
+
+def test_what_is_not_beyond_chance_is_no_finding():
+    assert searched([(2, 5)], depth=0.1, sigma=0.01)[0] != []
+    assert searched([(2, 5)], depth=0.1, sigma=0.03) == ([], 0)
+
+
+def test_a_matrix_without_a_value_or_a_slow_one_has_no_finding():
+    layout, shape = faults.layout_of(4), (4, 4)
+    for deviation in (np.full(shape, np.nan), np.zeros(shape), np.full(shape, 0.5)):
+        assert hypotheses.search(deviation, np.full(shape, 0.01), np.full(shape, 0.05), layout) == ([], 0)
+
+
+def test_a_cell_that_does_not_apply_is_never_slow():
+    layout, shape = faults.layout_of(4), (4, 4)
+    deviation = np.where(np.eye(4, dtype=bool), -1.0, 0.0)
+    assert hypotheses.search(deviation, np.full(shape, 0.01), np.full(shape, 0.05), layout) == ([], 0)
+
+
+def test_a_cell_of_which_no_noise_is_known_proves_little():
+    layout, shape = faults.layout_of(4), (4, 4)
+    deviation = np.zeros(shape)
+    deviation[1, 2] = -0.5
+    sigma = np.full(shape, 0.01)
+    assert len(hypotheses.locate(deviation, sigma, np.full(shape, 0.05), layout)) == 1
+    sigma[1, 2] = np.nan
+    assert hypotheses.locate(deviation, sigma, np.full(shape, 0.05), layout) == []
+
+
+def test_median_polish_takes_level_rows_and_columns_apart_and_leaves_out_what_is_missing():
+    rows, columns = np.array([0.0, -0.2, 0.0, 0.1, 0.0]), np.array([0.0, 0.0, -0.3, 0.0, 0.05])
+    values = 1.5 + rows[:, None] + columns[None, :]
+    values[0, 0] = values[3, 4] = np.nan
+    level, of_rows, of_columns = hypotheses.polish(values)
+    assert level == pytest.approx(1.5)
+    assert of_rows.tolist() == pytest.approx(rows.tolist()) and of_columns.tolist() == pytest.approx(columns.tolist())
+    assert np.isnan(values[0, 0])  # what was given stays as it was
+
+
+def test_a_row_without_any_value_has_no_effect():
+    values = np.array([[np.nan, np.nan, np.nan], [1.0, 2.0, 4.0]])
+    assert hypotheses.middle(values, 1).tolist() == [0, 2]
+    assert hypotheses.middle(values, 0).tolist() == [1, 2, 4]
+    assert hypotheses.middle(np.full((2, 2), np.nan), 0).tolist() == [0, 0]

@@ -1,0 +1,138 @@
+"""Noise: centre and spread of runs, outliers, and how much a cell may be off its class, worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from linkmatrix.references import noise
+
+#: of runs with a median of 100: residuals of 0, 1 and 2 %, of which 1 % is the median
+SIX = [98.0, 99.0, 100.0, 100.0, 101.0, 102.0]
+UP_TO_SIX = 1 + 1.16 / 6 + 2.9 / 36
+
+
+def runs_of(*cells):
+    """Runs × 1 × cells, out of the values of each cell."""
+    return np.array(cells, dtype=float).T[:, None, :]
+
+
+def test_one_cell_or_none_may_be_wrong_once_in_a_hundred_runs():
+    assert noise.sigmas(1) == pytest.approx(2.3263, abs=1e-4)
+    assert noise.sigmas(0) == noise.sigmas(1)
+    assert noise.sigmas(2) == pytest.approx(2.5758, abs=1e-4)
+    assert noise.sigmas_of(0.5) == 0
+
+
+@pytest.mark.parametrize(("runs", "factor"), [(6, 1.27), (12, 1.12), (30, 1.04)])
+def test_deviations_from_a_median_of_few_runs_are_too_small_by_this(runs, factor):
+    assert noise.of_few(runs) == pytest.approx(factor, abs=0.005)
+
+
+def test_the_spread_of_a_class_is_the_median_deviation_of_all_its_cells_and_no_other_class_counts():
+    loud = [value + 9 * (value - 100) for value in SIX]
+    found = noise.spread(runs_of(SIX, SIX, loud), np.array([["NV18", "NV18", "NET"]]))
+    assert found.of_class == {
+        "NV18": pytest.approx(1.4826 * UP_TO_SIX * 0.01),
+        "NET": pytest.approx(1.4826 * UP_TO_SIX * 0.10),
+    }
+    assert found.sigma.tolist() == [[found.of_class["NV18"], found.of_class["NV18"], found.of_class["NET"]]]
+    assert found.centre.tolist() == [[100, 100, 100]]
+    assert found.residuals[:, 0, 0].tolist() == pytest.approx([-0.02, -0.01, 0, 0, 0.01, 0.02])
+
+
+def test_a_cell_that_one_run_lacks_says_nothing_and_leaves_its_class_as_it_is():
+    lacking = [np.nan, *[500.0] * 5]
+    found = noise.spread(runs_of(SIX, lacking, SIX), np.array([["NV18", "NV18", "NV18"]]))
+    assert np.isnan(found.centre[0]).tolist() == np.isnan(found.sigma[0]).tolist() == [False, True, False]
+    assert found.of_class == {"NV18": pytest.approx(1.4826 * UP_TO_SIX * 0.01)}
+    assert noise.spread(runs_of(lacking), np.array([["NV18"]])).of_class == {}
+
+
+@pytest.mark.parametrize(("runs", "own"), [(12, True), (11, False)])
+@pytest.mark.parametrize(("louder", "beyond"), [(3, True), (1.5, False)])
+def test_twelve_runs_know_a_cell_that_is_more_than_twice_as_noisy_as_its_class(runs, own, louder, beyond):
+    steps = np.linspace(-1, 1, runs)
+    quiet, loud = 100 * (1 + 0.01 * steps), 100 * (1 + 0.01 * louder * steps)
+    found = noise.spread(runs_of(quiet, quiet, quiet, loud), np.full((1, 4), "NV18"))
+    of_class, its_own = found.of_class["NV18"], 1.4826 * noise.of_few(runs) * 0.01 * louder * np.median(np.abs(steps))
+    assert found.sigma[0, :3].tolist() == [of_class] * 3
+    assert found.sigma[0, 3] == pytest.approx(its_own if own and beyond else of_class)
+
+
+def test_a_tolerance_counts_the_noise_of_the_new_value_and_of_the_median_it_is_held_against():
+    one = noise.tolerance(0.01, 56, 6)
+    assert one == pytest.approx(noise.sigmas(56) * 0.01 * math.sqrt(1 + math.pi / 12))
+    assert noise.tolerance(0.01, 56, 6000) == pytest.approx(noise.sigmas(56) * 0.01, rel=1e-3)
+
+
+def spread_of(residuals, sigma):
+    residuals = np.array(residuals)
+    return noise.Spread(np.ones(residuals.shape[1:]), np.array(sigma), {}, residuals)
+
+
+def test_an_outlier_is_beyond_the_floor_and_beyond_the_noise_of_all_runs_together():
+    k = noise.sigmas(3 * 2)
+    found = spread_of([[[0.021, -0.021, 0.0]], [[0.019, -0.019, np.nan]]], [[0.0001, 0.0001, 0.0001]])
+    assert noise.outliers(found, 3, 0.02).tolist() == [[[True, True, False]], [[False, False, False]]]
+    assert noise.outliers(found, 3, np.array([[0.03, 0.01, 0.01]])).tolist() == [
+        [[False, True, False]],
+        [[False, True, False]],
+    ]
+    noisy = spread_of([[[1.01 * k * 0.05, -1.01 * k * 0.05]], [[0.99 * k * 0.05, 0.0]]], [[0.05, 0.05]])
+    assert noise.outliers(noisy, 3, 0.02).tolist() == [[[True, True]], [[False, False]]]
+    at_its_limit = spread_of([[[0.5, -0.5]]], [[0.0, 0.0]])
+    assert not noise.outliers(at_its_limit, 2, 0.5).any()
+    unknown = spread_of([[[0.5]]], [[np.nan]])
+    assert noise.outliers(unknown, 3, 0.02).all() and not noise.outliers(unknown, 3, 0.6).any()
+
+
+#: 11 logarithms, the quantiles of which are themselves: 70 % is the eighth, 90 % the tenth
+STEPS = np.arange(11) * 0.001
+
+
+def test_a_cell_is_held_against_the_middle_that_the_upper_part_of_its_class_has():
+    sigma = 0.002 / (1.2816 - 0.5244)
+    middle = 0.007 - 0.5244 * sigma
+    slow = STEPS.copy()
+    slow[:3] -= 0.5  # a slow part does not move what is expected
+    for logs in (STEPS, slow):
+        deviation, found, limit = noise.against_class(logs[None, :], np.zeros((1, 11), dtype=int), 0.0001)
+        assert deviation[0] == pytest.approx(logs - middle)
+        assert found[0] == pytest.approx(np.full(11, sigma))
+        assert limit[0] == pytest.approx(np.full(11, noise.sigmas(11) * sigma))
+
+
+def test_each_class_has_its_floor_and_a_cell_of_none_has_the_greatest():
+    classes = np.array([[0, 0, 1, 1, -1, 2, 3, 3]])
+    logs = np.array([[5.0, 5.0, 2.0, 2.0, 7.0, 1.0, np.nan, 4.0]])
+    deviation, sigma, limit = noise.against_class(logs, classes, [0.02, 0.2, 0.1, 0.05])
+    assert limit[0].tolist() == pytest.approx([0.02, 0.02, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
+    # a single cell of a class has nothing to be held against
+    assert np.isnan(deviation[0]).tolist() == np.isnan(sigma[0]).tolist() == [False] * 4 + [True] * 4
+    assert deviation[0, :4].tolist() == [0, 0, 0, 0]
+    # of cells that agree the floor says what noise is
+    assert sigma[0, :4].tolist() == pytest.approx([0.02 / noise.sigmas(7)] * 2 + [0.2 / noise.sigmas(7)] * 2)
+
+
+def test_a_matrix_in_which_no_cell_applies_has_no_deviation():
+    deviation, sigma, limit = noise.against_class(np.full((2, 2), np.nan), np.full((2, 2), -1), 0.02)
+    assert np.isnan(deviation).all() and np.isnan(sigma).all() and (limit == 0.02).all()
+    assert noise.against_class(np.full((2, 2), np.nan), np.full((2, 2), -1), [])[2].tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(("cells", "limit"), [(12, noise.LEAST_ROUGH), (11, 0.5)])
+def test_twelve_cells_that_agree_say_that_a_rough_floor_is_too_rough(cells, limit):
+    logs, classes = np.zeros((1, cells)), np.zeros((1, cells), dtype=int)
+    assert noise.against_class(logs, classes, 0.5)[2][0].tolist() == pytest.approx([limit] * cells)
+
+
+def test_a_rough_floor_is_no_less_than_twice_what_the_cells_of_a_class_show():
+    off = np.array([-0.01, 0.0, 0.0, 0.01])
+    assert noise.measured_floor(off, 0.0, 3.0, 0.2) == 0.2  # a fine one stays
+    assert noise.measured_floor(off, 0.0, 3.0, noise.ROUGH) == noise.LEAST_ROUGH
+    assert noise.measured_floor(off, 0.02, 3.0, 0.5) == pytest.approx(2 * 3.0 * 0.02)  # spread of the upper part
+    both_sides = np.array([-0.04, -0.03, -0.03, 0.0, 0.01, 0.01, 0.02])
+    assert noise.measured_floor(both_sides + 0.01, 0.0, 3.0, 0.5) == pytest.approx(2 * 3.0 * 1.4826 * 0.02)
+    assert noise.measured_floor(both_sides, 0.0, 3.0, 0.5) == pytest.approx(2 * 3.0 * 1.4826 * 0.02)
+    assert noise.measured_floor(np.array([0.0, 0.0, 0.0, 0.3]), 0.0, 3.0, 0.5) == pytest.approx(0.6)  # the best of them

@@ -1,0 +1,69 @@
+"""Rules at their edges: what is exactly at a limit is within it, and what has no number says nothing of a number."""
+
+import pytest
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import Reference, References
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+
+
+def cell(content, reference, pair=("gpu0", "gpu1")):
+    """The verdict on a cell of a record, all of whose cells have this reference."""
+    table = {"cell[NV18]": reference} if reference else {}
+    (found,) = evaluate(content, References({("hgx", TESTCASE): table}), "hgx").matrices
+    return found.cells[pair]
+
+
+#: limits are 100 and 300 GB/s, exactly
+WIDE = Reference(200.0, -0.5, 0.5, "GB/s")
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(100.0, Verdict.PASS), (99.99, Verdict.FAIL), (300.0, Verdict.PASS), (300.01, Verdict.FAIL)]
+)
+def test_a_value_at_its_limit_is_within_it(make_record, value, verdict):
+    found = cell(make_record(value=value), WIDE)
+    assert found.verdict is verdict and found.deviation == value / 200 - 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(100, 300, Verdict.PASS), (99.9, 300, Verdict.WARN), (100, 300.1, Verdict.WARN)],
+)
+def test_noise_up_to_the_limits_hides_no_failure(make_record, low, high, verdict):
+    content = make_record(value=200.0)
+    content["results"][0]["low"][0][1], content["results"][0]["high"][0][1] = low, high
+    assert cell(content, WIDE).verdict is verdict
+
+
+@pytest.mark.parametrize(("unit", "allowed"), [("GB/s", 0.03125), ("us", 0.125)])
+def test_a_cell_is_a_straggler_beyond_what_it_is_noisy_itself(make_record, monkeypatch, unit, allowed):
+    """Fractions of two, so that what is exactly at the edge is exactly there."""
+    worse = 1 if unit == "us" else -1
+    wide = Reference(256.0, -0.5, 0.5, unit)
+    for off, verdict in ((allowed, Verdict.PASS), (allowed + 0.0625, Verdict.WARN)):
+        value = 256.0 * (1 + worse * off)
+        content = make_record(value=256.0, off={(0, 1): value})
+        result = content["results"][0]
+        result.update(unit=unit)
+        result["low"][0][1], result["high"][0][1] = value * (1 - allowed / 2), value * (1 + allowed / 2)
+        found = cell(content, wide)
+        assert found.verdict is verdict
+        if verdict is Verdict.WARN:
+            assert f"is {100 * off:.1f} % worse than the median of its link class" in found.reason
+
+
+def test_a_total_of_a_part_is_no_value_to_hold_against_anything(make_record):
+    content = make_record(off={(0, 1): "partial"})
+    for reference in (WIDE, None):
+        found = cell(content, reference)
+        assert (found.verdict, found.value, found.deviation) == (Verdict.NO_VERDICT, None, None)
+        assert not found.unjudged
+
+
+def test_what_arrived_wrong_has_its_number_and_is_compared_with_nothing(make_record):
+    found = cell(make_record(off={(0, 1): "corrupt"}), WIDE)
+    assert (found.verdict, found.value, found.deviation) == (Verdict.FAIL, 396.0, None)
+    assert found.reason == "gpu0->gpu1: what arrived is not what was sent"
