@@ -30,12 +30,13 @@ ROOMS = {
         "test_diagnose",
     ),
     "judge": ("test_rules", "test_evaluate", "test_tally", "test_not_held", "test_facts", "test_large"),
-    "locate": ("test_hypotheses", "test_layout", "test_sentences", "test_diagnose"),
+    "locate": ("test_hypotheses", "test_layout", "test_wording", "test_sentences", "test_diagnose"),
     "foreign": (
         "test_foreign",
         "test_foreign_osu",
         "test_foreign_sizes",
         "test_foreign_tables",
+        "test_foreign_ppu",
         "test_foreign_reading",
     ),
 }

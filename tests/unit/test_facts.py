@@ -8,6 +8,7 @@ import pytest
 from linkmatrix.judge import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import units
+from linkmatrix.record.upgrade import LEAST_SAMPLES
 from linkmatrix.references import keys
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored
@@ -61,6 +62,7 @@ FACTS = [
     (devices_twice, Verdict.NO_VERDICT, "gpu1 and gpu3 are one device, GPU-1"),
     (samples(1), Verdict.NO_VERDICT, "1 of 12 cells were measured once"),
     (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, 3 at least"),
+    (samples(LEAST_SAMPLES), Verdict.WARN, "1 of 12 cells did not converge"),
     (not_converged, Verdict.WARN, "1 of 12 cells did not converge"),
     (few_cells, Verdict.NO_VERDICT, "only 2 of 16 cells apply"),
 ]

@@ -1,13 +1,18 @@
 """Where the endpoints of a matrix are, what their references say of its noise, and what is said beside findings."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from apart_records import apart
 
+from linkmatrix.judge import closely
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis
 from linkmatrix.locate.sentences import Names
+from linkmatrix.record import matrix as matrices
+from linkmatrix.record import reading
 from linkmatrix.record.matrix import from_result
 from linkmatrix.references import noise
 from linkmatrix.references.tables import Reference, References
@@ -193,3 +198,36 @@ def test_without_references_the_noise_that_is_usual_follows_from_what_carries_th
     assert len(said(content).findings) == 1
     content["backend"] = "host"
     assert said(content).findings == ()
+
+
+def test_a_matrix_that_cannot_be_read_says_why_and_was_held_against_nothing(make_record):
+    content = make_record()
+    (found,) = evaluate(content, References({}), None).matrices
+    broken = replace(found, problem="cells.npy is not there")
+    told = diagnosis.diagnose(content, content["results"][0], broken)
+    assert told == diagnosis.Diagnosis((), ("cells.npy is not there",), (), True)
+
+
+def test_of_a_matrix_that_is_not_held_its_worst_endpoints_are_looked_at(make_record, tmp_path, monkeypatch):
+    monkeypatch.setattr(matrices, "MOST_HELD", 0)
+    monkeypatch.setattr(closely, "LOOKED_AT", 8)
+    table = References({("hgx", TESTCASE): {"cell[NODE]": Reference(396.0, -0.02, 0.05, "GB/s")}})
+    for slow in (0.5, 1.0):
+        content = make_record(count=12, off={(5, c): 396.0 * slow for c in range(12) if c != 5})
+        content["results"][0]["link_class"] = [["X" if r == c else "NODE" for c in range(12)] for r in range(12)]
+        for references, name in ((table, "hgx"), (References({}), None)):
+            path = apart(content, tmp_path)
+            read = reading.load(path)
+            (found,) = evaluate(read, references, name).matrices
+            told = diagnosis.diagnose(read, read["results"][0], found)
+            assert told.from_inside == (name is None) and told.effects == ()
+            if slow == 1.0:
+                assert (told.findings, told.sentences) == ((), ())
+                continue
+            (one,) = told.findings
+            assert (one.kind, found.closely.matrix.rows[one.subject]) == ("egress", "gpu5")
+            first, second, where = told.sentences
+            assert first.startswith("gpu5 sends 50.0 % slow") and "every" not in first and "fine" not in first
+            assert second == "all cells of row gpu5 are 50.0 % low"
+            looked_at = len(found.closely.matrix.rows)
+            assert where == f"Looked at closely: {looked_at} of 12 endpoints, the worst and healthy ones."

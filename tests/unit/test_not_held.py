@@ -51,7 +51,8 @@ def slow_rows(make_record, rows, count=8, value=400.0, most=None):
 
 def test_rows_and_columns_that_are_slow_are_named_the_worst_first(both, make_record):
     off = {(1, c): 360.0 for c in range(8) if c != 1} | {(2, c): 300.0 for c in (0, 1, 3, 4, 5, 6)}
-    _, found = both(make_record(count=8, value=400.0, off=off))
+    held, found = both(make_record(count=8, value=400.0, off=off))
+    assert held.overview() == []  # a table shows it
     assert found.overview() == [
         "NODE: 13 FAIL, 43 PASS of 56 cells",
         "6 of 7 cells of row gpu2 are 25.0 % low",

@@ -155,3 +155,14 @@ def test_a_large_node_takes_no_more_than_half_of_the_places():
 def test_a_small_healthy_matrix_is_looked_at_as_a_whole():
     assert chosen(Tally.of(100, 100), np.arange(100)) == list(range(100))
     assert chosen(Tally.of(8, 8), np.zeros(8, dtype=int)) == list(range(8))
+    found = Tally.of(4, 4)
+    found.slow_rows[1] = 3
+    assert chosen(found, np.zeros(4, dtype=int)) == [0, 1, 2, 3]
+
+
+def test_a_row_of_which_less_than_half_is_slow_does_not_excuse_its_columns():
+    found, node = Tally.of(1000, 1000), np.arange(1000)
+    found.slow_rows[555], found.slow_columns[:400] = 400, 1
+    assert {555, *range(closely.SUSPECTS - 1)} <= set(chosen(found, node))
+    found.slow_rows[555], found.slow_columns[:500] = 500, 1
+    assert not set(range(closely.SUSPECTS - 1)) <= set(chosen(found, node))

@@ -1,0 +1,163 @@
+"""What a finding is called: who, on which cells, what to suspect, and what is said beside it only where it is so."""
+
+import faults
+import numpy as np
+import pytest
+
+from linkmatrix.locate import sentences
+from linkmatrix.locate.hypotheses import Finding
+from linkmatrix.locate.sentences import Names, Seen
+from linkmatrix.record.matrix import from_result
+
+#: two nodes of two devices, each with a NIC; rows and columns are called differently here to tell them apart
+FOUR = faults.layout_of(4, per_node=2)
+NAMES = Names(
+    ["r0", "r1", "r2", "r3"], ["c0", "c1", "c2", "c3"], ["n7", "n8"], ["m0", "m1", "m2", "m3"], ["NV18", "NET"]
+)
+BANDWIDTH, LATENCY = {"unit": "GB/s", "metric": "bandwidth"}, {"unit": "us", "metric": "latency"}
+
+
+def seen(part=False, **off):
+    """What was seen: nothing off but the cells, "r13=-0.5" is row 1, column 3."""
+    deviation = np.where(np.eye(4, dtype=bool), np.nan, 0.0)
+    for name, value in off.items():
+        deviation[int(name[1]), int(name[2])] = value
+    return Seen(FOUR, deviation, np.full((4, 4), 0.05), part)
+
+
+def finding(kind, subject, agreeing=6, alike=()):
+    return Finding(kind, subject, -0.2, 6, agreeing, 9.0, alike)
+
+
+SENTENCES = [
+    ("egress", 1, "r1 sends 20.0 % slow to every peer, receives fine", "its egress"),
+    ("ingress", 1, "c1 receives 20.0 % slow from every peer, sends fine", "its ingress"),
+    ("device", 1, "r1 sends and receives 20.0 % slow with every peer", "the device itself: its clocks, links or seat"),
+    ("link", (1, 3), "r1->c3 and r3->c1 are off, both ways, 20.0 % slow", "the link between them"),
+    ("cell", (1, 3), "r1->c3 is off, 20.0 % slow, the way back is fine", "one direction of the link; measure it alone"),
+    ("nic", 2, "all cells over m2 are 20.0 % slow", "that NIC, its cable or its switch port"),
+    ("nic_egress", 2, "all cells sent over m2 are 20.0 % slow", "the sending side of that NIC"),
+    ("nic_ingress", 2, "all cells received over m2 are 20.0 % slow", "the receiving side of that NIC or its port"),
+    ("links", 1, "inside its node r1 is 20.0 % slow with every peer, the network is fine", "its links to the others"),
+    ("links_egress", 1, "inside its node r1 sends 20.0 % slow, the network is fine", "its outgoing links"),
+    ("links_ingress", 1, "inside its node c1 receives 20.0 % slow, the network is fine", "its incoming links"),
+    ("node", 1, "all cells of node n8 over the network are 20.0 % slow", "the node: its NICs together"),
+    ("node_egress", 1, "all cells that node n8 sends are 20.0 % slow", "the node's way out: uplink or routing"),
+    ("node_ingress", 1, "all cells that node n8 receives are 20.0 % slow", "the node's way in: uplink or routing"),
+    ("node_pair", (0, 1), "all cells between nodes n7 and n8 are 20.0 % slow", "the path between the two nodes"),
+    ("inside", 1, "all cells inside node n8 are 20.0 % slow", "its switches, its clocks or a power limit"),
+    ("rail", 1, "all pairs on rail 1 are 20.0 % slow", "the switch of that rail"),
+    ("class", 1, "all NET cells are 20.0 % slow", "what they share: driver, BIOS, clocks or a throttle"),
+]
+
+
+@pytest.mark.parametrize(("kind", "subject", "said", "suspect"), SENTENCES, ids=[kind for kind, *_ in SENTENCES])
+def test_a_finding_is_said_so_and_less_where_not_each_cell_shows_it(kind, subject, said, suspect):
+    text = sentences.sentence(finding(kind, subject), NAMES, {}, BANDWIDTH, seen())
+    assert text.startswith(f"{said} (6 of 6 cells): suspect {suspect}")
+    text = sentences.sentence(finding(kind, subject, 5), NAMES, {}, BANDWIDTH, seen())
+    for word in ("to every peer", "from every peer", "with every peer"):
+        said = said.replace(f" {word}", "")
+    assert text.startswith(f"{said.removeprefix('all ')} (5 of 6 cells): suspect {suspect}")
+    # of some endpoints of a larger matrix nothing is known of the rest
+    text = sentences.sentence(finding(kind, subject), NAMES, {}, BANDWIDTH, seen(part=True))
+    assert "fine" not in text and "all " not in text and "every" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "slow", "other"),
+    [
+        ("egress", 1, "r31", "r13"),
+        ("ingress", 1, "r13", "r31"),
+        ("cell", (1, 3), "r31", "r13"),
+        ("links", 1, "r12", "r10"),
+        ("links", 1, "r31", "r01"),
+        ("links_egress", 1, "r13", "r10"),
+    ],
+)
+@pytest.mark.parametrize("value", [-0.5, np.nan])
+def test_what_a_finding_is_told_apart_by_is_fine_only_where_it_was_measured_and_is(kind, subject, slow, other, value):
+    one = finding(kind, subject)
+    assert seen().rest_is_fine(one)
+    assert not seen(**{slow: value}).rest_is_fine(one)
+    assert seen(**{other: value}).rest_is_fine(one)
+    assert seen(**{slow: -np.log1p(0.05)}).rest_is_fine(one)  # at its limit
+    assert not seen(**{slow: value}, part=True).rest_is_fine(one)
+
+
+def test_between_different_endpoints_there_is_no_way_back():
+    layout = faults.layout_of(4, per_node=2)
+    apart = Seen(type(layout)(**{**vars(layout), "square": False}), np.zeros((4, 4)), np.full((4, 4), 0.05))
+    assert not apart.rest_is_fine(finding("cell", (1, 3))) and not apart.rest_is_fine(finding("egress", 1))
+    assert apart.rest_is_fine(finding("links", 1))
+
+
+def test_a_latency_is_more_by_what_the_rate_is_less():
+    text = sentences.sentence(finding("egress", 1), NAMES, {}, LATENCY, seen())
+    assert text.startswith("r1 sends at 25.0 % more latency to every peer, receives fine (6 of 6 cells)")
+
+
+def test_of_sums_of_both_directions_no_side_of_a_device_is_known():
+    both = {"unit": "GB/s", "metric": "bidirectional"}
+    told = "; sums of both directions cannot tell its egress from its ingress: measure one way"
+    assert sentences.sentence(finding("device", 1), NAMES, {}, both, seen()).endswith(f"links or seat{told}")
+    assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, {}, both, seen())
+    assert told not in sentences.sentence(finding("device", 1), NAMES, {}, BANDWIDTH, seen())
+
+
+def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
+    alike = (("node", 1), ("node_pair", (0, 1)), ("class", 1), ("rail", 1))
+    assert sentences.or_else(finding("nic", 2), NAMES) == ""
+    assert sentences.or_else(finding("nic", 2, alike=alike), NAMES) == (
+        ". Or, with the same cells: the node: its NICs together, PCIe or uplink: n8;"
+        " the path between the two nodes: nodes n7 and n8; what they share: driver, BIOS, clocks or a throttle: NET"
+        "; 1 more. To tell: measure with a third node: what stays slow with it is at fault"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "said"),
+    [
+        ("nic", "node", "exchange the cables of two NICs"),
+        ("device", "nic", "measure inside the node too: a device is slow there"),
+        ("inside", "class", "measure another node"),
+        ("device", "node", "measure with several ranks on each node"),
+        ("device", "class", "measure with more devices"),
+        ("link", "device", "measure with a third device"),
+        ("rail", "class", "measure with more endpoints"),
+    ],
+)
+def test_an_experiment_settles_which_of_two_it_is(kind, other, said):
+    assert sentences.experiment(finding(kind, 0, alike=((other, 0),))).startswith(said)
+
+
+def risen(*labels):
+    counters = [{"name": f"replay{number}", "before": 1, "after": 3} for number in range(4)]
+    return {"health": [{"label": label, "counters": counters, "readings": []} for label in labels]}
+
+
+def test_counters_of_who_is_at_fault_are_evidence_three_at_most():
+    assert sentences.evidence("r1", risen("r10", "c1")) == "" and sentences.evidence("r1", {}) == ""
+    told = sentences.evidence("r1->c3 and r3->c1", risen("c3", "r2"))
+    assert told.startswith(". Evidence: c3: replay0 rose from 1 to 3") and told.count("rose") == 3
+    assert told.endswith("; 1 more") and "r2" not in told
+
+
+def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
+    off = {(1, 0): "timeout", (1, 2): "not-run", (1, 3): "timeout"}
+    matrix = from_result(make_record(off=off)["results"][0])
+    one = Finding("egress", 1, -0.6, 3, 3, 9.0, (("class", 1),), missing=True)
+    text = sentences.missing_sentence(one, NAMES, risen("r1"), matrix, FOUR)
+    assert text.startswith(
+        "none of the 3 cells that r1 sends has a value (2 timeout, 1 not-run): suspect its egress."
+        " Or, with the same cells: what they share: driver, BIOS, clocks or a throttle: NET. To tell: "
+    )
+    assert "Evidence: r1: replay0" in text
+    device = Finding("device", 1, -0.6, 6, 3, 9.0, missing=True)
+    text = sentences.missing_sentence(device, NAMES, {}, matrix, FOUR)
+    assert text.startswith("3 of the 6 cells of r1 have no value (2 timeout, 1 not-run): suspect the device itself")
+
+
+def test_the_first_four_names_are_listed_and_more_are_counted():
+    assert sentences.listed(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert sentences.listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
