@@ -258,6 +258,7 @@ std::string to_json(const RecordHead& record, std::span<const ResultText> result
   w.end_object();
   write_health(w, record.health);
   w.member("asked_by", record.asked_by).member("expected", record.expected);
+  if (!record.left_out.empty()) w.member("left_out", record.left_out);
   w.key("lost").begin_array();
   for (const auto& endpoint : record.lost)
     w.begin_object().member("label", endpoint.label).member("why", endpoint.why).end_object();

@@ -172,6 +172,7 @@ struct RecordHead {
   Software software;
   std::vector<Health> health;
   std::vector<std::string> expected;    ///< test cases that were to be measured
+  std::vector<std::string> left_out;    ///< test cases that were asked for, and that --budget had no room for
   std::optional<std::string> asked_by;  ///< the check that asked (--asked-by)
   /// An endpoint that could not take part, or not to the end.
   struct LostEndpoint {

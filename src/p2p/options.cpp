@@ -4,6 +4,7 @@
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
+#include "p2p/budget.hpp"
 #include "p2p/option_values.hpp"
 
 namespace linkmatrix {
@@ -174,6 +175,11 @@ std::vector<Group> option_table(Given& given) {
                o.measure.cell_timeout = o.ranks.pair_timeout = parse_number("--pair-timeout", v, 0.1, 86400);
              }},
             {measures}},
+           {{"--budget", "SECONDS",
+             "of the whole run: the most telling test cases first, and those left over are named (--timeout: 30 s "
+             "more)",
+             [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
+            {measures}},
            {{"--timeout", "SECONDS", "of the whole run; what was measured by then is kept (default: 600)",
              [&](auto v) { o.timeout = parse_number("--timeout", v, 0.001, 604800); }},
             {runs}},
@@ -240,6 +246,14 @@ void refuse_contradictions(const P2pOptions& o) {
   if (ways > 1) throw BadInput("say which test cases in one way: --testcase, --suite, or axes such as --engine");
 }
 
+/// What is not said of limits follows from the budget: a run ends soon after it, whatever hangs.
+void end_with_budget(P2pOptions& o) {
+  if (!o.budget) return;
+  const auto said = [&o](std::string_view name) { return std::ranges::find(o.given, name) != o.given.end(); };
+  if (!said("--max-time")) o.measure.max_seconds = std::min(o.measure.max_seconds, *o.budget);
+  if (!said("--timeout")) o.timeout = *o.budget + time_beyond_budget;
+}
+
 }  // namespace
 
 P2pOptions parse_p2p_options(std::span<char* const> arguments) {
@@ -249,6 +263,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
   if (given.size_options > 1) throw BadInput("say the sizes in one way: --size, --sweep or --random-sizes");
   if (!given.random.empty()) given.options.sizes = parse_random(given.random, given.seed);
   refuse_contradictions(given.options);
+  end_with_budget(given.options);
   if (given.options.action == Action::list || given.options.action == Action::limits)
     refuse_unused(given.options, RunScope{});
   return given.options;

@@ -34,8 +34,9 @@ struct P2pOptions {
   std::vector<int> devices;          ///< empty: all
   HostMemoryKind host_memory;
   MeasureOptions measure;
-  ranks::NetworkOptions ranks;  ///< what is said of ranks; the rest comes from the other options
-  double timeout = 600;         ///< seconds of the whole run
+  ranks::NetworkOptions ranks;   ///< what is said of ranks; the rest comes from the other options
+  double timeout = 600;          ///< seconds of the whole run
+  std::optional<double> budget;  ///< seconds after which no further test case begins
   std::size_t max_display = 16;
   std::optional<std::filesystem::path> record;
   std::optional<std::string> backend;  ///< nothing: chosen from what is here

@@ -1,6 +1,7 @@
 #include "p2p/run.hpp"
 
 #include <algorithm>
+#include <span>
 #include <sstream>
 
 #include "core/record.hpp"
@@ -8,6 +9,7 @@
 #include "core/table.hpp"
 #include "device/host/host_facts.hpp"
 #include "p2p/backends.hpp"
+#include "p2p/budget.hpp"
 #include "p2p/health.hpp"
 #include "p2p/plan.hpp"
 #include "run/atomic_file.hpp"
@@ -119,7 +121,7 @@ class P2pRun {
         possible.push_back(t);
     }
     if (possible.empty()) throw BadInput("none of the asked test cases can run here: " + reason);
-    return possible;
+    return options_.budget ? most_telling_first(possible) : possible;
   }
 
   void show_topology() {
@@ -134,15 +136,37 @@ class P2pRun {
     record().change([&](Record& record) {
       for (const TestCase& testcase : all) record.expected.emplace_back(testcase.name);
     });
-    for (const TestCase& testcase : all) {
-      const std::size_t first = results();
-      const auto plans = variations(testcase);
-      for (std::size_t i = 0; i < plans.size(); ++i) {
-        measure_one(testcase, plans[i]);
-        finish_last(options_.sweep && i + 1 == plans.size() ? first : none);
+    Budget budget{options_.budget};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double began = supervisor_.seconds();
+      if (!budget.has_room(began)) {
+        leave_out(std::span(all).subspan(i));
+        break;
       }
+      measure_all_of(all[i]);
+      budget.took(supervisor_.seconds() - began);
     }
     end_phase("measure");
+  }
+
+  void measure_all_of(const TestCase& testcase) {
+    const std::size_t first = results();
+    const auto plans = variations(testcase);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      measure_one(testcase, plans[i]);
+      finish_last(options_.sweep && i + 1 == plans.size() ? first : none);
+    }
+  }
+
+  /// They are no part of what the run's verdict is on, and the record says that they are not.
+  void leave_out(std::span<const TestCase> rest) {
+    std::vector<std::string> names;
+    for (const TestCase& testcase : rest) names.emplace_back(testcase.name);
+    record().change([&](Record& record) {
+      record.left_out = names;
+      std::erase_if(record.expected, [&](const auto& name) { return std::ranges::find(names, name) != names.end(); });
+    });
+    if (root_) supervisor_.print("not measured, for --budget has no room for more: " + join(names) + "\n");
   }
 
   /// A drill of what nothing touches would pass, and be taken for an alarm that does not go off.

@@ -131,6 +131,16 @@ try 2 --metric latency --engine sm --direction write --kernel cached && prints '
 try 1 $one --simulate-fault counter:cpu1 && prints '^counter rose: cpu1 nvlink_replay 0 -> 5$'
 try 1 $one --simulate-fault throttle:cpu1 && prints '^throttled: cpu1: '
 try 1 $one --simulate-fault shared:cpu1
+
+# A budget: what is measured has a verdict, what is not is named, on the output and in the record.
+try 1 --suite quick --size 1MiB --budget 0.001
+prints '^not measured, for --budget has no room for more: host_to_device_memcpy_ce, device_to_host_memcpy_ce, '
+grep -q '"results":\[{"testcase":"device_to_device_memcpy_write_ce"' "$work/r.json" || fail "every link is measured first"
+grep -q '"expected":\["device_to_device_memcpy_write_ce"\],"left_out":\["host_to_device_memcpy_ce",' "$work/r.json" ||
+  fail "the record must say what was left out"
+try 4 --testcase device_local_copy,device_to_device_memcpy_write_ce,device_to_device_memcpy_read_ce,device_to_device_latency_sm \
+  --budget 500
+grep -q '"left_out"' "$work/r.json" && fail "nothing was left out"
 # What is slow is measured again alone, and a healthy cell beside it. Others use the machine too: one of some tries.
 attempt=0
 rm -f "$work/r.json"

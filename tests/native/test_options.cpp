@@ -71,6 +71,16 @@ TEST(Options, RefuseWhatContradictsItself) {
     EXPECT_THROW(parse(bad), BadInput) << join(bad);
 }
 
+TEST(Options, EndARunSoonAfterItsBudgetUnlessTheySayMore) {
+  const P2pOptions brief = parse({"--budget", "10"});
+  EXPECT_EQ(brief.timeout, 40);
+  EXPECT_EQ(brief.measure.max_seconds, 10);
+  const P2pOptions said = parse({"--budget", "10", "--timeout", "500", "--max-time", "50"});
+  EXPECT_EQ(said.timeout, 500);
+  EXPECT_EQ(said.measure.max_seconds, 50);
+  EXPECT_EQ(parse({}).timeout, 600);
+}
+
 TEST(Options, GiveTheSizesOfASweepAndOfASeed) {
   EXPECT_EQ(parse({"--sweep", "1KiB:6KiB"}).sizes, (std::vector<std::uint64_t>{1024, 2048, 4096, 6144}));
   EXPECT_EQ(parse({"--sweep", "4:4"}).sizes, (std::vector<std::uint64_t>{4}));
@@ -163,6 +173,7 @@ const std::vector<Scope> scopes{
     {"--verify", "host", "", "host", "--topology", "nothing is measured"},
     {"--no-verify", "host", "", "host", "--topology", "nothing is measured"},
     {"--max-time 3", "host", "", "host", "--topology", "nothing is measured"},
+    {"--budget 3", "host", "", "host", "--topology", "nothing is measured"},
     {"--pair-timeout 3", "host", "", "host", "--topology", "nothing is measured"},
     {"--timeout 3", "host", "--topology", "", "--list", "only a table of the program"},
     {"--record r.json", "host", "--topology", "", "--list", "only a table of the program"},

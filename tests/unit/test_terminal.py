@@ -205,3 +205,13 @@ def test_control_cells_that_vary_by_themselves_say_nothing_of_the_machine(judged
     result["remeasured"] = [{"row": "gpu2", "column": "gpu3", "before": 349.0, "after": 350.0}]
     result["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 396.0, "after": 360.0}]
     assert "1 control cell: gpu0->gpu1 -9.1 %: as before" in " ".join(shown(judged_run(record))[0].split())
+
+
+def test_what_a_budget_left_out_is_named_and_no_part_of_a_pass(judged_run, make_record, capsys):
+    content = {**make_record(), "left_out": ["device_to_device_latency_sm", "host_to_device_memcpy_ce"]}
+    run, judged = judged_run(content, reference="hgx")
+    assert terminal.show(run, judged) is Verdict.PASS
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 test case: 1 PASS; 2 more left out, for a budget" in out
+    assert "Not measured, for a budget: device_to_device_latency_sm, host_to_device_memcpy_ce." in out
+    assert "Everything was measured" not in out

@@ -164,10 +164,17 @@ def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
 
 
 def tally(judged: list[Judged]) -> str:
-    """ "3 test cases: 1 FAIL, 2 PASS"."""
-    found = case_verdicts(judged)
+    """ "3 test cases: 1 FAIL, 2 PASS"; and how many a budget left out, of which there is no verdict."""
+    found, rest = case_verdicts(judged), left_out(judged)
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
-    return counted(len(found), "test case") + (f": {each}" if each else "")
+    also = f"; {len(rest)} more left out, for a budget" if rest else ""
+    return counted(len(found), "test case") + (f": {each}" if each else "") + also
+
+
+def left_out(judged: Iterable[Judged]) -> list[str]:
+    """Test cases that were asked for, and for which a budget (--budget) had no room."""
+    records = (one.test.record for one in judged if one.test.record is not None)
+    return list(dict.fromkeys(name for record in records for name in record.get("left_out", [])))
 
 
 def only_references_missing(judged: list[Judged]) -> bool:
@@ -187,10 +194,17 @@ def only_references_missing(judged: list[Judged]) -> bool:
 
 def next_step(verdict: Verdict, judged: list[Judged], found: bool = False) -> str:
     """What a verdict means here and what to do about it, in a sentence or two; found: something is suspect."""
+    rest = left_out(judged)
+    return step(verdict, judged, found) + (f" Not measured, for a budget: {', '.join(rest)}." if rest else "")
+
+
+def step(verdict: Verdict, judged: list[Judged], found: bool) -> str:
+    """The same of what was measured."""
+    good = "What was measured is verified" if left_out(judged) else "Everything was measured and verified"
     if not judged:
         return "Nothing was measured, so there is nothing to judge."
     if verdict is Verdict.PASS:
-        return "Everything was measured and verified, and is as the references say."
+        return f"{good}, and is as the references say."
     if verdict is Verdict.WARN:
         return "All cells are within their limits, but look at what is marked WARN."
     if verdict is Verdict.FAIL:
@@ -201,7 +215,7 @@ def next_step(verdict: Verdict, judged: list[Judged], found: bool = False) -> st
         some = f"there are references for only {held} of {count} cells" if held else "there are no references"
         first = "Measure what was found again, alone, before anything is adopted. " if found else ""
         return (
-            f"{first}Everything was measured and verified; {some}{'' if held else ' to hold it against'}."
+            f"{first}{good}; {some}{'' if held else ' to hold it against'}."
             " To get them, measure six times, then linkmatrix adopt --table NAME --write, and name that table in the"
             " partition's extras in config/systems: 'reference': NAME."
         )
