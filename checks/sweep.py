@@ -106,7 +106,10 @@ class node_sweep(p2p_matrix_run):
         if self.is_dry_run():
             return
         why = nodes.why_not_now(self.node, self.current_partition)
-        self.skip_if(bool(why), f"{self.node} was not run: the scheduler says {why}")
+        self.unmeasured = (
+            f"not run: the scheduler says {why}" if why else ""
+        )  # ReFrame's report has no reason of a skip
+        self.skip_if(bool(why), self.unmeasured)
 
     @run_before("performance")
     def read_references(self):

@@ -306,7 +306,8 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
     """One test case of a report, with its record where it has one, and that is its own."""
     if not isinstance(case["result"], str):
         raise TypeError(f"the result of a test case is {case['result']}")
-    reasons = [sentence(case.get("fail_reason"))] if case.get("fail_reason") else []
+    said = case.get("fail_reason") or (case["result"] == "skip" and case.get("unmeasured"))
+    reasons = [sentence(said)] if said else []
     place, content = record_place(case, report), None
     doubts: list[str] = []
     measures = bound.measures(case)

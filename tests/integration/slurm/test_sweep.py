@@ -1,0 +1,79 @@
+"""A sweep of a real Slurm's nodes: one of them drained, one at fault, one named that is not there."""
+
+import re
+
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+from linkmatrix.show import sweep as show_sweep
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+SWEEP = ("-r", "--mode=sweep")
+# what is wrong on one node only: the job's shell knows where it runs
+CPU = '"descr": "nodes without GPUs: host memory and the network",'
+FAULT = 'if [ "$(hostname)" = lmx3 ]; then FAULT="--simulate-fault corrupt:cpu1"; fi'
+WRONG_ON_LMX3 = {CPU: f"{CPU} 'prepare_cmds': ['{FAULT}'],"}
+SHORT = ("-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB,$FAULT")
+
+
+def judged(run):
+    """The tests of a run with their verdicts."""
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    return judging.judge_all(stored.find(report), References.load(None), None)
+
+
+def jobs_of(slurm):
+    return slurm("sacct", "-n", "-X", "-P", "-S", "now-1hours", "-o", "JobID").split()
+
+
+@pytest.fixture
+def drained(slurm):
+    """lmx2, drained for a reason until the test ends."""
+    slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=bad DIMM")
+    yield "lmx2"
+    slurm("scontrol", "update", "nodename=lmx2", "state=resume")
+
+
+def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_named(login, slurm, drained, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_NODES", "all")
+    before = jobs_of(slurm)
+    run = login(*SWEEP, *SHORT, replace=WRONG_ON_LMX3)
+    assert run.code != 0
+    by_node = {check["node"]: check for check in run.checks()}
+    assert {node: check["result"] for node, check in by_node.items()} == {
+        "lmx1": "pass",
+        "lmx2": "skip",
+        "lmx3": "fail",
+    }, run.output
+    assert re.search(r"device_to_device_\w+: FAIL: cpu\d->cpu\d", by_node["lmx3"]["fail_reason"])
+    assert len({check["jobid"] for check in by_node.values() if check["jobid"]}) == 2
+    assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
+    found = {one.test.node: one.verdict for one in judged(run)}
+    assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NO_VERDICT
+    lines = show_sweep.lines(judged(run))
+    assert lines[1].startswith("  FAIL       lmx3: device_to_device_")
+    assert "  NO VERDICT lmx2: not run: the scheduler says drained: bad DIMM" in lines
+
+
+def test_the_page_has_the_node_at_fault_first_and_the_drained_one(login, drained, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("LINKMATRIX_NODES", "lmx[1-3]")
+    run = login(*SWEEP, *SHORT, replace=WRONG_ON_LMX3)
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    assert cli.main(["report", str(report), "--out", str(tmp_path / "page")]) == 1
+    page = (tmp_path / "page" / "report.html").read_text()
+    assert re.findall(r'<th scope="row">(lmx\d)</th>', page)[0] == "lmx3"
+    assert "not run: the scheduler says drained: bad DIMM" in page
+
+
+def test_a_node_that_the_partition_does_not_have_is_no_job(login, slurm, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_NODES", "lmx1,nope")
+    before = jobs_of(slurm)
+    run = login(*SWEEP, *SHORT)
+    reasons = {check["node"]: check["fail_reason"] for check in run.checks()}
+    assert "slurm-example:cpu has no node nope, but lmx1, lmx2, lmx3" in reasons["nope"]
+    assert len(set(jobs_of(slurm)) - set(before)) == 1
+    assert {one.test.node: one.verdict for one in judged(run)}["nope"] is Verdict.NO_VERDICT
