@@ -13,12 +13,12 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
 from ..locate import diagnosis
-from ..record.apart import REMEDY, ROUNDING
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
 from ..references import noise
 from ..references.tables import References, Table
 from ..references.tolerances import Floor, floor_of
 from ..runs.stored import Test
+from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,
     Proposal,
@@ -38,11 +38,6 @@ FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 
 
 
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
-
-
-ROWS = 32  # that are read of each run of a matrix that is not held
-FIELDS = {"min": "low", "median": "median", "max": "high"}  # of a ClassSummary
-SUMMARIES = {"min": np.min, "median": np.median, "max": np.max}
 
 
 def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
@@ -130,8 +125,10 @@ def propose(
     block = Block(first) if first.held else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]
     values = np.empty((len(samples), *classes.shape))
+    of_runs = []
     for run, matrix in enumerate(matrices):
-        values[run] = measured(matrix, chosen)
+        values[run], in_run = measured(matrix, chosen)
+        of_runs.append(in_run)
     found = noise.spread(values, classes)
     applies = np.isfinite(found.centre)
     cells = int(applies.sum()) if first.held else sum(summary.count for summary in first.classes.values())
@@ -145,15 +142,11 @@ def propose(
     table: Table = {}
     for group in found.of_class if first.held else first.classes:
         sigma = found.of_class.get(group)
-        if sigma is None or not all(group in matrix.classes for matrix in matrices):
+        if sigma is None or not all(group in in_run for in_run in of_runs):
             raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
         refuse_noise(name, group, sigma, cells, len(samples))
         inside = applies & (classes == group)
-        for word, figure in SUMMARIES.items():
-            each = [
-                figure(values[run][inside]) if first.held else getattr(matrix.classes[group], FIELDS[word])
-                for run, matrix in enumerate(matrices)
-            ]
+        for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
             table[f"{word}[{group}]"] = made_of_runs(each, sigma, cells, floors[group], unit)
     of_cells = cell_references if first.held else class_references
     table |= of_cells(first, found, classes, cells, len(samples), floors, table)
@@ -176,30 +169,6 @@ def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -
     node = {device["label"]: device["node"] for device in record["devices"]}
     seen = diagnosis.diagnose(record, result, judge_matrix(result, References({}), None, node))
     return seen.sentences if seen.findings else ()
-
-
-def rows_looked_at(matrix: Matrix) -> list[int]:
-    """The rows whose cells are read: all, or some, evenly, of a matrix that is not held."""
-    size = len(matrix.rows)
-    count = size if matrix.held else min(size, ROWS)
-    return np.unique(np.linspace(0, size - 1, count).astype(int)).tolist()
-
-
-def measured(matrix: Matrix, chosen: Sequence[int]) -> np.ndarray:
-    """The numbers of some rows, NaN where there are none. Raises BadInput for a file that is not the record's."""
-    if matrix.apart is None or matrix.held:
-        return Block(matrix).measured[chosen] if matrix.apart is None else matrix.whole.measured
-    facts, rows = matrix.apart.facts(), []
-    for row in chosen:
-        block = Block(matrix, slice(row, row + 1))
-        facts.add(block)
-        rows.append(block.measured[0])
-    values = np.array(rows)
-    said = np.array(matrix.apart.medians[0])[chosen]
-    there = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else 0.0 for row in values])
-    if not np.allclose(there, said, rtol=ROUNDING):
-        raise BadInput(f"{facts.path} holds other cells than its record says: {REMEDY}")
-    return values
 
 
 def class_references(

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
+from ..references import noise
 from ..references.tables import References
 from .closely import endpoints
 from .rules import Expected, Judged, judge, name
@@ -113,11 +114,8 @@ class MatrixVerdict:
         Of a matrix that is not held, the medians that the record has, against `level`.
         """
         if self.whole is not None:
-            rows, columns = (
-                [float(np.median(line[np.isfinite(line)])) if np.isfinite(line).any() else 0.0 for line in lines]
-                for lines in (self.whole.worse, self.whole.worse.T)
-            )
-            return rows, columns
+            known = np.where(np.isfinite(self.whole.worse), self.whole.worse, np.nan)
+            return noise.medians(known, 1).tolist(), noise.medians(known, 0).tolist()
         assert self.matrix.apart is not None  # without a file a matrix is held
         level, sign = self.level, 1 if self.matrix.unit == "us" else -1
         rows, columns = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -144,7 +145,7 @@ class Judged:
     worse: np.ndarray
     has_reference: np.ndarray
 
-    @property
+    @cached_property
     def codes(self) -> np.ndarray:
         """The verdict of each cell."""
         return VERDICTS[self.rules]

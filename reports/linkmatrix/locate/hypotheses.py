@@ -83,10 +83,11 @@ def families(layout: Layout) -> list[Family]:
     """All hypotheses that the layout allows, the simplest to act on first."""
     rows, columns = layout.classes.shape
     shape = (rows, columns)
-    row, column = np.indices(shape)
+    row, column = np.indices(shape, sparse=True)
     found: list[Family] = []
 
     def add(kind: str, *labels: np.ndarray, scope: np.ndarray | None = None, pairs: int = 0) -> None:
+        labels = tuple(np.broadcast_to(label, shape) for label in labels)
         inside = [np.where(scope, label, -1) if scope is not None else label for label in labels]
         most = max((int(label.max(initial=-1)) for label in inside), default=-1)
         if most >= 0:
@@ -146,9 +147,9 @@ def search(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: 
     spread = np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6)
     applies = np.isfinite(deviation).ravel() & (layout.classes.ravel() >= 0)
     least = np.log1p(np.nan_to_num(limit)).ravel()
-    known = families(layout)
     if not applies.any() or not (x < -least / 2).any():
         return [], 0  # healthy at a glance
+    known = families(layout)
     count = sum(min(family.groups, int(applies.sum())) for family in known)
     chance = noise.sigmas_of(ALARMS / max(count, 1))
     open_cells = applies.copy()
@@ -178,17 +179,16 @@ def strongest(
 ) -> tuple[Finding, np.ndarray] | None:
     """The hypothesis with the most evidence in the cells that are still open, and its cells."""
     weight = np.where(open_cells, 1 / spread**2, 0.0)
+    weighted = x * weight
     candidates: list[tuple[float, int, Family, int]] = []
     for place, family in enumerate(known):
-        total, mass, number = (np.zeros(family.groups) for _ in range(3))
+        total, mass = (np.zeros(family.groups) for _ in range(2))
         for label in family.labels:
-            inside = label >= 0
-            index = label[inside]
-            total += np.bincount(index, (x * weight)[inside], family.groups)
-            mass += np.bincount(index, weight[inside], family.groups)
-            number += np.bincount(index, open_cells[inside], family.groups)
+            index = label + 1  # cells of no group are counted too, and left away: to take them out takes longer
+            total += np.bincount(index, weighted, family.groups + 1)[1:]
+            mass += np.bincount(index, weight, family.groups + 1)[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where((total < 0) & (number > 0), total**2 / (2 * mass), 0.0)
+            gain = np.where((total < 0) & (mass > 0), total**2 / (2 * mass), 0.0)
         gain[~np.isfinite(gain)] = 0.0
         beyond = np.flatnonzero(gain > chance**2 / 2)
         order = beyond[np.argsort(-gain[beyond])][:40]
@@ -271,22 +271,15 @@ def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, 
     rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
     with np.errstate(invalid="ignore"):
         for _ in range(rounds):
-            step = middle(rest, 1)
+            step = noise.medians(rest, 1)
             done = np.abs(step).max(initial=0.0) < SETTLED
             rest, rows = rest - step[:, None], rows + step
             shift = float(np.median(columns))
             columns, level = columns - shift, level + shift
-            step = middle(rest, 0)
+            step = noise.medians(rest, 0)
             rest, columns = rest - step[None, :], columns + step
             shift = float(np.median(rows))
             rows, level = rows - shift, level + shift
             if done:
                 break
     return level, rows, columns
-
-
-def middle(values: np.ndarray, axis: int) -> np.ndarray:
-    """The median along an axis, 0 where there is none."""
-    empty = np.isnan(values).all(axis=axis)
-    filled = np.where(np.expand_dims(empty, axis), 0.0, values)
-    return np.nanmedian(filled, axis=axis)

@@ -56,7 +56,7 @@ def numbers(cells: Cells, at: At = None) -> np.ndarray:
         return np.array(cells if at is None else cells[at], dtype=float)
     if cells.words is None:
         found = cells.some(at)
-        if at is None:
+        if at is None and not cells.ends:
             known = found[np.isfinite(found)]
             cells.ends = [float(known.min()), float(known.max())] if known.size else []
         return found
@@ -72,6 +72,12 @@ def codes(cells: Cells, at: At = None) -> tuple[np.ndarray, list[Any]]:
     index = {word: place for place, word in enumerate(words)}
     flat = np.fromiter((index[value] for row in chosen for value in row), dtype=np.intp)
     return flat.reshape(len(chosen), -1), words
+
+
+def used(cells: Cells) -> set[Any]:
+    """The values that occur; the words of a map may be more."""
+    found, words = codes(cells)
+    return {words[code] for code in np.flatnonzero(np.bincount(found.ravel()))}
 
 
 def where(cells: Cells, *wanted: Any) -> np.ndarray:

@@ -28,6 +28,12 @@ MAPS = ("values", "status", "low", "high", "limit", "samples", "converged", "lin
 Pair = tuple[str, str]  # source, destination
 
 
+def in_order(codes: np.ndarray) -> list[int]:
+    """The codes that occur, in the order of their first places. np.unique would sort a million."""
+    used = np.flatnonzero(np.bincount(codes))
+    return sorted(used.tolist(), key=lambda code: int(np.argmax(codes == code)))
+
+
 def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
     """What references and performance variables call the endpoints `labels`, in their order.
 
@@ -245,8 +251,7 @@ class Matrix:
         values, codes = self.whole.measured, self.whole.classes
         measured = np.isfinite(values)
         found: dict[str, ClassSummary] = {}
-        used, first = np.unique(codes[measured], return_index=True)
-        for code in used[np.argsort(first)]:
+        for code in in_order(codes[measured]):
             inside = values[measured & (codes == code)]
             low, middle, high = (float(summary(inside)) for summary in (np.min, np.median, np.max))
             found[self.class_names[code]] = ClassSummary(len(inside), low, middle, high)

@@ -17,6 +17,7 @@ except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same
 from ..errors import clean, in_ascii
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
+from ..record import grids
 from ..record.reading import Result
 from ..record.units import figure
 from ..runs import judging
@@ -183,7 +184,7 @@ def trimmed(line: Text) -> Text:
 
 def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[int, int]:
     """(decimals, width of a cell with its glyph): as many decimals as still let all columns fit, at least one."""
-    statuses = {status for row in result["status"] for status in row} - {"ok"}
+    statuses = grids.used(result["status"]) - {"ok"}
     heads = [
         *(SHORT.get(status, status) for status in statuses),
         *map(words.short_label, result["columns"][:MOST_ENDPOINTS]),
