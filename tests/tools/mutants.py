@@ -33,6 +33,9 @@ ROOMS = {
     "locate": ("test_hypotheses", "test_layout", "test_wording", "test_sentences", "test_diagnose"),
     "foreign": (
         "test_foreign",
+        "test_foreign_network",
+        "test_foreign_nvbandwidth",
+        "test_foreign_p2p_sample",
         "test_foreign_osu",
         "test_foreign_sizes",
         "test_foreign_tables",

@@ -1,0 +1,102 @@
+"""Outputs of nvbandwidth: rows and columns are turned as its source says, and a row that is not whole is left out."""
+
+import json
+
+import pytest
+from foreign_texts import DOCUMENTS, FOREIGN, SMALL, cell, records, result
+
+from linkmatrix.errors import BadInput
+
+
+def test_rows_of_nvbandwidth_are_turned_where_data_goes_from_column_to_row_whatever_its_arrow_says():
+    text = DOCUMENTS["003"]
+    # "GPU(row) -> GPU(column)", 172.16 in row 0 under column 1: the copy that GPU 0 pulls from GPU 1
+    assert cell(result(text, "device_to_device_memcpy_read_ce"), "gpu1", "gpu0") == 172.16
+    assert cell(result(text, "device_to_device_memcpy_read_ce"), "gpu0", "gpu1") == 171.99
+    # "GPU(row) <- GPU(column)", 176.14 in row 1 under column 0: the copy that GPU 1 pushes to GPU 0
+    assert cell(result(text, "device_to_device_memcpy_write_ce"), "gpu1", "gpu0") == 176.14
+    assert cell(result(text, "device_to_host_memcpy_ce"), "gpu4", "host") == 55.09
+    assert cell(result(text, "all_to_one_read_ce"), "gpu0", "all") == 142.09
+    assert cell(result(text, "one_to_all_read_ce"), "all", "gpu0") == 177.62
+
+
+def test_one_direction_is_not_taken_for_the_sum_of_both():
+    text = DOCUMENTS["003"]
+    names = {matrix["testcase"]: matrix["quantity"] for one in records(text) for matrix in one["results"]}
+    assert names["device_to_device_bidirectional_memcpy_read_sm"] == "sum of both directions"
+    assert "device_to_device_bidirectional_memcpy_read_ce" not in names
+    assert names["device_to_device_bidirectional_memcpy_read_ce_one_direction"].startswith("one direction")
+    assert names["host_to_device_bidirectional_memcpy_ce_one_direction"].startswith("one direction")
+
+
+def test_all_versions_of_nvbandwidth_say_the_same():
+    text = FOREIGN["nvbandwidth_v0.8_layout.txt"]
+    both = result(text, "device_to_device_bidirectional_memcpy_write_ce")
+    # Write1 at row 0, column 1 is what GPU 1 pushes to GPU 0
+    assert both["quantity"] == "sum of both directions"
+    assert (cell(both, "gpu1", "gpu0"), cell(both, "gpu0", "gpu1")) == (303.0, 703.0)
+    directions = {name: part["values"] for name, part in both["parts"].items()}
+    assert directions["one_direction"] == [[None, 301.0], [101.0, None]]
+    assert directions["other_direction"] == [[None, 402.0], [202.0, None]]
+    latency = result(text, "device_to_device_latency_sm")
+    assert (latency["unit"], cell(latency, "gpu1", "gpu0")) == ("us", 0.8125)
+    assert result(text, "device_local_copy")["rows"] == ["local"]
+
+
+def test_the_json_of_nvbandwidth_is_its_text():
+    text, same = (records(FOREIGN[f"nvbandwidth_v0.8_layout.{kind}"]) for kind in ("txt", "json"))
+    keys = ("testcase", "values", "status", "parts", "rows", "columns", "unit", "quantity", "direction")
+    assert [[r[key] for key in keys] for one in text for r in one["results"]] == [
+        [r[key] for key in keys] for one in same for r in one["results"]
+    ]
+    assert same[0]["devices"][1]["name"] == "NVIDIA H100 80GB HBM3"
+
+
+def test_a_json_test_case_that_failed_is_refused_and_a_waived_one_left_out():
+    content = json.loads(FOREIGN["nvbandwidth_v0.8_layout.json"])
+    cases = content["nvbandwidth"]["testcases"]
+    cases.append({"name": "host_device_latency_sm", "status": "Waived"})
+    assert len(records(json.dumps(content))[0]["results"]) == len(cases) - 1
+    cases.append({"name": "host_device_latency_sm", "status": "Error"})
+    with pytest.raises(BadInput, match="Error"):
+        records(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "statuses", "said"),
+    [
+        ("1    176.10       N/A    176.12\n", "", {1: "not-run"}, "lacks the row of 1"),
+        ("1    176.10       N/A    176.12", "1    176.10       N/A", {1: "not-run"}, "3 columns"),
+        ("1    176.10       N/A    176.12", "1    176.10    176.12       N/A", {1: "not-run"}, "diagonal"),
+        ("1    176.10       N/A    176.12", "1    9 176.10       N/A    176.12", {1: "not-run"}, "3 columns"),
+        ("1    176.10       N/A    176.12", "0    176.10       N/A    176.12", {0: "not-run", 1: "not-run"}, "twice"),
+        ("1    176.10       N/A    176.12", "1    176.1        N/A    176.12", {1: "not-run"}, "3 columns"),
+        ("1    176.10       N/A    176.12", "1    1e2          N/A    176.12", {1: "not-run"}, "3 columns"),
+        ("1    176.10       N/A    176.12", "1       nan       N/A    176.12", {1: "not-run"}, "3 columns"),
+        ("1    176.10       N/A    176.12", "1   -176.10       N/A    176.12", {1: "not-run"}, "3 columns"),
+    ],
+)
+def test_a_row_that_shifted_or_was_cut_is_not_believed_and_the_others_are(old, new, statuses, said):
+    (one,) = records(SMALL.replace(old, new))
+    status = one["results"][0]["status"]
+    for row in range(3):
+        wanted = statuses.get(row, "ok")
+        assert [word for column, word in enumerate(status[row]) if column != row] == [wanted] * 2
+    assert one["result"] == "ERROR" and said in one["error"]
+    assert not one["results"][0]["complete"]
+
+
+def test_a_pair_without_a_path_is_no_number_and_nothing_is_missing():
+    (one,) = records(SMALL.replace("176.12\n", "N/A\n").replace("1056.66", "880.54"))
+    assert one["results"][0]["status"][1] == ["ok", "not-applicable", "no-peer-access"]
+    assert one["result"] == "PASS"
+
+
+def test_zero_is_an_error_and_no_value():
+    (one,) = records(SMALL.replace("176.12\n", "0.00\n").replace("1056.66", "880.54"))
+    assert one["results"][0]["status"][1][2] == "error" and one["result"] == "ERROR"
+
+
+def test_a_digit_that_changed_does_not_fit_the_sum():
+    with pytest.raises(BadInput, match="sum"):
+        records(SMALL.replace("176.21", "126.21"))

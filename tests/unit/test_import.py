@@ -1,0 +1,52 @@
+"""`linkmatrix import`: records are written, shown and never overwritten, and bad input is one sentence."""
+
+import pytest
+from foreign_texts import DATA, SMALL
+
+from linkmatrix import cli
+from linkmatrix.record import reading
+from linkmatrix.show import words
+
+
+@pytest.fixture
+def linkmatrix(capsys):
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_records_are_written_and_shown_and_never_overwritten(linkmatrix, tmp_path):
+    code, out, _ = linkmatrix(
+        "import", DATA / "documents" / "003_h800.txt", "--out", tmp_path / "h800", "--size", "64MiB"
+    )
+    assert code == 0 and out.count("record.json") == 3 and "30 test cases" in out
+    first = reading.load(tmp_path / "h800" / "01" / "record.json")
+    assert first["results"][0]["size_bytes"] == 64 * 2**20
+    assert first["imported"]["program"] == "nvbandwidth" and first["software"]["driver"] == "525.105.17"
+    assert words.measured(first) == "8 × NVIDIA H800"
+    assert linkmatrix("show", tmp_path / "h800" / "01" / "record.json")[0] == 3
+    code, _, errors = linkmatrix("import", DATA / "documents" / "003_h800.txt", "--out", tmp_path / "h800")
+    assert code == 2 and "never changed" in errors
+
+
+def test_an_import_with_something_missing_is_exit_code_3(linkmatrix, tmp_path):
+    code, out, _ = linkmatrix("import", DATA / "documents" / "000_ppu.txt", "--out", tmp_path)
+    assert code == 3 and "lacks the row of gpu2" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        ("hello", [], "holds no table"),
+        (SMALL, ["--size", "0"], "no size"),
+        (SMALL, ["--measured", "yesterday"], "no time"),
+        ('{"a": 1}', [], "JSON of nvbandwidth"),
+    ],
+)
+def test_bad_input_is_one_sentence(linkmatrix, tmp_path, content, options, said):
+    file = tmp_path / "text.txt"
+    file.write_text(content)
+    code, out, errors = linkmatrix("import", file, *options)
+    assert (code, out, errors.count("\n")) == (2, "", 1) and said in errors
