@@ -1,14 +1,21 @@
-"""Records whose cells are in a file beside them, as the native program splits those of many endpoints."""
+"""Records whose cells are in a file beside them, as the native program writes it, and what is said of them."""
 
 import copy
 import json
+import random
 
 import numpy as np
 
+from linkmatrix.commands import diagnose
 from linkmatrix.record import apart as apart_file
 from linkmatrix.record import reading
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging, stored
 
+TESTCASE = "device_to_device_memcpy_write_ce"
 STATUSES = ["not-run", "ok", "not-applicable", "no-peer-access", "timeout", "error", "corrupt"]
+NET, NODE = Reference(48.0, -0.05, 0.10, "GB/s"), Reference(396.0, -0.05, 0.10, "GB/s")
+TABLE = References({("big", TESTCASE): {"cell[NET]": NET, "cell[NODE]": NODE}})
 
 
 def native_file(path, cells):
@@ -58,3 +65,37 @@ def apart(content, folder):
     native_file(folder / "cells.npy", cells)
     (folder / "record.json").write_text(json.dumps(content))
     return folder / "record.json"
+
+
+def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=None, sigma=0.004, seed=3):
+    """A record of devices on nodes n0, n1 …; slow: by how much a cell is slower; words: {(row, column): status}."""
+    chance, off = random.Random(seed), dict(words or {})
+    for r in range(count):
+        for c in range(count):
+            if r != c and (r, c) not in off:
+                level = 396.0 if r // per_node == c // per_node else 48.0
+                off[r, c] = float(np.float32(level * (1 - slow(r, c)) * (1 + chance.gauss(0, sigma))))
+    content = make_record(count=count, off=off)
+    result = content["results"][0]
+    for device in content["devices"]:
+        device["node"] = f"n{device['index'] // per_node}"
+    result["limit"] = [[None] * count for _ in range(count)]
+    for r in range(count):
+        for c in range(count):
+            if r != c:
+                result["link_class"][r][c] = "NODE" if r // per_node == c // per_node else "NET"
+            if result["status"][r][c] == "corrupt":
+                for name in ("values", "low", "high"):
+                    result[name][r][c] = 48.0
+    return content
+
+
+def judged(path, table=TABLE):
+    run = stored.find(path)
+    (one,) = judging.judge_all(run, table, "big" if table.names() else None)
+    return one, one.matrices[0][1]
+
+
+def sentences(path, table=TABLE):
+    one, matrix = judged(path, table)
+    return "\n".join(diagnose.lines(one, one.matrices[0][0], matrix))

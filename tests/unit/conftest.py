@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
@@ -262,3 +263,9 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
             return (prefix / "command.txt").read_text().splitlines()
 
     return Machine()
+
+
+@pytest.fixture
+def nothing_is_held(monkeypatch):
+    """Small matrices go the way of those that are too large to be held."""
+    monkeypatch.setattr(matrices, "MOST_HELD", 0)

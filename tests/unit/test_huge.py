@@ -3,66 +3,18 @@
 import json
 import random
 import re
-import shutil
-from pathlib import Path
 
-import numpy as np
 import pytest
-from apart_records import apart, native_file
+from apart_records import NET, TABLE, TESTCASE, apart, judged, nodes_of, sentences
 
 from linkmatrix import cli
-from linkmatrix.commands import diagnose
-from linkmatrix.errors import BadInput
 from linkmatrix.judge import closely, evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import matrix as matrices
-from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import judging, stored, suspects
+from linkmatrix.runs import stored, suspects
 
-TESTCASE = "device_to_device_memcpy_write_ce"
-NET, NODE = Reference(48.0, -0.05, 0.10, "GB/s"), Reference(396.0, -0.05, 0.10, "GB/s")
-TABLE = References({("big", TESTCASE): {"cell[NET]": NET, "cell[NODE]": NODE}})
-
-
-def nodes_of(make_record, slow=lambda a, b: 0.0, count=64, per_node=1, words=None, sigma=0.004, seed=3):
-    """A record of devices on nodes n0, n1 …; slow: by how much a cell is slower; words: {(row, column): status}."""
-    chance, off = random.Random(seed), dict(words or {})
-    for r in range(count):
-        for c in range(count):
-            if r != c and (r, c) not in off:
-                level = 396.0 if r // per_node == c // per_node else 48.0
-                off[r, c] = float(np.float32(level * (1 - slow(r, c)) * (1 + chance.gauss(0, sigma))))
-    content = make_record(count=count, off=off)
-    result = content["results"][0]
-    for device in content["devices"]:
-        device["node"] = f"n{device['index'] // per_node}"
-    result["limit"] = [[None] * count for _ in range(count)]
-    for r in range(count):
-        for c in range(count):
-            if r != c:
-                result["link_class"][r][c] = "NODE" if r // per_node == c // per_node else "NET"
-            if result["status"][r][c] == "corrupt":
-                for name in ("values", "low", "high"):
-                    result[name][r][c] = 48.0
-    return content
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_held(monkeypatch):
-    """Small matrices go the way of those that are too large to be held."""
-    monkeypatch.setattr(matrices, "MOST_HELD", 0)
-
-
-def judged(path, table=TABLE):
-    run = stored.find(path)
-    (one,) = judging.judge_all(run, table, "big" if table.names() else None)
-    return one, one.matrices[0][1]
-
-
-def sentences(path, table=TABLE):
-    one, matrix = judged(path, table)
-    return "\n".join(diagnose.lines(one, one.matrices[0][0], matrix))
+pytestmark = pytest.mark.usefixtures("nothing_is_held")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -136,79 +88,6 @@ def test_a_healthy_matrix_passes_and_nothing_is_at_fault(make_record, tmp_path):
     assert "at fault" not in sentences(tmp_path / "record.json", References({}))
 
 
-def break_missing(path):
-    path.unlink()
-
-
-def break_short(path):
-    path.write_bytes(path.read_bytes()[:-1])
-
-
-def break_head(path):
-    path.write_bytes(b"PK" + path.read_bytes()[2:])
-
-
-def break_shape(path):
-    path.write_bytes(path.read_bytes().replace(b"(64, 64)", b"(32,128)"))
-
-
-def break_other_run(path):
-    cells = np.load(path).copy()
-    cells[["value", "low", "high"]][3, 4] = (1.0, 1.0, 1.0)
-    for name in ("value", "low", "high"):
-        cells[name][3, 4] = 1.0
-    native_file(path, cells)
-
-
-def break_statuses(path):
-    cells = np.load(path).copy()
-    cells[3, 4] = (0, 0, 0, 0, 4, 0)
-    native_file(path, cells)
-
-
-def break_nan(path):
-    cells = np.load(path).copy()
-    cells["value"][3, 4] = np.nan
-    native_file(path, cells)
-
-
-def break_unknown(path):
-    cells = np.load(path).copy()
-    cells["status"][3, 4] = 200
-    native_file(path, cells)
-
-
-def break_diagonal(path):
-    cells = np.load(path).copy()
-    cells[[3, 4]] = cells[[4, 3]]
-    native_file(path, cells)
-
-
-@pytest.mark.parametrize(
-    ("broken", "why"),
-    [
-        (break_missing, "cells.npy, which has the cells, cannot be read: No such file"),
-        (break_short, "it was cut short"),
-        (break_head, "does not hold the cells of the record"),
-        (break_shape, "it is (32, 128), and there are 64 endpoints"),
-        (break_other_run, "NET is 1 to"),
-        (break_statuses, "'ok', not 4032"),
-        (break_nan, "gpu3->gpu4 is 'ok' and its value is None"),
-        (break_unknown, "a status 200"),
-        (break_diagonal, "which is for the diagonal, and only for it"),
-    ],
-)
-def test_without_its_file_there_is_no_verdict(make_record, tmp_path, capsys, broken, why):
-    path = apart(nodes_of(make_record), tmp_path)
-    broken(tmp_path / "cells.npy")
-    one, found = judged(path)
-    assert found.verdict is Verdict.NO_VERDICT and why in found.problem, found.problem
-    for command in ("show", "diagnose", "report"):
-        assert cli.main([command, str(path)]) == 3
-    said = capsys.readouterr()
-    assert why[:20] in " ".join(said.out.split()) and said.err == ""
-
-
 def test_without_references_everything_is_measured_and_nothing_passes(make_record, tmp_path, capsys):
     assert cli.main(["show", str(apart(nodes_of(make_record), tmp_path))]) == 3
     text = capsys.readouterr().out
@@ -237,46 +116,6 @@ def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, 
     assert "gpu17 sends" in blamed.sentence(3)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (lambda one: one["cells"].update(file="../cells.npy"), "does not match"),
-        (lambda one: one["cells"].update(file="/tmp/cells.npy"), "does not match"),
-        (lambda one: one["cells"]["counts"].__setitem__(1, 5), "not 64 × 64"),
-        (lambda one: one["cells"]["counts"].pop(), "a count for each status"),
-        (lambda one: one["cells"]["statuses"].__setitem__(0, "ok"), "each status once"),
-        (lambda one: one["cells"]["row_medians"].pop(), "row_medians are 63, not 64"),
-        (lambda one: one["cells"]["column_medians"].append(1), "column_medians are 65, not 64"),
-        (lambda one: one["cells"]["classes"][0].update(measured=7), "of 7 cells, and 4032 were measured"),
-        (lambda one: one["cells"]["classes"][0].update(median=1e6), "is not between its min and max"),
-        (lambda one: one["cells"]["classes"][0].update(link_class="PIX"), "'PIX' is not one of"),
-        (lambda one: one["cells"]["classes"].append(one["cells"]["classes"][0]), "comes twice"),
-        (lambda one: one.update(complete=False), "'complete' is False"),
-        (lambda one: one.update(columns=one["columns"][::-1]), "rows and columns differ"),
-        (lambda one: one.update(values=[[1.0]]), "does not allow"),
-        (lambda one: one.pop("cells"), "required property"),
-        (lambda one: one["cells"].pop("classes"), "required property"),
-    ],
-)
-def test_a_record_whose_summaries_contradict_each_other_is_refused(make_record, tmp_path, change, why):
-    path = apart(nodes_of(make_record), tmp_path)
-    content = json.loads(path.read_text())
-    change(content["results"][0])
-    path.write_text(json.dumps(content))
-    with pytest.raises(BadInput, match=why):
-        reading.load(path)
-
-
-def test_a_corrupt_cell_contradicts_verified(make_record, tmp_path):
-    path = apart(nodes_of(make_record, words={(1, 2): "corrupt"}), tmp_path)
-    _, found = judged(path)
-    assert found.verdict is Verdict.FAIL and "what arrived is not what was sent" in found.marked(1)[0][0][1].reason
-    content = json.loads(path.read_text())
-    content["results"][0]["verified"] = True
-    with pytest.raises(BadInput, match="a cell is corrupt"):
-        reading.check(content)
-
-
 def test_link_classes_are_compared(make_record, tmp_path, capsys):
     here = apart(nodes_of(make_record, lambda r, c: 0.2, 64, 8), tmp_path / "here")
     there = apart(nodes_of(make_record, count=64, per_node=8), tmp_path / "there")
@@ -288,62 +127,3 @@ def test_link_classes_are_compared(make_record, tmp_path, capsys):
     plain.write_text(json.dumps(nodes_of(make_record, count=64, per_node=8)))
     assert cli.main(["compare", str(here), "--against", str(plain)]) == 0
     assert "NET: median 38." in capsys.readouterr().out
-
-
-def six_runs(make_record, folder, slow=lambda run, r, c: 0.0):
-    """Runs of the same 64 devices on 8 nodes, noise of their own in each."""
-    paths = []
-    for run in range(6):
-        content = nodes_of(make_record, lambda r, c, run=run: slow(run, r, c), 64, 8, sigma=0.002, seed=run)
-        content["started"] = f"2026-11-2{run}T01:50:22Z"
-        paths.append(str(apart(content, folder / f"run{run}")))
-    return paths
-
-
-def adopted(paths, file, *more):
-    return cli.main(["adopt", *paths, "--table", "big", "--file", str(file), *more])
-
-
-def test_references_by_class_row_and_column_are_adopted_and_hold(make_record, tmp_path, capsys):
-    paths, file = six_runs(make_record, tmp_path), tmp_path / "p2p.yaml"
-    assert adopted(paths, file, "--write") == 0, capsys.readouterr().out
-    table = References.load(file).table("big", TESTCASE)
-    assert {name.partition("[")[0] for name in table} == {"min", "median", "max", "cell"}
-    assert {name.partition("[")[2][:-1] for name in table} == {"NET", "NODE", "rows", "columns"}
-    assert table["cell[NET]"].value == pytest.approx(48, rel=0.01)
-    assert table["cell[NODE]"].value == pytest.approx(396, rel=0.01)
-    assert all(-0.05 < one.lower <= -0.02 for one in table.values())
-    assert "rows of each run" in file.read_text()
-    assert sentences(Path(paths[0]), References.load(file)).startswith("PASS")
-    slow = apart(nodes_of(make_record, lambda r, c: 0.1 * (r == 5), 64, 8), tmp_path / "slow")
-    assert "gpu5 sends 10" in sentences(slow, References.load(file))
-
-
-@pytest.mark.parametrize(
-    ("slow", "said"),
-    [
-        (lambda run, r, c: 0.2 * (run == 2 and r == 0), "outliers, such as gpu0->gpu"),  # a row that is looked at
-        (lambda run, r, c: 0.2 * (run == 2 and (r, c) == (33, 5)), "the least cell of NET in"),
-        (lambda run, r, c: 0.2 * ((r, c) == (33, 5)), "6 outliers, such as the least cell of NET in"),
-    ],
-)
-def test_runs_with_outliers_are_refused(make_record, tmp_path, capsys, slow, said):
-    paths, file = six_runs(make_record, tmp_path, slow), tmp_path / "p2p.yaml"
-    assert adopted(paths, file, "--write") == 1
-    assert said in capsys.readouterr().out and not file.exists()
-    assert adopted(paths, file, "--write", "--with-outliers", "--as-is", "known to be so") == 0
-
-
-def test_without_their_cells_too_few_or_incomplete_runs_are_refused(make_record, tmp_path, capsys):
-    paths, file = six_runs(make_record, tmp_path), tmp_path / "p2p.yaml"
-    assert adopted(paths[:5], file, "--write") == 1 and "too few runs: 5" in capsys.readouterr().out
-    broken = apart(nodes_of(make_record, count=64, per_node=8, words={(1, 2): "timeout"}), tmp_path / "run0")
-    assert adopted(paths, file, "--write") == 1 and "ended with ERROR" in capsys.readouterr().out
-    broken.unlink()
-    paths = six_runs(make_record, tmp_path)
-    (tmp_path / "run3" / "cells.npy").unlink()
-    assert adopted(paths, file, "--write") == 1 and "cannot be read: No such file" in capsys.readouterr().out
-    other = apart(nodes_of(make_record, lambda r, c: 0.1, 64, 8), tmp_path / "other")
-    shutil.copy(other.with_name("cells.npy"), tmp_path / "run3")
-    assert adopted(paths, file, "--write") == 1 and "holds other cells than its record" in capsys.readouterr().out
-    assert not file.exists()
