@@ -27,6 +27,8 @@ ROOMS = {
         "test_references",
         "test_reference_keys",
         "test_adopt",
+        "test_adopt_limits",
+        "test_adopt_noise",
         "test_diagnose",
     ),
     "judge": ("test_rules", "test_evaluate", "test_tally", "test_not_held", "test_facts", "test_large"),

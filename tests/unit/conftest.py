@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -269,3 +270,39 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
 def nothing_is_held(monkeypatch):
     """Small matrices go the way of those that are too large to be held."""
     monkeypatch.setattr(matrices, "MOST_HELD", 0)
+
+
+@pytest.fixture
+def store(tmp_path, make_record, write_record):
+    """Writes `count` records of noisy runs to a folder; change(record, number) spoils them."""
+
+    def make(count=6, folder="runs", level=396.0, sigma=0.0005, size=4, change=None):
+        chance = random.Random(f"{folder} {count}")
+        for number in range(count):
+            off = {
+                (r, c): round(level * (1 + chance.gauss(0, sigma)), 3)
+                for r in range(size)
+                for c in range(size)
+                if r != c
+            }
+            content = make_record(count=size, off=off)
+            content["started"] = f"2026-11-{10 + number}T01:50:22Z"
+            if change:
+                change(content, number)
+            write_record(content, tmp_path / folder / f"{number:02}" / "record.json")
+        return tmp_path / folder
+
+    return make
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Runs `linkmatrix adopt` into a file of its own, `run.file`: (exit code, standard output, standard error)."""
+    file = tmp_path / "references" / "p2p.yaml"
+
+    def adopted(*arguments):
+        code = cli.main(["adopt", *map(str, arguments), "--file", str(file)])
+        return code, *capsys.readouterr()
+
+    adopted.file = file
+    return adopted
