@@ -1,0 +1,88 @@
+"""A run that is ended, or killed, leaves no process and no lock, and the next one knows what it left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from linkmatrix import lock
+
+
+def test_a_run_that_is_ended_leaves_no_lock_and_no_process(machine):
+    (machine.folder / "wait").write_text("")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "linkmatrix", "run", "--reframe", str(machine.reframe)]
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not (machine.folder / "command.txt").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 4 and "no report" in out
+    assert not list((machine.folder / "locks").glob("*.lock"))
+
+
+def started(machine, *arguments):
+    """`linkmatrix run` in a process of its own, and the number of ReFrame's process that it started."""
+    (machine.folder / "wait").write_text("")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "linkmatrix", "run", "--reframe", str(machine.reframe), *arguments]
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    deadline, pid = time.monotonic() + 60, machine.folder / "pid.txt"
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return child, int(pid.read_text())
+
+
+def test_reframe_that_is_killed_leaves_no_verdict_and_can_be_run_again(machine):
+    machine.prepare("pass")
+    child, reframe = started(machine, "--mode", "quick")
+    os.kill(reframe, signal.SIGKILL)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 4 and "ReFrame ended with -9 and wrote no report" in out
+    assert not list((machine.folder / "locks").glob("*.lock"))
+    (machine.folder / "wait").unlink()
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert code == 0 and "the run before left no report, so all is measured again" in out
+
+
+def killed(machine, *arguments):
+    """A run that is killed while ReFrame works; returns when ReFrame has ended too."""
+    child, reframe = started(machine, *arguments)
+    child.kill()
+    child.communicate(timeout=60)
+    deadline = time.monotonic() + 30
+    while lock.born(reframe) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not lock.born(reframe)
+    (machine.folder / "wait").unlink()
+
+
+def test_a_run_that_was_killed_is_resumed_from_what_its_reframe_left(machine):
+    machine.prepare("pass", "abort")
+    (machine.folder / "aborts").write_text("")
+    killed(machine, "--mode", "quick")
+    (report,) = (machine.folder / "reports").glob("run-report-*.json")
+    (machine.folder / "aborts").unlink()
+    machine.run("--mode", "nightly")  # another run's report is newer
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert f"the run before was killed, and its ReFrame left {report.name}" in out
+    assert "--exclude=/abc0" in machine.commands()[-1] and "--exclude=/abc1" not in machine.commands()[-1]
+
+
+def test_a_run_that_was_killed_and_left_nothing_takes_no_other_runs_report(machine):
+    machine.prepare("pass")
+    machine.run("--mode", "nightly")
+    killed(machine, "--mode", "quick")
+    machine.run("--mode", "nightly")
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert "the run before left no report, so all is measured again" in out
+    assert "--exclude" not in machine.commands()[-1]
+
+
+def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
+    machine.prepare("pass")
+    killed(machine)
+    code, out = machine.run()
+    assert code == 0 and "which died, was taken over" in out

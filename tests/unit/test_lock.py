@@ -1,0 +1,100 @@
+"""One at a time has the lock, and that of a dead holder is taken over."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from linkmatrix import lock
+from linkmatrix.lock import Held
+
+
+def test_the_second_run_says_who_holds_the_lock(machine):
+    machine.prepare("pass")
+    (machine.folder / "locks").mkdir()
+    holder = {**lock.holder(), "since": "2026-11-21T01:00:00Z"}
+    (machine.folder / "locks" / "node-gpu.lock").write_text(json.dumps(holder))
+    code, out = machine.run("--system", "node:gpu")
+    assert code == 4 and f"process {os.getpid()}" in out and "since 2026-11-21T01:00:00Z" in out
+    assert not (machine.folder / "command.txt").exists()
+    assert machine.run("--system", "node:other")[0] == 0
+
+
+def test_the_lock_of_a_dead_holder_is_taken_over_with_a_note(machine):
+    machine.prepare("pass")
+    (machine.folder / "locks").mkdir()
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait(timeout=30)
+    dead = {"pid": child.pid, "born": "1", "host": socket.gethostname(), "since": "2026-11-21T01:00:00Z"}
+    (machine.folder / "locks" / "any.lock").write_text(json.dumps(dead))
+    code, out = machine.run()
+    assert code == 0 and "which died, was taken over" in out
+    assert list((machine.folder / "locks").iterdir()) == [machine.folder / "locks" / "any-acceptance.last.json"]
+
+
+def test_a_process_that_only_has_the_number_of_the_dead_does_not_hold_the_lock(tmp_path):
+    path = tmp_path / "a.lock"
+    path.write_text(json.dumps({**lock.holder(), "born": "1"}))
+    with lock.held(path) as note:
+        assert "taken over" in note
+
+
+def test_a_holder_on_another_host_is_believed(tmp_path):
+    path = tmp_path / "a.lock"
+    path.write_text(json.dumps({"pid": 1, "born": "1", "host": "elsewhere", "since": "2026-11-21T01:00:00Z"}))
+    with pytest.raises(Held, match="on elsewhere is running since"), lock.held(path):
+        pass
+    assert path.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
+def test_what_is_no_lock_is_left_alone(tmp_path, text):
+    path = tmp_path / "a.lock"
+    path.write_text(text)
+    with pytest.raises(Held, match="look at it"), lock.held(path):
+        pass
+    assert path.read_text() == text
+
+
+def test_of_many_that_want_the_lock_one_at_a_time_has_it(tmp_path):
+    path = tmp_path / "a.lock"
+    code = (
+        "import sys, time; from pathlib import Path; from linkmatrix import lock\n"
+        "place = Path(sys.argv[1])\n"
+        "for _ in range(400):\n"
+        "    try:\n"
+        "        with lock.held(place / 'a.lock'):\n"
+        "            (place / 'busy').mkdir(); time.sleep(0.002); (place / 'busy').rmdir()\n"
+        "            break\n"
+        "    except lock.Held:\n"
+        "        time.sleep(0.005)\n"
+        "else:\n"
+        "    sys.exit(3)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    path.write_text(json.dumps({"pid": 2**22 + 1, "born": "1", "host": socket.gethostname(), "since": "then"}))
+    children = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=environment) for _ in range(6)]
+    assert [child.wait(timeout=60) for child in children] == [0] * 6
+    assert not path.exists()
+
+
+def test_a_process_that_has_the_lock_does_not_get_it_twice(tmp_path):
+    held, waiting = threading.Event(), threading.Event()
+
+    def hold():
+        with lock.held(tmp_path / "a.lock"):
+            held.set()
+            waiting.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    with pytest.raises(Held), lock.held(tmp_path / "a.lock"):
+        pass
+    waiting.set()
+    thread.join(10)
+    assert not (tmp_path / "a.lock").exists()
