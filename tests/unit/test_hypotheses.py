@@ -8,6 +8,7 @@ import pytest
 
 from linkmatrix.locate import hypotheses
 from linkmatrix.locate.hypotheses import Family, Finding, Layout
+from linkmatrix.references import noise
 
 #: two nodes of two devices; a NIC for each device, a rail for those of a number
 FOUR = faults.layout_of(4, per_node=2)
@@ -234,6 +235,6 @@ def test_median_polish_takes_level_rows_and_columns_apart_and_leaves_out_what_is
 
 def test_a_row_without_any_value_has_no_effect():
     values = np.array([[np.nan, np.nan, np.nan], [1.0, 2.0, 4.0]])
-    assert hypotheses.middle(values, 1).tolist() == [0, 2]
-    assert hypotheses.middle(values, 0).tolist() == [1, 2, 4]
-    assert hypotheses.middle(np.full((2, 2), np.nan), 0).tolist() == [0, 0]
+    assert noise.medians(values, 1).tolist() == [0, 2]
+    assert noise.medians(values, 0).tolist() == [1, 2, 4]
+    assert noise.medians(np.full((2, 2), np.nan), 0).tolist() == [0, 0]
