@@ -179,6 +179,11 @@ def test_what_has_the_same_cells_is_named_beside_it():
     assert one.alike == (("device", 1), ("link", (0, 1)), ("class", 0))
 
 
+def test_two_links_that_are_as_slow_are_two_findings_and_neither_is_the_other():
+    found, _ = searched([(0, 1), (1, 0), (4, 6), (6, 4)])
+    assert [(one.kind, one.subject, one.alike) for one in found] == [("link", (0, 1), ()), ("link", (4, 6), ())]
+
+
 def test_a_device_and_a_link_elsewhere_are_two_findings():
     device = [(r, c) for r in range(8) for c in range(8) if r != c and 3 in (r, c)]
     found, left = searched([*device, (5, 6), (6, 5)])

@@ -156,6 +156,7 @@ def test_what_cells_without_a_value_have_in_common_is_gone(make_record, word):
 def test_what_all_share_is_no_part_that_could_be_gone(make_record):
     everything = {(r, c): "timeout" for r in range(4) for c in range(4) if r != c}
     assert gone(make_record, everything, 4) == []
+    assert gone(make_record, {(0, 1): "timeout", (1, 0): "timeout"}, 2) == []  # what has no value at all
     del everything[0, 1]
     assert gone(make_record, everything, 4) == []
 

@@ -175,10 +175,10 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, 
     judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
     assert judged is not None
     values, expected = judged.block.measured, judged.value
-    cells = max(int((layout.classes >= 0).sum()), 1)
+    cells = int((layout.classes >= 0).sum())
     with np.errstate(invalid="ignore"):
         limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
-    limit = np.where(np.isfinite(expected), np.minimum(np.nan_to_num(np.abs(limit), posinf=0.99), 0.99), np.nan)
+    limit = np.where(np.isfinite(expected), np.minimum(np.abs(limit), 0.99), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation = np.log(values / expected)
     # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)

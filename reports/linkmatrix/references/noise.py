@@ -136,7 +136,7 @@ def against_class(
     """
     groups = int(classes.max(initial=-1)) + 1
     of_class = np.append(np.broadcast_to(floors, groups), np.max(floors, initial=0.0))  # the last is of -1
-    k = sigmas(max(int((classes >= 0).sum()), 1))
+    k = sigmas(int((classes >= 0).sum()))
     deviation, sigma = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan)
     limit = of_class[classes]
     for group in range(groups):
