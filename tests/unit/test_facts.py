@@ -118,6 +118,13 @@ def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next
     ]
 
 
+def test_cells_without_a_sample_are_not_among_those_that_were_measured(make_record):
+    record = make_record(off={(0, 2): "timeout", (0, 3): "timeout"})
+    samples(1)(record)
+    (one,) = facts.facts(record, False)
+    assert one.sentence.startswith("1 of 10 cells were measured once") and one.result == 0
+
+
 def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_record):
     record = make_record()
     result = record["results"][0]

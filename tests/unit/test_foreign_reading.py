@@ -11,6 +11,7 @@ from linkmatrix.foreign.table import Part, Reading, Run, Table, Topology
 from linkmatrix.record import reading
 
 GPUS = ("gpu0", "gpu1")
+BACK = ("gpu1", "gpu0")
 
 
 def only(text):
@@ -129,6 +130,13 @@ def test_a_part_belongs_to_the_last_table_if_it_is_of_its_cells_and_new():
     assert state.add_part("time", part, ("a fault",)) and not state.add_part("time", part)
     first, last = state.runs[0].tables
     assert (first.parts, last.parts, last.faults) == ({}, {"time": part}, ("a fault",))
+
+
+def test_two_topologies_are_joined_and_the_later_counts_where_both_say_something():
+    first = Topology(GPUS, 1, link_class={BACK: "SYS"}, hops={BACK: 1}, faults=("a",))
+    both = first.joined(Topology(GPUS, 9, link_class={BACK: "NV4", BACK[::-1]: "NV4"}, numa={"gpu0": 1}, faults=("b",)))
+    links = {BACK: "NV4", BACK[::-1]: "NV4"}
+    assert both == Topology(GPUS, 1, link_class=links, hops={BACK: 1}, numa={"gpu0": 1}, faults=("a", "b"))
 
 
 def test_a_topology_holds_for_the_runs_that_follow_it():

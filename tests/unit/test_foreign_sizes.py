@@ -175,6 +175,16 @@ def test_an_average_above_the_peak_is_not_believed_unless_there_is_no_peak():
     assert only(RDMA.replace("0.064", "0.000")).tables[0] == rdma(2, 0.007, 0.0, 4)
 
 
+@pytest.mark.parametrize(("old", "new"), [("0.064", "fast"), ("5000             0.064", "5e3  0.064"), ("3.512", "")])
+def test_a_row_of_rdma_is_numbers_under_each_head(old, new):
+    run = only(RDMA.replace(old, new))
+    assert [table.size_bytes for table in run.tables] == [8388608] and len(run.faults) == 1
+
+
+def test_rdma_that_moved_nothing_is_an_error():
+    assert only(RDMA.replace("0.056", "0.000")).tables[0].cells == {("mlx5_2", "peer"): "error"}
+
+
 def test_a_bandwidth_in_another_unit_and_a_table_of_nobody_are_left_out():
     for text in (RDMA.replace("Gb/sec", "Tb/sec"), RDMA.partition("\n")[2]):
         with pytest.raises(BadInput, match="holds no table"):

@@ -182,8 +182,8 @@ def case(name="device_to_device_memcpy_write_ce", matrix=(("N/A", "10.00"), ("20
 def test_a_json_of_nvbandwidth_has_its_versions_devices_and_tables():
     top = {"CUDA Runtime Version": 12080, "Driver Version": "570.1"}
     top["GPU Device list"] = ["0: NVIDIA H100 (00000000:1b:00): (node1)", "1: NVIDIA H200", "nobody"]
-    waived = {"name": "device_local_copy", "status": "Waived"}
-    run = only(json_of(waived, case(), **top))
+    waived = [{"name": "device_local_copy", "status": word} for word in ("Waived", "Running", "Not Found")]
+    run = only(json_of(waived[0], case(), *waived[1:], **top))
     assert run.software == {"nvbandwidth": "0.8", "CUDA Runtime": "12080", "driver": "570.1"}
     assert run.devices == {0: "NVIDIA H100", 1: "NVIDIA H200"}
     cells = {("gpu0", "gpu1"): 10.0, ("gpu1", "gpu0"): 20.0}
@@ -201,6 +201,8 @@ def test_a_json_of_nvbandwidth_has_its_versions_devices_and_tables():
         (case(matrix=[["N/A", "1.0"], ["1.0"]]), "row 1 of .* is not 2 numbers"),
         (case(matrix=[["N/A", "fast"], ["1.0", "N/A"]]), "row 0 of .* is not 2 numbers"),
         (case(name="device_local_copy"), "has 2 rows of 2 columns"),
+        (case(bandwidth_matrix=[["N/A", "1.0"], "12"]), "row 1 of .* is not 2 numbers"),
+        (case(bandwidth_matrix=None), "has no matrix"),
         (3, "has no name"),
     ],
 )
