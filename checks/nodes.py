@@ -44,18 +44,36 @@ def asked_for():
     """
     text = os.environ.get(VARIABLE, "").strip()
     if text == nodes.ALL:
-        found = {name for partition in runtime.runtime().system.partitions for name in of_partition(partition) or {}}
-        return sorted(found) or [text]
+        found = {name for partition in every_partition() for name in of_partition(partition) or {}}
+        return [*sorted(found), *([text] if unknown_partitions() or not found else [])]
     try:
         return nodes.expanded(text) if text else []
     except BadInput:
         return [text]
 
 
+def every_partition():
+    """Those of the system that runs."""
+    return runtime.runtime().system.partitions
+
+
+def unknown_partitions():
+    """Those whose nodes nobody can say, or of which the scheduler says that it has none: then a name is wrong."""
+    return [one for one in every_partition() if not of_partition(one)]
+
+
 def partitions_of(node):
-    """The partitions that have a node, or may have it; all, where none has, so that one of its tests says so."""
-    every = runtime.runtime().system.partitions
-    found = [one for one in every if (known := of_partition(one)) is None or short(node) in map(short, known)]
+    """The partitions that have a node, or may have it; all, where none has, so that one of its tests says so.
+
+    With `all` each name came from a partition that has it: it is not sent to one of which nothing is known. That has a
+    test of its own, which is named `all` and says so.
+    """
+    every = every_partition()
+    if node == nodes.ALL:
+        return [one.fullname for one in unknown_partitions() or every]
+    found = [one for one in every if short(node) in map(short, of_partition(one) or {})]
+    if os.environ.get(VARIABLE, "").strip() != nodes.ALL or not found:
+        found += [one for one in every if of_partition(one) is None]
     return [one.fullname for one in found or every]
 
 
