@@ -94,3 +94,11 @@ def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):
     failed = SimpleNamespace(test=stored.Test(name=name), verdict=Verdict.FAIL)
     (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
     assert typed(line.partition("again: ")[2])[-1] == "/" + name.replace("\n", " ")
+
+
+def test_the_name_of_a_node_steers_no_terminal(typed):
+    case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc", "node": "n\x1b[2J\n1"}
+    failed = SimpleNamespace(test=stored.Test(name="a"), verdict=Verdict.FAIL)
+    (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
+    assert line.isprintable()
+    assert typed(line.partition("again: ")[2])[-1] == "/abc"

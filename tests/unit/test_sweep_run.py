@@ -85,3 +85,10 @@ def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_no
 def test_references_are_those_of_the_check_that_measures_the_same(sweep):
     code, out = sweep({"n1": ("pass", None)}, off={(1, 0): 380.0})
     assert code == 1 and "NO VERDICT" not in out
+
+
+def test_a_reason_and_a_name_steer_no_terminal(sweep):
+    evil = "not run: the scheduler says drained: \x1b[2J\x1b]0;owned\x07"
+    code, out = sweep({"n1": ("pass", None), "n\x1b[31m2": ("fail", evil)})
+    assert code != 0 and "again: " in out and "owned" in out
+    assert "\x1b" not in out and "\x07" not in out

@@ -21,5 +21,5 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
                 told.add(name)
                 chosen = [f"--system={case.get('system')}:{case.get('partition')}", "-n", f"/{case['hashcode']}"]
                 again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
-                node = f"{NODES}={shlex.quote(str(case['node']))} " if case.get("node") else ""
+                node = f"{NODES}={shlex.quote(clean(str(case['node'])))} " if case.get("node") else ""
                 yield f"  again: {node}{clean(again)}  # {clean(name)}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..errors import clean
 from ..judge.verdicts import Verdict
 from ..record.units import counted
 from ..runs.judging import Judged
@@ -53,6 +54,7 @@ def lines(judged: list[Judged]) -> list[str]:
     verdicts = [one.verdict for one in worst.values()]
     said = ", ".join(f"{verdicts.count(one)} {words.WORDS[one]}" for one in reversed(words.ORDER) if one in verdicts)
     bad = [one for one in sorted(worst.values(), reverse=True) if one.verdict is not Verdict.PASS]
-    listed = [f"  {words.WORDS[one.verdict]:<10} {one.node}: {one.text}"[:MOST_CHARACTERS] for one in bad[:MOST_LINES]]
+    listed = [f"  {words.WORDS[one.verdict]:<10} {clean(f'{one.node}: {one.text}')}" for one in bad[:MOST_LINES]]
+    listed = [line[:MOST_CHARACTERS] for line in listed]
     more = [f"  and {len(bad) - MOST_LINES} more: linkmatrix report"] if len(bad) > MOST_LINES else []
     return [f"{counted(len(worst), 'node')}: {said}", *listed, *more]
