@@ -134,6 +134,95 @@ def test_grid_engine_says_it_in_letters():
     assert nodes.of("sge", [], answer)["n3"] == ""
 
 
+@pytest.mark.parametrize("options", [["-pgpu"], ["-A x -pgpu"], ["--partition gpu"]])
+def test_an_option_of_slurm_may_have_its_value_attached(options):
+    answer, _ = answering(sinfo=SINFO)
+    assert set(nodes.of("slurm", options, answer)) == {"n1", "g1"}
+
+
+@pytest.mark.parametrize("options", ["-qworkq", "-q workq@server", "-qworkq@server"])
+def test_a_queue_of_pbs_may_be_attached_and_have_a_server(options):
+    answer, _ = answering(pbsnodes=PBSNODES, qstat=QSTAT)
+    assert set(nodes.of("pbs", [options], answer)) == {"n1", "n2", "n3"}
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ("-qgpu.q", {"n3"}),
+        ("-q gpu.q,all.q", {"n1", "n2", "n3"}),
+        ("-q gpu.q,", {"n3"}),
+        ("-q all.q@n1,gpu.q", {"n1", "n3"}),
+        ("-q all.q@n1.hpc", {"n1"}),
+        ("-q *@n[12]", {"n1", "n2"}),
+        ("-q gpu*", {"n3"}),
+        ("-q all.q@@rack1", {"n1", "n2", "n3"}),
+        ("-q no.q", set()),
+    ],
+)
+def test_grid_engine_takes_a_list_of_queues_and_hosts(options, found):
+    answer, _ = answering(qhost=QHOST)
+    assert set(nodes.of("sge", [options], answer)) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["n[0-99999][0-99999]", "n[0-99999],m[0-99999]", "n" + "[1-2]" * 5000, "n[" + "1" * 5000 + "]"]
+)
+def test_a_list_of_too_many_nodes_is_a_sentence_before_it_is_written_out(text):
+    with pytest.raises(BadInput, match=r"n\[001-016"):
+        nodes.expanded(text)
+
+
+def test_as_many_nodes_as_there_may_be():
+    assert len(nodes.expanded("n[0-99999]")) == nodes.MOST
+
+
+@pytest.mark.parametrize("letter", [*"uadDEsSCAPco", "X"])
+def test_in_no_state_of_a_queue_of_grid_engine_starts_a_job(letter):
+    answer, _ = answering(qhost=QHOST.replace("0/0/4         au", f"0/0/4         {letter}"))
+    why = nodes.of("sge", [], answer)["n2"]
+    assert why.startswith(letter) and (len(why) > 10 or letter == "X")
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "with_reservation"),
+    [
+        ("idle", "", ""),
+        ("mixed", "", ""),
+        ("allocated+", "", ""),
+        ("completing", "", ""),
+        ("planned", "", ""),
+        ("mixed-", "", ""),
+        ("idle~", "", ""),
+        ("idle#", "", ""),
+        ("idle$", "idle$: it is in a reservation for maintenance", ""),
+        ("maint", "maint", ""),
+        ("reserved", "reserved", ""),
+        ("drained$", "drained$: it is in a reservation for maintenance", None),
+        ("maint*", "maint*: it does not answer", None),
+        ("idle*", "idle*: it does not answer", None),
+        ("idle!", "idle!: it is about to be powered down", None),
+        ("idle%", "idle%: it is being powered down", None),
+        ("idle^", "idle^: it is being rebooted", None),
+        ("powering_down", "powering_down", None),
+        ("blocked", "blocked", None),
+        ("perfctrs", "perfctrs", None),
+        ("inval", "inval", None),
+        ("unknown", "unknown", None),
+    ],
+)
+def test_slurms_states_in_which_a_job_would_wait(state, why, with_reservation):
+    answer, _ = answering(sinfo=f"cpu*|n1|{state}|none\n")
+    assert nodes.of("slurm", [], answer) == {"n1": why}
+    expected = why if with_reservation is None else with_reservation
+    assert nodes.of("slurm", ["--reservation=r1"], answer) == {"n1": expected}
+
+
+def test_what_an_administrator_wrote_steers_no_terminal():
+    answer, _ = answering(sinfo="cpu*|n\x1b[2J1|drained|bad \x1b]0;x\x07 DIMM\n")
+    assert nodes.of("slurm", [], answer) == {"n [2J1": "drained: bad  ]0;x  DIMM"}
+
+
 def test_what_is_not_understood_and_who_is_not_known_are_sentences():
     answer, _ = answering(sinfo="nonsense\n")
     with pytest.raises(OSError, match="not understood"):

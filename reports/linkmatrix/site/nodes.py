@@ -3,34 +3,44 @@
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
 
-from ..errors import BadInput
+from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
 from .partitions import blocks, serves
-from .slurm import unfit
+from .slurm import HELD_SIGNS, SIGNS, held, unfit
 
 NODES = ["sinfo", "-a", "-h", "-N", "-o", "%P|%N|%T|%E"]
 ALL = "all"  # in the place of names
 MOST = 100_000  # nodes that a list may name
+MOST_RANGES = 8  # of one name
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]|\[[0-9,-]+\])*")
-# what the letters of a state of Grid Engine mean: capital and small ones differ
+# what the letters of a state of Grid Engine mean (capital and small ones differ): no job starts in any of them
 LETTERS = {
     "u": "its daemon does not answer",
     "d": "disabled",
     "D": "disabled by its calendar",
     "E": "in error state",
     "a": "too much load",
+    "A": "its jobs are suspended for too much load",
     "s": "suspended",
+    "S": "suspended for another queue",
+    "C": "suspended by its calendar",
+    "P": "preempted by another queue",
+    "c": "its configuration is ambiguous",
+    "o": "orphaned: the queue has it no longer",
 }
 
 
 def expanded(text: str) -> list[str]:
     """The names of "n[001-003],login1", each once. Raises BadInput where there is none, or it is no such list."""
-    names = list(dict.fromkeys(name for part in apart(text) for name in of_part(part, text)))
+    names = list(islice((name for part in apart(text) for name in of_part(part, text)), MOST + 1))
     if not names or len(names) > MOST:
-        raise BadInput(f"'{text}' names {len(names)} nodes: write '{ALL}', or names such as n[001-016],n20")
-    return names
+        count = f"more than {MOST}" if names else "0"
+        raise BadInput(f"'{text}' names {count} nodes: write '{ALL}', or names such as n[001-016],n20")
+    return list(dict.fromkeys(names))
 
 
 def apart(text: str) -> list[str]:
@@ -40,7 +50,7 @@ def apart(text: str) -> list[str]:
 
 def of_part(part: str, text: str) -> Iterator[str]:
     """The names of one part: "n[1-2]-ib[0,1]" are four."""
-    if not NAME.fullmatch(part):
+    if not NAME.fullmatch(part) or part.count("[") > MOST_RANGES:
         raise BadInput(f"'{part}' in '{text}' is no name of a node: write '{ALL}', or names such as n[001-016],n20")
     found = re.search(r"\[([^\]]*)\]", part)
     if not found:
@@ -53,20 +63,22 @@ def of_part(part: str, text: str) -> Iterator[str]:
 def numbers(said: str, text: str) -> Iterator[str]:
     """ "08-10,12" as "08", "09", "10", "12"."""
     for one in said.split(","):
-        ends = re.fullmatch(r"(\d+)(?:-(\d+))?", one)
+        ends = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", one)
         if not ends or int(ends[2] or ends[1]) < int(ends[1]) or int(ends[2] or ends[1]) - int(ends[1]) > MOST:
             raise BadInput(f"'[{said}]' in '{text}' is no range of numbers: write it as n[001-016,20]")
         yield from (f"{number:0{len(ends[1])}d}" for number in range(int(ends[1]), int(ends[2] or ends[1]) + 1))
 
 
 def option(options: Iterable[str], *names: str) -> str:
-    """The value of an option of a job, "-p cpu" or "--partition=cpu"; "" where it is not there."""
+    """The value of an option of a job: "-p cpu", "-pcpu" or "--partition=cpu"; "" where it is not there."""
     found = [shlex.split(one) for one in options]
     said = [word for one in found for word in one]
     for place, word in enumerate(said):
         name, equals, value = word.partition("=")
         if name in names and (equals or place + 1 < len(said)):
             return value if equals else said[place + 1]
+        if word[:2] in names and len(word) > 2:
+            return word[2:]
     return ""
 
 
@@ -78,15 +90,16 @@ def slurm(options: Sequence[str], answer: Answer) -> dict[str, str]:
     for line in answer(NODES).splitlines():
         partition, name, state, reason = line.split("|", 3)
         if partition.removesuffix("*") in wanted or (not wanted and partition.endswith("*")):
-            out = unfit(state) or (state.startswith("reserved") and not reserved)
-            said = "" if reason.strip() in ("none", "None", "") else f": {reason.strip()}"
-            found[name] = f"{state}{said}" if out else ""
+            out = unfit(state) or (held(state) and not reserved)
+            sign = (SIGNS | HELD_SIGNS).get(state[-1:], "")
+            said = sign if reason.strip() in ("none", "None", "") else reason.strip()
+            found[name] = ": ".join(filter(None, (state, said))) if out else ""
     return found
 
 
 def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
     """Of the queue that the options name, or of all, by pbsnodes; a host with several virtual nodes is one."""
-    queue, found = option(options, "-q"), {}
+    queue, found = option(options, "-q").partition("@")[0], {}
     rules = blocks(answer(["qstat", "-Qf"])).get(queue, {}) if queue else {}
     for name, said in blocks(answer(["pbsnodes", "-a"])).items():
         if queue and rules and not serves(said, queue, rules):
@@ -99,19 +112,29 @@ def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
 
 
 def sge(options: Sequence[str], answer: Answer) -> dict[str, str]:
-    """Of the queue that the options name, or of all, by qhost. A host that one of its queues lets in takes jobs."""
-    queue, host = option(options, "-q").partition("@")[0], ""
+    """Of the queues that the options name, or of all, by qhost. A host that one of its queues lets in takes jobs."""
+    wanted, host = [one for one in option(options, "-q").split(",") if one] or ["*"], ""
     found: dict[str, str] = {}
     for line in answer(["qhost", "-q"]).splitlines():
         head = re.match(r"(\S+)\s+\S+\s+(?:\d+|-)\s", line)
         place = re.match(r"\s+(\S+)\s+[A-Z]+\s+\d+/\d+/\d+\s*(\S*)", line)
         if head:
             host = head[1]
-        elif place and queue in ("", place[1]):
-            said = [LETTERS[letter] for letter in LETTERS if letter in place[2]]
-            why = f"{place[2]}: {', '.join(said)}" if said else ""
+        elif place and any(in_queue(one, place[1], host) for one in wanted):
+            said = ", ".join(LETTERS[letter] for letter in LETTERS if letter in place[2])
+            why = f"{place[2]}: {said}" if said else place[2]  # a letter that is not known here starts no job either
             found[host] = why if found.get(host, why) else ""
     return found
+
+
+def in_queue(wanted: str, queue: str, host: str) -> bool:
+    """Whether a queue on a host is one that is wanted, as Grid Engine writes them: "gpu.q", "gpu*", "gpu.q@n1", "*@n1".
+
+    Which hosts are in a group, "gpu.q@@rack1", is not known here: all may be.
+    """
+    name, _, place = wanted.partition("@")
+    by_host = not place or place.startswith("@") or fnmatchcase(host.partition(".")[0], place.partition(".")[0])
+    return fnmatchcase(queue, name or "*") and by_host
 
 
 #: ReFrame's schedulers → who asks
@@ -132,7 +155,7 @@ def of(scheduler: str, options: Sequence[str], answer: Answer = machine.answer) 
     """
     if scheduler not in ASK:
         raise BadInput(f"the scheduler '{scheduler}' is not asked for its nodes: name them")
-    try:
-        return ASK[scheduler](options, answer)
+    try:  # what an administrator wrote is shown on terminals
+        return {clean(name): clean(why) for name, why in ASK[scheduler](options, answer).items()}
     except ValueError:
         raise OSError(f"the scheduler '{scheduler}' said of its nodes what is not understood here") from None

@@ -11,6 +11,17 @@ NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
 # srun ends a job where one of its tasks failed; else the others wait for it until the time limit
 ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"),)
+# "NODE STATE CODES" in sinfo's manual: what a state begins with, and the sign that it may end with, where no job starts
+NO_JOB = ("down", "drain", "fail", "inval", "unk", "power", "future", "reboot", "blocked", "perfctrs")
+SIGNS = {
+    "*": "it does not answer",
+    "!": "it is about to be powered down",
+    "%": "it is being powered down",
+    "^": "it is being rebooted",
+}
+# where only jobs of a reservation start; ~ (powered off) and # (powered up) are nowhere: a job wakes such a node
+HELD = ("reserved", "maint")
+HELD_SIGNS = {"$": "it is in a reservation for maintenance"}
 
 
 def gpus_of_gres(gres: str) -> int:
@@ -31,13 +42,19 @@ def nodes_in(text: str) -> dict[str, tuple[Counter, int]]:
         said = ", ".join(words for words in (gres, features) if words not in ("(null)", ""))
         if number(count):
             nodes[Kind(number(cores), gpus_of_gres(gres), said)] += number(count)
-        found[name] = nodes, down + (number(count) if unfit(state) else 0)
+        away = unfit(state) or (held(state) and not state.startswith("reserved"))  # others run jobs on what is reserved
+        found[name] = nodes, down + (number(count) if away else 0)
     return found
 
 
 def unfit(state: str) -> bool:
-    """Whether a node in this state, in sinfo's words, runs no job."""
-    return bool(re.match(r"(down|drain|fail|inval|unk|maint|power|future|reboot)", state)) or state.endswith("*")
+    """Whether a node in this state, in sinfo's words, starts no job."""
+    return state.lower().startswith(NO_JOB) or state[-1:] in SIGNS
+
+
+def held(state: str) -> bool:
+    """Whether a node in this state, in sinfo's words, starts only jobs of its reservation."""
+    return state.lower().startswith(HELD) or state[-1:] in HELD_SIGNS
 
 
 class Rights(NamedTuple):
