@@ -118,7 +118,7 @@ class node_sweep(p2p_matrix_run):
     def faults(self):
         self.judged = judging.judge(self.as_stored(), references(os.environ["RFM_REFERENCE_PREFIX"]), None)
         found = [*self.machine_faults(), *self.counter_faults(), *self.failed_cells()]
-        return found or self.missing()
+        return found or self.absent() or self.missing()
 
     def as_stored(self):
         """This test as `linkmatrix show` will find it, so that both say the same."""
@@ -141,6 +141,13 @@ class node_sweep(p2p_matrix_run):
         matrices = [(result, one) for result, one in self.judged.matrices if one.verdict is Verdict.FAIL]
         found = [f"{result['testcase']}: {cell}" for result, one in matrices for cell in words.marked_cells(one, MOST)]
         return found + [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.FAIL]
+
+    def absent(self):
+        """Test cases of the suite that the record lacks, which are no verdict on the others: a budget left them out."""
+        there = {result["testcase"] for result in self.record["results"]}
+        names = [name for name in self.testcases() if name not in there]
+        self.unmeasured = f"not measured: {', '.join(names)}" if names else ""
+        return [self.unmeasured] if names else []
 
     def missing(self):
         """What a verdict lacks; references only where each cell must have one."""

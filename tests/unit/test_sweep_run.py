@@ -1,6 +1,8 @@
 """`linkmatrix run --mode=sweep`: which nodes, what is said of each, and what it may not leave out."""
 
+import importlib
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,6 +82,30 @@ def test_a_sweep_of_all_nodes_is_held_against_the_last_one_and_one_of_some_is_no
     code, out = sweep({"n1": ("pass", None)})
     assert code == 3 and "1 of 2 test cases" in out and "node_sweep %node=n2" in out
     assert sweep({"n1": ("pass", None)}, "--nodes=n1")[0] == 0
+
+
+def test_a_node_that_was_drained_when_the_manifest_was_made_is_excused_by_nothing(sweep):
+    drained = ("skip", "not run: the scheduler says drained: fan")
+    code, out = sweep({"n1": ("pass", None), "n2": drained}, "--manifest", "n2 has a new fan")
+    assert code == 3 and "may be skipped" not in out
+    code, out = sweep({"n1": ("pass", None), "n2": ("skip", "not run: the scheduler says down*: Not responding")})
+    assert code == 3
+    assert "  NO VERDICT n2: not run: the scheduler says down*: Not responding" in out
+
+
+def test_a_node_that_was_asked_for_and_has_no_test_is_missed(sweep):
+    code, out = sweep({"n1": ("pass", None)}, "--nodes", "n1,n2", "--", "-n", "node_sweep.*=n1")
+    assert code == 3
+    assert "less than was asked for: no test of n2" in out
+    assert sweep({"n1.cluster": ("pass", None)}, "--nodes=n1")[0] == 0
+
+
+def test_test_cases_that_a_budget_left_out_make_no_verdict():
+    check = importlib.import_module("linkmatrix_checks.sweep").node_sweep
+    one = SimpleNamespace(record={"results": [{"testcase": "a"}]}, testcases=lambda: ["a", "b"], unmeasured="")
+    assert check.absent(one) == ["not measured: b"] == [one.unmeasured]
+    one.record["results"].append({"testcase": "b"})
+    assert check.absent(one) == [] and one.unmeasured == ""
 
 
 def test_references_are_those_of_the_check_that_measures_the_same(sweep):

@@ -34,7 +34,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
         raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which has {said}")
     verdicts = []
     for one in judged:
-        if not one.matrices:
+        if one.beyond_cells is not None:
             verdicts.append(one.verdict)
             print(f"{words.WORDS[one.verdict]}  {clean(one.test.name)}: {clean('; '.join(one.reasons))}")
         for result, matrix in one.matrices:

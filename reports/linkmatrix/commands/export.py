@@ -111,7 +111,7 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
         record = one.test.record
         head = {"partition": one.test.partition, "run": str(one.test.path or ""), "check": one.test.name}
         head |= {"started": record["started"], "host": record["host"]["name"]} if record else {}
-        if not one.matrices:
+        if one.beyond_cells is not None:
             said = {"testcase": one.test.testcase or one.test.name, "verdict": words.WORDS[one.verdict]}
             found.append(pandas.DataFrame([{**head, **said, "reason": clean("; ".join(one.reasons))}]))
         for result, matrix in one.matrices:

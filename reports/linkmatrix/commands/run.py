@@ -30,7 +30,7 @@ from ..site import environment
 from ..site import nodes as site_nodes
 
 CANNOT = 4
-LESS = "less than the manifest: "
+LESS = "less than "
 LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
 
 
@@ -171,6 +171,8 @@ def measured_in(report: Path, before: resume.Before) -> tuple[dict[str, dict[str
         measured.setdefault(one.partition, {})[one.case] = one.cells
     for test in stored.all_of(report).tests:
         name = manifest.key(test.name, test.environ)
+        if test.result == "skip" and test.unmeasured:
+            continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
         if test.result == "skip":
             skipped.setdefault(test.partition, []).append(name)
         elif not test.fixture:
@@ -183,11 +185,11 @@ def held_against(
 ) -> list[str]:
     """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
     if options.nodes not in ("", site_nodes.ALL):
-        return []  # each node that was asked for has its test, and no other was
+        return unasked(report, options.nodes.split(","))
     known = manifest.load(repository, options.mode)
     measured, skipped = measured_in(report, before)
     lines = [
-        f"{LESS}{sentence}"
+        f"{LESS}the manifest: {sentence}"
         for one in manifest.wanted(known, set(measured) | set(skipped), options.system)
         for sentence in manifest.shortfall(options.mode, one, measured.get(one.partition, {}))
     ]
@@ -199,12 +201,25 @@ def held_against(
     if without and (lines or not before.whole):
         count = sum(len(measured[partition]) for partition in without)
         lines.append(
-            f"{LESS}{units.counted(count, 'test case')} of a selection, and no manifest says what {options.mode} of"
-            f" {', '.join(without)} measures: run it whole once"
+            f"{LESS}the manifest: {units.counted(count, 'test case')} of a selection, and no manifest says what"
+            f" {options.mode} of {', '.join(without)} measures: run it whole once"
         )
     elif without and verdict <= Verdict.WARN:
         lines += frozen_lines(report, options, before, repository, "the first that passed")
     return lines
+
+
+def unasked(report: Path, nodes: list[str]) -> list[str]:
+    """A line that begins with LESS where a node that was asked for has no test in a report."""
+    there = {short(test.node) for test in stored.all_of(report).tests}
+    without = [node for node in nodes if short(node) not in there]
+    few = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
+    return [f"{LESS}was asked for: no test of {few}"] if without else []
+
+
+def short(node: str) -> str:
+    """A node's name without its domain."""
+    return node.partition(".")[0]
 
 
 def frozen_lines(
@@ -224,12 +239,14 @@ def frozen_lines(
 
 def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:
     """The verdict on a report and ReFrame's exit code, and lines on what was counted. Raises BadInput."""
-    judged = judged_cases(report, repository)
+    run = stored.find(report)
+    judged = judged_tests(run, repository)
     content = stored.read_json(report)
     attempts = content["runs"]
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
     verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
+    lines += [f"note: {clean(note)}" for note in run.notes]
     if len(attempts) > 1:
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         lines.append(f"{len(attempts) - 1} retries, of {', '.join(again)[:400]}: what failed once is not forgotten")
@@ -245,8 +262,13 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
 
 def judged_cases(report: Path, repository: Path) -> list[Judged]:
     """The test cases of a report, with their verdicts. Raises BadInput."""
+    return judged_tests(stored.find(report), repository)
+
+
+def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
+    """Those of a run, held against the references of the repository. Raises BadInput."""
     folder = repository / "config" / "references"
-    return judging.judge_all(stored.find(report), References.load(folder if folder.is_dir() else None), None)
+    return judging.judge_all(run, References.load(folder if folder.is_dir() else None), None)
 
 
 def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:

@@ -42,6 +42,13 @@ class Judged:
         place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
         return worst([matrix.verdict, *(fact.verdict for fact in self.facts if fact.result in (None, place))])
 
+    @property
+    def beyond_cells(self) -> Verdict | None:
+        """The verdict of the test where it is worse than that of each matrix, or there is none: for what no cell says,
+        such as a program that did not end well, or a promise that was not kept. None where the matrices say it all."""
+        said = [self.of_matrix(matrix) for _, matrix in self.matrices]
+        return self.verdict if not said or self.verdict > max(said) else None
+
 
 def overall(judged: list[Judged]) -> Verdict:
     """The verdict of a run: that of its worst test."""

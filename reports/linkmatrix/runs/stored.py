@@ -267,7 +267,9 @@ def of_report(path: Path, report: dict[str, Any]) -> Run:
 
     def excuse(test: Test) -> str | None:
         one = known.get(test.partition)
-        return one.skipped.get(manifest.key(test.name, test.environ)) if one and test.result == "skip" else None
+        if one is None or test.result != "skip" or test.unmeasured:  # what is so today, no manifest can know
+            return None
+        return one.skipped.get(manifest.key(test.name, test.environ))
 
     reasons = Counter(reason for reason in map(excuse, run.tests) if reason is not None)
     notes = [f"{counted(count, 'test case')} skipped, as the manifest says: {why}" for why, count in reasons.items()]

@@ -62,7 +62,7 @@ def entries(judged: list[Judged]) -> list[Entry]:
             continue
         for result, matrix in one.matrices:
             measured.append((node, key_of(one, result, matrix), one, matrix))
-        if not one.matrices:
+        if one.beyond_cells is not None:
             name = one.test.testcase or one.test.name.split(" ")[0]
             found.append(Entry(node, name, one.verdict, reason="; ".join(one.reasons) or "as promised"))
     medians = medians_of(measured)

@@ -168,7 +168,7 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
             anchor = "curves" if hidden(one, result) else f"m{number}"
             rows += overview_rows(anchor, one.of_matrix(matrix), result, matrix)
             number += 1
-        if not one.matrices:
+        if one.beyond_cells is not None:
             said = "; ".join(one.reasons) or "as promised"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
     return rows

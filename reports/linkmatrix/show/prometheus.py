@@ -64,8 +64,8 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
         place = {"partition": one.test.partition, "host": record["host"]["name"] if record else ""}
         if record:
             newest[one.test.partition] = datetime.fromisoformat(record["started"].replace("Z", "+00:00")).timestamp()
-        if not one.matrices:
-            yield Sample("verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.verdict))
+        if one.beyond_cells is not None:
+            yield Sample("verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.beyond_cells))
         for result, matrix in one.matrices:
             case = {**place, "testcase": result["testcase"], "size_bytes": str(result["size_bytes"] or "")}
             case |= {"variant": variant_of(result).removeprefix(", ")}

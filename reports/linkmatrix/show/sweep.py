@@ -39,7 +39,7 @@ def found_on(node: str, one: Judged) -> Iterator[Found]:
         said = [cell.reason for _, cell in marked] or list(one.reasons) or facts
         said = said or ([f"{matrix.unjudged} cells have no reference"] if matrix.unjudged else [])
         yield Found(one.of_matrix(matrix), worse, node, ": ".join([result["testcase"], *said[:1]]))
-    if not one.matrices:
+    if one.beyond_cells is not None:
         yield Found(one.verdict, 0.0, node, "; ".join(one.reasons) or one.test.name)
 
 

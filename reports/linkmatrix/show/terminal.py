@@ -125,7 +125,7 @@ def show_test(screen: Screen, one: Judged) -> None:
         screen.print(f"note: {note}")
     for result, matrix in one.matrices:
         show_matrix(screen, one, result, matrix)
-    if not one.matrices:
+    if one.beyond_cells is not None:
         screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}"))
     lines = [*(f"{words.WORDS[one.verdict]}: {reason}" for reason in one.reasons), *words.fact_lines(one)]
     for line in lines:
@@ -219,7 +219,7 @@ def cell_text(
 
 def show_overview(screen: Screen, judged: list[Judged]) -> None:
     """A line for each test case: where there are many, their matrices have long scrolled by."""
-    lines = [(one.verdict, one.test.name, "") for one in judged if not one.matrices]
+    lines = [(one.verdict, one.test.name, "") for one in judged if one.beyond_cells is not None]
     for one in judged:
         for result, matrix in one.matrices:
             groups = matrix.matrix.classes

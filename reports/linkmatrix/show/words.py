@@ -167,7 +167,9 @@ def tally(judged: list[Judged]) -> str:
     """ "3 test cases: 1 FAIL, 2 PASS"; and how many a budget left out, of which there is no verdict."""
     found, rest = case_verdicts(judged), left_out(judged)
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
-    also = f"; {len(rest)} more left out, for a budget" if rest else ""
+    beyond = [one.beyond_cells for one in judged if one.matrices and one.beyond_cells is not None]
+    also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for what no cell says" if beyond else ""
+    also += f"; {len(rest)} more left out, for a budget" if rest else ""
     return counted(len(found), "test case") + (f": {each}" if each else "") + also
 
 
