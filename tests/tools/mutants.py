@@ -26,6 +26,7 @@ ROOMS = {
         "test_tolerances",
         "test_references",
         "test_reference_keys",
+        "test_keys",
         "test_published",
         "test_adopt",
         "test_adopt_limits",

@@ -1,0 +1,93 @@
+"""What a table's name and a record say of what was measured, and what is said of a file that cannot be used."""
+
+import pytest
+
+from linkmatrix.errors import BadInput
+from linkmatrix.references import keys, published
+from linkmatrix.references.tables import References
+
+HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "size"),
+    [
+        ("hgx@1MiB", 1 << 20),
+        ("hgx@all@4KiB", 4096),
+        ("hgx@512", 512),
+        ("hgx@2M", None),
+        ("hgx@all", None),
+        ("1MiB", None),
+        ("hgx@x1MiB", None),
+        ("hgx", None),
+    ],
+)
+def test_a_table_says_its_size_behind_an_at_sign(table, size):
+    assert keys.size_of(table) == size
+
+
+@pytest.mark.parametrize(
+    ("engine", "backend", "check"),
+    [
+        ("ce", "cuda", "intranode_p2p"),
+        ("mpi", "cuda", "rank_p2p"),
+        ("ce", "mpi", "rank_p2p"),
+        ("mpi", "mpi", "rank_p2p"),
+    ],
+)
+def test_ranks_are_known_by_their_engine_or_their_program(make_record, engine, backend, check):
+    content = make_record()
+    content["backend"] = backend
+    result = content["results"][0] | {"engine": engine, "memory": "host"}
+    assert keys.check_of(content, result) == check
+    assert keys.check_of(content | {"asked_by": "node_sweep %x=1"}, result) == check  # measures for others
+    assert keys.check_of(content | {"asked_by": "another %x=1"}, result) == "another"
+
+
+def test_what_nobody_asked_for_is_the_usual():
+    assert keys.variant_of({}) == keys.variant_of({"asked_by": None}) == ""
+    assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""
+
+
+def test_a_system_that_is_not_published_is_said_with_those_that_are(tmp_path):
+    with pytest.raises(BadInput, match=r"there is no published system 'h900' in .* \(known: none\)"):
+        published.load("h900", tmp_path)
+    for name in ("h800", "abci:anode"):
+        published.file_of(name, tmp_path).write_text(f"system: {name}\ntables: []\n")
+    assert published.names(tmp_path) == ["abci:anode", "h800"]
+    with pytest.raises(BadInput, match=r"\(known: abci:anode, h800\)"):
+        published.load("h900", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("system: h900\ntables: []\n", "it is not the table of this system"),
+        ("system: h800\ntables: 7\n", "it is not the table of this system"),
+        ("system: [h800\n", "while parsing a flow sequence in"),
+    ],
+)
+def test_a_published_file_that_is_another_is_refused(tmp_path, text, said):
+    file = published.file_of("h800", tmp_path)
+    file.write_text(text)
+    with pytest.raises(BadInput) as caught:
+        published.load("h800", tmp_path)
+    assert str(caught.value).startswith(f"{file} cannot be used, write it again: {said}")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a->b: [-5, -0.1, 0.1, GB/s]", "the value -5 is no positive number"),
+        ("a->b: [5, -0.1, 0.1, MB/s]", "the unit 'MB/s' is unknown: use GB/s or us"),
+        ("a->b: [5, -0.1, 0.1, us]\n      a->b: [5, -0.1, 0.1, us]", "the key 'a->b' comes twice"),
+        ("? [a, b]\n      : [5, -0.1, 0.1, us]", "is no text to YAML"),
+    ],
+)
+def test_a_refusal_names_what_stands_there_and_what_may(tmp_path, line, said):
+    (tmp_path / "p2p.yaml").write_text(f"{HEAD}  hgx:\n    case:\n      {line}\n")
+    with pytest.raises(BadInput) as caught:
+        References.load(tmp_path)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+    if "twice" in said:
+        assert "line 5" in str(caught.value)
