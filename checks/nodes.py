@@ -8,6 +8,7 @@ import reframe.core.runtime as runtime
 from reframe.core.logging import getlogger
 
 from linkmatrix.errors import BadInput
+from linkmatrix.runs.bound import short
 from linkmatrix.site import nodes
 
 VARIABLE = "LINKMATRIX_NODES"
@@ -28,7 +29,7 @@ def ask(partition):
     """As `of_partition`; a partition without a scheduler is this machine."""
     scheduler = partition.scheduler.registered_name
     if scheduler == "local":
-        return {socket.gethostname().partition(".")[0]: ""}
+        return {short(socket.gethostname()): ""}
     resources = [option for options in partition.resources.values() for option in options]
     try:
         return nodes.of(scheduler, [*partition.access, *(one for one in resources if one.startswith("-"))])
@@ -97,8 +98,3 @@ def why_not_now(node, partition):
     """Why a node takes no job now, in the scheduler's words; "" where it does, or nobody can say."""
     known = of_partition(partition) or {}
     return next((why for name, why in known.items() if short(name) == short(node)), "")
-
-
-def short(host):
-    """A host's name without its domain."""
-    return host.partition(".")[0]

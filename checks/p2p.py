@@ -7,6 +7,7 @@ from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
 import linkmatrix.record.reading
+from linkmatrix.runs.bound import short
 
 from . import endings
 from .expect import listed, run_faults
@@ -133,7 +134,7 @@ class p2p_matrix_run(session_test, special=True):
     def node_faults(self):
         """Did it run on the node that was asked for?"""
         ran, wanted = self.record["host"]["name"], self.on
-        if not wanted or ran.partition(".")[0] == wanted.partition(".")[0]:
+        if not wanted or short(ran) == short(wanted):
             return []
         return [f"it should run on {wanted}, and ran on {ran}"]
 

@@ -105,28 +105,25 @@ prints '^Result: TIMEOUT$'
 whole TIMEOUT 0
 
 # Nobody reads: the pipe is full, the run hangs in a print, and a signal or its time ends it.
+ends_unread() { # SECONDS after which it gets SIGTERM
+  # shellcheck disable=SC2086
+  "$program" $long --record "$record" >"$work/pipe" 2>"$work/err" 3<&- &
+  pid=$!
+  sleep "$1"
+  kill -TERM "$pid"
+  ended 10
+  code 4
+}
 begin "a pipe that nobody reads and SIGTERM"
 mkfifo "$work/pipe"
 exec 3<>"$work/pipe"
 dd if=/dev/zero bs=65536 count=1 >&3 2>/dev/null
-# shellcheck disable=SC2086
-"$program" $long --record "$record" >"$work/pipe" 2>"$work/err" 3<&- &
-pid=$!
-sleep 1
-kill -TERM "$pid"
-ended 10
-code 4
+ends_unread 1
 one_line
 begin "a pipe that is full after some matrices"
 dd if="$work/pipe" bs=65536 count=1 of=/dev/null 2>/dev/null
 dd if=/dev/zero bs=1024 count=55 >&3 2>/dev/null
-# shellcheck disable=SC2086
-"$program" $long --record "$record" >"$work/pipe" 2>"$work/err" 3<&- &
-pid=$!
-sleep 3
-kill -TERM "$pid"
-ended 10
-code 4
+ends_unread 3
 whole TIMEOUT 1
 exec 3<&-
 

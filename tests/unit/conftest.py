@@ -32,6 +32,7 @@ spec = importlib.util.spec_from_file_location(
 sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules[spec.name])
 
+CONFIG = CHECKS.parent / "config"
 TESTCASE = "device_to_device_memcpy_write_ce"
 
 
@@ -306,3 +307,16 @@ def run(tmp_path, capsys):
 
     adopted.file = file
     return adopted
+
+
+@pytest.fixture
+def config_module():
+    """A function that reads config/NAME.py anew, as ReFrame reads it."""
+
+    def read(name):
+        spec = importlib.util.spec_from_file_location(name, CONFIG / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return read

@@ -1,20 +1,13 @@
 """Jobs of PBS and Grid Engine that would be waited for without end are given up; Slurm is not asked the same twice."""
 
-import importlib.util
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).resolve().parents[2] / "config" / "schedulers.py"
-
 
 @pytest.fixture
-def schedulers():
-    spec = importlib.util.spec_from_file_location("schedulers", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def schedulers(config_module):
+    return config_module("schedulers")
 
 
 @dataclass(eq=False)

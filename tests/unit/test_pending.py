@@ -1,20 +1,13 @@
 """Why a job waits: what is said of it, when that is asked, and what is not waited for."""
 
-import importlib.util
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-FILE = Path(__file__).resolve().parents[2] / "config" / "pending.py"
-
 
 @pytest.fixture
-def pending():
-    spec = importlib.util.spec_from_file_location("pending", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def pending(config_module):
+    return config_module("pending")
 
 
 @dataclass(eq=False)

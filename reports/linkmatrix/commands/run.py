@@ -21,6 +21,7 @@ from ..record import units
 from ..record.matrix import has_status
 from ..references.tables import References
 from ..runs import judging, junit, manifest, resume, stored
+from ..runs.bound import short
 from ..runs.judging import Judged
 from ..runs.modes import MODES, NODES, SWEEP, selects
 from ..runs.supervise import supervised
@@ -215,11 +216,6 @@ def unasked(report: Path, nodes: list[str]) -> list[str]:
     without = [node for node in nodes if short(node) not in there]
     few = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
     return [f"{LESS}was asked for: no test of {few}"] if without else []
-
-
-def short(node: str) -> str:
-    """A node's name without its domain."""
-    return node.partition(".")[0]
 
 
 def frozen_lines(
