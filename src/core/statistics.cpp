@@ -68,10 +68,11 @@ bool StopRule::converged(const std::vector<double>& values) const {
   return values.size() >= least_for_interval && relative_half_width(values) <= target;
 }
 
-bool StopRule::done(const std::vector<double>& values) const {
+bool StopRule::done(const std::vector<double>& values, double seconds) const {
   const std::size_t n = values.size();
   if (n < static_cast<std::size_t>(min_samples)) return false;
-  if (n >= static_cast<std::size_t>(max_samples) || relative_half_width(values) <= target) return true;
+  if (n >= static_cast<std::size_t>(max_samples) || seconds >= patience) return true;
+  if (relative_half_width(values) <= target) return true;
   if (n < 2 * window) return false;
   const std::vector<double> earlier(values.begin(), values.end() - static_cast<std::ptrdiff_t>(window));
   const double before = robust_sigma(earlier), now = robust_sigma(values);

@@ -51,11 +51,12 @@ struct StopRule {
   double target = 0.0025;  ///< wanted relative half width of the median's interval
   double settled = 0.05;   ///< noise that changes by less than this over `window` samples will not get better
   std::size_t window = 7;
+  double patience = 0.25;  ///< seconds that a noisy cell may take: 28 samples of 0.1 s would not make it quieter
 
   /// The interval of the median is one, and inside the target: below six samples there is none.
   bool converged(const std::vector<double>& values) const;
-  /// True if sampling may stop: inside the target, settled above it, or at the maximum.
-  bool done(const std::vector<double>& values) const;
+  /// True if sampling may stop: inside the target, settled above it, or at the maximum. `seconds`: spent on these.
+  bool done(const std::vector<double>& values, double seconds) const;
 };
 
 }  // namespace linkmatrix

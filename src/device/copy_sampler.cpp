@@ -2,25 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <set>
 
 #include "core/error.hpp"
-#include "core/units.hpp"
 #include "device/repeats.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr double least_turns = 10;      // of copies handed over in turn, whose first and last have no company, …
-constexpr double longest_turns = 0.25;  // … in so many seconds
-constexpr double unlimited = 1e8;       // seconds: a deadline that does not come
-constexpr int most_balanced = 3;        // times that repeats are chosen
-constexpr int most_rejected = 8;        // samples whose copies did not start together; then they cannot
+constexpr double unlimited = 1e8;  // seconds: a deadline that does not come
+constexpr int most_rejected = 8;   // samples whose copies did not start together; then they cannot
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
-
-double per_transfer(const CopyTime& time) { return time.span.seconds() / std::max(time.transfers, 1.0); }
 
 /// How much of a span others kept running.
 double covered(const Span& span, const Span& load) {
@@ -46,7 +39,7 @@ struct CopySampler::Group {
 
 CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress,
                          Deadline deadline)
-    : backend_{backend}, cells_{std::move(cells)}, metric_{metric}, warmup_{warmup}, stress_{stress} {
+    : backend_{backend}, cells_{std::move(cells)}, metric_{metric}, warmup_{warmup}, stress_{stress}, lost_{backend} {
   for (std::size_t i = 0; i < cells_.size(); ++i) index_[{cells_[i].row, cells_[i].column}] = i;
   prepare(deadline);
 }
@@ -56,16 +49,16 @@ void CopySampler::prepare(Deadline deadline) {
   for (;;) {
     std::vector<Copy> all;
     for (const CopyCell& cell : cells_)
-      if (!lost_endpoint(cell))
+      if (!lost_.of(cell.copies))
         for (const Copy& copy : cell.copies)
-          if (!is_lost(copy)) all.push_back(copy);
+          if (!lost_.has(copy)) all.push_back(copy);
     if (all.empty()) return;
     try {
       return backend_.prepare(all, deadline);
     } catch (const CopiesFailed& failure) {
       const std::size_t before = lost_.size();
       for (const auto& one : failure.failures())
-        if (one.endpoint) lose(*one.endpoint, one.status, failure.what());
+        if (one.endpoint) lost_.add(*one.endpoint, one.status, failure.what());
       if (lost_.size() == before) throw DeviceError(failure.what());  // it would fail again and again
     }
   }
@@ -80,9 +73,9 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
     Group group;
     for (const std::size_t k : open) {
       const std::size_t index = index_.at(round[k]);
-      if (const auto endpoint = lost_endpoint(cells_[index])) {
+      if (const auto endpoint = lost_.of(cells_[index].copies)) {
         answers[k].status = lost_as(round[k]);
-        answers[k].why = why_lost(*endpoint);
+        answers[k].why = lost_.why(*endpoint);
         continue;
       }
       group.cells.push_back(index);
@@ -98,28 +91,13 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
   return answers;
 }
 
-/// Who takes part in a cell and who does not, in a sentence; nothing where all of its measured copies are made.
-std::string CopySampler::what_is_left_of(const CopyCell& cell) const {
-  std::set<int> without, with;
-  for (const Copy& copy : cell.copies)
-    for (const int end : {copy.source, copy.destination})
-      if (!copy.background) (is_lost(end) ? without : with).insert(end);
-  if (without.empty()) return {};
-  const auto labels = [this](const std::set<int>& ends) {
-    std::vector<std::string> names;
-    for (const int end : ends) names.push_back(label(end));
-    return join(names);
-  };
-  return "the total of " + labels(with) + " only: " + labels(without) + " took no part";
-}
-
 /// Where some fail, the others are not run yet.
 void CopySampler::sample_together(Group& group, const SampleRule& rule) {
   std::vector<std::string> left;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
-    left.push_back(what_is_left_of(cells_[group.cells[k]]));
+    left.push_back(lost_.what_is_left_of(cells_[group.cells[k]].copies));
     for (Copy copy : cells_[group.cells[k]].copies) {
-      if (is_lost(copy)) continue;  // of a load, or of a fan; the record says which endpoint is lost
+      if (lost_.has(copy)) continue;  // of a load, or of a fan; the record says which endpoint is lost
       copy.bytes /= rule.divide_bytes_by;
       group.copies.push_back(copy);
       group.owner.push_back(k);
@@ -155,10 +133,10 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
   std::set<std::size_t> failed;
   bool is_news = false;
   for (const auto& one : failure.failures())
-    if (one.endpoint) is_news = lose(*one.endpoint, one.status, failure.what()) || is_news;
+    if (one.endpoint) is_news = lost_.add(*one.endpoint, one.status, failure.what()) || is_news;
   for (const auto& one : failure.failures()) {
     const std::size_t owner = owners.at(one.copy);
-    if (is_news && one.endpoint && !lost_endpoint(cells_[group.cells[owner]])) continue;
+    if (is_news && one.endpoint && !lost_.of(cells_[group.cells[owner]].copies)) continue;
     failed.insert(owner);
     *group.answers[owner] = {};
     group.answers[owner]->status = one.status;
@@ -174,10 +152,12 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
 }
 
 void CopySampler::take_samples(Group& group, const SampleRule& rule) {
-  if (!rule.warm || !reuse_repeats(group)) find_repeats(group, rule);
+  if (!rule.warm || !reuse_repeats(group)) choose_repeats(group, rule);
+  const auto began = Clock::now();
   const auto done = [&] {
+    const double spent = seconds_since(began);
     return std::all_of(group.answers.begin(), group.answers.end(),
-                       [&](const Sampled* s) { return rule.stop.done(values_of(metric_, *s)); });
+                       [&](const Sampled* s) { return rule.stop.done(values_of(metric_, *s), spent); });
   };
   const auto any = [&] { return !group.answers.front()->samples.empty(); };
   for (int rejected = 0; !any() || (!done() && !rule.enough.passed());)
@@ -198,53 +178,13 @@ bool CopySampler::reuse_repeats(Group& group) const {
   return !stress_;
 }
 
-/// Warms up, and finds how many repeats make a sample.
-void CopySampler::find_repeats(Group& group, const SampleRule& rule) {
-  for (Copy& copy : group.copies) copy.repeats = warmup_;
-  Timeline timeline = backend_.run(group.copies, rule.until);
-  const std::vector<Copy>& first = cells_[group.cells.front()].copies;
-  const double slowest = slowest_transfer(group, timeline);
-  int least = repeats_for(slowest, first);
-  const bool in_turn = timeline.timing == Timing::in_turn;
-  if (in_turn && first.size() > 1)
-    least = std::max(least, static_cast<int>(std::clamp(longest_turns / slowest, 1.0, least_turns)));
-  for (Copy& copy : group.copies) copy.repeats = least;
-  if (!in_turn) balance(group, std::move(timeline), least, rule);  // in turn, both ways take as long anyhow
+/// Of a whole sample; the second look's smaller transfers are no measure of the others.
+void CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
+  find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
   if (rule.divide_bytes_by != 1) return;
   for (const std::size_t cell : group.cells) repeats_[cell].clear();
   for (std::size_t c = 0; c < group.copies.size(); ++c)
     repeats_[group.cells[group.owner[c]]].push_back(group.copies[c].repeats);
-}
-
-double CopySampler::slowest_transfer(const Group& group, const Timeline& timeline) {
-  double slowest = 0;
-  for (std::size_t c = 0; c < group.copies.size(); ++c)
-    if (!group.copies[c].background) slowest = std::max(slowest, per_transfer(timeline.copies[c]));
-  return slowest;
-}
-
-/// What is to be busy over the same time is repeated as often as that takes. How fast each copy is while all run is
-/// known only when they do: so it is looked at again.
-void CopySampler::balance(Group& group, Timeline timeline, int least, const SampleRule& rule) {
-  const auto sets = even_sets(group);
-  for (int attempt = 0; attempt < most_balanced; ++attempt) {
-    bool is_plain = true;
-    for (const std::vector<std::size_t>& set : sets) {
-      std::vector<double> seconds;
-      for (const std::size_t c : set) seconds.push_back(per_transfer(timeline.copies[c]));
-      const std::vector<int> repeats = balanced_repeats(seconds, least);
-      for (std::size_t k = 0; k < set.size(); ++k) group.copies[set[k]].repeats = repeats[k];
-      is_plain = is_plain && std::adjacent_find(repeats.begin(), repeats.end(), std::not_equal_to<>()) == repeats.end();
-    }
-    if (is_plain) return;
-    timeline = backend_.run(group.copies, rule.until);
-    const bool is_even = std::all_of(sets.begin(), sets.end(), [&](const std::vector<std::size_t>& set) {
-      std::vector<Span> spans;
-      for (const std::size_t c : set) spans.push_back(timeline.copies[c].span);
-      return evenness(spans) >= least_loaded_share;
-    });
-    if (is_even) return;
-  }
 }
 
 /// Copies that are to be busy over the same time, by number: of a stress all, else both ways of each cell.
@@ -337,50 +277,11 @@ std::string CopySampler::label(int endpoint) const {
   return backend_.endpoints().at(static_cast<std::size_t>(endpoint)).label;
 }
 
-bool CopySampler::is_lost(int endpoint) const { return lost_.contains(endpoint) || backend_.lost(endpoint); }
-
-bool CopySampler::is_lost(const Copy& copy) const { return is_lost(copy.source) || is_lost(copy.destination); }
-
-/// One that is not there, where none of the cell's measured copies is left: of a fan, some may be.
-std::optional<int> CopySampler::lost_endpoint(const CopyCell& cell) const {
-  std::optional<int> lost;
-  bool is_left = false;
-  for (const Copy& copy : cell.copies) {
-    if (copy.background) continue;
-    if (!is_lost(copy)) is_left = true;
-    for (const int end : {copy.source, copy.destination})
-      if (is_lost(end)) lost = end;
-  }
-  return is_left ? std::nullopt : lost;
-}
-
-bool CopySampler::is_there(const Place& place) const { return !lost_endpoint(cell(place)); }
+bool CopySampler::is_there(const Place& place) const { return !lost_.of(cell(place).copies); }
 
 CellStatus CopySampler::lost_as(const Place& place) const {
-  const auto endpoint = lost_endpoint(cell(place));
-  const auto known = endpoint ? lost_.find(*endpoint) : lost_.end();
-  return known == lost_.end() ? CellStatus::error : known->second.status;
-}
-
-/// For these cells; the back end says what is lost for all. Whether that is news.
-bool CopySampler::lose(int endpoint, CellStatus status, const std::string& why) {
-  return lost_.try_emplace(endpoint, Loss{status, why}).second;
-}
-
-std::string CopySampler::why_lost(int endpoint) const {
-  if (const auto why = backend_.lost(endpoint)) return *why;
-  return lost_.at(endpoint).why;
-}
-
-std::vector<Lost> CopySampler::take_lost() {
-  std::vector<Lost> lost;
-  for (int end = 0; end < static_cast<int>(backend_.endpoints().size()); ++end) {
-    const bool is_lost = lost_.contains(end) || backend_.lost(end);
-    if (!is_lost || std::find(told_.begin(), told_.end(), end) != told_.end()) continue;
-    told_.push_back(end);
-    lost.push_back({label(end), why_lost(end)});
-  }
-  return lost;
+  const auto endpoint = lost_.of(cell(place).copies);
+  return endpoint ? lost_.status(*endpoint) : CellStatus::error;
 }
 
 }  // namespace linkmatrix

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "device/backend.hpp"
+#include "device/lost_endpoints.hpp"
 #include "measure/sampler.hpp"
 
 namespace linkmatrix {
@@ -30,7 +30,7 @@ class CopySampler final : public Sampler {
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place& place) const override;
   CellStatus lost_as(const Place& place) const override;
-  std::vector<Lost> take_lost() override;
+  std::vector<Lost> take_lost() override { return lost_.take(); }
   Clocking clocking() const override { return clocking_; }
 
  private:
@@ -38,22 +38,14 @@ class CopySampler final : public Sampler {
   void prepare(Deadline deadline);
   void sample_together(Group& group, const SampleRule& rule);
   void take_samples(Group& group, const SampleRule& rule);
-  void find_repeats(Group& group, const SampleRule& rule);
+  void choose_repeats(Group& group, const SampleRule& rule);
   bool reuse_repeats(Group& group) const;
-  static double slowest_transfer(const Group& group, const Timeline& timeline);
-  void balance(Group& group, Timeline timeline, int least, const SampleRule& rule);
   std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
   void verify(Group& group, const SampleRule& rule);
   bool append(Group& group, const Timeline& timeline, bool whatever);
   static std::vector<std::size_t> owners_of_measured(const Group& group);
   void blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);
   const CopyCell& cell(const Place& place) const { return cells_.at(index_.at(place)); }
-  bool is_lost(int endpoint) const;
-  bool is_lost(const Copy& copy) const;
-  std::optional<int> lost_endpoint(const CopyCell& cell) const;
-  bool lose(int endpoint, CellStatus status, const std::string& why);
-  std::string what_is_left_of(const CopyCell& cell) const;
-  std::string why_lost(int endpoint) const;
   std::string label(int endpoint) const;
 
   Backend& backend_;
@@ -64,12 +56,7 @@ class CopySampler final : public Sampler {
   bool stress_;
   Clocking clocking_;                                ///< the worst so far
   std::map<std::size_t, std::vector<int>> repeats_;  ///< of a cell's copies when it was sampled last
-  struct Loss {
-    CellStatus status;  ///< how the endpoint's cells end
-    std::string why;
-  };
-  std::map<int, Loss> lost_;  ///< endpoints that these cells cannot have
-  std::vector<int> told_;     ///< of these, those that were taken
+  LostEndpoints lost_;
 };
 
 }  // namespace linkmatrix

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+
+#include "measure/sample.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -14,6 +17,41 @@ constexpr double even_enough = 0.04;       // below what a load may end early (l
 constexpr int most_of_slowest = 32;        // with so many, any ratio is met to a sixtieth …
 constexpr int least_of_slowest = 6;        // … and with so few, to a twelfth
 constexpr double balanced_seconds = 0.02;  // what a sample may last for that: a matrix of 7 samples a cell stays quick
+constexpr int most_balanced = 3;           // times that repeats are chosen
+constexpr double least_turns = 10;         // of copies handed over in turn, whose first and last have no company, …
+constexpr double longest_turns = 0.25;     // … in so many seconds
+
+double per_transfer(const CopyTime& time) { return time.span.seconds() / std::max(time.transfers, 1.0); }
+
+double slowest_transfer(std::span<const Copy> copies, const Timeline& timeline) {
+  double slowest = 0;
+  for (std::size_t c = 0; c < copies.size(); ++c)
+    if (!copies[c].background) slowest = std::max(slowest, per_transfer(timeline.copies[c]));
+  return slowest;
+}
+
+/// How fast each copy is while all run is known only when they do: so it is looked at again.
+void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std::vector<std::size_t>>& even,
+             Timeline timeline, int least, Deadline until) {
+  for (int attempt = 0; attempt < most_balanced; ++attempt) {
+    bool is_plain = true;
+    for (const std::vector<std::size_t>& set : even) {
+      std::vector<double> seconds;
+      for (const std::size_t c : set) seconds.push_back(per_transfer(timeline.copies[c]));
+      const std::vector<int> repeats = balanced_repeats(seconds, least);
+      for (std::size_t k = 0; k < set.size(); ++k) copies[set[k]].repeats = repeats[k];
+      is_plain = is_plain && std::adjacent_find(repeats.begin(), repeats.end(), std::not_equal_to<>()) == repeats.end();
+    }
+    if (is_plain) return;
+    timeline = backend.run(copies, until);
+    const bool is_even = std::all_of(even.begin(), even.end(), [&](const std::vector<std::size_t>& set) {
+      std::vector<Span> spans;
+      for (const std::size_t c : set) spans.push_back(timeline.copies[c].span);
+      return evenness(spans) >= least_loaded_share;
+    });
+    if (is_even) return;
+  }
+}
 
 }  // namespace
 
@@ -53,6 +91,19 @@ double evenness(std::span<const Span> spans) {
     longest = std::max(longest, span.seconds());
   }
   return shortest / longest;
+}
+
+void find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
+                  const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until) {
+  for (Copy& copy : copies) copy.repeats = warmup;
+  Timeline timeline = backend.run(copies, until);
+  const double slowest = slowest_transfer(copies, timeline);
+  int least = repeats_for(slowest, cell);
+  const bool in_turn = timeline.timing == Timing::in_turn;
+  if (in_turn && cell.size() > 1)
+    least = std::max(least, static_cast<int>(std::clamp(longest_turns / slowest, 1.0, least_turns)));
+  for (Copy& copy : copies) copy.repeats = least;
+  if (!in_turn) balance(backend, copies, even, std::move(timeline), least, until);  // both ways take as long anyhow
 }
 
 }  // namespace linkmatrix

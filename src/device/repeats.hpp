@@ -18,4 +18,10 @@ std::vector<int> balanced_repeats(std::span<const double> seconds, int least);
 /// The shortest of the spans over the longest.
 double evenness(std::span<const Span> spans);
 
+/// Warms up copies that run at once, and sets how often each is repeated in a sample.
+/// `cell`: the copies of one of their cells. `even`: sets of them, by number, that are to be busy over the same time.
+/// Throws as Backend::run.
+void find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
+                  const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until);
+
 }  // namespace linkmatrix

@@ -147,12 +147,13 @@ void RankWorker::sample_cell(const Order& order, const Step& step, Deadline dead
   cell.bytes = report.bytes = bytes_of(order);
   cell.transfers = report.transfers = transfers_of(order, step);
   std::vector<double> values;
+  const auto began = Clock::now();
   do {
     const PairSample taken = take_sample(order, step, deadline);
     report.started_together = report.started_together && taken.started_together;
     samples_.push_back(taken.sample);
     values.push_back(value_of(order.metric, cell, taken.sample));
-  } while (!order.stop.done(values) && !enough.passed());
+  } while (!order.stop.done(values, seconds_since(began)) && !enough.passed());
 }
 
 /// One in which both directions began at once, if that can be had.
