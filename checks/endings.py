@@ -24,7 +24,9 @@ LOST_NODE = (
     r"remote host:\s+(\S+)",
 )
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
-NOT_HERE = re.compile(r"^p2p_matrix: (?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE)
+NOT_HERE = re.compile(
+    r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
+)
 
 
 def not_here(errors):

@@ -47,7 +47,7 @@ class RanksMeasurer final : public Measurer {
       return "one-sided puts are measured between host memory: leave out --memory device";
     if (t.pattern == Pattern::nodes && network_->labels(true).size() < 2)
       return "all ranks are on one node, and it needs two or more";
-    return std::nullopt;
+    return t.one_sided ? network_->why_no_window() : std::nullopt;
   }
 
   std::uint64_t default_bytes(const TestCase& t) const override {

@@ -108,6 +108,9 @@ class P2pRun {
 
   /// Named test cases must run; of a suite or of axes, those that can.
   std::vector<TestCase> testcases() {
+    for (const TestCase& t : options_.named)
+      if (const auto why = measurer_->why_not(t, options_.plan))
+        throw BadInput("--testcase " + std::string(t.name) + " cannot run here: " + *why);
     if (!options_.named.empty()) return options_.named;
     Axes axes = options_.axes;
     if (measurer_->chooses_memory()) axes.memory.reset();

@@ -99,6 +99,18 @@ class MpiNetwork final : public Network {
   Backend* devices() override { return devices_.get(); }
   Transport sharing() const override { return table_.copies_sharing(); }
 
+  std::optional<std::string> why_no_window() override {
+    if (!window_asked_) {
+      window_asked_ = true;
+      try {
+        ranks_->open_window(patience());
+      } catch (const BadInput& refusal) {
+        why_no_window_ = refusal.what();
+      }
+    }
+    return why_no_window_;
+  }
+
   bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) override {
     const RankRounds rounds = rounds_of(what, concurrency);
     const Coordinator coordinator(*ranks_, table_, rounds, form_of(what, {}));
@@ -163,11 +175,12 @@ class MpiNetwork final : public Network {
 
   void make_buffers(const NetworkCase& what) {
     const std::uint64_t bytes = what.bytes + what.offset;
-    const double patience = std::max(least_patience, options_.pair_timeout);
     if (options_.memory == Memory::host) table_.check_memory(bytes);
-    ranks_->reserve(std::max(bytes, least_buffer), table_.sharing(), patience);
-    if (what.one_sided) ranks_->open_window(patience);
+    ranks_->reserve(std::max(bytes, least_buffer), table_.sharing(), patience());
+    if (what.one_sided) ranks_->open_window(patience());
   }
+
+  double patience() const { return std::max(least_patience, options_.pair_timeout); }
 
   /// What all orders of a matrix have in common.
   Order form_of(const NetworkCase& what, const MeasureOptions& how) const {
@@ -266,6 +279,8 @@ class MpiNetwork final : public Network {
   std::optional<RankWorker> worker_;
   RankTable table_{{}, options_};  ///< at the root
   std::optional<MpiRanks> ranks_;  ///< at the root
+  bool window_asked_ = false;
+  std::optional<std::string> why_no_window_;
   std::unique_ptr<Backend> devices_;
   Topology topology_;
   Software software_;

@@ -48,6 +48,9 @@ class Network : public Machine {
   /// How its ranks share their memory.
   virtual Transport sharing() const = 0;
 
+  /// Why this MPI has no one-sided transfers here; nothing if it has. Asks all ranks, once.
+  virtual std::optional<std::string> why_no_window() = 0;
+
   /// Whether a message of the case has the fault. Throws BadInput where it cannot be measured.
   virtual bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) = 0;
 

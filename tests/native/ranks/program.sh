@@ -42,6 +42,16 @@ expect 0 "one-sided puts" --testcase $puts --size 16,20KiB
 ! grep -q 'failed at first' "$work/out" || fail "puts must find the other rank's memory, however often it was made anew"
 expect 1 "wrong data of puts both ways" --testcase rank_to_rank_put_bidirectional_mpi --simulate-fault corrupt:rank0
 
+# an MPI without its components for them: Open MPI 4.1 over TCP is one
+export OMPI_MCA_osc='^rdma,sm,pt2pt,ucx,monitoring'
+expect 2 "puts by name, where the MPI has none, before anything is measured" \
+  --testcase rank_to_rank_latency_mpi,rank_to_rank_put_latency_mpi
+says 'rank_to_rank_put_latency_mpi cannot run here: .*this MPI makes no window'
+! grep -q '^verified:' "$work/out" || fail "nothing is measured that ends in a refusal"
+expect 0 "a suite without its puts, where the MPI has none" --suite full --size 1KiB
+[ "$(grep -c '^verified: ' "$work/out")" -eq 3 ] || fail "the other three test cases of one node can run"
+unset OMPI_MCA_osc
+
 one=rank_to_rank_latency_mpi
 # what is refused is refused by any number of ranks
 if [ "$ranks" -le 3 ]; then
