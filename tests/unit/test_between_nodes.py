@@ -131,6 +131,7 @@ def test_the_command_names_the_node_and_fails(between, write_record, tmp_path, c
 def test_names_that_last_have_no_node_in_them():
     assert lasting_names(RANKS, ["n17:rank0", "n40:rank1"]) == ["rank0", "rank1"]
     assert lasting_names(RANKS, ["n17:gpu0", "n17:gpu1", "n40:gpu0"]) == ["rank0", "rank1", "rank2"]
+    assert lasting_names(RANKS, ["n17:gpu1", "n17:gpu0"]) == ["gpu1", "gpu0"]
     assert lasting_names(NODES, ["n17", "n40"]) == ["node0", "node1"]
     assert lasting_names("device_to_device_memcpy_write_ce", ["gpu0", "gpu4"]) == ["gpu0", "gpu4"]
 

@@ -37,10 +37,14 @@ def in_order(codes: np.ndarray) -> list[int]:
 def lasting_names(testcase: str, labels: Sequence[str]) -> list[str]:
     """What references and performance variables call the endpoints `labels`, in their order.
 
-    A job gets other nodes each time, so a rank "n17:gpu3" is "rank19", and of a matrix of nodes "n17" is "node2".
+    A job gets other nodes each time, so a rank "n17:gpu3" is "rank19", and of a matrix of nodes "n17" is "node2". Where
+    all are of one node, it is what stands behind the node: the GPUs of a node keep their numbers, whichever node it is,
+    and one process a GPU measures what a single process does, under the same names.
     """
     if testcase.startswith("node_to_node_"):
         return [f"node{number}" for number in range(len(labels))]
+    if len({label.partition(":")[0] for label in labels if ":" in label}) == 1:
+        return [label.rpartition(":")[2] for label in labels]
     return [f"rank{number}" if ":" in label else label for number, label in enumerate(labels)]
 
 
