@@ -13,10 +13,36 @@ constexpr double least_window = 1e-3;  // seconds, from which on a window tells 
 
 bool is_known(const Span& span) { return span.end > span.start; }
 
-/// On the common clock, or as a duration after a common start.
-Span placed(const Order& order, const Span& span) { return order.same_node ? span : Span{0, span.seconds()}; }
+/// What the ranks of a cell say, apart for the sources and the destinations: each of them are on one node, and so on
+/// one clock.
+struct OfBothEnds {
+  std::vector<Span> sources, destinations;
 
-Span hull_or_nothing(const std::vector<Span>& spans) { return spans.empty() ? Span{} : hull(spans); }
+  void add(const PairTimes& pair, Span StepTimes::*what) {
+    if (is_known(pair.source.*what)) sources.push_back(pair.source.*what);
+    if (is_known(pair.destination.*what)) destinations.push_back(pair.destination.*what);
+  }
+
+  /// On the common clock; between nodes as durations after a common start.
+  Span whole(bool same_node) const {
+    std::vector<Span> all = sources;
+    if (same_node) {
+      all.insert(all.end(), destinations.begin(), destinations.end());
+      return all.empty() ? Span{} : hull(all);
+    }
+    all.clear();
+    for (const auto* end : {&sources, &destinations})
+      if (!end->empty()) all.push_back({0, hull(*end).seconds()});
+    return all.empty() ? Span{} : hull(all);
+  }
+
+  Span slowest() const {
+    std::vector<Span> all = sources;
+    all.insert(all.end(), destinations.begin(), destinations.end());
+    return *std::max_element(all.begin(), all.end(),
+                             [](const Span& a, const Span& b) { return a.seconds() < b.seconds(); });
+  }
+};
 
 Sample latency_of(std::span<const PairTimes> pairs) {
   double sum = 0;
@@ -27,18 +53,18 @@ Sample latency_of(std::span<const PairTimes> pairs) {
   return sample;
 }
 
-/// All that goes one way: as its sender knows it, else as its receiver does.
+/// All that goes one way: as its senders know it, else as its receivers do. These as those are on one node.
 Span way(const Order& order, std::span<const PairTimes> pairs, bool back) {
-  std::vector<Span> spans;
+  std::vector<Span> sent, received;
   for (const PairTimes& pair : pairs) {
     const StepTimes &from = back ? pair.destination : pair.source, &to = back ? pair.source : pair.destination;
-    for (const Span& span : {from.sent, to.received})
-      if (is_known(span)) {
-        spans.push_back(placed(order, span));
-        break;
-      }
+    if (is_known(from.sent)) sent.push_back(from.sent);
+    if (is_known(to.received)) received.push_back(to.received);
   }
-  return hull_or_nothing(spans);
+  const std::vector<Span>& known = sent.empty() ? received : sent;
+  if (known.empty()) return {};
+  const Span all = hull(known);
+  return order.same_node ? all : Span{0, all.seconds()};
 }
 
 }  // namespace
@@ -57,19 +83,17 @@ double transfers_of(const Order& order, const Step& step) {
 PairSample sample_of(const Order& order, const Step& step, std::span<const PairTimes> pairs) {
   if (order.metric == Metric::latency) return {latency_of(pairs)};
   PairSample out;
-  std::vector<Span> parts;
-  for (const PairTimes& pair : pairs)
-    for (const StepTimes& rank : {pair.source, pair.destination})
-      if (is_known(rank.whole)) parts.push_back(placed(order, rank.whole));
-  if (parts.empty()) return out;
-  out.sample.whole = hull_or_nothing(parts);
-  out.sample.slowest = *std::max_element(parts.begin(), parts.end(),
-                                         [](const Span& a, const Span& b) { return a.seconds() < b.seconds(); });
+  OfBothEnds parts;
+  for (const PairTimes& pair : pairs) parts.add(pair, &StepTimes::whole);
+  if (parts.sources.empty() && parts.destinations.empty()) return out;
+  out.sample.whole = parts.whole(order.same_node);
+  out.sample.slowest = parts.slowest();
   out.sample.enqueue_seconds = pairs.front().source.enqueue_seconds;
+  out.started_together = started_together(parts.sources) && started_together(parts.destinations);
   if (order.metric != Metric::bidirectional) return out;
   out.sample.ways = {way(order, pairs, false), way(order, pairs, true)};
   if (is_known(pairs.front().source.sent)) {
-    out.started_together = started_together(out.sample.ways);
+    out.started_together = out.started_together && started_together(out.sample.ways);
   } else if (out.sample.whole.seconds() < least_window * step.repeats) {
     // both ends begin a few µs apart, which says nothing of the directions where a window is as short
     out.sample.ways = {out.sample.whole, out.sample.whole};

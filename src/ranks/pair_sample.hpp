@@ -16,11 +16,11 @@ struct PairTimes {
 /// One sample of a cell.
 struct PairSample {
   Sample sample;
-  bool started_together = true;  ///< of two directions that do not wait for each other
+  bool started_together = true;  ///< several pairs, and two directions that do not wait for each other
 };
 
-/// The sample that the times of a cell's pairs make. On one node they lie on its steady clock; between nodes, whose
-/// clocks differ, each is a duration after a common start. Of latencies of several pairs it is the mean.
+/// The sample that the times of a cell's pairs make. What ranks of one node say lies on its steady clock; of two nodes,
+/// whose clocks differ, each one's is a duration after a common start. Of latencies of several pairs it is the mean.
 PairSample sample_of(const Order& order, const Step& step, std::span<const PairTimes> pairs);
 
 /// Bytes of one transfer of all the cell's pairs together; 0 for a latency.

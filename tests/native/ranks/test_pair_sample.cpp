@@ -35,8 +35,32 @@ TEST(PairSample, TakesDurationsAfterACommonStartBetweenNodes) {
   EXPECT_EQ(sample.whole.seconds(), 2);
 }
 
+TEST(PairSample, LastsFromTheFirstStartToTheLastEndOfWhatOneNodeSends) {
+  // The second pair's sender was held up: no two of four seconds saw both, and half of the time is no more than that.
+  const std::vector<PairTimes> pairs{{at(100, 102), {}}, {at(102, 104), {}}};
+  const PairSample found = sample_of(order_of(Metric::bandwidth, false, 2), one_window, pairs);
+  EXPECT_EQ(found.sample.whole.seconds(), 4) << "senders of one node share a clock";
+  EXPECT_EQ(found.sample.slowest.seconds(), 2);
+  EXPECT_FALSE(found.started_together);
+}
+
+TEST(PairSample, OfTwoNodesIsAsLongAsTheLongerOfBothAndEachDirectionAsItsOwnNodeSays) {
+  const auto both_ways = [](double start, double end, double received) {
+    StepTimes times = at(start, end);
+    times.received = {start, received};
+    return times;
+  };
+  const std::vector<PairTimes> pairs{{both_ways(100, 102, 101), both_ways(7, 9, 8.5)},
+                                     {both_ways(100.05, 103, 102), both_ways(7.05, 9.5, 9)}};
+  const PairSample found = sample_of(order_of(Metric::bidirectional, false, 2), one_window, pairs);
+  EXPECT_EQ(found.sample.whole.seconds(), 3);
+  EXPECT_EQ(found.sample.ways[0].seconds(), 2) << "as the receivers of the second node know it";
+  EXPECT_EQ(found.sample.ways[1].seconds(), 2);
+  EXPECT_TRUE(found.started_together);
+}
+
 TEST(PairSample, EndsWithTheSlowestOfSeveralPairs) {
-  const std::vector<PairTimes> pairs{{at(0, 1), {}}, {at(50, 53), {}}};
+  const std::vector<PairTimes> pairs{{at(50, 51), {}}, {at(50, 53), {}}};
   const Order order = order_of(Metric::bandwidth, false, 2);
   const Sample sample = sample_of(order, one_window, pairs).sample;
   EXPECT_EQ(sample.whole.seconds(), 3);
