@@ -68,6 +68,7 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   Introduction mine;
   RankFacts& own = mine.facts;
   put(own.node, host_facts().name);
+  put(own.boot, boot_id());
   put(own.version, std::string(program_version) + " of " + compiler_version());
   put(own.options, options.options);
   put(own.network, mpi_network());

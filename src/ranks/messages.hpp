@@ -25,6 +25,7 @@ struct RankPair {
 /// What a rank tells of itself when the job begins.
 struct RankFacts {
   std::array<char, 64> node{};
+  std::array<char, 64> boot{};      ///< of the node's system: two hosts of one name differ in it; empty: unknown
   std::array<char, 64> version{};   ///< of the program: all ranks must have the same
   std::array<char, 512> options{};  ///< as given: the same
   std::array<char, 128> network{};  ///< which transports MPI uses

@@ -64,6 +64,13 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
       return "the ranks' options differ: " + who() + " was given '" + text_of(own.options) + "', rank 0 '" +
              text_of(first.options) + "': give all the same";
     if (own.complaint.front() != 0) return who() + ": " + text_of(own.complaint);
+    // their clocks and links would be taken for those of one node
+    const int known = ranks_of_[node_numbers_.at(endpoints_[rank].node)].front();
+    const RankFacts& neighbour = facts[static_cast<std::size_t>(known)];
+    const bool are_known = own.boot.front() != 0 && neighbour.boot.front() != 0;
+    if (are_known && own.boot != neighbour.boot)
+      return "rank " + std::to_string(known) + " and rank " + std::to_string(rank) +
+             " are on two hosts that are both named " + endpoints_[rank].node + ": give each host a name of its own";
   }
   if (std::none_of(no_device_.begin(), no_device_.end(), [](const std::string& why) { return why.empty(); }))
     return "no rank's device works: " + no_device_.front();

@@ -104,6 +104,8 @@ void add_ethernet(const fs::path& sys, std::vector<AdapterPort>& ports) {
 
 std::vector<AdapterPort> fabric_ports(const fs::path& root) { return infiniband_ports(root / "sys"); }
 
+std::string boot_id(const fs::path& root) { return line_of(root / "proc/sys/kernel/random/boot_id"); }
+
 NodeFacts node_facts(const fs::path& root) {
   NodeFacts node;
   node.name = host_facts().name;
@@ -111,7 +113,7 @@ NodeFacts node_facts(const fs::path& root) {
   node.serial = line_of(root / "sys/class/dmi/id/product_serial");
   node.product = line_of(root / "sys/class/dmi/id/product_name");
   node.kernel = line_of(root / "proc/sys/kernel/osrelease");
-  node.boot = line_of(root / "proc/sys/kernel/random/boot_id");
+  node.boot = boot_id(root);
   node.adapters = fabric_ports(root);
   add_ethernet(root / "sys", node.adapters);
   return node;

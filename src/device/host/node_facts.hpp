@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "core/topology.hpp"
@@ -10,6 +11,9 @@ namespace linkmatrix {
 /// This machine and its network adapters, as the kernel lists them below `root`: /sys, /proc and /etc. What is not
 /// there, or not readable by this user, is left empty.
 NodeFacts node_facts(const std::filesystem::path& root = "/");
+
+/// NodeFacts::boot alone; empty where the kernel does not tell.
+std::string boot_id(const std::filesystem::path& root = "/");
 
 /// Ports of InfiniBand, RoCE and Omni-Path adapters alone, in the order of their names.
 std::vector<AdapterPort> fabric_ports(const std::filesystem::path& root = "/");

@@ -56,6 +56,17 @@ TEST(RankTable, NamesTheRankThatIsNotAsTheFirstOne) {
   EXPECT_EQ(refusal(facts), "rank 1 on n0: there is no device");
 }
 
+TEST(RankTable, RefusesTwoHostsOfOneName) {
+  auto facts = facts_of(2, 2);
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) put(facts[rank].boot, rank < 2 ? "5b0c" : "17aa");
+  EXPECT_EQ(refusal(facts), "");
+  for (RankFacts& own : facts) put(own.node, "localhost");
+  EXPECT_EQ(refusal(facts),
+            "rank 0 and rank 2 are on two hosts that are both named localhost: give each host a name of its own");
+  for (std::size_t rank : {0, 1}) facts[rank].boot = {};  // nobody knows
+  EXPECT_EQ(refusal(facts), "");
+}
+
 TEST(RankTable, RefusesWhatTheseRanksCannotDo) {
   EXPECT_NE(refusal(facts_of(1, 1)).find("there is one rank"), std::string::npos);
   EXPECT_NE(refusal(facts_of(2, 1), of_devices(Transport::ipc)).find("of one node only"), std::string::npos);
