@@ -176,5 +176,25 @@ TEST(CoresBeside, AreThoseThatNoDeviceHas) {
   EXPECT_EQ(cores_beside(nodes, devices), (std::vector{0, 2}));
 }
 
+TEST(Loads, AreThereBeforeWhatTheyLoad) {
+  const auto part = [](bool background) {
+    HostPart made;
+    made.copy = {.bytes = 64 * KiB, .background = background};
+    made.share = {0, made.copy.bytes};
+    made.source = made.destination = std::make_shared<HostMemory>(64 * KiB, false);
+    return made;
+  };
+  std::vector<HostPart> load{part(true)}, measured{part(false)};
+  HostRun run(Deadline::in(30));
+  run.open = true;
+  run.measured = run.absent = 1;
+  std::thread early([&] { time_parts(measured, run); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // its thread gets no core yet
+  time_parts(load, run);
+  early.join();
+  EXPECT_LE(load.front().time.span.start, measured.front().time.span.start);
+  EXPECT_GE(load.front().time.span.end, measured.front().time.span.end);
+}
+
 }  // namespace
 }  // namespace linkmatrix

@@ -99,6 +99,7 @@ class HostBackend final : public Backend {
     std::vector<Job> jobs = jobs_of(copies);
     run->measured = static_cast<std::size_t>(
         std::count_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.is_measured(); }));
+    run->absent = jobs.size() - run->measured;
     for (const Job& job : jobs) start(job, *run, [run, parts = job.parts] { time_parts(*parts, *run); });
     for (const HostPart& part : answers) {
       jobs.push_back({part.copy.destination, threads_of(part.copy.destination, 1).front().get(),

@@ -15,9 +15,22 @@ constexpr std::uint64_t piece_bytes = 64 * MiB;  // between two looks at the sto
 constexpr std::uint64_t small_bytes = 4 * KiB;   // up to here one transfer is too short for a clock …
 constexpr std::uint64_t small_batch = 1000;      // … and so many make one repeat
 
+bool goes_on(const HostRun& run) { return !run.stop && !run.deadline.passed(); }
+
 void wait_for_gate(HostRun& run) {
   ++run.armed;
-  while (!run.open && !run.stop && !run.deadline.passed()) std::this_thread::yield();
+  while (!run.open && goes_on(run)) std::this_thread::yield();
+}
+
+bool is_background(const HostPart& part) { return part.copy.background; }
+
+/// Where cores are few, a thread may be through with its copies before that of their load is let go.
+void wait_for_loads(std::span<HostPart> parts, bool is_load, HostRun& run) {
+  if (is_load) {
+    for (HostPart& part : parts) part.time.span.start = run.now();
+    --run.absent;
+  }
+  while (run.absent > 0 && goes_on(run)) std::this_thread::yield();
 }
 
 /// Of the copy, not of the part.
@@ -81,24 +94,25 @@ std::uint64_t transfers_of(const Copy& copy) {
 }
 
 void time_parts(std::span<HostPart> parts, HostRun& run) {
-  const auto is_background = [](const HostPart& part) { return part.copy.background; };
   // The load is there before what it loads.
   std::stable_partition(parts.begin(), parts.end(), is_background);
+  const bool is_load = std::all_of(parts.begin(), parts.end(), is_background);
   std::uint64_t most = 0;
   for (HostPart& part : parts) {
     most = std::max(most, rounds_of(part));
     part.time.transfers = static_cast<double>(transfers_of(part.copy));
   }
   wait_for_gate(run);
+  wait_for_loads(parts, is_load, run);
   for (std::uint64_t i = 0; i < most && !run.stop; ++i)
     for (HostPart& part : parts) {
       const std::uint64_t rounds = rounds_of(part);
       if (i >= rounds) continue;
-      if (i == 0) part.time.span.start = run.now();
+      if (i == 0 && !is_load) part.time.span.start = run.now();
       make_once(part, run);
       if (i + 1 == rounds) part.time.span.end = run.now();
     }
-  if (!std::all_of(parts.begin(), parts.end(), is_background)) --run.measured;
+  if (!is_load) --run.measured;
   keep_busy(parts, run);
 }
 

@@ -23,6 +23,7 @@ struct HostRun {
   const Clock::time_point origin = Clock::now();
   const Deadline deadline;
   std::atomic<std::size_t> armed = 0, measured = 0;  ///< threads that wait for the gate; those that are not done
+  std::atomic<std::size_t> absent = 0;               ///< threads of nothing but a load that have not begun it
   std::atomic<bool> open = false, stop = false;
 };
 
