@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "device/repeats.hpp"
@@ -152,7 +153,8 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
 }
 
 void CopySampler::take_samples(Group& group, const SampleRule& rule) {
-  if (!rule.warm || !reuse_repeats(group)) choose_repeats(group, rule);
+  bool is_new = !rule.warm || !reuse_repeats(group);
+  if (is_new) choose_repeats(group, rule);
   const auto began = Clock::now();
   const auto done = [&] {
     const double spent = seconds_since(began);
@@ -160,8 +162,11 @@ void CopySampler::take_samples(Group& group, const SampleRule& rule) {
                        [&](const Sampled* s) { return rule.stop.done(values_of(metric_, *s), spent); });
   };
   const auto any = [&] { return !group.answers.front()->samples.empty(); };
-  for (int rejected = 0; !any() || (!done() && !rule.enough.passed());)
-    if (!append(group, backend_.run(group.copies, rule.until), rejected >= most_rejected)) ++rejected;
+  for (int rejected = 0; !any() || (!done() && !rule.enough.passed());) {
+    const Timeline timeline = backend_.run(group.copies, rule.until);
+    if (std::exchange(is_new, false) && choose_again(group, timeline, rule)) continue;
+    if (!append(group, timeline, rejected >= most_rejected)) ++rejected;
+  }
 }
 
 /// The repeats of the last sampling, where the cell had as many copies.
@@ -178,9 +183,20 @@ bool CopySampler::reuse_repeats(Group& group) const {
   return !stress_;
 }
 
-/// Of a whole sample; the second look's smaller transfers are no measure of the others.
 void CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
   find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
+  keep_repeats(group, rule);
+}
+
+bool CopySampler::choose_again(Group& group, const Timeline& timeline, const SampleRule& rule) {
+  const std::vector<Copy>& first = cells_[group.cells.front()].copies;
+  if (!lengthen_repeats(backend_, group.copies, first, even_sets(group), timeline, rule.until)) return false;
+  keep_repeats(group, rule);
+  return true;
+}
+
+/// Of a whole sample; the second look's smaller transfers are no measure of the others.
+void CopySampler::keep_repeats(const Group& group, const SampleRule& rule) {
   if (rule.divide_bytes_by != 1) return;
   for (const std::size_t cell : group.cells) repeats_[cell].clear();
   for (std::size_t c = 0; c < group.copies.size(); ++c)

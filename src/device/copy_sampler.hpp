@@ -39,6 +39,8 @@ class CopySampler final : public Sampler {
   void sample_together(Group& group, const SampleRule& rule);
   void take_samples(Group& group, const SampleRule& rule);
   void choose_repeats(Group& group, const SampleRule& rule);
+  bool choose_again(Group& group, const Timeline& timeline, const SampleRule& rule);
+  void keep_repeats(const Group& group, const SampleRule& rule);
   bool reuse_repeats(Group& group) const;
   std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
   void verify(Group& group, const SampleRule& rule);

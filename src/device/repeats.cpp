@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <utility>
 
 #include "measure/sample.hpp"
 
@@ -53,6 +55,22 @@ void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std:
   }
 }
 
+/// Of the slowest copy.
+int least_repeats(std::span<const Copy> copies, std::span<const Copy> cell, const Timeline& timeline) {
+  const double slowest = slowest_transfer(copies, timeline);
+  const int least = repeats_for(slowest, cell);
+  if (timeline.timing != Timing::in_turn || cell.size() == 1) return least;
+  return std::max(least, static_cast<int>(std::clamp(longest_turns / slowest, 1.0, least_turns)));
+}
+
+void set_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
+                 const std::vector<std::vector<std::size_t>>& even, Timeline timeline, Deadline until) {
+  const int least = least_repeats(copies, cell, timeline);
+  const bool in_turn = timeline.timing == Timing::in_turn;
+  for (Copy& copy : copies) copy.repeats = least;
+  if (!in_turn) balance(backend, copies, even, std::move(timeline), least, until);  // both ways take as long anyhow
+}
+
 }  // namespace
 
 /// Copies of one cell start a few µs apart, which counts against their sum: both ways get twice the time.
@@ -96,14 +114,17 @@ double evenness(std::span<const Span> spans) {
 void find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
                   const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until) {
   for (Copy& copy : copies) copy.repeats = warmup;
-  Timeline timeline = backend.run(copies, until);
-  const double slowest = slowest_transfer(copies, timeline);
-  int least = repeats_for(slowest, cell);
-  const bool in_turn = timeline.timing == Timing::in_turn;
-  if (in_turn && cell.size() > 1)
-    least = std::max(least, static_cast<int>(std::clamp(longest_turns / slowest, 1.0, least_turns)));
-  for (Copy& copy : copies) copy.repeats = least;
-  if (!in_turn) balance(backend, copies, even, std::move(timeline), least, until);  // both ways take as long anyhow
+  set_repeats(backend, copies, cell, even, backend.run(copies, until), until);
+}
+
+bool lengthen_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
+                      const std::vector<std::vector<std::size_t>>& even, const Timeline& timeline, Deadline until) {
+  int fewest = std::numeric_limits<int>::max();
+  for (const Copy& copy : copies)
+    if (!copy.background) fewest = std::min(fewest, copy.repeats);
+  if (least_repeats(copies, cell, timeline) < 2 * fewest) return false;
+  set_repeats(backend, copies, cell, even, timeline, until);
+  return true;
 }
 
 }  // namespace linkmatrix
