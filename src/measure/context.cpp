@@ -50,7 +50,7 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
   rule.until = earlier(Deadline::in(options_.cell_timeout), deadline_);
   rule.limit = deadline_;
   rule.warm = what.warm;
-  began_ = seconds();
+  const double began = seconds();
   std::vector<Sampled> answers;
   try {
     answers = sampler_.sample(round, rule);
@@ -60,12 +60,13 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
     take_lost();
     throw;
   }
+  for (Sampled& answer : answers) answer.round = what.round, answer.began = began, answer.ended = seconds();
   take_lost();
   for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].status == CellStatus::corrupt) condemn(round[k], answers[k]);
   if (deadline_.passed()) {  // values that are there stay: this may be a second look
     for (std::size_t k = 0; k < round.size() && what.counts; ++k)
-      if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) keep(round[k], answers[k], 0);
+      if (answers[k].status != CellStatus::corrupt && !store_.value(round[k])) keep(round[k], answers[k]);
     throw TimedOut("the matrix was not finished within --timeout");
   }
   return answers;
@@ -74,12 +75,12 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
 /// Wrong data is final, in whatever sampling it was seen; a value that is there stays.
 void Context::condemn(const Place& place, const Sampled& sampled) {
   corrupt_.insert(place);
-  if (!store_.value(place)) return keep(place, sampled, 0);
+  if (!store_.value(place)) return keep(place, sampled);
   store_.mark(place, CellStatus::corrupt);
   note(name(place) + ": " + sampled.why);
 }
 
-void Context::keep(const Place& place, const Sampled& sampled, std::size_t round) {
+void Context::keep(const Place& place, const Sampled& sampled) {
   const std::vector<double> values = values_of(shape_.metric, sampled);
   if (sampled.status == CellStatus::corrupt) corrupt_.insert(place);
   const bool timed_out = sampled.status == CellStatus::timeout, failed = sampled.status == CellStatus::error;
@@ -97,9 +98,9 @@ void Context::keep(const Place& place, const Sampled& sampled, std::size_t round
   cell.samples = static_cast<int>(values.size());
   cell.converged = stop_.converged(values);
   cell.verified = sampled.verified;
-  cell.round = round;
-  cell.began = began_;
-  cell.ended = seconds();
+  cell.round = sampled.round;
+  cell.began = sampled.began;
+  cell.ended = sampled.ended;
   if (shape_.metric == Metric::bidirectional)
     for (std::size_t way = 0; way < cell.ways.size(); ++way) {
       std::vector<double> rates;

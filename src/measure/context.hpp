@@ -30,7 +30,8 @@ class Context {
 
   struct What {
     StopRule stop;
-    bool counts = false;  ///< the samples become values: then the data is compared too
+    bool counts = false;    ///< the samples become values: then the data is compared too
+    std::size_t round = 0;  ///< of which they are, where they count
     std::uint64_t divide_bytes_by = 1;
     bool warm = false;  ///< as SampleRule::warm
   };
@@ -39,7 +40,7 @@ class Context {
   std::vector<Sampled> sample(const Round& round, const What& what);
 
   /// A cell's samples become its value; what failed is marked.
-  void keep(const Place& place, const Sampled& sampled, std::size_t round);
+  void keep(const Place& place, const Sampled& sampled);
 
   double median_of(const Sampled& sampled) const;
   /// Rounds in which no two of the cells share anything.
@@ -68,7 +69,6 @@ class Context {
   MatrixDescription shape_;
   StopRule stop_;
   Clock::time_point start_ = Clock::now();
-  double began_ = 0;         ///< the last sampling
   std::set<Place> corrupt_;  ///< cells of which wrong data arrived, also where no value did
   /// Cells whose copies did not start at once, whose load ended early, one way of which ended before the other.
   std::vector<std::string> apart_, early_, uneven_;

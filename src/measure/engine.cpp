@@ -66,9 +66,10 @@ class Measurement {
     const auto [there, gone] = present(part);
     for (const Place& place : gone) context_.store().mark(place, context_.sampler().lost_as(place));
     if (there.empty()) return;
-    const std::vector<Sampled> answers = context_.sample(there, {.stop = context_.stop(), .counts = true});
+    const std::vector<Sampled> answers =
+        context_.sample(there, {.stop = context_.stop(), .counts = true, .round = round});
     for (std::size_t k = 0; k < there.size(); ++k) {
-      context_.keep(there[k], answers[k], round);
+      context_.keep(there[k], answers[k]);
       if (answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error)
         reasons_.push_back(context_.name(there[k]) + ": " + answers[k].why);
     }
@@ -137,6 +138,7 @@ class Measurement {
     for (const std::string& reason : std::span(reasons_).first(std::min<std::size_t>(reasons_.size(), most_reasons)))
       context_.note(reason);
     context_.note_oddities();
+    witnesses_.note_unasked();
     if (split_ > 0)
       context_.note(std::to_string(split_) +
                     " times cells of a round changed each other's answers and were measured in smaller parts");

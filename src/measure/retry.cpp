@@ -43,10 +43,11 @@ void retry(Context& context, std::size_t at_once) {
     std::set<Place> wanted;
     for (const Place& place : round)
       if (has_failed(context, place)) wanted.insert(place);
-    const auto answers = context.sample(round, {.stop = context.stop(), .counts = true});
+    const auto answers =
+        context.sample(round, {.stop = context.stop(), .counts = true, .round = context.work().rounds.count()});
     for (std::size_t k = 0; k < round.size(); ++k) {
       if (!wanted.contains(round[k])) continue;
-      context.keep(round[k], answers[k], context.work().rounds.count());
+      context.keep(round[k], answers[k]);
       const bool well = answers[k].status == CellStatus::ok || answers[k].status == CellStatus::partial;
       ++failed;
       healed += well ? 1 : 0;

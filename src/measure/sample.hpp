@@ -33,6 +33,8 @@ struct Sampled {
   std::array<double, 2> way_share{1, 1};
   bool started_together = true;  ///< false: its copies could not be made to run at once
   bool verified = false;         ///< the data that arrived was compared, whatever came of it
+  std::size_t round = 0;         ///< the engine's: in which round, …
+  double began = 0, ended = 0;   ///< … and when, in seconds after the matrix began
 };
 
 /// From this share on a cell counts as loaded all the time: what it gains in the rest is 1/20 of the load's effect.

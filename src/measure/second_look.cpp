@@ -80,8 +80,11 @@ Standings standings_of(Context& context) {
 std::vector<Sampled> sample_alone(Context& context, const Place& place, int attempts) {
   std::vector<Sampled> answers;
   Sampled failed;
-  for (int attempt = 0; attempt < attempts && context.sampler().is_there(place); ++attempt) {
-    Sampled answer = context.sample({place}, {.stop = context.stop(), .counts = true}).front();
+  int attempt = 0;
+  for (; attempt < attempts && context.sampler().is_there(place); ++attempt) {
+    Sampled answer =
+        context.sample({place}, {.stop = context.stop(), .counts = true, .round = context.work().rounds.count()})
+            .front();
     if (answer.status == CellStatus::corrupt && answer.samples.empty()) return {};
     if (answer.status == CellStatus::corrupt) return {answer};
     if (answer.status == CellStatus::partial) return {};  // something else than was measured before
@@ -94,6 +97,9 @@ std::vector<Sampled> sample_alone(Context& context, const Place& place, int atte
     context.note(context.name(place) + " failed when it was measured again: " + failed.why);
     return {};
   }
+  if (const std::size_t all = static_cast<std::size_t>(attempt); answers.size() < all)
+    context.note(context.name(place) + " failed in " + std::to_string(all - answers.size()) + " of " +
+                 std::to_string(all) + " measurements alone, and the others count: " + failed.why);
   std::sort(answers.begin(), answers.end(), [&](const Sampled& a, const Sampled& b) {
     return worse_by(context.shape().metric, context.median_of(b), context.median_of(a)) > 0;
   });
@@ -130,14 +136,25 @@ void isolate_all(Context& context) {
     if (context.store().value(place) && context.sampler().is_there(place)) cells.push_back(place);
   });
   const ListedRounds rounds(context.disjoint(cells));
-  Calibration calibration(context, rounds, false);
-  const std::size_t at_once = calibration.cells_at_once();
-  for (std::size_t r = 0; r < rounds.count() && !context.out_of_time(); ++r)
-    for (const Round& part : split_rounds<Place>({rounds.at(r)}, at_once)) {
-      const auto answers = context.sample(part, {.stop = exactly(brief_samples)});
-      for (std::size_t k = 0; k < part.size(); ++k)
-        if (answers[k].status == CellStatus::ok) put_loss(context, part[k], context.median_of(answers[k]));
-    }
+  std::size_t left = cells.size();
+  std::vector<std::string> failed;
+  if (!context.out_of_time()) {
+    Calibration calibration(context, rounds, false);
+    const std::size_t at_once = calibration.cells_at_once();
+    for (std::size_t r = 0; r < rounds.count() && !context.out_of_time(); ++r)
+      for (const Round& part : split_rounds<Place>({rounds.at(r)}, at_once)) {
+        const auto answers = context.sample(part, {.stop = exactly(brief_samples)});
+        left -= part.size();
+        for (std::size_t k = 0; k < part.size(); ++k) {
+          const bool good = answers[k].status == CellStatus::ok;
+          good ? put_loss(context, part[k], context.median_of(answers[k])) : failed.push_back(context.name(part[k]));
+        }
+      }
+  }
+  if (left > 0)
+    context.note(std::to_string(left) + " of " + std::to_string(cells.size()) +
+                 " cells were not measured alone: " + late_text);
+  if (!failed.empty()) context.note("failed when it was measured alone: " + Context::some_of(failed));
 }
 
 /// Which look counts: of the first and three alone, the second worst. A disturbance that one of them met is forgiven;
@@ -152,13 +169,13 @@ class Choice {
     const Sampled& worst = alone.front();
     const bool first_is_worst = is_worse(before, context_.median_of(worst));
     if (alone.size() < static_cast<std::size_t>(tries)) {  // wrong data, or tries that failed: nothing is forgiven
-      if (!first_is_worst || worst.status == CellStatus::corrupt) keep(place, worst);
+      if (!first_is_worst || worst.status == CellStatus::corrupt) context_.keep(place, worst);
     } else if (first_is_worst) {
-      keep(place, worst);
+      context_.keep(place, worst);
       const double better = -worse_by(context_.shape().metric, before, context_.median_of(worst));
       if (better > outlier_limit(context_.shape().metric)) forgiven_.push_back(context_.name(place));
     } else if (is_worse(context_.median_of(alone[1]), before)) {
-      keep(place, alone[1]);
+      context_.keep(place, alone[1]);
     }
   }
 
@@ -169,8 +186,6 @@ class Choice {
   }
 
  private:
-  void keep(const Place& place, const Sampled& look) { context_.keep(place, look, context_.work().rounds.count()); }
-
   Context& context_;
   std::vector<std::string> forgiven_;
 };
@@ -214,16 +229,17 @@ void compare_with_isolated(Context& context) {
   const std::set<std::size_t> once(others.begin(), others.end());
   const auto look = [&](std::size_t index, List list) {
     const Place& place = cells.places[index];
-    if (context.out_of_time()) return;
     const double before = *context.store().value(place);
     const std::vector<Sampled> alone = sample_alone(context, place, 1);
     if (alone.empty()) return;
     append(context, list, place, before, context.median_of(alone.front()));
     put_loss(context, place, context.median_of(alone.front()));
   };
-  for (std::size_t k = 0; k < again; ++k) look(cells.outliers[k].index, List::remeasured);
-  for (const std::size_t index : once) look(index, List::controls);
-  note_doubts_of(context, cells.outliers.size(), again, most_text);
+  std::size_t looked = 0;
+  for (; looked < again && !context.out_of_time(); ++looked) look(cells.outliers[looked].index, List::remeasured);
+  for (const std::size_t index : once)
+    if (!context.out_of_time()) look(index, List::controls);
+  note_doubts_of(context, cells.outliers.size(), looked, looked < most_remeasured ? late_text : most_text);
 }
 
 }  // namespace linkmatrix

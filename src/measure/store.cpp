@@ -65,8 +65,11 @@ void ResultStore::fail(const Place& place, CellStatus status) {
       if (result.status(r, c) == CellStatus::corrupt) continue;
       result.status(r, c) = status;
       result.values(r, c) = result.low(r, c) = result.high(r, c) = std::nullopt;
+      result.began(r, c) = result.ended(r, c) = std::nullopt;
       result.samples(r, c) = std::nullopt;
       result.converged(r, c) = std::nullopt;
+      result.round(r, c) = std::nullopt;
+      if (!result.sampled.empty()) result.sampled(r, c).clear();
       for (auto& [name, part] : result.parts) part.values(r, c) = std::nullopt;
       if (!verified_.empty() && verified_(r, c)) --result.cells_verified, verified_(r, c) = false;
     }

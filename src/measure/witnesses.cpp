@@ -50,9 +50,7 @@ std::optional<Witnesses::Part> Witnesses::next_disturbed() {
     if (!worst) break;
     const Part part = std::move(open_[worst->part]);
     open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(worst->part));
-    if (!disturbs_itself(part, worst->cell)) continue;
-    has_found_ = true;
-    return part;
+    if (disturbs_itself(part, worst->cell)) return part;
   }
   return std::nullopt;
 }
@@ -80,7 +78,7 @@ std::map<std::string_view, double> Witnesses::usual() const {
 }
 
 bool Witnesses::may_spend() const {
-  if (has_found_) return true;
+  if (found_ > 0) return true;
   return spent_ == 0 || static_cast<double>(spent_ + 1) <= most_share * static_cast<double>(measured_);
 }
 
@@ -107,9 +105,22 @@ bool Witnesses::disturbs_itself(const Part& part, std::size_t cell) {
   if (again.empty()) return false;
   here = moved(sensitivity, alone, again);
   if (!here.too_far()) return agree(here.by), false;
-  if (context_.shape().rows.size() <= most_serial) return true;
+  if (context_.shape().rows.size() <= most_serial) {
+    found_ = std::max(found_, here.by);
+    return true;
+  }
   context_.note("pairs at once change what a pair measures, and there are too many to measure one by one");
   return agree(here.by), false;
+}
+
+void Witnesses::note_unasked() {
+  const auto unasked = std::count_if(open_.begin(), open_.end(), [](const Part& part) {
+    return std::any_of(part.values.begin(), part.values.end(), [](const auto& values) { return !values.empty(); });
+  });
+  if (found_ <= 0 || unasked == 0) return;
+  context_.note(std::to_string(unasked) + " rounds stand though others changed each other's answers by up to " +
+                percent(found_) + ": the time for this matrix was over before they were looked at");
+  context_.let_pass(found_);
 }
 
 /// The part stands, with this much of interference.

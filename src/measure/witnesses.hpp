@@ -39,6 +39,9 @@ class Witnesses {
   /// Nothing when there is none, or no more may be spent.
   std::optional<Part> next_disturbed();
 
+  /// Says what stands unasked though others were disturbed, because the time was over. As much may be in its values.
+  void note_unasked();
+
  private:
   struct Suspect {
     double worse;
@@ -57,8 +60,8 @@ class Witnesses {
   std::map<Place, double> values_;  ///< of all cells
   std::size_t measured_ = 0;        ///< samples of rounds
   std::size_t spent_ = 0;           ///< samples of witnesses
-  bool has_found_ = false;
-  std::mt19937 random_{1};  ///< which rounds of a large matrix have a witness: the same in every run
+  double found_ = 0;                ///< the worst disturbance of a part that was taken back
+  std::mt19937 random_{1};          ///< which rounds of a large matrix have a witness: the same in every run
 };
 
 }  // namespace linkmatrix

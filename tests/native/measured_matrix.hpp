@@ -23,9 +23,10 @@ inline std::vector<Round> matchings(std::size_t n) {
   return rounds;
 }
 
-/// Measures n × n cells; the record, also where that ends in TimedOut.
+/// Measures n × n cells, `together` where that is what is asked; the record, also where that ends in TimedOut.
 inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOptions& options = {},
-                       Deadline deadline = Deadline::never(), Metric metric = Metric::bandwidth) {
+                       Deadline deadline = Deadline::never(), Metric metric = Metric::bandwidth,
+                       bool together = false) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < n; ++i) labels.push_back("dev" + std::to_string(i));
   Guarded<Record> record;
@@ -39,7 +40,7 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
   });
   ResultStore store(record);
   try {
-    measure(sampler, {.rounds = rounds}, options, deadline, store);
+    measure(sampler, {.rounds = rounds, .together = together}, options, deadline, store);
   } catch (const TimedOut&) {
   }
   return record.look([](const Record& r) { return r; });

@@ -252,5 +252,17 @@ TEST(Engine, KeepsWhenAndInWhichRoundACellWasMeasuredAndEverySample) {
     }
 }
 
+TEST(Engine, KeepsTheRoundInWhichTheDeadlineCame) {
+  ScriptedSampler sampler(ten);
+  sampler.script = [&](const Place&, const SampleRule& rule, Sampled&) {
+    while (sampler.rounds.size() == 4 && !rule.until.passed()) {
+    }
+  };
+  const MatrixResult result =
+      measured(sampler, 4, {.concurrency = Concurrency::rounds}, Deadline::in(0.2)).results.front();
+  const Round last = matchings(4).at(3);
+  for (const Place& place : last) EXPECT_EQ(result.round(place.row, place.column), 3u);
+}
+
 }  // namespace
 }  // namespace linkmatrix

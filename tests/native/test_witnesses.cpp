@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "measured_matrix.hpp"
 
@@ -118,6 +120,22 @@ TEST(Witnesses, OfAllRoundsAreAskedOnceOneIsDisturbedAndEachThatIsMeasuredInSmal
   EXPECT_EQ(result.schedule.witnessed, 1u) << "of those whose values stand; a cell alone needs none";
   EXPECT_EQ(result.schedule.pairs_at_once, 4u);
   EXPECT_NEAR(*result.schedule.interference, 0, 1e-9);
+}
+
+TEST(Witnesses, SayWhatStandsUnaskedWhereTheTimeIsOverOnceOneRoundIsDisturbed) {
+  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
+    const Round calibrated = matchings(8).front();
+    const bool healthy = std::find(calibrated.begin(), calibrated.end(), place) != calibrated.end();
+    return at_once > 1 && !healthy ? 8.5 : 10.0;
+  });
+  sampler.script = [&](const Place&, const SampleRule&, Sampled&) {
+    // all rounds are measured, and one of them was found to disturb itself
+    if (sampler.rounds.size() == 26) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  };
+  const MatrixResult result = measured(sampler, 8, {.max_seconds = 0.5}).results.front();
+  ASSERT_LT(worst_value(result), 9);
+  EXPECT_TRUE(has_note(result, "the time for this matrix was over"));
+  EXPECT_NEAR(*result.schedule.interference, 0.15, 1e-9) << "as much may be in the values of those rounds";
 }
 
 TEST(Witnesses, LetNoValueStandThatWasDisturbedAndCouldNotBeMeasuredAgain) {
