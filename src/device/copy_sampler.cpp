@@ -213,22 +213,39 @@ std::vector<std::vector<std::size_t>> CopySampler::even_sets(const Group& group)
   return sets;
 }
 
+/// Of each cell, whether its copies did, and what is to load them was there by then: of a stress all others.
+std::vector<bool> CopySampler::began_together(const Group& group, const Timeline& timeline) const {
+  if (timeline.timing != Timing::gate) return std::vector<bool>(group.cells.size(), true);
+  std::vector<bool> together;
+  for (std::size_t k = 0; k < group.cells.size(); ++k) {
+    std::vector<Span> spans;
+    for (std::size_t c = 0; c < group.copies.size(); ++c)
+      if (!group.copies[c].background && (group.owner[c] == k || stress_)) spans.push_back(timeline.copies[c].span);
+    const Span whole = hull(spans);
+    for (std::size_t c = 0; c < group.copies.size(); ++c) {
+      if (!group.copies[c].background || group.owner[c] != k) continue;
+      const double begun = std::max(whole.start, timeline.copies[c].span.start);  // before is as good
+      spans.push_back({begun, begun + whole.seconds()});
+    }
+    together.push_back(started_together(spans));
+  }
+  return together;
+}
+
 /// A sample of each cell; nothing where the copies of one did not start together, unless `whatever` is to be taken.
 bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) {
   static const std::map<Timing, std::string> words{{Timing::gate, "gate"}, {Timing::in_turn, "in-turn"}};
   clocking_ = {words.at(timeline.timing), std::max(clocking_.uncertainty.value_or(0), timeline.uncertainty)};
   std::vector<std::vector<Span>> measured(group.cells.size());
   std::vector<std::vector<double>> made(group.cells.size());  // transfers
-  bool together = true;
   for (std::size_t c = 0; c < group.copies.size(); ++c) {
     if (group.copies[c].background) continue;
     check_clock(timeline.copies[c]);
     measured[group.owner[c]].push_back(timeline.copies[c].span);
     made[group.owner[c]].push_back(timeline.copies[c].transfers);
   }
-  if (timeline.timing == Timing::gate)
-    for (const auto& spans : measured) together = together && started_together(spans);
-  if (!together && !whatever) return false;
+  const std::vector<bool> together = began_together(group, timeline);
+  if (!whatever && std::find(together.begin(), together.end(), false) != together.end()) return false;
   std::size_t at = 0;
   for (std::size_t k = 0; k < group.cells.size(); ++k) {
     Sampled& answer = *group.answers[k];
@@ -245,7 +262,7 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
       answer.way_share.at(way) = transfers[way] / answer.transfers;
     answer.copies = spans.size();
     answer.bytes = 0;
-    answer.started_together = answer.started_together && (timeline.timing != Timing::gate || started_together(spans));
+    answer.started_together = answer.started_together && together[k];
     for (std::size_t c = 0; c < group.copies.size(); ++c) {
       const bool own = group.owner[c] == k, background = group.copies[c].background;
       if (own && !background && !group.copies[c].is_chain()) answer.bytes += static_cast<double>(group.copies[c].bytes);

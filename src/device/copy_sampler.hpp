@@ -44,6 +44,7 @@ class CopySampler final : public Sampler {
   bool reuse_repeats(Group& group) const;
   std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
   void verify(Group& group, const SampleRule& rule);
+  std::vector<bool> began_together(const Group& group, const Timeline& timeline) const;
   bool append(Group& group, const Timeline& timeline, bool whatever);
   static std::vector<std::size_t> owners_of_measured(const Group& group);
   void blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);

@@ -243,6 +243,22 @@ TEST(CopySampler, AStressRunsAsLongEverywhere) {
   EXPECT_FALSE(has_note(result, "ended early"));
 }
 
+TEST(CopySampler, ThrowsASampleAwayWhoseLoadBeganLate) {
+  for (const std::string name : {"device_to_device_memcpy_write_ce_stress", "all_to_host_memcpy_ce"}) {
+    const bool is_stress = name.ends_with("stress");
+    ScriptedBackend backend(4, at_10_gigabytes);
+    backend.add_host_memory();
+    int run = 0;
+    backend.before_run = [&](int number) { run = number; };
+    backend.late = [&](const Copy& copy) {
+      return run % 5 == 3 && copy.source == 1 && copy.background != is_stress ? 1.0 : 0.0;
+    };
+    const MatrixResult result = measured(backend, name).results.front();
+    EXPECT_TRUE(result.complete());
+    EXPECT_FALSE(has_note(result, "ended early")) << name << ": it did not load the whole of what it should";
+  }
+}
+
 TEST(CopySampler, SaysThatALoadEndedEarly) {
   ScriptedBackend backend(
       3, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.background ? 0.5 : 1); });
