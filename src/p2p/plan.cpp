@@ -10,8 +10,9 @@ namespace {
 constexpr std::uint64_t copy_latency_bytes = 16;  // as the CUDA sample: smaller than any packet
 constexpr std::uint64_t access_bytes = 8;         // of an atomic addition, and of a flag
 /// Unless told: of each of many copies through one host memory, which takes longer to make than to copy; of both ways
-/// with host memory, which differ by a tenth: 8 beside 9 of them take 10 ms, and both ways are busy all the time; and
-/// of those without peer access, which the driver moves in small pieces: ten turns of both ways then take 20 ms.
+/// with host memory by copy engines, which differ by a tenth: 8 beside 9 of them take 10 ms, and both ways are busy all
+/// the time (kernels get a tenth less of 64 MiB than of 512); and of those without peer access, which the driver moves
+/// in small pieces: ten turns of both ways then take 20 ms.
 constexpr std::uint64_t loaded_bytes = 64 * MiB;
 
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {
@@ -20,8 +21,8 @@ std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOpti
     return t.operation == Operation::chase ? backend.chase_bytes() : access_bytes;
   }
   const bool with_host = t.pattern == Pattern::host_to_device || t.pattern == Pattern::device_to_host;
-  const bool through_host =
-      t.load == Load::others || !t.peer_access || (with_host && t.metric == Metric::bidirectional);
+  const bool both_ways = with_host && t.metric == Metric::bidirectional && t.engine == Engine::ce;
+  const bool through_host = t.load == Load::others || !t.peer_access || both_ways;
   return options.may_shrink && through_host ? std::min(options.bytes, loaded_bytes) : options.bytes;
 }
 
