@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "device/cuda/discovery.hpp"
 
@@ -40,6 +42,14 @@ TEST_F(Listing, CountsWhatTheDriverListsWhereTheFilesAreHidden) {
   EXPECT_EQ(listed_gpus(root_), 2);
   touch("dev/nvidia0");
   EXPECT_EQ(listed_gpus(root_), 2);
+}
+
+TEST(LaunchBlocking, IsTakenBackBeforeTheDriverReadsIt) {
+  // Else each launch behind a closed gate waits until the gate gives up: 5 s a stream, and nothing is ever measured.
+  ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  std::string reason;
+  visible_devices(reason);
+  EXPECT_EQ(std::getenv("CUDA_LAUNCH_BLOCKING"), nullptr);
 }
 
 TEST(HiddenGpus, AreNamedWithTheVariableThatHidesThem) {

@@ -115,6 +115,7 @@ void ask_for_queues(int devices) {
   const int wanted = std::clamp(asked, of_the_driver, most);
   if (wanted > of_the_driver || std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr)
     ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(wanted).c_str(), 1);
+  ::unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
 int visible_devices(std::string& reason) {

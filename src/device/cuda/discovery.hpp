@@ -15,7 +15,8 @@ namespace linkmatrix::cuda {
 /// first call. A stream that shares the queue of one that a gate holds would wait with it: every copy of a run needs
 /// one of its own, and those of one device are at most one for each other device, and the answers of a flag. Many
 /// users' environments ask for a single queue. More than are needed cost start-up: 32 of them, the most there are, 0.8
-/// s on 2 H200.
+/// s on 2 H200. And has it not wait for each kernel that is launched, which some debug with: behind a closed gate that
+/// is until the gate gives up.
 void ask_for_queues(int devices);
 
 /// Number of visible devices; `reason` says why there is none. To be called before anything else of CUDA.
