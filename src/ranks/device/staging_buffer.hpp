@@ -1,10 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "device/cuda/handles.hpp"
+#include "ranks/shared_segment.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -14,9 +16,8 @@ constexpr int pieces = 6;                               // … and enough of the
 /// Pinned host memory in pieces, which two processes of one node can have in common.
 class StagingBuffer {
  public:
-  /// Makes one under a name of its own.
   static StagingBuffer make(const std::string& where);
-  /// Opens another process's; the name vanishes with its maker.
+  /// Another process's, by its name.
   static StagingBuffer open(const std::string& name, const std::string& where);
 
   StagingBuffer() = default;
@@ -24,23 +25,18 @@ class StagingBuffer {
   StagingBuffer& operator=(StagingBuffer&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(pinned_, other.pinned_);
-    std::swap(name_, other.name_);
-    std::swap(own_, other.own_);
     return *this;
   }
-  ~StagingBuffer();
 
-  std::byte* piece(std::uint64_t number) const { return memory_ + number % pieces * piece_bytes; }
-  const std::string& name() const { return name_; }
+  std::byte* piece(std::uint64_t number) const { return memory_->data() + number % pieces * piece_bytes; }
+  const std::string& name() const { return memory_->name(); }
   explicit operator bool() const { return memory_ != nullptr; }
 
  private:
-  StagingBuffer(const std::string& name, bool make, const std::string& where);
+  StagingBuffer(std::unique_ptr<SharedSegment> memory, const std::string& where);
 
-  std::byte* memory_ = nullptr;
-  cuda::Registration pinned_;
-  std::string name_;
-  bool own_ = false;
+  std::unique_ptr<SharedSegment> memory_;
+  cuda::Registration pinned_;  ///< ends before the memory
 };
 
 }  // namespace linkmatrix::ranks
