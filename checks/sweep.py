@@ -10,7 +10,7 @@ from reframe.core.exceptions import SanityError
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
+from linkmatrix.runs import judging, testcases
 from linkmatrix.show import words
 
 from . import nodes
@@ -122,7 +122,7 @@ class node_sweep(p2p_matrix_run):
 
     def as_stored(self):
         """This test as `linkmatrix show` will find it, so that both say the same."""
-        return stored.Test(
+        return testcases.Test(
             name=self.display_name,
             result="pass",
             reference=self.reference_name,

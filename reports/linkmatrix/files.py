@@ -5,15 +5,18 @@ command looks for.
 """
 
 import contextlib
+import json
 import os
 import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from . import lock
 from .errors import BadInput
 
+MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
 PATIENCE = 60.0  # seconds to wait for another writer, which needs less than one
 
 
@@ -41,6 +44,15 @@ def read_whole(path: Path, most: int) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def read_json(path: Path) -> Any:
+    """The JSON at `path`. Raises BadInput: one sentence that names the file."""
+    content = read_whole(path, MOST_BYTES)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not valid JSON: {error}") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -15,7 +15,8 @@ from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
-from linkmatrix.runs.stored import Run, Test
+from linkmatrix.runs.stored import Run
+from linkmatrix.runs.testcases import Test
 
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)

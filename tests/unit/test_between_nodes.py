@@ -14,7 +14,7 @@ from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.record.matrix import lasting_names
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import stored
+from linkmatrix.runs import stored, testcases
 from linkmatrix.runs.suspects import suspects
 
 RANKS, NODES = "rank_to_rank_bandwidth_mpi", "node_to_node_bandwidth_mpi"
@@ -208,7 +208,7 @@ def suspect_after(between):
             content["started"] = f"2026-11-{1 + number:02}T01:50:22Z"
             for (r, c), word in (status or {}).items():
                 content["results"][0]["status"][r][c] = word
-            found.append(stored.Run(Path("r"), (stored.Test(testcase, result=result, record=content),)))
+            found.append(stored.Run(Path("r"), (testcases.Test(testcase, result=result, record=content),)))
         return suspects(found, references(testcase), "cluster", 3)
 
     return look

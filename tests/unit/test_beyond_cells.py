@@ -13,7 +13,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs.judging import judge
-from linkmatrix.runs.stored import Test as Stored
+from linkmatrix.runs.testcases import Test as Stored
 from linkmatrix.show import nodes, prometheus, sweep, words
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import compact
 from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
+from linkmatrix.runs import folders, judging, stored, testcases
 
 BEGAN = 1795225822.0  # 2026-11-21T01:50:22Z, when the records of these tests began
 
@@ -116,22 +116,22 @@ def test_reports_that_cannot_be_listed_are_not_none(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "scandir", scandir)
     with pytest.raises(BadInput, match="reports cannot be read: Permission denied"):
-        stored.reports(tmp_path)
+        folders.reports(tmp_path)
 
 
 def test_a_compact_form_of_another_run_is_not_read(tmp_path, make_record, write_record):
     path = write_record(make_record(value=396.0))
     assert cli.main(["compact", str(path), "--least", "2"]) == 0
-    assert "cells" not in stored.load(path)["results"][0] and path.with_suffix(".npz").is_file()
+    assert "cells" not in testcases.load(path)["results"][0] and path.with_suffix(".npz").is_file()
     write_record(make_record(value=300.0), path)
     os.utime(path, (1, 1))  # copied with its time, from where it was measured before
-    assert stored.load(path)["results"][0]["values"][0][1] == 300.0
+    assert testcases.load(path)["results"][0]["values"][0][1] == 300.0
     path.unlink()
-    assert stored.load(path)["results"][0]["values"][0][1] == 396.0
+    assert testcases.load(path)["results"][0]["values"][0][1] == 396.0
 
 
 def test_a_compact_form_that_does_not_say_of_what_it_is_waits_for_its_record(tmp_path, make_record, write_record):
     path = write_record(make_record(value=300.0))
     path.with_suffix(".npz").write_bytes(compact.pack(make_record(value=396.0)))
     os.utime(path, (1, 1))
-    assert stored.load(path)["results"][0]["values"][0][1] == 300.0
+    assert testcases.load(path)["results"][0]["values"][0][1] == 300.0

@@ -17,7 +17,7 @@ from linkmatrix.locate import diagnosis, hypotheses
 from linkmatrix.record import reading
 from linkmatrix.references import noise, tolerances
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import judging, stored
+from linkmatrix.runs import judging, stored, testcases
 
 DATA = Path(__file__).parents[1] / "data"
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -239,7 +239,7 @@ def test_a_real_run_is_not_at_fault(capsys):
 
 def test_verdicts_of_classes_rows_and_columns_are_said(make_record):
     content = noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))
-    run = stored.Run(path=Path("record.json"), tests=(stored.Test(name="t", record=content),))
+    run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
     (one,) = judging.judge_all(run, references(8), "hgx")
     (pair,) = one.matrices
     text = "\n".join(diagnose.lines(one, *pair))
@@ -265,7 +265,7 @@ def test_a_finding_says_whether_a_second_measurement_confirms_it(make_record, af
     if after:
         content["results"][0]["controls"] = [dict(zip(names, ("gpu0", "gpu1", 45.0, after), strict=True))]
     reading.check(content)
-    run = stored.Run(path=Path("record.json"), tests=(stored.Test(name="t", record=content),))
+    run = stored.Run(path=Path("record.json"), tests=(testcases.Test(name="t", record=content),))
     (one,) = judging.judge_all(run, references(8), "hgx")
     assert said in "\n".join(diagnose.lines(one, *one.matrices[0]))
 

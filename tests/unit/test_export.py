@@ -69,7 +69,7 @@ def test_a_real_run_comes_back_from_csv_and_from_parquet(tmp_path, capsys):
 def test_a_test_without_a_record_is_a_row_that_says_why(make_record):
     from linkmatrix.judge.verdicts import Verdict
     from linkmatrix.runs.judging import Judged
-    from linkmatrix.runs.stored import Test
+    from linkmatrix.runs.testcases import Test
 
     lost = Judged(Test(name="intranode_p2p", result="fail", testcase="x"), Verdict.FAIL, reasons=("no\nrecord",))
     (row,) = export.cells_of([lost]).to_dict("records")

@@ -11,7 +11,7 @@ from linkmatrix.record import units
 from linkmatrix.record.upgrade import LEAST_SAMPLES
 from linkmatrix.references import keys
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import judging, stored
+from linkmatrix.runs import judging, testcases
 from linkmatrix.show import page, terminal, words
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -171,7 +171,7 @@ def test_a_reference_that_says_its_size_is_for_that_size_alone(make_record, tabl
     record = make_record(value=value)
     pair = Reference(396.0, -0.02, 0.05, "GB/s")
     references = References({(table, TESTCASE): {f"gpu{a}->gpu{b}": pair for a, b in permutations(range(4), 2)}})
-    test = stored.Test(name="p2p", path=None, record=record, reference=table)
+    test = testcases.Test(name="p2p", path=None, record=record, reference=table)
     one = judging.judge(test, references, None)
     assert one.verdict is (Verdict.FAIL if verdict is Verdict.PASS and value < 396 else verdict)
     said = [fact.sentence for fact in one.facts]

@@ -7,7 +7,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.runs import changes, table
-from linkmatrix.runs.stored import Test
+from linkmatrix.runs.testcases import Test
 from linkmatrix.show import fleet
 
 TESTCASE = "device_to_device_memcpy_write_ce"

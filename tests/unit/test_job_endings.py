@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from linkmatrix.runs.stored import sentence
+from linkmatrix.runs.testcases import sentence
 
 endings = importlib.import_module("linkmatrix_checks.endings")
 

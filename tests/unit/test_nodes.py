@@ -3,7 +3,7 @@
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.runs import stored
+from linkmatrix.runs import testcases
 from linkmatrix.show import nodes
 
 
@@ -70,19 +70,19 @@ def test_a_cell_that_no_other_node_has_is_compared_with_nothing(make_record, jud
     ],
 )
 def test_the_node_that_was_asked_for_is_known_without_a_record(case, node):
-    assert stored.pinned_node(case) == node
+    assert testcases.pinned_node(case) == node
 
 
 @pytest.mark.parametrize(("result", "verdict"), [("pass", Verdict.PASS), ("fail", Verdict.FAIL)])
 def test_a_check_that_leaves_no_record_is_judged_by_reframe(judged_run, tmp_path, result, verdict):
     case = {"name": "rank_binding", "result": result, "keep_files": [], "fail_reason": None, "stagedir": str(tmp_path)}
-    test = stored.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
+    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
     assert judged.verdict == verdict
 
 
 def test_a_check_that_should_have_left_a_record_has_no_verdict_without_one(judged_run, tmp_path):
     case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
-    test = stored.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
+    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
     assert judged.verdict == Verdict.NO_VERDICT

@@ -9,7 +9,7 @@ import pytest
 
 from linkmatrix.commands.run import rerun_lines
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.runs import stored
+from linkmatrix.runs import stored, testcases
 from linkmatrix.show import page
 
 AWKWARD = [
@@ -66,7 +66,7 @@ def typed(tmp_path):
 def test_the_line_of_a_failed_test_case_says_to_reframe_what_the_report_says(tmp_path, typed, name):
     name = name.format(tmp_path / "made")
     case = {"name": name, "display_name": name, "system": name, "partition": name, "hashcode": name or "abc"}
-    failed = SimpleNamespace(test=stored.Test(name=name), verdict=Verdict.FAIL)
+    failed = SimpleNamespace(test=testcases.Test(name=name), verdict=Verdict.FAIL)
     (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
     head, _, command = line.partition("again: ")
     assert head.strip() == ""
@@ -91,14 +91,14 @@ def test_the_line_of_a_record_is_the_command_that_made_it(tmp_path, typed, write
 def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):
     name = f"one\ntouch {tmp_path / 'made'}"
     case = {"name": name, "system": "s", "partition": "p", "hashcode": name}
-    failed = SimpleNamespace(test=stored.Test(name=name), verdict=Verdict.FAIL)
+    failed = SimpleNamespace(test=testcases.Test(name=name), verdict=Verdict.FAIL)
     (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
     assert typed(line.partition("again: ")[2])[-1] == "/" + name.replace("\n", " ")
 
 
 def test_the_name_of_a_node_steers_no_terminal(typed):
     case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc", "node": "n\x1b[2J\n1"}
-    failed = SimpleNamespace(test=stored.Test(name="a"), verdict=Verdict.FAIL)
+    failed = SimpleNamespace(test=testcases.Test(name="a"), verdict=Verdict.FAIL)
     (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
     assert line.isprintable()
     assert typed(line.partition("again: ")[2])[-1] == "/abc"

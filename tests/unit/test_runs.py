@@ -4,7 +4,7 @@ import os
 import pytest
 
 from linkmatrix.errors import BadInput
-from linkmatrix.runs import stored
+from linkmatrix.runs import folders, stored
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_session_numbers_decide_between_reports_of_one_moment(report):
     paths = [report(name=f"run-report-{number}.json", time_start_unix=1795225822) for number in (9, 10)]
     for path in paths:
         os.utime(path, (1, 1))
-    assert stored.newest_report(paths[0].parent).name == "run-report-10.json"
+    assert folders.newest_report(paths[0].parent).name == "run-report-10.json"
 
 
 def test_a_folder_of_records_without_report_is_a_run(tmp_path, write_record):

@@ -8,7 +8,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import stored
+from linkmatrix.runs import stored, testcases
 from linkmatrix.runs.suspects import suspects
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -32,7 +32,7 @@ def after(make_record):
             content = copy.deepcopy(make_record(off=off, result="TIMEOUT" if off is LOST else "PASS"))
             content["started"] = f"2026-11-{1 + number:02}T01:50:22Z"
             change(number, content)
-            found.append(stored.Run(Path("r"), (stored.Test(TESTCASE, result=result, record=content),)))
+            found.append(stored.Run(Path("r"), (testcases.Test(TESTCASE, result=result, record=content),)))
         return suspects(found[::-1], references, "hgx", clean_runs)  # the order of the files says nothing
 
     return look
@@ -77,7 +77,7 @@ def test_a_node_whose_clock_is_wrong_stays_suspect(make_record):
     for day, off in enumerate([GOOD, GOOD, GOOD, EGRESS], 1):
         content = make_record(off=off)
         content["started"] = "2020-01-01T00:00:00Z" if off else f"2026-11-{day:02}T01:50:22Z"
-        test = stored.Test(TESTCASE, record=content, doubts=("its clock is wrong",) if off else ())
+        test = testcases.Test(TESTCASE, record=content, doubts=("its clock is wrong",) if off else ())
         runs.append(stored.Run(Path("r"), (test,), started=f"2026-11-{day:02}T01:50:00Z"))
     (one,) = suspects(runs, REFERENCES, "hgx", 3)
     assert (one.label, one.since[:10], one.clean) == ("gpu3", "2026-11-04", 0)
@@ -86,7 +86,7 @@ def test_a_node_whose_clock_is_wrong_stays_suspect(make_record):
 def test_a_record_that_may_be_of_another_run_clears_nobody(make_record):
     runs = []
     for day, off in enumerate([EGRESS, GOOD], 1):
-        test = stored.Test(TESTCASE, record=make_record(off=off), doubts=() if off else ("its clock is wrong",))
+        test = testcases.Test(TESTCASE, record=make_record(off=off), doubts=() if off else ("its clock is wrong",))
         runs.append(stored.Run(Path("r"), (test,), started=f"2026-11-{day:02}T01:50:00Z"))
     (one,) = suspects(runs, REFERENCES, "hgx", 1)
     assert one.clean == 0

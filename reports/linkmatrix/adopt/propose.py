@@ -17,7 +17,7 @@ from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_o
 from ..references import noise
 from ..references.tables import References, Table
 from ..references.tolerances import Floor, floor_of
-from ..runs.stored import Test
+from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,

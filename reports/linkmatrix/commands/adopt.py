@@ -22,7 +22,7 @@ from ..references import noise
 from ..references.keys import SWEEP, with_variant
 from ..references.tables import References
 from ..references.tolerances import Floor
-from ..runs import stored
+from ..runs import folders, stored, testcases
 
 REFUSED = 1
 MOST_LINES = 60  # of a difference; the rest is counted
@@ -62,7 +62,7 @@ def run_adopt(options: argparse.Namespace) -> int:
         raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
     if options.as_is is not None and not options.as_is.strip():
         raise BadInput("--as-is '': say why a part may be slow among its like")
-    file = options.file or stored.repository() / "config" / "references" / "p2p.yaml"
+    file = options.file or folders.repository() / "config" / "references" / "p2p.yaml"
     with changing(file) if options.write else contextlib.nullcontext():
         return adopt_into(file, options)
 
@@ -142,7 +142,7 @@ def floor_of(text: str) -> Floor:
     return Floor(float(match[1]) / 100, float(match[2]) / 100)
 
 
-def selected(options: argparse.Namespace) -> Iterator[stored.Test]:
+def selected(options: argparse.Namespace) -> Iterator[testcases.Test]:
     """The tests that the options choose. Raises BadInput."""
     since = None
     if options.since:
@@ -152,9 +152,9 @@ def selected(options: argparse.Namespace) -> Iterator[stored.Test]:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
     if options.runs is not None and options.runs < propose.FEWEST:
         raise BadInput(f"--runs {options.runs}: too few runs, at least {propose.FEWEST} are needed to know their noise")
-    paths = options.paths or stored.reports(stored.prefix())
+    paths = options.paths or folders.reports(folders.prefix())
     if not paths:
-        raise BadInput(f"there are no reports in {stored.prefix() / 'reports'}: measure first, or name records")
+        raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
     for path in paths:
         run = stored.find(path)
         if options.session and not ({run.session, path.stem.removeprefix("run-report-")} & set(options.session)):

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ..references.tables import References
-from ..runs import judging, stored
+from ..runs import folders, judging, stored
 from ..runs.judging import Judged
 
 
@@ -39,5 +39,5 @@ def references_of(options: argparse.Namespace) -> References:
 
 def reference_folder() -> Path | None:
     """Of the repository around the working directory; None is that of this package."""
-    folder = stored.repository() / "config" / "references"
+    folder = folders.repository() / "config" / "references"
     return folder if folder.is_dir() else None

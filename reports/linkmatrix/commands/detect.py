@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import BadInput
-from ..runs import stored
+from ..runs import folders
 from ..site import machine, partitions
 
 
@@ -28,7 +28,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_detect(options: argparse.Namespace) -> int:
     """`linkmatrix detect`: shows the files and writes them, all or none."""
-    config = options.config or stored.repository() / "config"
+    config = options.config or folders.repository() / "config"
     if not config.is_dir():
         raise BadInput(f"{config} is no folder: name the repository's config with --config")
     scheduler = partitions.choose(options.scheduler)

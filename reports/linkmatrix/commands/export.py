@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references.tables import References
-from ..runs import judging, stored
+from ..runs import folders, judging, stored
 from ..runs.judging import Judged
 from ..show import prometheus, words
 from . import arguments
@@ -96,7 +96,7 @@ def suspects_of(options: argparse.Namespace, found: list[stored.Run], references
         return []
     from ..runs.suspects import suspects
 
-    all_runs = found if options.paths else [stored.find(path) for path in stored.reports(stored.prefix())]
+    all_runs = found if options.paths else [stored.find(path) for path in folders.reports(folders.prefix())]
     return suspects(all_runs, references, options.reference, options.clean_runs)
 
 

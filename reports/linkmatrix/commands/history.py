@@ -19,10 +19,11 @@ from ..record import units
 from ..record.matrix import Matrix, from_result
 from ..record.units import figure
 from ..references.tolerances import floor_of
-from ..runs import stored
+from ..runs import folders, stored
 from ..runs.changes import change_points
-from ..runs.stored import Run, Test
+from ..runs.stored import Run
 from ..runs.suspects import suspects
+from ..runs.testcases import Test
 from ..show import fleet, words
 from . import arguments
 
@@ -162,7 +163,7 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
             date.fromisoformat(options.since)
         except ValueError:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
-    for path in options.paths or stored.reports(stored.prefix()):
+    for path in options.paths or folders.reports(folders.prefix()):
         run = stored.find(path)
         tests = tuple(
             test

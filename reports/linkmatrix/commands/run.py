@@ -16,11 +16,12 @@ from pathlib import Path
 
 from .. import lock
 from ..errors import BadInput, clean
+from ..files import read_json
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.matrix import has_status
 from ..references.tables import References
-from ..runs import judging, junit, manifest, resume, stored
+from ..runs import folders, judging, junit, manifest, resume, stored
 from ..runs.bound import short
 from ..runs.judging import Judged
 from ..runs.modes import MODES, NODES, SWEEP, selects
@@ -74,7 +75,7 @@ def run_acceptance(options: argparse.Namespace) -> int:
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
-    repository, prefix = stored.repository(), stored.prefix()
+    repository, prefix = folders.repository(), folders.prefix()
     if not (repository / "config" / "settings.py").is_file():
         raise BadInput(f"{repository} holds no config/settings.py: start it in the repository")
     program = environment.program(options.reframe)
@@ -125,7 +126,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
             last, prefix, lambda report: after_retries(judged_cases(report, repository))[0], options.resume_hours
         )
         before = replace(before, whole=before.whole and not is_part(options))
-    known = set(stored.reports(prefix))
+    known = set(folders.reports(prefix))
     command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
@@ -138,7 +139,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     variables |= {NODES: options.nodes} if options.nodes else {}
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
-    unknown = [path for path in stored.reports(prefix) if path not in known]
+    unknown = [path for path in folders.reports(prefix) if path not in known]
     new = [path for path in unknown if resume.is_of(path, stamp)]
     for path in unknown:
         if path not in new:
@@ -150,7 +151,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
         print(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
     resume.note(last, options.mode, stamp, before, new[-1])
-    if note := junit.mended(for_junit, stored.read_json(new[-1])):
+    if note := junit.mended(for_junit, read_json(new[-1])):
         print(note)
     if options.manifest:
         print("\n".join(frozen_lines(new[-1], options, before, repository, options.manifest)))
@@ -237,7 +238,7 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     """The verdict on a report and ReFrame's exit code, and lines on what was counted. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
-    content = stored.read_json(report)
+    content = read_json(report)
     attempts = content["runs"]
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
     verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
@@ -301,7 +302,7 @@ def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[s
 
 def pruned(prefix: Path, keep: int | None, days: int | None) -> None:
     """Removes old reports, JUnit files and pages; the newest stays, and records stay where ReFrame keeps them."""
-    reports = stored.reports(prefix)[::-1]
+    reports = folders.reports(prefix)[::-1]
     old = set(reports[max(keep, 1) :]) if keep is not None else set()
     if days is not None:
         old |= {path for path in reports[1:] if time.time() - path.stat().st_mtime > days * 86400}

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import BadInput
-from ..runs import stored
+from ..runs import folders
 from ..runs.modes import MODES
 from ..site import environment
 
@@ -58,7 +58,7 @@ def run_schedule(options: argparse.Namespace) -> int:
 def command_of(options: argparse.Namespace) -> list[str]:
     """What is run: the installed program, else this package with this Python, with all that it needs of this shell."""
     program = shutil.which("linkmatrix")
-    variables = environment.carried() | {"LINKMATRIX_PREFIX": str(stored.prefix().absolute())}
+    variables = environment.carried() | {"LINKMATRIX_PREFIX": str(folders.prefix().absolute())}
     start = [str(Path(program).absolute())] if program else [sys.executable, "-m", "linkmatrix"]
     if not program:
         known = [str(Path(__file__).resolve().parents[2]), *variables.get("PYTHONPATH", "").split(os.pathsep)]
@@ -73,14 +73,14 @@ def command_of(options: argparse.Namespace) -> list[str]:
 
 def shell_line(options: argparse.Namespace, log: Path) -> str:
     """The command for a shell, with its log; where it does not end well, the log's end is all that is printed."""
-    place, folder, file = (shlex.quote(str(path)) for path in (stored.repository(), log.parent, log))
+    place, folder, file = (shlex.quote(str(path)) for path in (folders.repository(), log.parent, log))
     told = f'{{ code=$?; tail -n 20 {file}; echo "linkmatrix ended with $code, its log is "{file}; exit $code; }}'
     return f"cd {place} && mkdir -p {folder} && {shlex.join(command_of(options))} >>{file} 2>&1 || {told}"
 
 
 def cron(options: argparse.Namespace, hour: int, minute: int) -> str:
     """Lines of a crontab. A '%' would be a line end. Raises BadInput where the command is too long for cron."""
-    text = shell_line(options, stored.prefix().absolute() / "schedule.log").replace("%", r"\%")
+    text = shell_line(options, folders.prefix().absolute() / "schedule.log").replace("%", r"\%")
     if len(text) > LONGEST:
         raise BadInput(f"the command has {len(text)} characters, and cron takes {LONGEST}: use --systemd or --scrontab")
     day = DAYS[options.every][0]
@@ -100,7 +100,7 @@ OnFailure=linkmatrix-failed@%n.service
 
 [Service]
 Type=oneshot
-WorkingDirectory={escaped(str(stored.repository()))}
+WorkingDirectory={escaped(str(folders.repository()))}
 ExecStart={command}
 TimeoutStartSec=25h
 Nice=10
@@ -149,7 +149,7 @@ def quoted(word: str) -> str:
 
 def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     """An entry of scrontab: Slurm runs it as a small job, which submits the others."""
-    log = stored.prefix().absolute() / "schedule-%j.log"
+    log = folders.prefix().absolute() / "schedule-%j.log"
     lines = [
         "# scrontab -e (slurm.conf needs ScronParameters=enable)",
         "#SCRON --time=25:00:00",
@@ -158,7 +158,7 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     lines += [f"#SCRON --partition={options.partition}"] if options.partition else []
     lines += [f"#SCRON --job-name=linkmatrix-{options.mode}", f"#SCRON --output={shlex.quote(str(log))}"]
     lines += ["#SCRON --mail-type=FAIL", f"#SCRON --mail-user={options.mail}"]
-    place = shlex.quote(str(stored.repository()))
+    place = shlex.quote(str(folders.repository()))
     text = f"cd {place} && {shlex.join(command_of(options))}"
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 

@@ -9,7 +9,8 @@ from ..judge.verdicts import Verdict, worst
 from ..record.reading import Result
 from ..references.keys import with_variant
 from ..references.tables import References
-from .stored import Run, Test
+from .stored import Run
+from .testcases import Test
 
 
 @dataclass(frozen=True)

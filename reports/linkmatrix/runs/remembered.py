@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import BadInput
 from ..files import write_whole
 from ..references.tables import References
-from . import stored
+from . import folders, stored
 from .suspects import Found, Suspect, found_in, left_by
 
 FILE = "suspects.json"
@@ -27,7 +27,7 @@ def suspects(prefix: Path, folder: Path | None, clean_runs: int) -> tuple[list[S
     before = kept(prefix / FILE, by)
     now: dict[str, Any] = {}
     notes = []
-    for report in stored.reports(prefix):
+    for report in folders.reports(prefix):
         said = report.stat()
         key = f"{report.name} {said.st_size} {said.st_mtime_ns}"
         if key not in before:

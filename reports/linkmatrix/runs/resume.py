@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput
-from ..files import write_whole
+from ..files import read_json, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
-from . import manifest, stored
+from . import folders, manifest
 from .judging import Judged
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
@@ -127,7 +127,7 @@ def left_behind(prefix: Path, stamp: str) -> Path | None:
 
     The command line in the report has the run's own stamp, in the name of the JUnit file.
     """
-    for path in stored.reports(prefix)[::-1][:MOST_REPORTS]:
+    for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if is_of(path, stamp):
             print(f"note: the run before was killed, and its ReFrame left {path.name}")
             return path
@@ -137,6 +137,6 @@ def left_behind(prefix: Path, stamp: str) -> Path | None:
 def is_of(report: Path, stamp: str) -> bool:
     """Is a report that of the run with this stamp? It has ReFrame's command line, which names the JUnit file."""
     try:
-        return f"junit-{stamp}.xml" in str(stored.read_json(report)["session_info"]["cmdline"])
+        return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
     except (BadInput, KeyError, TypeError):
         return False

@@ -18,7 +18,7 @@ from ..judge.verdicts import Verdict
 from ..record.matrix import Matrix, from_result
 from ..references.tables import Reference
 from .judging import Judged
-from .stored import Test
+from .testcases import Test
 
 FACTS = ["run", "started", "host", "partition", "check", "testcase", "part", "size_bytes", "variant", "unit"]
 CELL = ["source", "destination", "link_class", "status", "value", "low", "high", "samples", "limit"]

@@ -1,0 +1,91 @@
+"""Where results lie: the folder of all of them, the reports in it, and which is the newest."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import BadInput
+from ..files import read_json, regular
+
+REPORT = re.compile(r"run-report-.*\.json")
+BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
+HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
+
+
+def prefix() -> Path:
+    """The folder of all results: $LINKMATRIX_PREFIX, or .linkmatrix beside the config/settings.py that is nearest."""
+    if os.environ.get("LINKMATRIX_PREFIX"):
+        return Path(os.environ["LINKMATRIX_PREFIX"])
+    return repository() / ".linkmatrix"
+
+
+def repository() -> Path:
+    """The folder whose config/settings.py is nearest: around the working directory, else where this package lies."""
+    here = Path.cwd()
+    for folder in [here, *here.parents, Path(__file__).resolve().parents[3]]:
+        if (folder / "config" / "settings.py").is_file():
+            return folder
+    return here
+
+
+def newest_report(folder: Path) -> Path:
+    """The newest run-report-*.json in `folder`. Raises BadInput where there is none."""
+    found = reports_in(folder)
+    if not found:
+        raise BadInput(
+            f"there is no run-report-*.json in {folder}: measure first (make run), or name a record or report"
+        )
+    return found[-1]
+
+
+def reports(prefix: Path) -> list[Path]:
+    """All ReFrame reports of a prefix, the newest last. Raises BadInput where they cannot be listed."""
+    return reports_in(prefix / "reports")
+
+
+def reports_in(folder: Path) -> list[Path]:
+    """All ReFrame reports of a folder, the newest last. Raises BadInput where they cannot be listed."""
+    return sorted((path for path in listed(folder) if REPORT.fullmatch(path.name)), key=age)
+
+
+def listed(folder: Path) -> list[Path]:
+    """What is in a folder; nothing if it is not there. Raises BadInput."""
+    try:
+        with os.scandir(folder) as found:
+            return [Path(one.path) for one in found]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read: {error.strerror or error}") from None
+
+
+def below(folder: Path) -> Iterator[Path]:
+    """All files of a folder and those in it. Raises BadInput: what cannot be read may be what matters."""
+
+    def refuse(error: OSError) -> None:
+        raise BadInput(f"{error.filename} cannot be read: {error.strerror or error}")
+
+    for place, _, names in os.walk(folder, onerror=refuse):
+        yield from (Path(place, name) for name in names)
+
+
+def age(path: Path) -> tuple[float, list[int]]:
+    """Sorts reports by when their sessions began, by ReFrame's clock; by session number where that is not known.
+
+    When a file was written or copied says nothing.
+    """
+    return session_time(path), [int(number) for number in re.findall(r"\d+", path.name)]
+
+
+def session_time(path: Path) -> float:
+    """When the session of a report began, in seconds since 1970; 0 where it does not say."""
+    try:
+        regular(path)
+        with path.open("rb") as file:
+            found = BEGAN.search(file.read(HEAD_BYTES))
+        if found:
+            return float(found[1])
+        return float(read_json(path)["session_info"]["time_start_unix"])
+    except (OSError, BadInput, KeyError, TypeError, ValueError):
+        return 0.0
