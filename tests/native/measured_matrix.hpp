@@ -12,11 +12,12 @@
 
 namespace linkmatrix {
 
-/// An n × n matrix of which every round is a matching, one way and then the other.
-inline std::vector<Round> matchings(std::size_t n) {
+/// An n × n matrix of which every round is a matching, one way and then the other where a cell does not measure both.
+inline std::vector<Round> matchings(std::size_t n, Metric metric = Metric::bandwidth) {
   std::vector<Round> rounds;
   for (std::size_t r = 0; r < round_robin_rounds(n); ++r)
     for (const bool back : {false, true}) {
+      if (back && metric == Metric::bidirectional) continue;
       Round& round = rounds.emplace_back();
       for (const auto& [a, b] : round_robin_round(n, r)) round.push_back(back ? Place{b, a} : Place{a, b});
     }
@@ -30,13 +31,14 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < n; ++i) labels.push_back("dev" + std::to_string(i));
   Guarded<Record> record;
-  const ListedRounds rounds(matchings(n));
+  const ListedRounds rounds(matchings(n, metric));
   record.change([&](Record& r) {
     MatrixResult& result = r.results.emplace_back();
     result.metric = metric;
     result.shape(labels, labels);
-    for (std::size_t k = 0; k < rounds.count(); ++k)
-      for (const Place& place : rounds.at(k)) result.status(place.row, place.column) = CellStatus::not_run;
+    for (std::size_t row = 0; row < n; ++row)
+      for (std::size_t column = 0; column < n; ++column)
+        if (row != column) result.status(row, column) = CellStatus::not_run;
   });
   ResultStore store(record);
   try {
