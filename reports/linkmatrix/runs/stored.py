@@ -52,6 +52,7 @@ def find(path: Path | None) -> Run:
         return of_records([path])
     content = read_json(path)
     if isinstance(content, dict) and str(content.get("schema", "")).startswith(SCHEMA):
+        del content  # a large one is not to be held twice
         return of_records([path])
     if isinstance(content, dict) and isinstance(content.get("runs"), list):
         return of_report(path, content)
