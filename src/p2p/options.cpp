@@ -1,6 +1,7 @@
 #include "p2p/options.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
@@ -154,7 +155,10 @@ std::vector<Group> option_table(Given& given) {
              }},
             {measures}},
            {{"--target-ci", "PERCENT", "stop when the median's interval is within ± this (default: 0.25)",
-             [&](auto v) { o.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100; }},
+             [&](auto v) {
+               o.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
+               o.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for
+             }},
             {measures}},
            {{"--warmup", "N", "transfers of each cell before its first sample (default: 1)",
              [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }},

@@ -35,6 +35,12 @@ TEST(Options, UnderstandBothSpellings) {
   EXPECT_EQ(parse({"--devices", "2,5"}).devices, (std::vector<int>{2, 5}));
 }
 
+TEST(Options, ATargetThatIsAskedForIsNotGivenUpBecauseACellIsSlow) {
+  const std::vector<double> noisy{1, 2, 1, 2, 1, 2, 1};
+  EXPECT_TRUE(parse({}).measure.stop.done(noisy, 3));
+  EXPECT_FALSE(parse({"--target-ci", "0.1"}).measure.stop.done(noisy, 3)) << "--max-time ends it, and 28 samples";
+}
+
 TEST(Options, NameTheNearestKnownWord) {
   EXPECT_NE(message([] { parse({"--sizes", "4"}); }).find("did you mean --size"), std::string::npos);
   EXPECT_NE(message([] {
