@@ -89,7 +89,7 @@ CellStatus FaultySampler::lost_as(const Place& place) const {
 
 std::vector<Lost> FaultySampler::take_lost() {
   std::vector<Lost> lost = sampler_.take_lost();
-  if (is_lost_ && !std::exchange(is_told_, true))
+  if (is_lost_ && !is_way(fault_) && !std::exchange(is_told_, true))  // a way is no endpoint: its cells say it
     lost.push_back(
         {fault_.endpoint, fault_.kind == Kind::hang ? "simulated fault: it hung" : "simulated fault: it failed"});
   return lost;

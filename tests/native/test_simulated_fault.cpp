@@ -12,7 +12,8 @@
 namespace linkmatrix {
 namespace {
 
-/// Three devices, every transfer a second, a cell for each pair; and the fault in front of them.
+/// Three devices, every transfer a second, a cell for each pair; and the fault
+/// in front of them.
 class Faulty {
  public:
   explicit Faulty(std::string_view fault)
@@ -77,6 +78,16 @@ TEST(SimulatedFault, FailsWhereItIsMetAndTheEndpointIsLost) {
   EXPECT_TRUE(faulty.sampler().is_there(elsewhere));
   ASSERT_EQ(faulty.sampler().take_lost().size(), 1u);
   EXPECT_TRUE(faulty.sampler().take_lost().empty()) << "once";
+}
+
+TEST(SimulatedFault, OnAWayLosesNoEndpoint) {
+  for (const char* fault : {"error:dev1->dev2", "hang:dev1->dev2"}) {
+    Faulty faulty(fault);
+    EXPECT_NE(faulty.sample({onward}, Deadline::in(0.01)).front().status, CellStatus::ok);
+    EXPECT_FALSE(faulty.sampler().is_there(onward));
+    EXPECT_TRUE(faulty.sampler().is_there(there));
+    EXPECT_TRUE(faulty.sampler().take_lost().empty()) << "no reader takes a record that has a way among its endpoints";
+  }
 }
 
 TEST(SimulatedFault, OfAFanOnlyItsOwnIsLost) {
