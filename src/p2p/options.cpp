@@ -24,7 +24,7 @@ auto parse_list(std::string_view text, const Parse& parse) {
 /// The options, and what of the command line they are made from at its end.
 struct Given {
   P2pOptions options;
-  std::string_view random;  ///< --random-sizes
+  std::optional<std::string_view> random;  ///< --random-sizes
   int seed = 1;
   int size_options = 0;
 };
@@ -265,7 +265,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
   for (const char* argument : arguments) given.options.command.emplace_back(argument);
   given.options.given = parse_command_line(arguments.subspan(1), options_of(all_rows(given)));
   if (given.size_options > 1) throw BadInput("say the sizes in one way: --size, --sweep or --random-sizes");
-  if (!given.random.empty()) given.options.sizes = parse_random(given.random, given.seed);
+  if (given.random) given.options.sizes = parse_random(*given.random, given.seed);
   refuse_contradictions(given.options);
   end_with_budget(given.options);
   if (given.options.action == Action::list || given.options.action == Action::limits)

@@ -24,7 +24,7 @@ expect 0 "version" --version && prints '^linkmatrix p2p_matrix [0-9]'
 for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--devices 99" "--devices x" \
   "--nonsense" "--record /no/such/folder/r.json" "--simulate-fault slow" "--simulate-fault slow:gpu77" \
   "--testcase rank_to_rank_latency_mpi" "--backend nonsense" "--size 1024GiB" "--size 1KiB --sweep 1KiB:2KiB" \
-  "--sweep 2KiB:1KiB" "--random-sizes 2" "--blocks 0" "--threads 33" "--limit NV18" "--host-memory some" \
+  "--sweep 2KiB:1KiB" "--random-sizes 2" "--random-sizes=" "--blocks 0" "--threads 33" "--limit NV18" "--host-memory some" \
   "--testcase device_local_copy,device_local_copy" "--suite quick --engine ce"; do
   # shellcheck disable=SC2086
   expect 2 "bad input: $bad" $small $bad
