@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t all_may = 0666;  // less the umask
+constexpr int most_links = 40;    // that the kernel follows
 
 fs::path beside(const fs::path& file, int number) {
   fs::path partial = file;
@@ -35,6 +36,26 @@ bool write_all(int descriptor, std::string_view text) {
 
 /// To the disk, where there is one: some file systems know no such thing, and say EINVAL.
 bool sync(int descriptor) { return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP; }
+
+BadInput unwritable(const fs::path& file, int error) {
+  return BadInput("--record '" + file.string() + "' cannot be written (" + std::strerror(error) +
+                  "): name a file in a folder that exists and is yours");
+}
+
+/// Also where nothing is yet. Nothing may be measured for a link that leads to itself.
+fs::path where_links_lead(const fs::path& file) {
+  std::error_code failure;
+  fs::path at = file;
+  for (int links = 0; fs::is_symlink(at, failure); ++links) {
+    if (links == most_links) throw unwritable(file, ELOOP);
+    const fs::path next = fs::read_symlink(at, failure);
+    if (failure) throw unwritable(file, failure.value());
+    at = at.parent_path() / next;
+  }
+  if (at == file) return file;
+  const fs::path plain = fs::weakly_canonical(at, failure);
+  return failure ? at : plain;
+}
 
 void sync_folder(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
@@ -62,9 +83,10 @@ std::string write_whole(const std::string& text, const fs::path& file, int numbe
   return "";
 }
 
+void remove_partial(const fs::path& file, int number) { ::unlink(beside(file, number).c_str()); }
+
 fs::path target_of(const fs::path& file) {
-  std::error_code ignored;
-  const fs::path target = fs::is_symlink(file, ignored) ? fs::weakly_canonical(file, ignored) : file;
+  const fs::path target = where_links_lead(file);
   for (const char* system : {"/dev/", "/proc/"})  // a rename would put a file in a device's place
     for (const fs::path& name : {file, target})
       if (name.string().starts_with(system))
@@ -74,13 +96,14 @@ fs::path target_of(const fs::path& file) {
 
 void check_writable(const fs::path& file) {
   const fs::path partial = beside(file, 0);
-  const bool opened = Descriptor{open_new(partial)}.is_open();
+  const Descriptor opened{open_new(partial)};
+  const int error = errno;
   ::unlink(partial.c_str());
+  if (!opened.is_open()) throw unwritable(file, error);
   std::error_code ignored;
-  const bool is_other = fs::exists(file, ignored) && !fs::is_regular_file(file, ignored);
-  if (!opened || is_other)
-    throw BadInput("--record '" + file.string() +
-                   "' cannot be written: name a file in a folder that exists and is yours");
+  if (fs::is_directory(file, ignored)) throw unwritable(file, EISDIR);
+  if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored))
+    throw BadInput("--record '" + file.string() + "' is no file: name one in a folder that exists and is yours");
 }
 
 }  // namespace linkmatrix

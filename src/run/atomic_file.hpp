@@ -13,6 +13,9 @@ namespace linkmatrix {
 std::string write_whole(const std::string& text, const std::filesystem::path& file, int number,
                         const std::function<bool()>& still_wanted);
 
+/// Removes what a write that did not come to its end has left under that number.
+void remove_partial(const std::filesystem::path& file, int number);
+
 /// The file itself, or where a link leads to, which stays a link. Throws BadInput for what the system keeps in /dev and
 /// /proc.
 std::filesystem::path target_of(const std::filesystem::path& file);

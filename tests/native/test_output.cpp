@@ -44,9 +44,9 @@ std::string printed(const MatrixResult& result, std::size_t max_display = 16) {
 
 TEST(Table, HasItsHeadAndWordsInPlaceOfMissingNumbers) {
   const std::string text = printed(sample());
-  EXPECT_NE(
-      text.find("device_to_device_memcpy_write_ce: bandwidth (GB/s), 64 bytes, row = source, column = destination\n"),
-      std::string::npos);
+  EXPECT_NE(text.find("device_to_device_memcpy_write_ce: bandwidth (GB/s), 64 "
+                      "bytes, row = source, column = destination\n"),
+            std::string::npos);
   EXPECT_NE(text.find("gpu0         -    396.12\n"), std::string::npos);
   EXPECT_NE(text.find("gpu1   timeout         -\n"), std::string::npos);
   EXPECT_NE(text.find("incomplete: 1 of 2 cells measured\n"), std::string::npos);
@@ -93,7 +93,8 @@ TEST(Json, IsUtf8WhateverItIsGiven) {
   const auto written = [](std::string_view text) { return JsonWriter().value(text).text(); };
   for (const char* text : {"µs", "é", "\u20ac", "\xed\x9f\xbf", "\xee\x80\x80", "\U0001f9ea", "\U0010ffff"})
     EXPECT_EQ(written(text), '"' + std::string(text) + '"');
-  // '?' stands for U+FFFD: one for each beginning of a character that goes no further, as Python's errors="replace".
+  // '?' stands for U+FFFD: one for each beginning of a character that goes no
+  // further, as Python's errors="replace".
   const std::vector<std::pair<std::string_view, std::string>> bad{
       {"a\xff.b", "a?.b"},                     // never in UTF-8
       {"\xe9t\xe9", "?t?"},                    // Latin-1
@@ -140,8 +141,38 @@ TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_EQ(text, to_json(record));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
-  EXPECT_NE(write_whole("", folder, 1, [] { return true; }), "");  // a folder of that name
+  EXPECT_NE(write_whole("", folder, 1, [] { return true; }),
+            "");  // a folder of that name
   fs::remove_all(folder);
+}
+
+TEST(RecordFile, IsWhereItsLinksLeadAlsoWhereNothingIsYet) {
+  const fs::path folder = fs::weakly_canonical(testing::TempDir()) / "linkmatrix_links";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "runs");
+  fs::create_symlink("runs/today.json", folder / "latest");
+  fs::create_symlink("latest", folder / "chain");
+  fs::create_symlink("round", folder / "circle");
+  fs::create_symlink("circle", folder / "round");
+  EXPECT_EQ(target_of(folder / "chain"), folder / "runs" / "today.json");
+  EXPECT_EQ(target_of(folder / "plain.json"), folder / "plain.json");
+  EXPECT_THROW(target_of(folder / "circle"), BadInput) << "before anything is measured";
+  fs::remove_all(folder);
+}
+
+TEST(RecordFile, IsRefusedWithTheReasonOfTheSystem) {
+  const auto refusal = [](const fs::path& file) -> std::string {
+    try {
+      check_writable(file);
+    } catch (const BadInput& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const fs::path folder = testing::TempDir();
+  EXPECT_NE(refusal(folder / std::string(300, 'x')).find("(File name too long)"), std::string::npos);
+  EXPECT_NE(refusal(folder / "none" / "r.json").find("(No such file or directory)"), std::string::npos);
+  EXPECT_NE(refusal(folder).find("(Is a directory)"), std::string::npos);
 }
 
 TEST(RecordFile, HoldsWhatWasMeasuredAgainAndItsControls) {
