@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <exception>
 #include <iomanip>
 #include <iostream>
@@ -7,6 +8,7 @@
 #include "core/limits.hpp"
 #include "p2p/options.hpp"
 #include "p2p/run.hpp"
+#include "run/memory_reserve.hpp"
 #include "run/output.hpp"
 #include "run/signals.hpp"
 
@@ -15,6 +17,23 @@ namespace {
 using namespace linkmatrix;
 
 constexpr const char* program = "p2p_matrix";
+
+Supervisor* supervising = nullptr;
+
+/// Nothing can catch what a function throws that is said to throw nothing, as some of the standard library do for want
+/// of memory: that run too has its record.
+[[noreturn]] void end_in_order() {
+  Ending ending = broken("std::terminate");  // short enough to need no memory
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    ending = ending_of(e);
+  } catch (...) {  // it says nothing of itself
+  }
+  if (supervising != nullptr) supervising->break_off(std::move(ending));
+  std::cerr << program << ": " << ending.error.value_or("") << std::endl;
+  std::_Exit(static_cast<int>(ExitCode::device_error));
+}
 
 std::string list() {
   std::ostringstream out;
@@ -32,8 +51,8 @@ ExitCode print(const std::string& text) {
 
 ExitCode run(const P2pOptions& options) {
   // Never destroyed: it watches until the process is gone, over what the libraries do at the very end too.
-  static Supervisor& supervisor = *new Supervisor({.program = program});
-  return run_p2p(options, supervisor);
+  supervising = new Supervisor({.program = program});
+  return run_p2p(options, *supervising);
 }
 
 ExitCode act(const P2pOptions& options) {
@@ -68,5 +87,7 @@ ExitCode guarded(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hold_standard_streams();
+  keep_memory_back();
+  std::set_terminate(end_in_order);
   return static_cast<int>(guarded(argc, argv));
 }

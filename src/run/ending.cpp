@@ -61,6 +61,18 @@ std::vector<std::string> missing(const Record& record) {
   return names;
 }
 
+constexpr const char* no_room = "out of memory";  // short enough to need none itself
+
+std::string full_sentence_of(const std::exception& e) {
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
+    return "out of host memory: the system, its cgroup or `ulimit -v` gives this process no more";
+  const auto* system = dynamic_cast<const std::system_error*>(&e);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+    return std::string("the system gives this process no further thread (") + e.what() +
+           "): raise `ulimit -u`, or the cgroup's pids.max";
+  return e.what();
+}
+
 std::string lost_sentence(const Record& record) {
   std::vector<std::string> each;
   for (const auto& endpoint : record.lost) each.push_back(endpoint.label + " was lost: " + endpoint.why);
@@ -82,22 +94,24 @@ Ending judge(const Record& record) {
 }
 
 std::string sentence_of(const std::exception& e) {
-  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
-    return "out of host memory: the system, its cgroup or `ulimit -v` gives this process no more";
-  const auto* system = dynamic_cast<const std::system_error*>(&e);
-  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
-    return std::string("the system gives this process no further thread (") + e.what() +
-           "): raise `ulimit -u`, or the cgroup's pids.max";
-  return e.what();
+  try {
+    return full_sentence_of(e);
+  } catch (const std::bad_alloc&) {
+    return no_room;
+  }
 }
 
 Ending ending_of(const std::exception& e) {
-  if (dynamic_cast<const BadInput*>(&e) != nullptr) return refused(e.what());
-  if (dynamic_cast<const TimedOut*>(&e) != nullptr) {
-    const std::string signal = stop_reason();
-    return late(signal.empty() ? e.what() : signal);
+  try {
+    if (dynamic_cast<const BadInput*>(&e) != nullptr) return refused(e.what());
+    if (dynamic_cast<const TimedOut*>(&e) != nullptr) {
+      const std::string signal = stop_reason();
+      return late(signal.empty() ? e.what() : signal);
+    }
+    return broken(full_sentence_of(e));
+  } catch (const std::bad_alloc&) {
+    return broken(no_room);
   }
-  return broken(sentence_of(e));
 }
 
 }  // namespace linkmatrix

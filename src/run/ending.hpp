@@ -26,7 +26,8 @@ inline Ending late(std::string why) { return {"TIMEOUT", ExitCode::timed_out, st
 /// measured has its results, no endpoint was lost, all cells were measured and those to be verified are.
 Ending judge(const Record& record);
 
-/// A sentence for any exception: what the system does not give is said with the limit that it may come from.
+/// A sentence for any exception: what the system does not give is said with the limit that it may come from. Neither
+/// this nor `ending_of` throws, not for want of memory either.
 std::string sentence_of(const std::exception& e);
 
 /// The ending that an exception stands for.

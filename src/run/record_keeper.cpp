@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <sstream>
 
 #include "run/atomic_file.hpp"
@@ -25,6 +26,7 @@ std::string seconds_text(double seconds) {
 }  // namespace
 
 void RecordKeeper::keep_in(const std::filesystem::path& file) {
+  if (has_file()) return;  // it could be written, and a hiccup of its file system must not end what is being measured
   check_writable(file);
   const std::lock_guard lock(mutex_);
   file_ = file;
@@ -44,7 +46,7 @@ void RecordKeeper::checkpoint_if_due(const Notify& notify) {
   if (checkpoint_ && !checkpoint_->outcome()) return;
   if (Clock::now() < next_checkpoint() || !has_file() || record_.version() == saved_) return;
   began_ = Clock::now();
-  const unsigned number = ++newest_;
+  const unsigned number = last_checkpoint_ = ++newest_;
   checkpoint_.emplace(
       [this, number] {
         const Moment begin = Clock::now();
@@ -63,14 +65,31 @@ Attempt RecordKeeper::write_ended(const Ending& ending) {
   const unsigned number = ++newest_;
   return Attempt(
       [this, ending, number] {
-        Snapshot now = text_.take();
-        now.head.result = ending.word;
-        now.head.error = ending.error;
-        if (cost_ / most_share > between_.count())
-          now.head.notes.push_back("a checkpoint of this record takes " + seconds_text(cost_) +
-                                   ": there was one every " + seconds_text(cost_ / most_share));
-        const std::string why = write(now.head, now, number);
-        return why.empty() ? "" : refusal(why);
+        try {
+          return write_as(ending, number);
+        } catch (const std::bad_alloc&) {  // what was kept back for this is free by now
+          return write_as(ending, number);
+        }
+      },
+      [] {});
+}
+
+std::string RecordKeeper::write_as(const Ending& ending, unsigned number) {
+  Snapshot now = text_.take();
+  now.head.result = ending.word;
+  now.head.error = ending.error;
+  if (cost_ / most_share > between_.count())
+    now.head.notes.push_back("a checkpoint of this record takes " + seconds_text(cost_) + ": there was one every " +
+                             seconds_text(cost_ / most_share));
+  const std::string why = write(now.head, now, number);
+  return why.empty() ? "" : refusal(why);
+}
+
+Attempt RecordKeeper::clear_up() const {
+  return Attempt(
+      [file = file(), first = last_checkpoint_, last = newest_.load()] {
+        for (unsigned number = first; file && number <= last; ++number) remove_partial(*file, static_cast<int>(number));
+        return std::string();
       },
       [] {});
 }

@@ -45,6 +45,8 @@ class RecordKeeper {
   /// Writes the record as one of a run that ended so; its outcome is a sentence, empty: it is written. Whatever is
   /// still being written is not wanted any more.
   Attempt write_ended(const Ending& ending);
+  /// Removes what writes that did not come to their end have left.
+  Attempt clear_up() const;
   /// The sentence for a write that did not come to its end.
   std::string too_slow(Seconds waited) const;
 
@@ -52,6 +54,7 @@ class RecordKeeper {
 
  private:
   std::optional<std::filesystem::path> file() const;
+  std::string write_as(const Ending& ending, unsigned number);
   std::string write(RecordHead& head, const Snapshot& now, unsigned number);
   std::string refusal(const std::string& why) const;
   std::string what_remains() const;
@@ -68,7 +71,8 @@ class RecordKeeper {
   std::atomic<double> saved_at_{0};      ///< seconds after the start; 0: never
   std::atomic<double> cost_{0};          ///< seconds that the last checkpoint took
   std::optional<Attempt> checkpoint_;
-  Moment began_{};  ///< the last checkpoint
+  unsigned last_checkpoint_ = 1;  ///< its number
+  Moment began_{};                ///< the last checkpoint
 };
 
 }  // namespace linkmatrix

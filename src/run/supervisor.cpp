@@ -20,6 +20,7 @@ using Seconds = SupervisorSetup::Seconds;
 constexpr Seconds look_again{0.05};      // at signals and the deadline, while something is waited for
 constexpr Seconds look_for_change{0.2};  // at a record that did not change since its checkpoint
 constexpr Seconds old_checkpoint{0.3};   // for one that is being written when the run ends
+constexpr Seconds for_leftovers{0.3};    // to remove them: their file system may hang
 constexpr double longest_wait = 60;      // seconds; nothing depends on it
 
 Clock::time_point in(Seconds time) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(time); }
@@ -79,6 +80,7 @@ ExitCode Supervisor::end(Ending ending) {
 }
 
 void Supervisor::break_off(Ending ending) {
+  if (std::this_thread::get_id() == thread_.get_id()) give_up();
   post({std::move(ending), true});
   for (;;) ::pause();
 }
@@ -100,11 +102,36 @@ void Supervisor::wake() const {
 void Supervisor::watch() {
   try {
     while (watch_once()) wait();
-  } catch (const std::exception& e) {  // no memory: not even for what there is to say
-    const std::string_view sentence = "the supervisor of this run failed: it is ended\n";
-    write_until(setup_.errors, sentence, in(setup_.saying));
-    setup_.exit(static_cast<int>(ExitCode::device_error));
+  } catch (const std::exception& e) {
+    end_after(e);
   }
+}
+
+/// The supervisor itself failed, for want of memory: what was kept back may be enough for the record, and if not, the
+/// last checkpoint stays.
+void Supervisor::end_after(const std::exception& failure) {
+  try {
+    std::optional<ExitCode> code;
+    {
+      const std::lock_guard lock(mutex_);
+      code = code_;
+    }
+    if (code) return setup_.exit(static_cast<int>(*code));
+    Ending ending = ending_of(failure);
+    write_record(ending, setup_.rescue, true);
+    print_last_lines(ending, in(setup_.saying), true);
+    setup_.exit(static_cast<int>(ending.code));
+  } catch (const std::exception&) {
+    give_up();
+  }
+}
+
+/// Without memory even for what there is to say.
+void Supervisor::give_up() const {
+  const std::string_view sentence = ": out of memory: the supervisor of this run failed, and it is ended\n";
+  write_until(setup_.errors, setup_.program, in(setup_.saying));
+  write_until(setup_.errors, sentence, in(setup_.saying));
+  setup_.exit(static_cast<int>(ExitCode::device_error));
 }
 
 /// Whether to go on.
@@ -199,6 +226,7 @@ bool Supervisor::write_record(Ending& ending, Seconds time, bool is_last) {
   auto outcome = follow(keeper_.write_ended(ending), {in(time), is_last});
   if (!outcome && !is_last && is_over()) return false;
   if (!outcome) outcome = keeper_.too_slow(time);
+  follow(keeper_.clear_up(), {in(for_leftovers), true});
   if (!outcome->empty() && ending.error != outcome)
     ending = refused(ending.error ? *ending.error + "; " + *outcome : *outcome);
   return true;

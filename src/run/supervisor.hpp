@@ -75,7 +75,8 @@ class Supervisor {
   /// this is ended when it takes too long.
   ExitCode end(Ending ending);
 
-  /// The same, and ends the process: after a failure a device may block every further call, destructors too.
+  /// The same, and ends the process: after a failure a device may block every further call, destructors too. Any thread
+  /// may say it.
   [[noreturn]] void break_off(Ending ending);
 
  private:
@@ -93,6 +94,8 @@ class Supervisor {
   void post(Request request);
   void wake() const;
   void watch();
+  void end_after(const std::exception& failure);
+  void give_up() const;
   bool watch_once();
   void wait() const;
   void take_signals();

@@ -1,8 +1,9 @@
 #!/bin/sh
 # How a run ends: whatever ends it, the record is whole, the exit code is right, and it does not take long.
-# usage: endings.sh P2P_MATRIX
+# usage: endings.sh P2P_MATRIX FAILING_MALLOC
 set -u
 program=$1
+failing_malloc=$2
 test=endings.sh
 . "$(dirname "$0")/helpers.sh"
 small=
@@ -127,7 +128,7 @@ ends_unread 3
 whole TIMEOUT 1
 exec 3<&-
 
-once="--backend host --devices 0,1 --testcase device_to_device_memcpy_write_ce --size 1MiB --samples 3"
+once="--backend host --devices 0,1 --size 1MiB --samples 3 --testcase device_to_device_memcpy_write_ce"
 
 begin "standard output on a full device"
 # shellcheck disable=SC2086
@@ -251,6 +252,31 @@ else
   code=$?
   [ "$code" -eq 3 ] || [ "$code" -eq 2 ] || fail "$what: exit code $code"
   one_line
+fi
+
+# Wherever memory is refused, once, some times or from then on: an ending with its code and a line, and what was measured
+# is in the record where the system gives any memory again.
+refuse_memory() { # FROM COUNT
+  begin "allocation $1 and $2 more fail"
+  # shellcheck disable=SC2086
+  env LD_PRELOAD="$failing_malloc" FAILING_MALLOC_AT="$1" FAILING_MALLOC_COUNT="$2" timeout 60 \
+    "$program" $once,device_local_copy --timeout 15 --record "$record" >"$work/out" 2>"$work/err"
+  code=$?
+  [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || { [ "$2" -gt 1 ] && [ "$code" -eq 2 ]; } || fail "$what: exit code $code"
+  [ "$code" -eq 0 ] || one_line
+  [ "$code" -ne 0 ] || whole PASS 2
+  if [ "$2" -eq 1 ] && grep -q '^Result: ERROR' "$work/out"; then
+    whole ERROR "$(grep -c "^verified: 2 of 2" "$work/out")"
+  fi
+}
+if grep -q __asan_init "$program"; then
+  echo "SKIPPED: allocations that fail: the sanitizers have their own"
+else
+  for from in $(seq 400 149 6000); do refuse_memory "$from" 1; done
+  for from in $(seq 400 697 6000); do
+    refuse_memory "$from" 5
+    refuse_memory "$from" 1000000000
+  done
 fi
 
 finish

@@ -237,6 +237,46 @@ TEST_F(Supervised, AnExceptionInAWriteIsASentenceToo) {
   EXPECT_NE(read(err_[0]).find("out of host memory"), std::string::npos);
 }
 
+TEST_F(Supervised, WantOfMemoryInTheLastWriteLosesNothingWhereSomeIsLeft) {
+  std::atomic<bool> refused = false;
+  setup_.write = [&](const auto& text, const auto& file, int number, const auto& still_wanted) -> std::string {
+    if (text.find("PASS") != std::string::npos && !refused.exchange(true)) throw std::bad_alloc();
+    return write_whole(text, file, number, still_wanted);
+  };
+  EXPECT_EQ(start_writing().end(passed()), ExitCode::measured);
+  EXPECT_TRUE(refused);
+  EXPECT_TRUE(holds(R"("result":"PASS")")) << content();
+}
+
+TEST_F(Supervised, AFolderThatGoesForAWhileDoesNotEndWhatIsMeasured) {
+  start_writing();
+  fs::remove_all(folder_);
+  EXPECT_NO_THROW(supervisor_->write_to(file_, 16)) << "it could be written when it was asked first";
+  fs::create_directories(folder_);
+  EXPECT_EQ(supervisor_->end(passed()), ExitCode::measured);
+  EXPECT_TRUE(holds(R"("result":"PASS")")) << content();
+}
+
+TEST_F(Supervised, LeavesNothingOfAWriteThatHangs) {
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  std::atomic<int> hanging = 0;
+  setup_.write = [&, released](const auto& text, const auto& file, int number, const auto&) {
+    ++hanging;
+    std::ofstream(file.string() + "." + std::to_string(::getpid()) + "." + std::to_string(number) + ".partial") << text;
+    released.wait();
+    --hanging;
+    return std::string();
+  };
+  start_writing();
+  while (hanging == 0) std::this_thread::yield();
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(exit_code(), 2);
+  EXPECT_TRUE(fs::is_empty(folder_));
+  release.set_value();
+  while (hanging > 0) std::this_thread::yield();
+}
+
 TEST_F(Supervised, AHungFileSystemHoldsNobodyUp) {
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
