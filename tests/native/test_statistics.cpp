@@ -34,14 +34,13 @@ TEST(MedianInterval, DropsOneValueAtEachEndFromNineOn) {
 
 TEST(MedianInterval, CoversTheTrueMedianAtLeastAsOftenAsPromised) {
   std::mt19937 random(1);
-  std::lognormal_distribution<double> skewed(0, 1); // median 1
+  std::lognormal_distribution<double> skewed(0, 1);  // median 1
   for (const int n : {6, 9, 20}) {
     int covered = 0;
     constexpr int trials = 4000;
     for (int t = 0; t < trials; ++t) {
       std::vector<double> values(static_cast<std::size_t>(n));
-      for (double &v : values)
-        v = skewed(random);
+      for (double& v : values) v = skewed(random);
       const Interval i = median_interval(values);
       covered += i.low <= 1 && 1 <= i.high;
     }
@@ -53,10 +52,8 @@ TEST(RobustSigma, FindsTheSpreadOfNormalNoiseInSpiteOfOutliers) {
   std::mt19937 random(2);
   std::normal_distribution<double> noise(100, 3);
   std::vector<double> values(2000);
-  for (double &v : values)
-    v = noise(random);
-  for (std::size_t i = 0; i < 100; ++i)
-    values[i] = 1e6;
+  for (double& v : values) v = noise(random);
+  for (std::size_t i = 0; i < 100; ++i) values[i] = 1e6;
   EXPECT_NEAR(robust_sigma(values), 3, 0.4);
 }
 
@@ -67,17 +64,14 @@ Interval interval_by_definition(std::vector<double> values) {
   const std::size_t n = values.size();
   std::size_t trim = 0;
   for (std::size_t k = 1; 2 * k < n; ++k) {
-    long double outside =
-        0; // P(fewer than k + 1 of n fall below the median), and the same above
+    long double outside = 0;  // P(fewer than k + 1 of n fall below the median), and the same above
     for (std::size_t below = 0; below <= k; ++below) {
       long double ways = 1;
       for (std::size_t i = 0; i < below; ++i)
-        ways = ways * static_cast<long double>(n - i) /
-               static_cast<long double>(i + 1);
+        ways = ways * static_cast<long double>(n - i) / static_cast<long double>(i + 1);
       outside += 2 * ways * std::pow(0.5L, static_cast<long double>(n));
     }
-    if (outside > 0.05L)
-      break;
+    if (outside > 0.05L) break;
     trim = k;
   }
   return {values[trim], values[n - 1 - trim]};
@@ -89,21 +83,16 @@ TEST(Statistics, AgreeWithTheirDefinitionsOnRandomSamples) {
   for (std::size_t n = 1; n <= 64; ++n)
     for (int attempt = 0; attempt < 20; ++attempt) {
       std::vector<double> values(n);
-      for (double &v : values)
-        v = skewed(random);
+      for (double& v : values) v = skewed(random);
       std::vector<double> sorted = values;
       std::sort(sorted.begin(), sorted.end());
       const double middle = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
       EXPECT_DOUBLE_EQ(median(values), middle);
       std::vector<double> deviations;
-      for (const double v : values)
-        deviations.push_back(std::abs(v - middle));
+      for (const double v : values) deviations.push_back(std::abs(v - middle));
       std::sort(deviations.begin(), deviations.end());
-      EXPECT_NEAR(robust_sigma(values),
-                  1.4826 * (deviations[(n - 1) / 2] + deviations[n / 2]) / 2,
-                  1e-12);
-      const Interval found = median_interval(values),
-                     wanted = interval_by_definition(values);
+      EXPECT_NEAR(robust_sigma(values), 1.4826 * (deviations[(n - 1) / 2] + deviations[n / 2]) / 2, 1e-12);
+      const Interval found = median_interval(values), wanted = interval_by_definition(values);
       EXPECT_DOUBLE_EQ(found.low, wanted.low) << n;
       EXPECT_DOUBLE_EQ(found.high, wanted.high) << n;
     }
@@ -116,8 +105,7 @@ TEST(FitTransfer, RecoversOverheadAndRateOfAnH200Write) {
     times.push_back({bytes, seconds(bytes)});
     const auto fit = fit_transfer(times);
     ASSERT_EQ(fit.has_value(), times.size() > 1);
-    if (!fit)
-      continue;
+    if (!fit) continue;
     EXPECT_LT(fit->worst_deviation, 1e-9);
     EXPECT_NEAR(fit->overhead_seconds, 3.84e-6, 1e-9);
     EXPECT_NEAR(fit->bytes_per_second, 396.9e9, 1e5);
@@ -125,20 +113,16 @@ TEST(FitTransfer, RecoversOverheadAndRateOfAnH200Write) {
 }
 
 TEST(FitTransfer, SaysHowFarTheSizesAreFromTheLine) {
-  const auto fit = fit_transfer(
-      std::vector<TransferTime>{{1e3, 2e-6}, {1e6, 4e-6}, {1e9, 1e-3}});
+  const auto fit = fit_transfer(std::vector<TransferTime>{{1e3, 2e-6}, {1e6, 4e-6}, {1e9, 1e-3}});
   ASSERT_TRUE(fit);
   EXPECT_GT(fit->worst_deviation, 0.1);
 }
 
 TEST(FitTransfer, RefusesALineThatCannotBeATransfer) {
-  const auto fit = [](TransferTime a, TransferTime b) {
-    return fit_transfer(std::vector{a, b});
-  };
-  EXPECT_FALSE(fit({1, 2}, {2, 1})); // more bytes in less time
-  EXPECT_FALSE(
-      fit({1, 1e-9}, {2, 1e-3}));    // less than nothing before the first byte
-  EXPECT_FALSE(fit({1, 1}, {1, 1})); // one size
+  const auto fit = [](TransferTime a, TransferTime b) { return fit_transfer(std::vector{a, b}); };
+  EXPECT_FALSE(fit({1, 2}, {2, 1}));        // more bytes in less time
+  EXPECT_FALSE(fit({1, 1e-9}, {2, 1e-3}));  // less than nothing before the first byte
+  EXPECT_FALSE(fit({1, 1}, {1, 1}));        // one size
 }
 
 TEST(StopRule, StopsAtTheMinimumWhereSamplesAgree) {
@@ -151,23 +135,20 @@ TEST(StopRule, StopsAtTheMinimumWhereSamplesAgree) {
 TEST(StopRule, GoesOnWhileSamplesDisagreeAndEndsUnconvergedAtTheMaximum) {
   const StopRule rule{.max_samples = 12};
   std::vector<double> values;
-  for (int i = 0; i < 11; ++i)
-    values.push_back(i % 2 ? 100 : 90);
+  for (int i = 0; i < 11; ++i) values.push_back(i % 2 ? 100 : 90);
   EXPECT_FALSE(rule.done({values.begin(), values.begin() + 7}, 0));
   values.push_back(100);
   EXPECT_TRUE(rule.done(values, 0));
   EXPECT_FALSE(rule.converged(values));
 }
 
-TEST(StopRule,
-     GivesANoisyCellNoMoreTimeThanItsPatienceButAlwaysItsLeastSamples) {
+TEST(StopRule, GivesANoisyCellNoMoreTimeThanItsPatienceButAlwaysItsLeastSamples) {
   const StopRule rule;
   const std::vector<double> noisy{90, 100, 90, 100, 90, 100, 90};
   EXPECT_FALSE(rule.done(noisy, 0.9 * rule.patience));
   EXPECT_TRUE(rule.done(noisy, rule.patience));
   EXPECT_FALSE(rule.converged(noisy));
-  EXPECT_FALSE(
-      rule.done({noisy.begin(), noisy.begin() + 6}, 10 * rule.patience));
+  EXPECT_FALSE(rule.done({noisy.begin(), noisy.begin() + 6}, 10 * rule.patience));
 }
 
 TEST(StopRule, EndsEarlyWhereNoiseHasSettledAboveTheTarget) {
@@ -175,11 +156,10 @@ TEST(StopRule, EndsEarlyWhereNoiseHasSettledAboveTheTarget) {
   std::mt19937 random(3);
   std::normal_distribution<double> noise(100, 5);
   std::vector<double> values;
-  while (!rule.done(values, 0))
-    values.push_back(noise(random));
+  while (!rule.done(values, 0)) values.push_back(noise(random));
   EXPECT_LT(values.size(), 500u);
   EXPECT_FALSE(rule.converged(values));
 }
 
-} // namespace
-} // namespace linkmatrix
+}  // namespace
+}  // namespace linkmatrix
