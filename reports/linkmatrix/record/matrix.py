@@ -20,7 +20,7 @@ UNITS = ("GB/s", "us")  # 1e9 bytes a second; microseconds
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
 MESSAGE_RATE = "msg/s"  # of a further matrix
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
-CELLS_AT_ONCE = 1 << 20  # of a matrix that is not held
+CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run", "partial")
 UNKNOWN = "unknown"  # link class
 
