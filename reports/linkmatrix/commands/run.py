@@ -21,8 +21,7 @@ from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.matrix import has_status
 from ..references.tables import References
-from ..runs import folders, judging, junit, manifest, resume, stored
-from ..runs.bound import short
+from ..runs import completeness, folders, judging, junit, manifest, resume, stored
 from ..runs.judging import Judged
 from ..runs.modes import MODES, NODES, SWEEP, selects
 from ..runs.supervise import supervised
@@ -32,7 +31,6 @@ from ..site import environment
 from ..site import nodes as site_nodes
 
 CANNOT = 4
-LESS = "less than "
 LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
 
 
@@ -153,85 +151,21 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     resume.note(last, options.mode, stamp, before, new[-1])
     if note := junit.mended(for_junit, read_json(new[-1])):
         print(note)
+    ran = completeness.Ran(options.mode, options.system, new[-1], before, repository)
     if options.manifest:
-        print("\n".join(frozen_lines(new[-1], options, before, repository, options.manifest)))
+        print("\n".join(completeness.frozen(ran, options.manifest)))
     verdict, lines = judged_report(new[-1], code, repository)
-    lines += held_against(new[-1], options, before, repository, verdict)
-    verdict = max(verdict, Verdict.NO_VERDICT) if any(line.startswith(LESS) for line in lines) else verdict
+    if options.nodes in ("", site_nodes.ALL):
+        lines += completeness.held_against(ran, verdict)
+    else:
+        lines += completeness.unasked(new[-1], options.nodes.split(","))
+    if any(line.startswith(completeness.LESS) for line in lines):
+        verdict = max(verdict, Verdict.NO_VERDICT)
     print("\n".join([*lines, *suspect_lines(prefix, options.clean_runs, repository)]))
     where = options.system or "this machine"
     print(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
     pruned(prefix, options.keep, options.keep_days)
     return EXIT_CODES[verdict]
-
-
-def measured_in(report: Path, before: resume.Before) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-    """{partition: {test case: its cells}} of a run and those that it resumes, and {partition: what was skipped}."""
-    measured: dict[str, dict[str, int]] = {}
-    skipped: dict[str, list[str]] = {}
-    for one in before.cases():
-        measured.setdefault(one.partition, {})[one.case] = one.cells
-    for test in stored.all_of(report).tests:
-        name = manifest.key(test.name, test.environ)
-        if test.result == "skip" and test.unmeasured:
-            continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
-        if test.result == "skip":
-            skipped.setdefault(test.partition, []).append(name)
-        elif not test.fixture:
-            measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
-    return measured, skipped
-
-
-def held_against(
-    report: Path, options: argparse.Namespace, before: resume.Before, repository: Path, verdict: Verdict
-) -> list[str]:
-    """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
-    if options.nodes not in ("", site_nodes.ALL):
-        return unasked(report, options.nodes.split(","))
-    known = manifest.load(repository, options.mode)
-    measured, skipped = measured_in(report, before)
-    lines = [
-        f"{LESS}the manifest: {sentence}"
-        for one in manifest.wanted(known, set(measured) | set(skipped), options.system)
-        for sentence in manifest.shortfall(options.mode, one, measured.get(one.partition, {}))
-    ]
-    without = sorted(set(measured) - set(known))
-    for partition in set(measured) & set(known):
-        new = [name for name in measured[partition] if name not in known[partition].cases]
-        if new:
-            lines.append(f"{manifest.named(new)}: not in {known[partition].file}: --manifest REASON takes them in")
-    if without and (lines or not before.whole):
-        count = sum(len(measured[partition]) for partition in without)
-        lines.append(
-            f"{LESS}the manifest: {units.counted(count, 'test case')} of a selection, and no manifest says what"
-            f" {options.mode} of {', '.join(without)} measures: run it whole once"
-        )
-    elif without and verdict <= Verdict.WARN:
-        lines += frozen_lines(report, options, before, repository, "the first that passed")
-    return lines
-
-
-def unasked(report: Path, nodes: list[str]) -> list[str]:
-    """A line that begins with LESS where a node that was asked for has no test in a report."""
-    there = {short(test.node) for test in stored.all_of(report).tests}
-    without = [node for node in nodes if short(node) not in there]
-    few = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
-    return [f"{LESS}was asked for: no test of {few}"] if without else []
-
-
-def frozen_lines(
-    report: Path, options: argparse.Namespace, before: resume.Before, repository: Path, reason: str
-) -> list[str]:
-    """Writes the manifests of what a run measured, and says so."""
-    measured, skipped = measured_in(report, before)
-    lines = []
-    for partition in sorted(set(measured) | set(skipped)):
-        cases, left_out = measured.get(partition, {}), {name: reason for name in skipped.get(partition, [])}
-        one = manifest.freeze(repository, options.mode, partition, cases, left_out, " ".join(reason.split()))
-        also = f", and {units.counted(len(left_out), 'one')} may be skipped" if left_out else ""
-        count = units.counted(len(cases), "test case")
-        lines.append(f"{options.mode} of {partition} measures {count} from now on{also}: {one.file}")
-    return lines
 
 
 def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:

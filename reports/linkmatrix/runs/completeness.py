@@ -1,0 +1,85 @@
+"""Whether a run measured what it should have: what its manifest says of its mode, or the nodes that were asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..judge.verdicts import Verdict
+from ..record import units
+from . import manifest, resume, stored
+from .bound import short
+
+LESS = "less than "
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run that has ended: its mode and the system that it was told, None for any; its report, and what it resumes."""
+
+    mode: str
+    system: str | None
+    report: Path
+    before: resume.Before
+    repository: Path
+
+
+def measured_in(report: Path, before: resume.Before) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
+    """{partition: {test case: its cells}} of a run and those that it resumes, and {partition: what was skipped}."""
+    measured: dict[str, dict[str, int]] = {}
+    skipped: dict[str, list[str]] = {}
+    for one in before.cases():
+        measured.setdefault(one.partition, {})[one.case] = one.cells
+    for test in stored.all_of(report).tests:
+        name = manifest.key(test.name, test.environ)
+        if test.result == "skip" and test.unmeasured:
+            continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
+        if test.result == "skip":
+            skipped.setdefault(test.partition, []).append(name)
+        elif not test.fixture:
+            measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
+    return measured, skipped
+
+
+def held_against(ran: Ran, verdict: Verdict) -> list[str]:
+    """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
+    known = manifest.load(ran.repository, ran.mode)
+    measured, skipped = measured_in(ran.report, ran.before)
+    lines = [
+        f"{LESS}the manifest: {sentence}"
+        for one in manifest.wanted(known, set(measured) | set(skipped), ran.system)
+        for sentence in manifest.shortfall(ran.mode, one, measured.get(one.partition, {}))
+    ]
+    without = sorted(set(measured) - set(known))
+    for partition in set(measured) & set(known):
+        new = [name for name in measured[partition] if name not in known[partition].cases]
+        if new:
+            lines.append(f"{manifest.named(new)}: not in {known[partition].file}: --manifest REASON takes them in")
+    if without and (lines or not ran.before.whole):
+        count = sum(len(measured[partition]) for partition in without)
+        lines.append(
+            f"{LESS}the manifest: {units.counted(count, 'test case')} of a selection, and no manifest says what"
+            f" {ran.mode} of {', '.join(without)} measures: run it whole once"
+        )
+    elif without and verdict <= Verdict.WARN:
+        lines += frozen(ran, "the first that passed")
+    return lines
+
+
+def unasked(report: Path, nodes: list[str]) -> list[str]:
+    """A line that begins with LESS where a node that was asked for has no test in a report."""
+    there = {short(test.node) for test in stored.all_of(report).tests}
+    without = [node for node in nodes if short(node) not in there]
+    few = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
+    return [f"{LESS}was asked for: no test of {few}"] if without else []
+
+
+def frozen(ran: Ran, reason: str) -> list[str]:
+    """Writes the manifests of what a run measured, and says so in lines."""
+    measured, skipped = measured_in(ran.report, ran.before)
+    lines = []
+    for partition in sorted(set(measured) | set(skipped)):
+        cases, left_out = measured.get(partition, {}), {name: reason for name in skipped.get(partition, [])}
+        one = manifest.freeze(ran.repository, ran.mode, partition, cases, left_out, " ".join(reason.split()))
+        also = f", and {units.counted(len(left_out), 'one')} may be skipped" if left_out else ""
+        count = units.counted(len(cases), "test case")
+        lines.append(f"{ran.mode} of {partition} measures {count} from now on{also}: {one.file}")
+    return lines
