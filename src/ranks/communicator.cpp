@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "ranks/messages.hpp"
@@ -23,14 +24,21 @@ constexpr double leaving = 30;  // seconds for MPI_Finalize, which waits for all
 /// gone.
 class LastResort {
  public:
-  LastResort(double seconds, ExitCode code)
-      : thread_{[this, seconds, code](const std::stop_token& stop) {
-          std::unique_lock lock(mutex_);
-          over_.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
-          if (!stop.stop_requested()) std::_Exit(static_cast<int>(code));
-        }} {}
+  /// Where there is no thread to be had, the one that watches over the whole process is left.
+  LastResort(double seconds, ExitCode code) {
+    try {
+      thread_ = std::jthread([this, seconds, code](const std::stop_token& stop) { wait(stop, seconds, code); });
+    } catch (const std::system_error&) {
+    }
+  }
 
  private:
+  void wait(const std::stop_token& stop, double seconds, ExitCode code) {
+    std::unique_lock lock(mutex_);
+    over_.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+    if (!stop.stop_requested()) std::_Exit(static_cast<int>(code));
+  }
+
   std::mutex mutex_;
   std::condition_variable_any over_;
   std::jthread thread_;  ///< is told to stop, and joined, when this goes

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <system_error>
 
 namespace linkmatrix::ranks {
 namespace {
@@ -125,15 +126,25 @@ LifelineAddress Lifeline::answer() {
   if (!socket_ || !wake_->is_open()) return address;
   token_ = address.token = {random_number(), random_number()};
   put_addresses(port, address);
-  thread_ = std::jthread([this](std::stop_token stop) { reply(std::move(stop)); });
-  return address;
+  const bool replies = begin([this](std::stop_token stop) { reply(std::move(stop)); });
+  return replies ? address : LifelineAddress{};
 }
 
 void Lifeline::watch(const LifelineAddress& address, LifelinePace pace, std::function<void()> lost) {
   wake_ = make_wake();
   if (address.count == 0 || !wake_->is_open()) return;
   lost_ = std::move(lost);
-  thread_ = std::jthread([this, address, pace](std::stop_token stop) { ask(std::move(stop), address, pace); });
+  begin([this, address, pace](std::stop_token stop) { ask(std::move(stop), address, pace); });
+}
+
+/// False where the system gives no further thread: there is no lifeline then, as without a socket.
+bool Lifeline::begin(std::function<void(std::stop_token)> work) {
+  try {
+    thread_ = std::jthread(std::move(work));
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
 }
 
 void Lifeline::stop() {

@@ -44,7 +44,7 @@ class Lifeline {
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
 
-  /// At rank 0: answers from now on, until this goes. Without a socket, an address of which count is 0.
+  /// At rank 0: answers from now on, until this goes. Without a socket or a thread, an address of which count is 0.
   LifelineAddress answer();
 
   /// At any other rank: asks from now on, until stopped; calls `lost` once, on its own thread.
@@ -59,6 +59,7 @@ class Lifeline {
   static LifelinePace pace_of(int ranks);
 
  private:
+  bool begin(std::function<void(std::stop_token)> work);
   void reply(std::stop_token stop) const;
   void ask(std::stop_token stop, LifelineAddress address, LifelinePace pace);
   bool pause(double seconds) const;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # How a run ends: whatever ends it, the record is whole, the exit code is right, and it does not take long.
-# usage: endings.sh P2P_MATRIX FAILING_MALLOC
+# usage: endings.sh P2P_MATRIX REFUSING_SYSTEM
 set -u
 program=$1
-failing_malloc=$2
+refusing_system=$2
 test=endings.sh
 . "$(dirname "$0")/helpers.sh"
 small=
@@ -244,14 +244,15 @@ else
 fi
 
 begin "no memory"
-# shellcheck disable=SC2086
 if grep -q __asan_init "$program"; then
   echo "SKIPPED: no memory: the address sanitizer needs more than a process has"
 else
-  (ulimit -v 200000 && exec timeout 60 "$program" $once --size 1GiB --record "$record" >"$work/out" 2>"$work/err")
+  (ulimit -v 200000 && exec timeout 60 "$program" --backend host --devices 0,1 --testcase device_local_copy --size 1GiB \
+    --record "$record" >"$work/out" 2>"$work/err")
   code=$?
   [ "$code" -eq 3 ] || [ "$code" -eq 2 ] || fail "$what: exit code $code"
   one_line
+  says 'ulimit -v'
 fi
 
 # Wherever memory is refused, once, some times or from then on: an ending with its code and a line, and what was measured
@@ -259,7 +260,7 @@ fi
 refuse_memory() { # FROM COUNT
   begin "allocation $1 and $2 more fail"
   # shellcheck disable=SC2086
-  env LD_PRELOAD="$failing_malloc" FAILING_MALLOC_AT="$1" FAILING_MALLOC_COUNT="$2" timeout 60 \
+  env LD_PRELOAD="$refusing_system" REFUSE_ALLOCATION="$1" REFUSE_ALLOCATIONS="$2" timeout 60 \
     "$program" $once,device_local_copy --timeout 15 --record "$record" >"$work/out" 2>"$work/err"
   code=$?
   [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || { [ "$2" -gt 1 ] && [ "$code" -eq 2 ]; } || fail "$what: exit code $code"

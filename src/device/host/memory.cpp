@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "core/error.hpp"
@@ -13,6 +15,13 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::uint64_t first_seed = 1;  // any: what is verified has its own
+
+/// Of what would fit: a limit of the process, which no figure of the machine shows.
+BadInput not_given(std::uint64_t bytes, int error) {
+  return BadInput("--size needs a buffer of " + format_size(bytes) +
+                  " in host memory, which the system does not give (" + std::strerror(error) +
+                  "): use a smaller --size, or raise `ulimit -v`");
+}
 
 BadInput too_large(std::uint64_t bytes) {
   return BadInput("--size needs a buffer of " + format_size(bytes) + " in host memory, where " +
@@ -27,7 +36,7 @@ HostMemory::HostMemory(std::uint64_t bytes, bool huge) {
   mapped_ = ::mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped_ == MAP_FAILED) {
     mapped_ = nullptr;
-    throw too_large(bytes);
+    throw not_given(bytes, errno);
   }
   ::madvise(mapped_, mapped_bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   // On a boundary of huge pages: two buffers that differ in it differ by half in their rate.

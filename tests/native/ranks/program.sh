@@ -1,10 +1,11 @@
 #!/bin/sh
 # The program under mpirun, as a user calls it: every test case between ranks, and ranks that stop, fail and die.
-# usage: program.sh P2P_MATRIX MPIRUN RANKS
+# usage: program.sh P2P_MATRIX MPIRUN RANKS REFUSING_SYSTEM
 set -u
 program=$1
 mpirun=$2
 ranks=$3
+refusing_system=$4
 test="program.sh with $ranks ranks"
 . "$(dirname "$0")/../helpers.sh"
 
@@ -88,6 +89,18 @@ if [ "$ranks" -le 3 ]; then
   [ "$code" -eq 2 ] || fail "copies of a run without messages: exit code $code, not 2"
   [ "$(grep -c '^p2p_matrix: ' "$work/err")" -eq 1 ] || fail "one of the copies says why"
   says 'each would measure the same'
+fi
+
+# A system that gives no further thread but MPI's own: what only watches is done without.
+if [ "$ranks" -eq 2 ] && ! grep -q __asan_init "$program"; then
+  for first in 4 5 6; do
+    what="no thread from number $first on"
+    timeout 100 "$mpirun" --oversubscribe -n "$ranks" env LD_PRELOAD="$refusing_system" REFUSE_THREAD=$first "$program" \
+      --testcase rank_to_rank_latency_mpi --samples 3 >"$work/out" 2>"$work/err"
+    code=$?
+    code 0
+    prints '^Result: PASS$'
+  done
 fi
 
 # Only the node of rank 0 needs the record's folder.
