@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +19,23 @@ TIMEOUT = 900  # seconds; the first run builds the programs
 # wait a minute.
 os.environ.setdefault("PYENV_REHASH_TIMEOUT", "0")
 #: whose tests have real daemons or a real network, and all else that runs on this machine decides how long these take
-LABS = {"network", "slurm", "gridengine", "pbs"}
+LABS = ("slurm", "gridengine", "network", "pbs")  # the longest first
+
+
+def lab(item):
+    """The place of a test's lab among LABS; behind them where it needs none."""
+    inside = item.path.is_relative_to(REPOSITORY / "tests/integration") and item.path.parent.name in LABS
+    return LABS.index(item.path.parent.name) if inside else len(LABS)
 
 
 def pytest_collection_modifyitems(items):
-    """A test in a lab that fails is run once more; the summary lists it as RERUN, so it does not go unseen."""
+    """Labs begin first, for nobody but one process can run the tests of one, and so it would be waited for at the end.
+
+    A test of theirs that fails is run once more; the summary lists it as RERUN, so it does not go unseen.
+    """
+    items.sort(key=lab)
     for item in items:
-        if item.path.is_relative_to(REPOSITORY / "tests/integration") and item.path.parent.name in LABS:
+        if lab(item) < len(LABS):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -173,6 +184,22 @@ def need_namespaces():
         pytest.skip("this machine lets nobody make network namespaces: a container without the right to?")
     if not (shutil.which("mpicxx") and shutil.which("mpirun")):
         pytest.skip("no MPI here, so there are no ranks to start")
+
+
+@pytest.fixture
+def measuring(tmp_path):
+    """A function that waits until a job's program measures: its scheduler says that it runs before it has begun."""
+
+    def wait(seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            outputs = tmp_path.glob("results*/stage/**/process1/out")
+            if any("Link class" in output.read_text(errors="replace") for output in outputs):
+                return
+            time.sleep(0.1)
+        raise AssertionError("no program of a job began to measure")
+
+    return wait
 
 
 @pytest.fixture

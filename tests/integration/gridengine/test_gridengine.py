@@ -116,8 +116,13 @@ def test_a_job_that_is_deleted_while_it_waits_fails(login, gridengine, when, mea
     assert "left no output" in failed_because(run)
 
 
-def test_a_job_that_is_deleted_while_it_runs_fails(login, gridengine, when, meanwhile):
-    meanwhile(lambda: gridengine("qdel", when("r")))
+def test_a_job_that_is_deleted_while_it_runs_fails(login, gridengine, when, measuring, meanwhile):
+    def delete():
+        job = when("r")
+        measuring()
+        gridengine("qdel", job)
+
+    meanwhile(delete)
     run = login(*HOST, *HANG)
     assert "not with 'Result: PASS'" in failed_because(run)
 

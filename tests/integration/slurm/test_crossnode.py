@@ -117,8 +117,8 @@ def test_a_size_is_held_against_its_own_reference(login):
 
 @LAUNCHERS
 def test_a_node_that_hangs_is_marked_in_the_record_that_is_kept_and_the_others_are_measured(login, replace):
-    """The node of rank 1: its row and column, and no other cell."""
-    hang = "crossnode_matrix.extra_opts=--samples,3,--target-ci,50,--simulate-fault,hang:rank1,--pair-timeout,2"
+    """The node of rank 1: its row and column, and no other cell, also where healthy pairs wait for a busy core."""
+    hang = "crossnode_matrix.extra_opts=--samples,3,--target-ci,50,--simulate-fault,hang:rank1,--pair-timeout,10"
     run = login(*matrix("node_to_node_bandwidth_mpi"), "-S", hang, replace=replace)
     assert run.code != 0
     check = only(run)

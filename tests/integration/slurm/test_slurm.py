@@ -171,8 +171,13 @@ def meanwhile(action):
     return thread
 
 
-def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, when_running):
-    thread = meanwhile(lambda: slurm("scancel", when_running()))
+def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, when_running, measuring):
+    def cancel():
+        job = when_running()
+        measuring()
+        slurm("scancel", job)
+
+    thread = meanwhile(cancel)
     run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}")
     thread.join(10)
     assert run.code != 0
