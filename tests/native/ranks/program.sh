@@ -61,8 +61,8 @@ if [ "$ranks" -le 3 ]; then
   expect 2 "no matrix of one node" --testcase node_to_node_bandwidth_mpi
   says 'on one node'
   expect 2 "no bandwidth of nothing" --testcase rank_to_rank_bandwidth_mpi --size 0
-  for option in --triangle --local-copy "--kernel bulk" "--blocks 4" "--threads 64" "--devices 0" "--mapping crossed" \
-    "--transport mpi" "--window 4" "--host-memory pinned"; do
+  [ "$ranks" -gt 2 ] || for option in --triangle --local-copy "--kernel bulk" "--blocks 4" "--threads 64" "--devices 0" \
+    "--mapping crossed" "--transport mpi" "--window 4" "--host-memory pinned"; do
     # shellcheck disable=SC2086
     expect 2 "nothing to do for $option" --testcase rank_to_rank_latency_mpi $option
     says "p2p_matrix: ${option%% *} does nothing in this run: "
