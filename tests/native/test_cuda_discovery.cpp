@@ -6,6 +6,7 @@
 #include <string>
 
 #include "device/cuda/discovery.hpp"
+#include "own_folder.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
@@ -22,7 +23,7 @@ class Listing : public testing::Test {
   void TearDown() override { fs::remove_all(root_); }
   void touch(const std::string& name) { std::ofstream(root_ / name); }
 
-  const fs::path root_ = fs::path(testing::TempDir()) / "linkmatrix_listing";
+  const fs::path root_ = own_folder("listing");
 };
 
 TEST_F(Listing, CountsNoGpuWhereThereIsNoDriver) {

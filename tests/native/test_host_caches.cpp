@@ -5,6 +5,7 @@
 
 #include "core/units.hpp"
 #include "device/host/caches.hpp"
+#include "own_folder.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -24,7 +25,7 @@ class Caches : public testing::Test {
          {std::pair{"level", level}, {"type", type}, {"size", size}, {"shared_cpu_list", shared}})
       std::ofstream(at / file) << text << '\n';
   }
-  const fs::path root_ = fs::path(testing::TempDir()) / "linkmatrix_caches";
+  const fs::path root_ = own_folder("caches");
 };
 
 TEST_F(Caches, AreNoneWhereTheKernelDoesNotSay) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "device/host/node_facts.hpp"
+#include "own_folder.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -24,7 +25,7 @@ class NodeFactsTest : public testing::Test {
     fs::create_directories((root_ / name).parent_path());
     fs::create_symlink(root_ / target, root_ / name);
   }
-  fs::path root_ = fs::path(testing::TempDir()) / "linkmatrix_node_facts";
+  fs::path root_ = own_folder("node_facts");
 };
 
 TEST_F(NodeFactsTest, AreEmptyWhereThereIsNothing) {

@@ -11,6 +11,7 @@
 #include "core/json.hpp"
 #include "core/record.hpp"
 #include "core/table.hpp"
+#include "own_folder.hpp"
 #include "run/atomic_file.hpp"
 
 namespace linkmatrix {
@@ -128,7 +129,7 @@ TEST(Json, SeparatesMembersAndNests) {
 }
 
 TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
-  const fs::path folder = fs::path(testing::TempDir()) / "linkmatrix_record";
+  const fs::path folder = own_folder("record");
   fs::remove_all(folder);
   EXPECT_THROW(check_writable(folder / "record.json"), BadInput);
   fs::create_directories(folder);
@@ -147,7 +148,7 @@ TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
 }
 
 TEST(RecordFile, IsWhereItsLinksLeadAlsoWhereNothingIsYet) {
-  const fs::path folder = fs::weakly_canonical(testing::TempDir()) / "linkmatrix_links";
+  const fs::path folder = own_folder("links");
   fs::remove_all(folder);
   fs::create_directories(folder / "runs");
   fs::create_symlink("runs/today.json", folder / "latest");
