@@ -1,4 +1,4 @@
-"""The versions of ReFrame that linkmatrix is tested with: schedulers.py and reference_files.py change its inside."""
+"""The versions of ReFrame that linkmatrix is tested with: schedulers.py and others change its inside."""
 
 import re
 

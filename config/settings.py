@@ -85,6 +85,7 @@ module_of(CONFIG / "colours.py").keep_out_of_files()
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
 files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
 loaded = [load(file) for file in files]
+module_of(CONFIG / "unknown_system.py").name_those_there_are([system for system, _ in loaded])
 
 # Login nodes are shared: a session asks a scheduler once a second at most, for all of its jobs at once, and less often
 # the longer nothing happens, down to once a minute. Where jobs are its own processes, it looks as often as by default.

@@ -104,6 +104,21 @@ def test_schedulers_are_asked_seldom_and_this_machine_as_often_as_reframe_likes(
         assert float(run.output.split()[-1]) == rate
 
 
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        ("hgx_h200", "there is no system 'hgx_h200' (is 'hgx-h200' meant?)"),
+        ("nosuch", "there is no system 'nosuch': name one of "),
+        ("slurm-example:gpus", "'slurm-example' has no partition 'gpus' (is 'gpu' meant?)"),
+    ],
+)
+def test_a_system_that_is_not_there_is_answered_with_those_that_are(reframe, system, said):
+    run = reframe("-l", f"--system={system}", polls=None)
+    assert run.code != 0
+    assert said in run.output
+    assert ("gpu" if ":" in system else "pbs-example") in run.output
+
+
 @pytest.mark.parametrize("text", ["intranode_p2p: {", "intranode_p2p:\n  hgx: {}\n"])
 def test_references_that_cannot_be_read_stop_every_run_with_their_name(reframe, text):
     run = reframe("-l", references=text)

@@ -1,0 +1,42 @@
+"""A --system that no file of systems/ has: the sentence says which there are, where ReFrame's leaves that open."""
+
+import difflib
+import functools
+
+from reframe.core.config import _SiteConfig
+from reframe.core.exceptions import ConfigError
+
+
+def fault(wanted, systems):
+    """What is wrong with SYSTEM or SYSTEM:PARTITION, and what may be meant, in a sentence; "" if nothing is."""
+    name, _, partition = wanted.partition(":")
+    partitions = {system["name"]: [part["name"] for part in system["partitions"]] for system in systems}
+    if name not in partitions:
+        new = "; for a new one, 'linkmatrix detect --system NAME' writes a file into config/systems"
+        return f"there is no system '{name}'{meant(name, partitions)}: name one of {', '.join(partitions)}{new}"
+    if partition and partition not in partitions[name]:
+        known = partitions[name]
+        return f"'{name}' has no partition '{partition}'{meant(partition, known)}: name one of {', '.join(known)}"
+    return ""
+
+
+def meant(name, known):
+    """The one that it may have been, as a question."""
+    close = difflib.get_close_matches(name, known, 1)
+    return f" (is '{close[0]}' meant?)" if close else ""
+
+
+def name_those_there_are(systems):
+    """From now on, in this process, where ReFrame refuses a name."""
+    select = _SiteConfig.select_subconfig
+
+    @functools.wraps(select)
+    def selected(config, system=None, *args, **kwargs):
+        try:
+            return select(config, system, *args, **kwargs)
+        except ConfigError:
+            if said := system and fault(system, systems):
+                raise ConfigError(f"--system={system}: {said}") from None
+            raise
+
+    _SiteConfig.select_subconfig = selected
