@@ -6,6 +6,8 @@ import pytest
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import folders, stored
 
+from .conftest import TESTCASE, one_record
+
 
 @pytest.fixture
 def report(tmp_path):
@@ -108,6 +110,32 @@ def test_a_folder_of_records_without_report_is_a_run(tmp_path, write_record):
     for name in ("a", "b"):
         write_record(path=tmp_path / "many" / name / "record.json")
     assert len(stored.find(tmp_path / "many").tests) == 2
+
+
+def a_session(folder, write_record, measured, parts):
+    """Records below a folder as a session leaves them for all that was measured, and its tests for their parts."""
+    whole = one_record()
+    first = whole["results"][0]
+    whole["results"] = [first, {**first, "testcase": "another"}][:measured]
+    whole["asked_by"] = "node_session" if measured > 1 else f"intranode_p2p %testcase={TESTCASE}"
+    write_record(whole, folder / "node_session" / "process1" / "record.json")
+    for result in whole["results"][:parts]:
+        part = {**whole, "results": [result], "asked_by": f"intranode_p2p %testcase={result['testcase']}"}
+        write_record(part, folder / result["testcase"] / "record.json")
+
+
+@pytest.mark.parametrize("measured", [1, 2])
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_what_a_session_measured_counts_once_in_a_folder(tmp_path, write_record, measured, parts):
+    """Its own record stands beside those of its tests: two runs would pass for four, and be enough for references."""
+    for run in ("monday", "tuesday"):
+        a_session(tmp_path / run, write_record, measured, parts)
+    tests = stored.find(tmp_path).tests
+    assert sorted(result["testcase"] for test in tests for result in test.record["results"]) == sorted(
+        2 * ["another", TESTCASE][-measured:]
+    )
+    if parts == 2:
+        assert {test.record["asked_by"].split()[0] for test in tests} == {"intranode_p2p"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[1]", '{"a": 1}', '{"runs": [{}], "session_info": {}}', "\ufeff{}"])

@@ -6,6 +6,7 @@ whose record is not its own: `bound.py` says when it is.
 """
 
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable
@@ -82,7 +83,42 @@ def in_folder(folder: Path) -> Run:
     found = sorted(place / "record.json" for place in places)
     if not found:
         raise BadInput(f"{folder} holds no run-report-*.json and no record.json: name the folder of a run")
-    return of_records(found)
+    run = of_records(found)
+    return replace(run, tests=tuple(counted_once(run.tests)))
+
+
+def counted_once(tests: Iterable[Test]) -> list[Test]:
+    """The records of a folder, of each process of a session either its own or those that its tests took out of it.
+
+    Those of the tests say which check asked; but where a session died, they may not be all of what it measured.
+    """
+    tests = list(tests)
+    parts: dict[Any, list[Test]] = {}
+    for test in tests:
+        if not of_process(test):
+            parts.setdefault(program_run(test), []).append(test)
+    twice: set[Path | None] = set()
+    for whole in filter(of_process, tests):
+        others = parts.get(program_run(whole), [])
+        covered = {name for part in others for name in testcases_of(part)} >= testcases_of(whole)
+        twice |= {test.path for test in ([whole] if covered else others)}
+    return [test for test in tests if test.path not in twice]
+
+
+def of_process(test: Test) -> bool:
+    """Is it what a session's process wrote, as checks/processes.py names its folder?"""
+    return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
+
+
+def program_run(test: Test) -> tuple[Any, ...]:
+    """What two records share if one run of the program wrote them."""
+    record = test.record
+    return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"])
+
+
+def testcases_of(test: Test) -> set[str]:
+    """The names of those that were measured."""
+    return {result["testcase"] for result in test.record["results"]}
 
 
 def of_records(paths: Iterable[Path]) -> Run:
