@@ -69,6 +69,11 @@ def test_fewer_than_six_runs_are_too_few(run, store):
     assert run(store(6, "more"), "--table", "hgx", "--runs", "5")[0] == 2
 
 
+def test_runs_that_name_no_table_are_told_how_to_choose_one(run, store):
+    code, out, _ = run(store(6))
+    assert code == 1 and "its runs name no table of references: choose one with --table NAME" in out
+
+
 def test_a_run_with_an_outlier_is_refused_unless_told(run, store):
     def dip(content, number):
         if number == 3:

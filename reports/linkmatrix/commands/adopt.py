@@ -170,8 +170,9 @@ def selected(options: argparse.Namespace) -> Iterator[testcases.Test]:
 def table_of(names: set[str], testcase: str) -> str:
     """The one table that the partitions of the runs name. Raises BadInput."""
     if len(names) != 1 or not next(iter(names)):
-        said = ", ".join(sorted(filter(None, names))) or "none"
-        raise BadInput(f"{testcase}: its runs name the tables {said}: choose one with --table NAME")
+        said = ", ".join(sorted(filter(None, names)))
+        what = f"its runs name the tables {said}" if said else "its runs name no table of references"
+        raise BadInput(f"{testcase}: {what}: choose one with --table NAME")
     return next(iter(names))
 
 
