@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -62,9 +63,9 @@ void append_wrapped(std::string& out, std::string_view text, std::size_t at) {
 }  // namespace
 
 std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
-  return *std::min_element(candidates.begin(), candidates.end(), [&](const std::string& a, const std::string& b) {
-    return distance(text, a) < distance(text, b);
-  });
+  // "--test" is the beginning of "--testcase", and not a "--list" with two wrong letters
+  const auto far = [&](const std::string& known) { return std::pair(!known.starts_with(text), distance(text, known)); };
+  return *std::ranges::min_element(candidates, {}, far);
 }
 
 std::vector<std::string_view> parse_command_line(std::span<char* const> arguments, const std::vector<Option>& options) {

@@ -43,6 +43,7 @@ TEST(Options, ATargetThatIsAskedForIsNotGivenUpBecauseACellIsSlow) {
 
 TEST(Options, NameTheNearestKnownWord) {
   EXPECT_NE(message([] { parse({"--sizes", "4"}); }).find("did you mean --size"), std::string::npos);
+  EXPECT_NE(message([] { parse({"--test", "4"}); }).find("did you mean --testcase"), std::string::npos);
   EXPECT_NE(message([] {
               parse({"--testcase", "device_to_device_memcpy_writ_ce"});
             }).find("did you mean device_to_device_memcpy_write_ce"),
