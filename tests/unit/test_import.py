@@ -31,6 +31,18 @@ def test_records_are_written_and_shown_and_never_overwritten(linkmatrix, tmp_pat
     assert code == 2 and "never changed" in errors
 
 
+@pytest.mark.parametrize("names", [("n01/nvb.txt", "n02/nvb.txt"), ("nvb.txt", "nvb.json")])
+def test_files_whose_records_would_overwrite_each_other_are_refused(linkmatrix, tmp_path, names):
+    """Two nodes' outputs of the same name left the records of the last one, with exit code 0."""
+    files = [tmp_path / name for name in names]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes((DATA / "documents" / "003_h800.txt").read_bytes())
+    code, _, errors = linkmatrix("import", *files, "--out", tmp_path / "all")
+    assert code == 2 and str(files[0]) in errors and str(files[1]) in errors and "--out" in errors
+    assert not (tmp_path / "all").exists()
+
+
 def test_an_import_with_something_missing_is_exit_code_3(linkmatrix, tmp_path):
     code, out, _ = linkmatrix("import", DATA / "documents" / "000_ppu.txt", "--out", tmp_path)
     assert code == 3 and "lacks the row of gpu2" in out

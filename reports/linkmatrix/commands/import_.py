@@ -34,6 +34,7 @@ def run_import(options: argparse.Namespace) -> int:
     """Writes <out>/<number>/record.json for each run found, and a line about each. Raises BadInput."""
     measured = time_of(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
+    refuse_one_place_for_two(options)
     found = [(file, records_of(file, measured, size)) for file in options.files]
     written = [
         (folder_of(options.out, file, len(options.files)) / f"{number:02}" / "record.json", one)
@@ -49,6 +50,19 @@ def run_import(options: argparse.Namespace) -> int:
         if one["error"]:
             print(f"  {one['error']}")
     return 0 if all(one["result"] == "PASS" for _, one in written) else INCOMPLETE
+
+
+def refuse_one_place_for_two(options: argparse.Namespace) -> None:
+    """Raises BadInput where the records of a file would overwrite those of another one."""
+    places: dict[Path, Path] = {}
+    for file in options.files:
+        place = folder_of(options.out, file, len(options.files))
+        other = places.setdefault(place.absolute(), file)
+        if other is not file:
+            raise BadInput(
+                f"the records of {other} and {file} would both go to {place}: "
+                "import each by itself, with an --out of its own"
+            )
 
 
 def records_of(file: Path, measured: str | None, size: int | None) -> list[Record]:
