@@ -69,6 +69,15 @@ def test_fewer_than_six_runs_are_too_few(run, store):
     assert run(store(6, "more"), "--table", "hgx", "--runs", "5")[0] == 2
 
 
+def test_a_run_counts_once_however_often_it_is_named_or_copied(run, store):
+    """Its noise would be none, and the next healthy run would fail."""
+    five = store(5)
+    code, out, _ = run(five, five, five, "--table", "hgx", "--write")
+    assert code == 1 and "too few runs: 5, at least 6" in out
+    assert out.count("and counts once") == 10
+    assert not run.file.exists()
+
+
 def test_runs_that_name_no_table_are_told_how_to_choose_one(run, store):
     code, out, _ = run(store(6))
     assert code == 1 and "its runs name no table of references: choose one with --table NAME" in out

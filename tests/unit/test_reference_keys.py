@@ -123,7 +123,8 @@ def test_a_sweep_is_adopted_and_each_size_is_held_against_its_own_reference(adop
         return content
 
     for number in range(6):
-        write_record(sweep(), tmp_path / "runs" / str(number) / "record.json")
+        content = sweep() | {"started": f"2026-11-{10 + number}T01:50:22Z"}
+        write_record(content, tmp_path / "runs" / str(number) / "record.json")
     code, out, file = adopt()
     assert code == 0, out
     table = yaml.safe_load(file.read_text())["crossnode_sweep"]["cluster@sweep"][RANKS]

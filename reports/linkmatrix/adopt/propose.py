@@ -17,6 +17,7 @@ from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_o
 from ..references import noise
 from ..references.tables import References, Table
 from ..references.tolerances import Floor, floor_of
+from ..runs.stored import program_run
 from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
@@ -47,6 +48,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
     references may be what is wrong.
     """
     samples, refused = [], []
+    known: dict[tuple[Any, ...], str] = {}  # of a measurement, the record that it was first seen in
     for test in tests:
         source = str(test.path or test.name)
         if test.record is None:
@@ -62,8 +64,14 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
             missing = not result["complete"] or (result["verified"] is not True and result["size_bytes"] > 0)
             if missing and not with_failed:
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
-            else:
-                samples.append(Sample(source, test.record, result, test.reference, test.variant))
+                continue
+            one = (program_run(test.record), test.record["asked_by"], result["testcase"], result["size_bytes"])
+            one += (variant_of(result),)
+            if one in known:
+                refused.append(f"{source}: its {result['testcase']} is that of {known[one]}, and counts once")
+                continue
+            known[one] = source
+            samples.append(Sample(source, test.record, result, test.reference, test.variant))
     return samples, refused
 
 

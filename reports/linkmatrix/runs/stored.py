@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -96,10 +96,10 @@ def counted_once(tests: Iterable[Test]) -> list[Test]:
     parts: dict[Any, list[Test]] = {}
     for test in tests:
         if not of_process(test):
-            parts.setdefault(program_run(test), []).append(test)
+            parts.setdefault(program_run(test.record), []).append(test)
     twice: set[Path | None] = set()
     for whole in filter(of_process, tests):
-        others = parts.get(program_run(whole), [])
+        others = parts.get(program_run(whole.record), [])
         covered = {name for part in others for name in testcases_of(part)} >= testcases_of(whole)
         twice |= {test.path for test in ([whole] if covered else others)}
     return [test for test in tests if test.path not in twice]
@@ -110,9 +110,8 @@ def of_process(test: Test) -> bool:
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 
-def program_run(test: Test) -> tuple[Any, ...]:
+def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """What two records share if one run of the program wrote them."""
-    record = test.record
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"])
 
 
