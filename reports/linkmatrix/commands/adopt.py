@@ -36,7 +36,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--table", metavar="NAME", help="of references; default: the one that the partition names")
     command.add_argument("--runs", type=int, metavar="K", help="only the K newest of each test case")
-    command.add_argument("--since", metavar="DATE", help="only runs that started on 2026-11-21 or later")
+    command.add_argument("--since", metavar="DATE", help="only runs that started then or later: 2026-11-21")
     command.add_argument("--session", action="append", metavar="ID", help="only this ReFrame session; several times")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")

@@ -75,7 +75,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     what.add_argument("--column", metavar="B", help="the median of what B receives")
     what.add_argument("--node", metavar="N", help="the median of what a node sends and receives")
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
-    command.add_argument("--since", metavar="DATE", help="only runs that started on 2026-11-21 or later")
+    command.add_argument("--since", metavar="DATE", help="only runs that started then or later: 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"

@@ -27,10 +27,12 @@ DAYS = {"daily": ("*", "*-*-*"), "weekly": ("1", "Mon *-*-*")}
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `schedule`."""
     form = command.add_mutually_exclusive_group(required=True)
-    for name in FORMS:
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name)
-    command.add_argument("--mode", choices=sorted(MODES), default="nightly")
-    command.add_argument("--system", metavar="S:P")
+    for name, (_, place) in FORMS.items():
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=place)
+    command.add_argument(
+        "--mode", choices=sorted(MODES), default="nightly", help="of `linkmatrix run`; default: nightly"
+    )
+    command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds there")
     command.add_argument("--at", default="02:30", metavar="HH:MM", help="default: 02:30")
     command.add_argument("--every", choices=sorted(DAYS), default="daily")
     command.add_argument("--partition", metavar="NAME", help="of Slurm, for --scrontab")
@@ -51,7 +53,7 @@ def run_schedule(options: argparse.Namespace) -> int:
     if options.mail and not re.fullmatch(r"[\w.+-]+(@[\w.-]+)?", options.mail):
         raise BadInput(f"--mail '{options.mail}' is no address")
     options.mail = options.mail or getpass.getuser()
-    print(FORMS[options.form](options, int(match[1]), int(match[2])), end="")
+    print(FORMS[options.form][0](options, int(match[1]), int(match[2])), end="")
     return 0
 
 
@@ -163,8 +165,9 @@ def scrontab(options: argparse.Namespace, hour: int, minute: int) -> str:
     return "\n".join([*lines, f"{minute} {hour} * * {DAYS[options.every][0]} {text}", ""])
 
 
-FORMS: dict[str, Callable[[argparse.Namespace, int, int], str]] = {
-    "cron": cron,
-    "systemd": systemd,
-    "scrontab": scrontab,
+#: {option: (what writes its text, where that belongs)}
+FORMS: dict[str, tuple[Callable[[argparse.Namespace, int, int], str], str]] = {
+    "cron": (cron, "lines for `crontab -e`"),
+    "systemd": (systemd, "a service, its timer and its mail, for /etc/systemd/system"),
+    "scrontab": (scrontab, "lines for Slurm's `scrontab -e`"),
 }
