@@ -45,6 +45,8 @@ ROOMS = {
         "test_foreign_tables",
         "test_foreign_ppu",
         "test_foreign_reading",
+        "test_foreign_runs",
+        "test_foreign_scan",
     ),
 }
 #: What is left out: tests that take seconds, with hundreds of matrices or all files in tests/data, and of those of

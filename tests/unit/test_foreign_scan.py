@@ -1,0 +1,124 @@
+"""Foreign texts: what a whole text may hold, which lines begin something, and topologies of GPUs and NICs."""
+
+import pytest
+
+from linkmatrix.errors import BadInput
+from linkmatrix.foreign import scan
+from linkmatrix.foreign.scan import read_text
+
+TABLE = "Running device_to_device_memcpy_write_ce.\nmemcpy (GB/s)\n 0 1\n 0 N/A 1.00\n 1 2.00 N/A\n"
+NOTHING = "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, perftest or nvidia-smi"
+COLUMNS = "\n   D\\D     0      1\n"  # of the CUDA sample, whose head line is missing
+
+
+def test_a_text_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
+    monkeypatch.setattr(scan, "MOST_CHARACTERS", len(TABLE))
+    assert len(read_text(TABLE)) == 1
+    with pytest.raises(BadInput, match=f"^it has more than {len(TABLE)} characters: import its parts$"):
+        read_text(TABLE + "\n")
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "no table\n", "nvbandwidth Version: v0.8\n", COLUMNS])
+def test_a_text_without_a_table_is_refused(text):
+    with pytest.raises(BadInput, match=f"^{NOTHING} topo -m: give the program's whole output$"):
+        read_text(text)
+
+
+def test_json_may_begin_after_blanks():
+    with pytest.raises(BadInput, match="nvbandwidth"):
+        read_text(' \n {"nvbandwidth": 1}')
+
+
+def test_columns_without_a_head_line_are_said_by_the_run_before_or_after_them():
+    said = "the table of these columns has no head line that is known: it is left out"
+    (run,) = read_text(TABLE + COLUMNS)
+    assert run.problems == [f"line 7: {said}"]
+    (run,) = read_text(COLUMNS + TABLE)
+    assert run.problems == [f"line 2: {said}"] and len(run.tables) == 1
+
+
+@pytest.mark.parametrize("before", ["", "   \n", " " * 150 + "\n", " " * 250 + "x\n", "x" * 30_000 + "\n", "\n" * 500])
+def test_lines_that_begin_nothing_are_passed_over(before):
+    (run,) = read_text(before + TABLE)
+    assert [table.testcase for table in run.tables] == ["device_to_device_memcpy_write_ce"]
+
+
+def test_a_head_line_that_is_too_long_or_too_far_in_begins_nothing():
+    head = "Running device_to_device_memcpy_write_ce."
+    long = TABLE.replace(head, head + " " * scan.MOST_HEAD)
+    far = TABLE.replace(head, " " * (scan.MOST_INDENT + 1) + head)
+    for text in (long, far):
+        with pytest.raises(BadInput, match=NOTHING):
+            read_text(text)
+    (run,) = read_text(TABLE.replace(head, head + " " * (scan.MOST_HEAD - len(head) - 1)))
+    assert len(run.tables) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("$ ./nvbandwidth -t 5", "./nvbandwidth -t 5"),
+        ("root@n1:~# CUDA_VISIBLE_DEVICES=0,1 nvbandwidth", "CUDA_VISIBLE_DEVICES=0,1 nvbandwidth"),
+        ("mpirun -n 2 ./osu_bw -m 1:4", "mpirun -n 2 ./osu_bw -m 1:4"),
+        ("nvbandwidth  ", "nvbandwidth"),
+        ("the nvbandwidth of today", None),
+    ],
+)
+def test_the_line_that_started_the_program_is_kept(line, command):
+    (run,) = read_text(f"{line}\n{TABLE}")
+    assert run.command == command
+
+
+def topology_of(text):
+    (run,) = read_text(text)
+    return run.topology
+
+
+PPUS = "\tPPU0\tPPU1\tCPU Affinity\tNUMA Affinity\nPPU0\t X \tICN7\t0-9\t0\nPPU1\tPHB\t X \t10-19\t1\n"
+
+
+def test_a_topology_of_another_vendor_has_its_links_and_labels_of_gpus():
+    topology = topology_of(PPUS)
+    assert topology.labels == ("gpu0", "gpu1") and topology.numa == {"gpu0": 0, "gpu1": 1}
+    assert topology.link_class == {("gpu0", "gpu1"): "ICN7", ("gpu1", "gpu0"): "PHB"}
+    assert topology.links == {("gpu0", "gpu1"): 7, ("gpu1", "gpu0"): 0}
+    assert (topology.line, topology.faults) == (1, ())
+
+
+def test_numa_nodes_are_read_only_where_their_column_is_printed_and_whole():
+    assert topology_of(PPUS.replace("\tNUMA Affinity", "")).numa == {}
+    assert topology_of(PPUS.replace("10-19\t1\n", "10-19\tN/A\n")).numa == {"gpu0": 0}
+    assert topology_of(PPUS.replace("\t10-19\t1\n", "\t10-19\n")).numa == {"gpu0": 0}
+    assert topology_of(PPUS.removesuffix("\n")).numa == {"gpu0": 0}  # of 12 it may be the 1
+
+
+def test_a_last_row_whose_class_could_be_cut_is_not_believed():
+    text = "\tGPU0\tGPU1\nGPU0\t X \tNV1\nGPU1\tNV18\t X \n"
+    assert topology_of(text).faults == ()
+    cut = topology_of("\tGPU0\tGPU1\nGPU0\t X \tNV18\nGPU1\tX\tNV1")
+    assert cut.link_class == {("gpu0", "gpu1"): "NV18"}
+    cut = topology_of("\tGPU1\tGPU0\nGPU1\t X \tNV18\nGPU0\tNV1\tX")
+    assert cut.faults == (
+        "line 3: row GPU0 does not fit 2 columns: it is not believed",
+        "line 1: the text lacks the row of GPU0",
+    )
+
+
+def test_names_of_nics_are_read_from_the_legend_if_it_is_near():
+    text = "\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n"
+    legend = "  NIC0: mlx5_7\n"
+    assert topology_of(text + legend).nic_class == {("gpu0", "mlx5_7"): "PIX"}
+    assert topology_of(text + "\n" * 39 + legend).nic_class == {("gpu0", "mlx5_7"): "PIX"}
+    assert topology_of(text + "\n" * 40 + legend).nic_class == {("gpu0", "NIC0"): "PIX"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\tNIC0\tNIC1\nNIC0\t X \tPIX\nNIC1\tPIX\t X \n",
+        "\tGPU0\tGPU0\nGPU0\t X \tNV4\nGPU0\tNV4\t X \n",
+    ],
+)
+def test_without_gpus_or_with_one_twice_it_is_no_topology(text):
+    with pytest.raises(BadInput, match=NOTHING):
+        read_text(text)
