@@ -183,3 +183,20 @@ def test_where_nobody_knows_the_size_a_reference_that_says_its_own_is_no_pass(ma
     record["results"][0]["size_bytes"] = None
     (fact,) = facts.facts(record, False, "hgx@1MiB")
     assert fact.verdict is Verdict.NO_VERDICT and "nobody knows with which" in fact.sentence
+
+
+def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says_nothing_else(make_record, judged_run):
+    """It holds no matrix, and its check is the verdict: not on what went wrong beside it."""
+
+    def verdict(change=None, **said):
+        record = make_record() | {"results": [], "command": ["p2p_matrix", "--topology"]} | said
+        if change:
+            change(record)
+        run, judged = judged_run(record)
+        return judged[0].verdict, words.next_step(judged[0].verdict, judged)
+
+    assert verdict() == (Verdict.PASS, "Nothing was to be measured, and the checks passed.")
+    assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL
+    assert verdict(result="ERROR", error="it was ended")[0] is Verdict.NO_VERDICT
+    assert verdict(counters)[0] is Verdict.FAIL
+    assert verdict(devices_twice)[0] is Verdict.NO_VERDICT

@@ -1,6 +1,8 @@
 """Tests of a run, held against references: their verdicts and the reasons that no cell says."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import BadInput
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
@@ -73,8 +75,10 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         return Judged(test, Verdict.PASS, None, ())  # ReFrame's check is the verdict
     if test.record is None:
         return Judged(test, worst([*found, Verdict.NO_VERDICT]), None, tuple(reasons))
-    if not test.record["results"] and not found and "--topology" in test.record["command"]:
-        return Judged(test, Verdict.PASS, None, ())  # nothing to measure: ReFrame's check is the verdict
+    if not found and topology_alone(test.record):  # nothing to measure: ReFrame's check is the verdict
+        said = tuple(facts(test.record, test.as_expected))
+        verdict = worst([Verdict.PASS, *(one.verdict for one in said)])
+        return Judged(test, verdict, None, tuple(one.sentence for one in said))
     name = with_variant(reference_name, test.variant) if reference_name else test.reference
     evaluation = evaluate(test.record, references, name or None)
     said = tuple(facts(test.record, test.as_expected, name))
@@ -90,6 +94,11 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         found.append(Verdict.NO_VERDICT)
         reasons.append(f"the record holds no {test.testcase}")
     return Judged(test, worst(found), evaluation, tuple(reasons), name, said)
+
+
+def topology_alone(record: Mapping[str, Any]) -> bool:
+    """Was a record to hold no matrix, and did its program end well?"""
+    return not record["results"] and "--topology" in record["command"] and record["result"] == "PASS"
 
 
 def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:

@@ -205,6 +205,9 @@ def step(verdict: Verdict, judged: list[Judged], found: bool) -> str:
     good = "What was measured is verified" if left_out(judged) else "Everything was measured and verified"
     if not judged:
         return "Nothing was measured, so there is nothing to judge."
+    if verdict <= Verdict.WARN and not any(one.matrices for one in judged):
+        rest = ": look at what is marked WARN." if verdict else ", and the checks passed."
+        return f"Nothing was to be measured{rest}"
     if verdict is Verdict.PASS:
         return f"{good}, and is as the references say."
     if verdict is Verdict.WARN:
