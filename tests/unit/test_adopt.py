@@ -1,13 +1,16 @@
 """Adopting references: only from healthy runs, of one machine, that agree."""
 
+import json
+
 import pytest
 
-from linkmatrix.adopt import writing
+from linkmatrix.adopt import propose, writing
 from linkmatrix.commands import adopt
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
+from linkmatrix.runs import testcases
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 
@@ -76,6 +79,55 @@ def test_a_run_counts_once_however_often_it_is_named_or_copied(run, store):
     assert code == 1 and "too few runs: 5, at least 6" in out
     assert out.count("and counts once") == 10
     assert not run.file.exists()
+
+
+def test_what_a_session_measured_and_what_its_test_took_of_it_count_once(run, store, tmp_path):
+    """The one knows which check asked, the other does not; a list of files names both."""
+    own = sorted(store(3).glob("*/record.json"))
+    of_tests = [tmp_path / "tests" / str(number) / "record.json" for number in range(3)]
+    for place, path in zip(of_tests, own, strict=True):
+        place.parent.mkdir(parents=True)
+        place.write_text(json.dumps(json.loads(path.read_text()) | {"asked_by": "intranode_p2p %testcase=a"}))
+    code, out, _ = run(*own, *of_tests, "--table", "hgx", "--write")
+    assert code == 1 and "too few runs: 3, at least 6" in out and not run.file.exists()
+
+
+def counters(content, _):
+    item = {"name": "nvlink_replay_errors", "before": 3, "after": 8}
+    content["health"] = [{"label": "gpu1", "counters": [item], "readings": []}]
+
+
+def one_device(content, _):
+    for device in content["devices"]:
+        device["uuid"] = "GPU-1"
+
+
+def one_sample(content, _):
+    result = content["results"][0]
+    result["samples"] = [[count and 1 for count in row] for row in result["samples"]]
+    result["converged"] = [[one and False for one in row] for row in result["converged"]]
+    result["sampled"] = None
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (counters, "nvlink_replay_errors rose from 3 to 8"),
+        (one_device, "are one device, GPU-1"),
+        (one_sample, "were measured once"),
+    ],
+)
+def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_references_are(run, store, change, why):
+    code, out, errors = run(store(change=change), "--table", "hgx", "--write")
+    assert code != 0 and out.count("left out: ") == 6 and why in out
+    assert "no run is left" in errors and not run.file.exists()
+
+
+def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):
+    doubt = "its record says that it began in 2020"
+    test = testcases.Test(name=TESTCASE, result="pass", record=make_record(), doubts=(doubt,))
+    samples, refused = propose.usable([test], False)
+    assert not samples and doubt in refused[0]
 
 
 def test_runs_that_name_no_table_are_told_how_to_choose_one(run, store):

@@ -12,9 +12,12 @@ import numpy as np
 
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
+from ..judge.facts import facts
+from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
 from ..references import noise
+from ..references.keys import check_of
 from ..references.tables import References, Table
 from ..references.tolerances import Floor, floor_of
 from ..runs.stored import program_run
@@ -59,14 +62,20 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
         if why:
             refused.append(f"{source}: {why}")
             continue
-        for result in test.record["results"]:
+        against = [one for one in facts(test.record, test.as_expected) if one.verdict > Verdict.WARN]
+        for place, result in enumerate(test.record["results"]):
             # an empty message has no data to compare
             missing = not result["complete"] or (result["verified"] is not True and result["size_bytes"] > 0)
             if missing and not with_failed:
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
                 continue
-            one = (program_run(test.record), test.record["asked_by"], result["testcase"], result["size_bytes"])
-            one += (variant_of(result),)
+            said = [fact.sentence for fact in against if fact.result in (None, place)]
+            if said and not with_failed:
+                refused.append(f"{source}: {result['testcase']}: {said[0]}")
+                continue
+            # a session's record of the same run knows no check, and that of a test does
+            one = (program_run(test.record), check_of(test.record, result), test.variant, result["testcase"])
+            one += (result["size_bytes"], variant_of(result))
             if one in known:
                 refused.append(f"{source}: its {result['testcase']} is that of {known[one]}, and counts once")
                 continue
@@ -82,6 +91,8 @@ def failed(test: Test) -> str:
     assert test.record is not None
     if test.record["result"] != "PASS":
         return f"the program ended with {test.record['result']}"
+    if test.doubts:
+        return test.doubts[0]
     throttled = [reason for result in test.record["results"] for reason in result.get("throttled", [])]
     return f"devices were held back: {throttled[0]}" if throttled else ""
 
