@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from linkmatrix.runs import resume
+
 
 def test_a_run_is_resumed_without_what_passed(machine):
     machine.prepare("pass", "fail", "skip", "pass")
@@ -48,3 +52,24 @@ def test_where_nothing_is_left_the_run_before_is_judged_again(machine):
     (machine.folder / "prepared.json").unlink()
     code, out = machine.run("--resume")
     assert code == 1 and "1 FAIL" in out  # a selection that has become smaller makes no pass
+
+
+@pytest.mark.parametrize("when", [4e9, float("nan"), float("inf")])
+def test_what_passed_by_a_clock_that_was_ahead_does_not_count_for_ever(tmp_path, capsys, when):
+    last = tmp_path / "last.json"
+    said = {
+        "report": None,
+        "stamp": "20991231T000000Z-7",
+        "whole": True,
+        "passed": {"abc0": [["node:gpu", "a", 12, when]]},
+    }
+    last.write_text(json.dumps(said))
+    assert not resume.before(last, tmp_path, lambda report: [], 24).passed
+    out = capsys.readouterr().out
+    assert "by a clock that was ahead" in out and "so all is measured again" in out
+
+
+def test_what_failed_is_not_said_to_have_passed_long_ago(machine):
+    machine.prepare("pass", "fail")
+    machine.run()
+    assert "hours ago" not in machine.run("--resume")[1]

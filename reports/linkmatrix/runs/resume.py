@@ -19,6 +19,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
 from . import folders, manifest
+from .bound import SKEW
 from .judging import Judged
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
@@ -67,7 +68,7 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
 
     hours: what passed longer ago does not count.
     """
-    oldest = time.time() - hours * 3600
+    oldest, newest = time.time() - hours * 3600, time.time() + SKEW
     try:
         said = json.loads(last.read_text(encoding="utf-8"))
         passed = {
@@ -79,11 +80,15 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         passed, report, began, whole = {}, None, 0.0, True
     there = report is not None and report.is_file()
-    if there and began >= oldest:
+    if there and oldest <= began <= newest:
         assert report is not None
         passed = {**passed, **passed_in(judge(report), began)}
+    ahead = {code for code, found in passed.items() if any(not one.when <= newest for one in found)}
+    if ahead or not began <= newest:
+        print("note: what passed by a clock that was ahead of today's is measured again: nobody knows how old it is")
+    passed = {code: found for code, found in passed.items() if code not in ahead}
     fresh = {code: found for code, found in passed.items() if found and min(one.when for one in found) >= oldest}
-    old = len(passed) - len(fresh) + (there and began < oldest)
+    old = sum(bool(found) for found in passed.values()) - len(fresh) + (there and began < oldest)
     if old:
         print(f"note: what passed more than {hours:g} hours ago is measured again (--resume-hours)")
     if not there or report is None:
