@@ -48,17 +48,21 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    own.write_text(json.dumps(holder()), encoding="utf-8")
     try:
-        note = take(path, own, time.monotonic() + patience)
-        yield note
-        path.unlink(missing_ok=True)
-    except BaseException:
-        if path.exists() and same_file(path, own):
-            path.unlink(missing_ok=True)
-        raise
+        describe(own, path)
+        yield take(path, own, time.monotonic() + patience)
     finally:
+        if same_file(path, own):  # and not another's, after somebody removed this one by hand
+            path.unlink(missing_ok=True)
         own.unlink(missing_ok=True)
+
+
+def describe(own: Path, lock: Path) -> None:
+    """Writes who this process is. Raises OSError that names the lock: of a full disk it does not say the name."""
+    try:
+        own.write_text(json.dumps(holder()), encoding="utf-8")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(lock)) from None
 
 
 def take(path: Path, own: Path, until: float) -> str:

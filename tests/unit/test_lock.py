@@ -1,11 +1,13 @@
 """One at a time has the lock, and that of a dead holder is taken over."""
 
+import errno
 import json
 import os
 import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +100,25 @@ def test_a_process_that_has_the_lock_does_not_get_it_twice(tmp_path):
     waiting.set()
     thread.join(10)
     assert not (tmp_path / "a.lock").exists()
+
+
+def test_a_full_disk_names_the_lock_and_leaves_nothing(tmp_path, monkeypatch):
+    """Each try left one more file among the references."""
+    write = Path.write_text
+
+    def full(path, text, **options):
+        write(path, "", **options)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left") as caught, lock.held(tmp_path / "p2p.lock"):
+        pass
+    assert caught.value.filename == str(tmp_path / "p2p.lock") and list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_was_removed_by_hand_and_taken_by_another_stays_the_others(tmp_path):
+    place = tmp_path / "p2p.lock"
+    with lock.held(place):
+        place.unlink()
+        place.write_text("another's")
+    assert place.read_text() == "another's" and list(tmp_path.iterdir()) == [place]
