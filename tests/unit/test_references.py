@@ -118,6 +118,12 @@ def test_a_key_that_yaml_reads_as_something_else_is_refused(tmp_path, key):
     assert References.load(tmp_path).names() == [key]
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, "{a: " * 1000], ids=["lists", "dashes", "mappings"])
+def test_what_is_nested_deeper_than_references_is_refused(tmp_path, text):
+    """libyaml's builder overran the stack: the process was gone by SIGSEGV, without a word."""
+    assert "nested deeper than" in refusal(tmp_path, text)
+
+
 def test_a_key_that_comes_twice_is_refused(tmp_path):
     line = "      gpu0->gpu1: [400, -0.1, 0.1, GB/s]\n"
     assert "twice" in refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n{line}{line}")

@@ -36,6 +36,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "config" / "references"
 INDEX = ["reference_name", "testcase"]
 MOST = 1e9  # the schema's maximum
 MOST_BYTES = 256 * 1024 * 1024  # of a file
+DEEPEST = 50  # of brackets and indents; references have five
 FURTHEST = (-0.9, 9.0)  # a tenth and ten times of the value: a limit beyond passes anything
 DECIMAL = re.compile(r"(?P<whole>[-+]?(0|[1-9]\d*))|[-+]?(0|[1-9]\d*)?(\.\d*)(e[-+]\d+)?|[-+]?\.inf|\.nan", re.I)
 OF_CLASS = re.compile(r"cell\[(?P<any>.+)\]|(?P<one>[^\[\]>]+)@(?P<size>\d+)")
@@ -224,6 +225,7 @@ def read_file(file: Path) -> Iterator[tuple[tuple[str, str, str], Table]]:
 def read_text(text: str, file: Path) -> Iterator[tuple[tuple[str, str, str], Table]]:
     """As `read_file`, of the text of a file."""
     try:
+        refuse_depth(text)
         content = yaml.load(text, Loader=StrictLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML lets Python's own through, as for a date
         raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
@@ -239,6 +241,15 @@ def read_text(text: str, file: Path) -> Iterator[tuple[tuple[str, str, str], Tab
                     for variable, value in mapping(table, file, where).items()
                 }
                 yield (check, name, testcase), references
+
+
+def refuse_depth(text: str) -> None:
+    """Raises YAMLError for what is nested deeper than any references: libyaml's builder overruns the stack there."""
+    depth = 0
+    for event in yaml.parse(text, Loader=StrictLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise yaml.MarkedYAMLError(problem=f"it is nested deeper than {DEEPEST}", problem_mark=event.start_mark)
 
 
 def mapping(value: Any, file: Path, where: str) -> dict[Any, Any]:
