@@ -74,6 +74,15 @@ def test_a_record_of_another_host_is_not_this_runs(judged, make_record):
     assert verdict is Verdict.NO_VERDICT and "n77" in why and "node001" in why
 
 
+def test_hosts_that_are_called_by_their_address_are_told_apart(judged, make_record):
+    content = make_record(host="10.0.0.6")
+    for device in content["devices"]:
+        device["node"] = "10.0.0.6"
+    verdict, why = judged(content, job_nodelist=["10.0.0.5"])
+    assert verdict is Verdict.NO_VERDICT and "of 10.0.0.6, and the job ran on 10.0.0.5" in why
+    assert judged(content, job_nodelist=["10.0.0.6"])[0] is Verdict.PASS
+
+
 def test_a_record_of_another_check_is_not_this_runs(judged, make_record):
     content = make_record()
     content["asked_by"] = "rank_p2p %testcase=b"

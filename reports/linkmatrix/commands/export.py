@@ -16,6 +16,7 @@ from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references.tables import References
 from ..runs import folders, judging, stored
+from ..runs.bound import short
 from ..runs.judging import Judged
 from ..show import prometheus, words
 from . import arguments
@@ -159,7 +160,7 @@ def to_slurm_exclude(exported: Exported) -> bytes:
     """One line that is an option of sbatch, empty where no node is suspect; all others are comments."""
     lines = [f"# what is suspect stays so until {exported.clean_runs} clean runs; nothing was changed on the cluster"]
     lines += [f"# {clean(one.sentence(exported.clean_runs))}" for one in exported.suspects]
-    reasons = {slurm_name(one.node): one.reason for one in reversed(exported.suspects)}
+    reasons = {short(one.node): one.reason for one in reversed(exported.suspects)}
     names = sorted(name for name in reasons if NODE.fullmatch(name))
     others = sorted(reasons.keys() - names)
     lines += [f"# {clean(name)} can be no node of Slurm by this name: leave it out by hand" for name in others]
@@ -174,11 +175,6 @@ def to_slurm_exclude(exported: Exported) -> bytes:
         lines.append(f"#   scontrol update NodeName={name} State=DRAIN Reason={reason}")
     lines += [f"#   scontrol update NodeName={name} State=RESUME   # when it is well again" for name in names]
     return ("\n".join(lines) + "\n").encode()
-
-
-def slurm_name(node: str) -> str:
-    """What Slurm calls a node: its host name without domains, and its whole address where that is its name."""
-    return node if re.fullmatch(r"[0-9.]+", node) else node.partition(".")[0]
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ clock that is wrong puts another record there. Node lists are a scheduler's word
 alone: only one that has none of the record's hosts says something.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
@@ -68,5 +69,5 @@ def moment(seconds: Any) -> str:
 
 
 def short(host: str) -> str:
-    """A host's name without its domain."""
-    return host.partition(".")[0]
+    """A host's name without its domain; an address, which some have for a name, whole."""
+    return host if re.fullmatch(r"[0-9.]+", host) else host.partition(".")[0]
