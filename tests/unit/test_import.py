@@ -43,6 +43,11 @@ def test_files_whose_records_would_overwrite_each_other_are_refused(linkmatrix, 
     assert not (tmp_path / "all").exists()
 
 
+def test_a_file_without_a_name_is_refused_in_a_sentence(linkmatrix):
+    code, _, errors = linkmatrix("import", DATA / "documents" / "003_h800.txt", "")
+    assert code == 2 and "it is a folder" in errors and "Traceback" not in errors
+
+
 def test_an_import_with_something_missing_is_exit_code_3(linkmatrix, tmp_path):
     code, out, _ = linkmatrix("import", DATA / "documents" / "000_ppu.txt", "--out", tmp_path)
     assert code == 3 and "lacks the row of gpu2" in out

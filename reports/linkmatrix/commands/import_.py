@@ -34,8 +34,8 @@ def run_import(options: argparse.Namespace) -> int:
     """Writes <out>/<number>/record.json for each run found, and a line about each. Raises BadInput."""
     measured = time_of(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
-    refuse_one_place_for_two(options)
     found = [(file, records_of(file, measured, size)) for file in options.files]
+    refuse_one_place_for_two(options)
     written = [
         (folder_of(options.out, file, len(options.files)) / f"{number:02}" / "record.json", one)
         for file, records in found

@@ -112,7 +112,9 @@ def of_process(test: Test) -> bool:
 
 def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """What two records share if one run of the program wrote them."""
-    return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"])
+    imported = record.get("imported") or {}  # of files of one name, in one second
+    of_file = imported.get("sha256"), str(imported.get("lines"))
+    return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
 
 
 def testcases_of(test: Test) -> set[str]:
