@@ -96,8 +96,9 @@ def test_a_time_that_never_was_is_no_record(ended, tmp_path, make_record, starte
         {**REPORT, "runs": [{"testcases": [[]]}]},
         {**REPORT, "runs": [{"testcases": [{"result": "pass", "name": "a", "keep_files": None, "outputdir": 3}]}]},
         {**REPORT, "runs": [{"testcases": [{"result": [], "name": "a"}]}]},
+        {**REPORT, "runs": [{"testcases": [{"result": "", "name": "a"}]}]},
     ],
-    ids=range(6),
+    ids=range(7),
 )
 def test_a_report_of_another_shape_is_bad_input(ended, tmp_path, content):
     path = tmp_path / "run-report-1.json"

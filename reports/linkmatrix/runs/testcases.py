@@ -62,8 +62,8 @@ class Test:
 
 def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
     """One test case of a report, with its record where it has one, and that is its own."""
-    if not isinstance(case["result"], str):
-        raise TypeError(f"the result of a test case is {case['result']}")
+    if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
+        raise TypeError(f"the result of a test case is {case['result']!r}")
     said = case.get("fail_reason") or (case["result"] == "skip" and case.get("unmeasured"))
     reasons = [sentence(said)] if said else []
     place, content = record_place(case, report), None
