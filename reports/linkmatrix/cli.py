@@ -8,6 +8,7 @@ Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 no verdict, 4 could not run 
 
 import argparse
 import codecs
+import errno
 import importlib
 import os
 import sys
@@ -19,6 +20,7 @@ from .errors import BadInput, clean, in_ascii
 from .lock import Held
 
 BAD_INPUT, CANNOT = 2, 4
+NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # what no file can have for a name, as if it were not there
 
 
 class Command(NamedTuple):
@@ -89,7 +91,7 @@ def ended(arguments: list[str]) -> int:
         return CANNOT
     except OSError as error:
         named = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return complain(named, CANNOT)
+        return complain(named, BAD_INPUT if error.errno in NO_NAMES else CANNOT)
     except KeyboardInterrupt:
         return complain("it was interrupted: what it had not finished is not there", CANNOT)
     except Exception as error:

@@ -197,3 +197,15 @@ def test_a_suspect_node_that_slurm_cannot_have_is_said_and_does_not_vanish(
     code, out, _ = suspect_report(ended, tmp_path, make_record, reference_folder, node)
     assert code == 0 and "no node is suspect" not in out
     assert f"of {node} is suspect" in out and f"# {node} can be no node of Slurm" in out and "--exclude=" not in out
+
+
+@pytest.mark.parametrize("command", ["show", "history", "export --format csv", "import", "compact"])
+def test_a_name_that_no_file_can_have_is_bad_input(ended, tmp_path, command):
+    code, _, errors = ended(*command.split(), tmp_path / ("n" * 300))
+    assert code == 2 and one_sentence(errors)
+
+
+@pytest.mark.parametrize("folder", [".", "/", ".."])
+def test_a_folder_without_a_name_is_nothing_to_import(ended, folder):
+    code, _, errors = ended("import", folder)
+    assert code == 2 and one_sentence(errors) and "it is a folder" in errors
