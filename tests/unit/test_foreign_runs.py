@@ -30,6 +30,12 @@ def test_only_the_last_line_may_be_cut_and_only_without_its_end(text, cut):
     assert state.line() == "" and not state.may_be_cut()
 
 
+def test_a_text_begins_without_any_heading_unit_or_command():
+    state = Reading("a\n")
+    assert (state.heading, state.unit, state.command, state.known) == ("", "", None, None)
+    assert (state.at, state.runs, state.left_out) == (0, [], [])
+
+
 def test_what_could_not_be_read_before_a_run_is_the_next_ones_and_then_its_own():
     state = Reading("")
     state.left("before")

@@ -11,6 +11,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
+from linkmatrix.references import tables
 from linkmatrix.references.tables import FOLDER, Reference, References, to_yaml
 
 DATA = Path(__file__).parents[1] / "data"
@@ -156,6 +157,21 @@ def test_two_checks_may_share_a_table(tmp_path):
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(BadInput, match="does not exist"):
         References.load(tmp_path / "none")
+
+
+def test_a_package_without_a_repository_says_how_references_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(tables, "FOLDER", tmp_path / "none")
+    with pytest.raises(BadInput) as caught:
+        References.load(None)
+    said = "there is no config/references here, nor in a folder above: name one with --references DIR"
+    assert str(caught.value) == said
+
+
+def test_a_refusal_names_what_is_no_mapping_and_is_no_page_long(tmp_path):
+    assert refusal(tmp_path, "- a\n").endswith("p2p.yaml: the file must be a mapping, it is list")
+    key = "k" * 500
+    said = refusal(tmp_path, f"{key}: 1\n{key}: 2\n").partition("is not valid YAML: ")[2]
+    assert len(said) == 200 and said.startswith("the key 'kkk")
 
 
 numbers = st.floats(0.001, 1e6).map(lambda number: float(f"{number:g}"))
