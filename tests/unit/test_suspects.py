@@ -64,6 +64,15 @@ def test_one_that_comes_and_goes_begins_to_be_cleared_anew_and_is_counted(after)
     assert "gpu3 sends" in said
 
 
+def test_a_clean_run_clears_once_however_often_its_report_was_copied(make_record):
+    def run(off, day):
+        content = make_record(off=off) | {"started": f"2026-11-{day}T01:50:22Z"}
+        return stored.Run(Path("r"), (testcases.Test(TESTCASE, record=content),))
+
+    (one,) = suspects([run(EGRESS, 10), *(run(GOOD, 11) for _ in range(3))], REFERENCES, "hgx", 3)
+    assert (one.label, one.clean, one.seen) == ("gpu3", 1, 2)
+
+
 def test_what_is_missing_neither_blames_nor_clears(after):
     assert after(GOOD, LOST) == []
     (one,) = after(EGRESS, LOST, LOST, LOST)

@@ -90,7 +90,7 @@ def left_by(found: Iterable[Found], clean_runs: int) -> list[Suspect]:
     """Those that are left under suspicion, the longest first."""
     known: dict[Device, Suspect] = {}
     suspect: dict[Place, Device] = {}  # the device that is now at a place, if it is suspect
-    for when, blamed, clean, seen in sorted((one for one in found if one.when), key=lambda one: one.when):
+    for when, blamed, clean, seen in each_once(one for one in found if one.when):
         for device, place in seen.items():
             one = known.setdefault(device, Suspect(*place))
             one.node, one.label = place
@@ -106,6 +106,16 @@ def left_by(found: Iterable[Found], clean_runs: int) -> list[Suspect]:
                 if one.clean >= clean_runs:
                     del suspect[place]
     return sorted((known[device] for device in suspect.values()), key=lambda one: (one.since, one.node, one.label))
+
+
+def each_once(found: Iterable[Found]) -> Iterator[Found]:
+    """In the order in which they began, without copies: the same devices are not measured twice in one second."""
+    together: list[Found] = []
+    for one in sorted(found, key=lambda one: one.when):
+        together = [other for other in together if other.when == one.when]
+        if one not in together:
+            together.append(one)
+            yield one
 
 
 def started(run: Run) -> str:
