@@ -123,6 +123,16 @@ def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_reference
     assert "no run is left" in errors and not run.file.exists()
 
 
+def test_what_no_path_can_carry_becomes_no_reference(run, store):
+    code, out, _ = run(store(level=515.0), "--table", "hgx", "--write")
+    assert code == 1 and "more than its path can carry (450 GB/s)" in out and not run.file.exists()
+
+
+def test_a_fault_that_was_simulated_is_not_adopted(run, store):
+    code, out, _ = run(store(change=lambda content, _: content["notes"].append("simulated fault: slow=gpu3")))
+    assert code != 0 and out.count("simulated fault: slow=gpu3") == 6 and not run.file.exists()
+
+
 def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):
     doubt = "its record says that it began in 2020"
     test = testcases.Test(name=TESTCASE, result="pass", record=make_record(), doubts=(doubt,))

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput
+from ..judge.rules import IMPLAUSIBLE
+from ..record.matrix import Matrix
 from ..references import noise
 from ..references.keys import check_of
 from ..references.tables import FURTHEST, Reference, Table
@@ -71,6 +73,16 @@ def refuse_sick(name: str, told: Sequence[str], as_is: bool) -> None:
         raise BadInput(
             f"{name}: not all is well in these runs: {told[0]}{more}. Repair it and measure anew, or say --as-is REASON"
         )
+
+
+def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, chosen: Sequence[int]) -> None:
+    """Raises BadInput where a bandwidth is more than its path can carry; chosen: rows that `found` is of."""
+    with np.errstate(invalid="ignore"):
+        beyond_limit = (found.centre > limit * IMPLAUSIBLE) & (matrix.unit == "GB/s")
+    for r, c in np.argwhere(beyond_limit)[:1]:
+        pair = f"{matrix.rows[chosen[r]]}->{matrix.columns[c]}"
+        said = f"{found.centre[r, c]:.2f} GB/s, more than its path can carry ({limit[r, c]:.0f} GB/s)"
+        raise BadInput(f"{matrix.testcase}: {pair} is {said}: it is measured wrongly, and every run would fail")
 
 
 def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int) -> None:

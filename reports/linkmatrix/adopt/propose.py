@@ -32,6 +32,7 @@ from .proposal import (
     made_of_runs,
     outlier_sentences,
     provenance,
+    refuse_impossible,
     refuse_noise,
     refuse_outliers,
     refuse_sick,
@@ -93,6 +94,9 @@ def failed(test: Test) -> str:
         return f"the program ended with {test.record['result']}"
     if test.doubts:
         return test.doubts[0]
+    simulated = [note for note in test.record["notes"] if note.startswith("simulated fault")]
+    if simulated:
+        return simulated[0]
     throttled = [reason for result in test.record["results"] for reason in result.get("throttled", [])]
     return f"devices were held back: {throttled[0]}" if throttled else ""
 
@@ -173,6 +177,7 @@ def propose(
         table |= axis_references(matrices, cells, floors)
     told += [] if first.held else beyond(samples, matrices, table)
     refuse_outliers(name, told, with_outliers)
+    refuse_impossible(first, found, block.numbers("limit"), chosen)
     sick = slow_parts(samples, first, found)
     refuse_sick(name, sick, as_is)
     said = provenance(samples, found.of_class, cells)
