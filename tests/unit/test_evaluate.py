@@ -217,12 +217,3 @@ def test_the_interval_decides_and_not_the_word_converged(make_record, count, con
     result["low"][0][1] = 300.0
     cell = evaluate(record, references, "hgx").matrices[0].cells["gpu0", "gpu1"]
     assert cell.verdict is Verdict.WARN and "too noisy" in cell.reason
-
-
-def test_no_data_is_no_excuse_for_a_bandwidth_that_was_not_compared(make_record):
-    """An empty message has a latency, and no bandwidth."""
-    record = make_record()
-    record["results"][0].update(size_bytes=0, verified=None)
-    pairs = {f"gpu{a}->gpu{b}": Reference(396.0, -0.02, 0.05, "GB/s") for a in range(4) for b in range(4) if a != b}
-    found = evaluate(record, References({("hgx", record["results"][0]["testcase"]): pairs}), "hgx")
-    assert found.verdict is Verdict.NO_VERDICT
