@@ -123,6 +123,19 @@ def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_reference
     assert "no run is left" in errors and not run.file.exists()
 
 
+def test_links_of_two_levels_are_no_noise_that_hides_a_slow_gpu(run, store):
+    """Limits of 74 % made a GPU that sends 30 % slow a WARN, exit code 0, where without references it is suspect."""
+
+    def every_other(content, number):
+        result = content["results"][0]
+        result["sampled"] = None
+        for name in ("values", "low", "high") if number % 2 else ():
+            result[name] = [[value and value * 0.8 for value in row] for row in result[name]]
+
+    code, out, _ = run(store(change=every_other), "--table", "hgx", "--write")
+    assert code == 1 and "differs so much from run to run" in out and not run.file.exists()
+
+
 def test_what_no_path_can_carry_becomes_no_reference(run, store):
     code, out, _ = run(store(level=515.0), "--table", "hgx", "--write")
     assert code == 1 and "more than its path can carry (450 GB/s)" in out and not run.file.exists()

@@ -16,6 +16,8 @@ from ..references.tables import FURTHEST, Reference, Table
 from ..references.tolerances import Floor
 
 MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a reference is none
+#: Of a bandwidth of GPUs' own links: a GPU that is slower than this is seen without references, and must be with them.
+MOST_OF_LINKS = 0.35
 
 
 FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")
@@ -85,10 +87,10 @@ def refuse_impossible(matrix: Matrix, found: noise.Spread, limit: np.ndarray, ch
         raise BadInput(f"{matrix.testcase}: {pair} is {said}: it is measured wrongly, and every run would fail")
 
 
-def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int) -> None:
-    """Raises BadInput for a link class whose noise asks for limits that let anything pass."""
+def refuse_noise(name: str, group: str, sigma: float, cells: int, count: int, most: float = MOST_NOISE) -> None:
+    """Raises BadInput for a link class whose noise asks for limits beyond `most`, which let anything pass."""
     limit = noise.tolerance(sigma, cells, count)
-    if limit > MOST_NOISE:
+    if limit > most:
         raise BadInput(
             f"{name}: {group} differs so much from run to run ({100 * sigma:.0f} %) that a reference would let"
             f" {100 * limit:.0f} % pass: measure where nothing else runs"

@@ -19,12 +19,14 @@ from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_o
 from ..references import noise
 from ..references.keys import check_of
 from ..references.tables import References, Table
-from ..references.tolerances import Floor, floor_of
+from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
 from ..runs.stored import program_run
 from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,
+    MOST_NOISE,
+    MOST_OF_LINKS,
     Proposal,
     Sample,
     limited,
@@ -167,7 +169,8 @@ def propose(
         sigma = found.of_class.get(group)
         if sigma is None or not all(group in in_run for in_run in of_runs):
             raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
-        refuse_noise(name, group, sigma, cells, len(samples))
+        by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in (Carrier.LINK, Carrier.FABRIC)
+        refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
         inside = applies & (classes == group)
         for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
             table[f"{word}[{group}]"] = made_of_runs(each, sigma, cells, floors[group], unit)
