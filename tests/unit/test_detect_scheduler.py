@@ -1,28 +1,12 @@
 """What schedulers answered, or print after their manuals, as a system file: tests/data/README.md tells them apart."""
 
 import re
-from pathlib import Path
 
 import pytest
+from scheduler_answers import ANSWERS, DATA
 
-from linkmatrix import cli
 from linkmatrix.site import cluster, partitions, slurm
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "schedulers"
-# {what a command line holds: the file with the answer}
-ANSWERS = {
-    r"sinfo .*": "nodes.txt",
-    r"scontrol show config": "config.txt",
-    r"scontrol show partition --oneliner": "partitions.txt",
-    r"sacctmgr -n -P show assoc user=\S+ format=account,maxwall": "accounts.txt",
-    r"sacctmgr -n -P show qos format=name,maxwall": "qos.txt",
-    r"pbsnodes -a": "nodes.txt",
-    r"qstat -Qf": "queues.txt",
-    r"qhost -q -F": "hosts.txt",
-    r"qconf -sql": "queues.txt",
-    r"qconf -sq (\S+)": r"queue_\1.txt",
-    r"qconf -sp (\S+)": r"pe_\1.txt",
-}
 SLURM = "AccountingStorageType = accounting_storage/slurmdbd\nMpiDefault = pmix\nSelectType = select/cons_tres\n"
 
 
@@ -268,79 +252,6 @@ def test_grid_engine_with_gpus():
 )
 def test_time_limits_of_all_schedulers(limit, minutes):
     assert cluster.minutes(limit) == minutes
-
-
-@pytest.fixture
-def login_node(tmp_path, monkeypatch):
-    """A function that makes the commands of a scheduler, which print what is recorded, the only ones on PATH."""
-    (tmp_path / "config").mkdir()
-    (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
-
-    def install(folder, *commands):
-        cases = "\n".join(
-            f"{re.sub(r' .[*]| .S[+].', '', pattern).replace(' ', '?')}*) exec /bin/cat {DATA / folder / name} ;;"
-            for pattern, name in ANSWERS.items()
-            if "\\1" not in name
-        )
-        for name in commands:
-            script = tmp_path / "bin" / name
-            script.write_text(f'#!/bin/sh\ncase "{name} $*" in\n{cases}\nesac\nexit 1\n')
-            script.chmod(0o755)
-        return ["detect", "--config", str(tmp_path / "config"), "--system", "mine"]
-
-    return install
-
-
-def test_auto_takes_the_scheduler_that_is_here_and_writes_one_file(login_node, tmp_path, capsys):
-    command = login_node("slurm", "sinfo", "scontrol", "qstat", "pbsnodes")
-    assert cli.main([*command, "--scheduler", "auto"]) == 0
-    (file,) = (path for path in (tmp_path / "config").rglob("*") if path.is_file())
-    assert file.name == "mine.py"
-    assert '"--partition=gpu"' in file.read_text()
-    assert file.read_text() in capsys.readouterr().out
-
-
-def test_one_partition_of_a_cluster(login_node, tmp_path):
-    command = login_node("slurm", "sinfo", "scontrol")
-    assert cli.main([*command, "--scheduler", "slurm", "--partition", "gpu"]) == 0
-    text = (tmp_path / "config" / "systems" / "mine.py").read_text()
-    assert "--partition=gpu" in text and "--partition=cpu" not in text
-
-
-def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, capsys):
-    command = [*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]
-    mine = tmp_path / "config" / "systems" / "mine.py"
-    mine.parent.mkdir()
-    mine.write_text("mine")
-    assert cli.main(command) == 2
-    assert "--force" in capsys.readouterr().err
-    assert mine.read_text() == "mine"
-    assert cli.main([*command, "--force"]) == 0
-    assert mine.read_text() != "mine"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--scheduler", "pbs"], "--scheduler pbs needs qstat and pbsnodes, not on PATH here"),
-        (["--scheduler", "sge"], "--scheduler sge needs qconf and qhost, not on PATH here"),
-        (["--scheduler", "slurm", "--partition", "x"], "'x' is no partition of this cluster (there are: cpu, gpu)"),
-    ],
-)
-def test_what_is_not_there_is_one_sentence(login_node, tmp_path, capsys, options, sentence):
-    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), *options]) == 2
-    said = capsys.readouterr().err
-    assert sentence in said and said.count("\n") == 1
-    assert list((tmp_path / "config").iterdir()) == []
-
-
-def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp_path, capsys):
-    command = login_node("slurm", "sinfo", "scontrol")
-    (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
-    assert cli.main([*command, "--scheduler", "auto"]) == 4
-    assert "Unable to contact slurm controller" in capsys.readouterr().err
-    assert list((tmp_path / "config").iterdir()) == []
 
 
 def test_no_name_of_a_partition_becomes_code():

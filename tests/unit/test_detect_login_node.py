@@ -1,0 +1,81 @@
+"""`linkmatrix detect --scheduler` on a login node: the file it writes for the commands on PATH, and what it refuses."""
+
+import re
+
+import pytest
+from scheduler_answers import ANSWERS, DATA
+
+from linkmatrix import cli
+
+
+@pytest.fixture
+def login_node(tmp_path, monkeypatch):
+    """A function that makes the commands of a scheduler, which print what is recorded, the only ones on PATH."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
+
+    def install(folder, *commands):
+        cases = "\n".join(
+            f"{re.sub(r' .[*]| .S[+].', '', pattern).replace(' ', '?')}*) exec /bin/cat {DATA / folder / name} ;;"
+            for pattern, name in ANSWERS.items()
+            if "\\1" not in name
+        )
+        for name in commands:
+            script = tmp_path / "bin" / name
+            script.write_text(f'#!/bin/sh\ncase "{name} $*" in\n{cases}\nesac\nexit 1\n')
+            script.chmod(0o755)
+        return ["detect", "--config", str(tmp_path / "config"), "--system", "mine"]
+
+    return install
+
+
+def test_auto_takes_the_scheduler_that_is_here_and_writes_one_file(login_node, tmp_path, capsys):
+    command = login_node("slurm", "sinfo", "scontrol", "qstat", "pbsnodes")
+    assert cli.main([*command, "--scheduler", "auto"]) == 0
+    (file,) = (path for path in (tmp_path / "config").rglob("*") if path.is_file())
+    assert file.name == "mine.py"
+    assert '"--partition=gpu"' in file.read_text()
+    assert file.read_text() in capsys.readouterr().out
+
+
+def test_one_partition_of_a_cluster(login_node, tmp_path):
+    command = login_node("slurm", "sinfo", "scontrol")
+    assert cli.main([*command, "--scheduler", "slurm", "--partition", "gpu"]) == 0
+    text = (tmp_path / "config" / "systems" / "mine.py").read_text()
+    assert "--partition=gpu" in text and "--partition=cpu" not in text
+
+
+def test_a_system_file_that_is_there_is_left_as_it_is(login_node, tmp_path, capsys):
+    command = [*login_node("slurm", "sinfo", "scontrol"), "--scheduler", "slurm"]
+    mine = tmp_path / "config" / "systems" / "mine.py"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    assert cli.main(command) == 2
+    assert "--force" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+    assert cli.main([*command, "--force"]) == 0
+    assert mine.read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--scheduler", "pbs"], "--scheduler pbs needs qstat and pbsnodes, not on PATH here"),
+        (["--scheduler", "sge"], "--scheduler sge needs qconf and qhost, not on PATH here"),
+        (["--scheduler", "slurm", "--partition", "x"], "'x' is no partition of this cluster (there are: cpu, gpu)"),
+    ],
+)
+def test_what_is_not_there_is_one_sentence(login_node, tmp_path, capsys, options, sentence):
+    assert cli.main([*login_node("slurm", "sinfo", "scontrol"), *options]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+    assert list((tmp_path / "config").iterdir()) == []
+
+
+def test_a_scheduler_that_fails_is_quoted_and_nothing_is_written(login_node, tmp_path, capsys):
+    command = login_node("slurm", "sinfo", "scontrol")
+    (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
+    assert cli.main([*command, "--scheduler", "auto"]) == 4
+    assert "Unable to contact slurm controller" in capsys.readouterr().err
+    assert list((tmp_path / "config").iterdir()) == []
