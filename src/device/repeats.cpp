@@ -12,6 +12,7 @@ namespace linkmatrix {
 namespace {
 
 constexpr double sample_seconds = 0.0025;  // a sample lasts at least this: events tick every 0.5 µs, 0.02 % of it
+constexpr double turn_seconds = 0.0005;    // the host's clock, which times copies in turn, ticks every 0.02 µs
 constexpr double looped_seconds = 0.008;   // of a kernel that repeats its copy: its launch and its end are 0.05 % of it
 constexpr double max_repeats = 100;        // a gate must not hold more than 128 copies
 constexpr double max_loaded_repeats = 16;  // background copies are repeated a few times as often
@@ -20,7 +21,7 @@ constexpr int most_of_slowest = 32;        // with so many, any ratio is met to 
 constexpr int least_of_slowest = 6;        // … and with so few, to a twelfth
 constexpr double balanced_seconds = 0.02;  // what a sample may last for that: a matrix of 7 samples a cell stays quick
 constexpr int most_balanced = 3;           // times that repeats are chosen
-constexpr double least_turns = 10;         // of copies handed over in turn, whose first and last have no company, …
+constexpr double least_turns = 5;          // of copies handed over in turn, whose first and last have no company, …
 constexpr double longest_turns = 0.25;     // … in so many seconds
 
 double per_transfer(const CopyTime& time) { return time.span.seconds() / std::max(time.transfers, 1.0); }
@@ -58,7 +59,7 @@ void balance(Backend& backend, std::vector<Copy>& copies, const std::vector<std:
 /// Of the slowest copy.
 int least_repeats(std::span<const Copy> copies, std::span<const Copy> cell, const Timeline& timeline) {
   const double slowest = slowest_transfer(copies, timeline);
-  const int least = repeats_for(slowest, cell);
+  const int least = repeats_for(slowest, cell, timeline.timing);
   if (timeline.timing != Timing::in_turn || cell.size() == 1) return least;
   return std::max(least, static_cast<int>(std::clamp(longest_turns / slowest, 1.0, least_turns)));
 }
@@ -74,8 +75,10 @@ void set_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Co
 }  // namespace
 
 /// Copies of one cell start a few µs apart, which counts against their sum: both ways get twice the time.
-int repeats_for(double seconds, std::span<const Copy> copies) {
-  const double least = copies.front().looped ? looped_seconds : sample_seconds;
+int repeats_for(double seconds, std::span<const Copy> copies, Timing timing) {
+  const double least = timing == Timing::in_turn ? turn_seconds
+                       : copies.front().looped   ? looped_seconds
+                                                 : sample_seconds;
   const bool loaded = std::any_of(copies.begin(), copies.end(), [](const Copy& copy) { return copy.background; });
   const double wanted = least * (loaded ? 1 : static_cast<double>(copies.size()));
   return static_cast<int>(

@@ -7,8 +7,9 @@
 
 namespace linkmatrix {
 
-/// Repeats of a copy that make a sample long enough, from the seconds of one transfer. `copies`: of its cell.
-int repeats_for(double seconds, std::span<const Copy> copies);
+/// Repeats of a copy that make a sample long enough for the clock, from the seconds of one transfer. `copies`: of its
+/// cell. `timing`: how they are let go, and so which clock it is.
+int repeats_for(double seconds, std::span<const Copy> copies, Timing timing);
 
 /// How often each of several copies that run at once is repeated so that none ends early and leaves the others to
 /// themselves: from the seconds of one transfer of each. The slowest one at least `least` times, and as few times as

@@ -12,7 +12,7 @@ constexpr std::uint64_t access_bytes = 8;         // of an atomic addition, and 
 /// Unless told: of each of many copies through one host memory, which takes longer to make than to copy; of both ways
 /// with host memory by copy engines, which differ by a tenth: 8 beside 9 of them take 10 ms, and both ways are busy all
 /// the time (kernels get a tenth less of 64 MiB than of 512); and of those without peer access, which the driver moves
-/// in small pieces: ten turns of both ways then take 20 ms.
+/// in small pieces: five turns of both ways then take 10 ms.
 constexpr std::uint64_t loaded_bytes = 64 * MiB;
 
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {

@@ -187,6 +187,25 @@ TEST_F(CudaBackend, PutsCopiesOfSeveralDevicesOnOneClock) {
   }
 }
 
+TEST_F(CudaBackend, RepeatsACopyOverTheLinkAndNotOutOfACache) {
+  if (!has_pair()) GTEST_SKIP() << "no two GPUs with peer access";
+  const auto limit = backend_->topology().limit(0, 1);
+  if (!limit) GTEST_SKIP() << "what the link can carry is not known";
+  constexpr std::uint64_t bytes = 32 * MiB;  // as much as the first-level caches of an H200 hold together
+  for (const Kernel kernel : {Kernel::cached, Kernel::noncached, Kernel::bulk}) {
+    const Copy copy{.source = 0,
+                    .destination = 1,
+                    .bytes = bytes,
+                    .engine = Engine::sm,
+                    .kernel = kernel,
+                    .direction = Direction::read,
+                    .looped = true};
+    expect_right({copy});
+    const double seconds = per_transfer(run({copy}, 64).copies.front());
+    EXPECT_LE(static_cast<double>(bytes) / seconds * 1e-9, *limit) << word(kernel) << ": more than the link can carry";
+  }
+}
+
 TEST_F(CudaBackend, HandsCopiesWithoutPeerAccessOverInTurn) {
   if (devices_.size() < 2) GTEST_SKIP() << "no two GPUs";
   std::vector<Copy> copies{{.source = 0, .destination = 1, .bytes = 16 * MiB, .peer_access = false},

@@ -57,6 +57,27 @@ TEST(Repeats, AreFoundAnewWhereTheFirstTransferWasSlowerThanAllOthers) {
   EXPECT_EQ(result.samples(0, 1), 7);
 }
 
+TEST(Repeats, OfCopiesInTurnAreThoseThatTheHostsClockNeeds) {
+  const std::vector<Copy> one(1), both(2);
+  EXPECT_EQ(repeats_for(1e-5, one, Timing::in_turn), 50) << "0.5 ms of a clock that ticks every 0.02 us";
+  EXPECT_EQ(repeats_for(1e-5, one, Timing::gate), 100) << "2.5 ms would be 250: more than a gate holds";
+  EXPECT_EQ(repeats_for(1e-3, both, Timing::gate), 5);
+  EXPECT_EQ(repeats_for(1e-3, both, Timing::in_turn), 1);
+}
+
+TEST(Repeats, OfBothWaysInTurnAreFiveTurns) {
+  ScriptedBackend backend(2, [](const Copy&, std::size_t) { return 2e-3; });
+  int turns = 0;
+  backend.timing = [&](std::span<const Copy> copies, Timeline& timeline) {
+    timeline.timing = Timing::in_turn;
+    turns = copies.front().repeats;
+  };
+  const Plan plan =
+      make_plan(testcase("device_to_device_bidirectional_memcpy_write_ce_peer_off"), backend, {.bytes = MiB});
+  measured(backend, plan, {.concurrency = Concurrency::rounds});
+  EXPECT_EQ(turns, 5) << "of the first and the last, one way has less company";
+}
+
 TEST(BothWays, AreBusyOverTheSameTimeWhereOneIsSlower) {
   // As between host memory and all devices: back takes 10/7 of the time.
   ScriptedBackend backend(
