@@ -12,8 +12,10 @@ from typing import Any
 
 import yaml
 
+from linkmatrix.foreign import nccl
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Run, Table, Topology
+from linkmatrix.foreign.to_record import extent
 from linkmatrix.references.published import FOLDER, file_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -138,6 +140,10 @@ def table_lines(run: Run, tables: list[Table], size: int | None) -> Iterator[str
             yield f"  command: {yaml.safe_dump(run.command, width=10**6).splitlines()[0]}"
         yield f"  rows: [{', '.join(first.rows)}]"
         yield f"  columns: [{', '.join(first.columns)}]"
+        if run.program == nccl.PROGRAM:
+            ran_on = extent(run)
+            yield f"  nodes: {plain(ran_on.nodes)}"
+            yield f"  ranks: {plain(ran_on.ranks)}"
         if len(tables) > 1:
             yield "  sizes:"
             for table, values in zip(tables, cells, strict=True):

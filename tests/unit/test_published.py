@@ -12,6 +12,7 @@ from linkmatrix.commands import compare
 from linkmatrix.errors import BadInput
 from linkmatrix.references import published
 from linkmatrix.references.tables import References
+from linkmatrix.runs import figures
 
 DATA = Path(__file__).parents[1] / "data"
 ROOT = Path(__file__).parents[2]
@@ -85,11 +86,15 @@ def test_a_run_beside_itself_is_the_same(linkmatrix):
 
 
 def test_one_size_of_a_sweep_is_not_taken_for_another():
-    cells = pandas.DataFrame([("a", "b", compare.NO_CLASS, 1.0)], columns=compare.CELL)
-    sweep = [compare.Figures("case", "", "GB/s", size, cells) for size in (1, 2)]
-    other = [compare.Figures("case", "", "GB/s", 3, cells)]
-    assert list(compare.compare(other, sweep, set())) == []
-    assert len(list(compare.compare(sweep, sweep, set()))) == 2
+    cells = pandas.DataFrame([("a", "b", figures.NO_CLASS, 1.0)], columns=figures.CELL)
+    sweep = [figures.Figures("case", "", "GB/s", size, cells) for size in (1, 2)]
+    other = [figures.Figures("case", "", "GB/s", 3, cells)]
+    for here, there in ((other, sweep), (sweep, other)):
+        found = compare.compare(here, there, set())
+        assert found.rows == [] and len(found.left_out) == 2
+        assert found.left_out[0].startswith("case: only in this run: ")
+    found = compare.compare(sweep, sweep, set())
+    assert len(found.rows) == 2 and found.left_out == []
 
 
 def ranks(make_record, testcase, size, memory="host", per_node=1):
@@ -140,16 +145,6 @@ def test_ranks_stand_beside_no_other_size_number_of_pairs_or_benchmark(
 ):
     path = write_record(ranks(make_record, own, size, memory, per_node))
     assert linkmatrix("compare", path, "--against", "abci:anode")[0] == 3
-
-
-def test_a_collective_stands_beside_the_same_one_of_a_published_system(linkmatrix, tmp_path):
-    text = DATA / "documents" / "002_a100_roce.txt"
-    assert linkmatrix("import", text, "--out", tmp_path / "records")[0] in (0, 3)
-    code, out, _ = linkmatrix("compare", tmp_path / "records", "--against", "a100-roce")
-    assert code == 0
-    assert {"all_reduce_perf", "all_reduce_perf_ring", "all_reduce_perf_tree"} <= set(
-        re.findall(r"^(\w+) \(", out, re.M)
-    )
 
 
 def test_nothing_in_common_is_said_and_is_exit_code_3(linkmatrix):

@@ -1,96 +1,54 @@
 """`linkmatrix compare`: a run beside another one, or beside a published system. It judges nothing.
 
-Test cases meet by their name, and by their size where both have several. Link classes of two machines have different
-names, so each class of the run stands beside each of the other; copies inside a device and host memory only beside
-their like. Pairs are compared one by one where both have the same names, and not where their cells are in a file.
-Cells come as the table of runs/table.py, those of published systems in the same columns.
+Test cases meet by their name, and by their size where one of the two has several: a size that only one of them has is
+said. Collectives meet by the number of their nodes too, and out of place and in place each its like. Link classes of
+two machines have different names, so each class of the run stands beside each of the other; copies inside a device and
+host memory only beside their like, and cores of a host beside no device. Pairs are compared one by one where both have
+the same names, and not where their cells are in a file.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import BadInput
 from ..record import units
-from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
 from ..record.units import figure
 from ..references import published
 from ..runs import stored
+from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..show import words
 
-if TYPE_CHECKING:
-    import pandas
-
 NOTHING = 3  # in common: as NO VERDICT
-OWN = ("LOCAL", "HOST", "ALL", "NET")  # classes that only their like are compared with
-DIRECTION = "_one_direction"
-#: Test case between ranks → the OSU benchmark that measures the same, before its buffers and its pairs of ranks.
-AS_OSU = {
-    "rank_to_rank_bandwidth_mpi": "osu_bw",
-    "rank_to_rank_bidirectional_mpi": "osu_bibw",
-    "rank_to_rank_latency_mpi": "osu_latency",
-    "rank_to_rank_put_bandwidth_mpi": "osu_put_bw",
-    "rank_to_rank_put_bidirectional_mpi": "osu_put_bibw",
-    "rank_to_rank_put_latency_mpi": "osu_put_latency",
-    "node_to_node_bandwidth_mpi": "osu_mbw_mr",
-    "node_to_node_latency_mpi": "osu_multi_lat",
-}
-OF_ONE_PAIR = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency"}  # what these are with a rank on each node
-NO_CLASS = "all pairs"  # of a text that does not tell link classes
-CELL = ["source", "destination", "link_class", "value"]
-PAIR = CELL[:2]
-
-
-@dataclass(frozen=True, eq=False)
-class Figures:
-    """A matrix of a run or of a published system: a test case, or a part of one, in one size (None: not known).
-
-    cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
-    whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same.
-    """
-
-    testcase: str
-    part: str
-    unit: str
-    size_bytes: int | None
-    cells: "pandas.DataFrame"
-    summary: Mapping[str, float] = field(default_factory=dict)
-    alias: str = ""
-
-    def same_as(self, other: "Figures") -> bool:
-        """Do both measure the same, under whichever names?"""
-        return self.name == other.name or (not self.part and not other.part and self.by_osu == other.by_osu)
-
-    @property
-    def by_osu(self) -> str:
-        """Its name among OSU's, or its own."""
-        return self.alias or self.testcase
-
-    @property
-    def name(self) -> tuple[str, str]:
-        """What it is known by; one direction of a bidirectional test case is a part of linkmatrix's own."""
-        if self.testcase.endswith(DIRECTION) and not self.part:
-            return self.testcase.removesuffix(DIRECTION), "one_direction"
-        return self.testcase, self.part
-
-    @property
-    def medians(self) -> Mapping[str, float]:
-        """The median of each link class, in the order of the cells; pairs without one are a class of their own."""
-        return self.summary or self.cells.groupby("link_class", sort=False)["value"].median().to_dict()
+OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
+MOST_SIZES = 12  # that are named
 
 
 class Row(NamedTuple):
-    """A line of the comparison: medians of a class here and there; pairs: worst and best ratio of those in common."""
+    """A line of the comparison: medians of a class here and there; pairs: worst and best ratio of those in common.
+
+    where: what a collective ran on, "" of all others.
+    """
 
     name: str
+    where: str
     sizes: str
     classes: str
     here: float
     there: float
     unit: str
     pairs: tuple[float, float, int] | None
+
+
+@dataclass
+class Compared:
+    """rows: of all that both have. left_out: sentences on what only one of them has, or what is not comparable."""
+
+    rows: list[Row] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -107,14 +65,15 @@ def run_compare(options: argparse.Namespace) -> int:
     """Prints a line for each test case and pair of link classes. Raises BadInput."""
     here = list(of_run(stored.find(options.path)))
     there = list(other(options.against))
-    rows = list(compare(here, there, set(options.testcase or ())))
-    if not rows:
+    found = compare(here, there, set(options.testcase or ()), options.against)
+    for line in [*lines(found.rows), *found.left_out]:
+        print(line)
+    if found.rows:
+        return 0
+    if not found.left_out:
         names = ", ".join(sorted({"/".join(filter(None, one.name)) for one in there})[:12])
         print(f"The two have no test case in common. {options.against} has: {names}")
-        return NOTHING
-    for line in lines(rows):
-        print(line)
-    return 0
+    return NOTHING
 
 
 def other(name: str) -> Iterator[Figures]:
@@ -127,86 +86,54 @@ def other(name: str) -> Iterator[Figures]:
     return of_run(stored.find(Path(name)))
 
 
-def of_run(run: stored.Run) -> Iterator[Figures]:
-    """All matrices of a run's records."""
-    found = ((test.record, result) for test in run.tests if test.record for result in test.record["results"])
-    for record, result in found:
-        alias = osu_name(record, result)
-        for part in (None, *result["parts"]):
-            matrix = from_result(result, part)
-            medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
-            yield Figures(matrix.testcase, part or "", matrix.unit, matrix.size_bytes, cells_of(matrix), medians, alias)
-
-
-def cells_of(matrix: Matrix) -> "pandas.DataFrame":
-    """What was measured, as `Figures` has it; nothing where the cells are in a file."""
-    import pandas
-
-    from ..runs import table
-
-    if matrix.apart:
-        return pandas.DataFrame(columns=CELL)
-    found = table.of_matrix({}, matrix)
-    found = found.loc[(found["status"] == "ok") & found["value"].notna(), CELL]
-    nobody_said = found["link_class"] == UNKNOWN
-    named = [class_of(pair, {}) for pair in found.loc[nobody_said, PAIR].itertuples(index=False, name=None)]
-    found.loc[nobody_said, "link_class"] = [name or NO_CLASS for name in named]
+def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_name: str = "the other") -> Compared:
+    """All that both have; wanted: the test cases, of which none are all."""
+    found = Compared()
+    series: dict[tuple[str, str, str], list[Figures]] = {}  # what differs in its size only
+    for one in here:
+        if one.medians and (not wanted or one.testcase in wanted):
+            series.setdefault((*one.name, f"{one.unit} {one.where}"), []).append(one)
+    for several in series.values():
+        first = several[0]
+        named = [two for two in there if two.same_as(first) and two.unit == first.unit and two.medians]
+        same = [two for two in named if first.as_large_as(two)]
+        if first.extent is not None:  # of several numbers of ranks on as many nodes, rather the same
+            same = [two for two in same if two.extent == first.extent] or same
+        if named and not same:
+            elsewhere = " and ".join(dict.fromkeys(two.where for two in named))
+            found.left_out.append(f"{title(first)}: {first.where} here, {elsewhere} there: not comparable")
+        elif same:
+            meet(several, same, found, other_name)
+    found.left_out = list(dict.fromkeys(found.left_out))
     return found
 
 
-def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """The benchmark of OSU that measures what a result does, with buffers and pairs of ranks; "" for none."""
-    osu = AS_OSU.get(result["testcase"], "")
-    if not osu:
-        return ""
-    buffers = "dd" if result["memory"] == "device" else "hh"
-    nodes = {device["node"] for device in record["devices"]}
-    pairs = len(record["devices"]) // max(len(nodes), 1)  # of ranks, that two nodes have between them
-    if osu not in OF_ONE_PAIR:
-        return f"{osu}_{buffers}"
-    return f"{osu}_{buffers}_{pairs}_pairs" if pairs > 1 else f"{OF_ONE_PAIR[osu]}_{buffers}"
-
-
-def of_published(content: Mapping[str, Any]) -> Iterator[Figures]:
-    """All tables of a published system."""
-    import pandas
-
-    classes: dict[Pair, str] = {}
-    for topology in content.get("topologies") or []:
-        labels = topology["labels"]
-        for row, line in zip(labels, topology.get("link_class") or [], strict=False):
-            classes |= {(row, column): word for column, word in zip(labels, line, strict=True) if word}
-    for one in content["tables"]:
-        pairs = [(row, column) for row in one["rows"] for column in one["columns"]]
-        own = [class_of(pair, classes) or NO_CLASS for pair in pairs]
-        by_size = one.get("sizes") or {one["size_bytes"]: [value for row in one["values"] for value in row]}
-        for size, values in by_size.items():
-            rows = [(*pair, name, value) for pair, name, value in zip(pairs, own, values, strict=True)]
-            cells = pandas.DataFrame(rows, columns=CELL).dropna(subset="value")
-            yield Figures(one["testcase"], one.get("part", ""), one["unit"], size, cells)
-
-
-def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:
-    """The link class of a published pair; "" unknown."""
-    if pair[0] in ("local", pair[1]):
-        return "LOCAL"
-    if "host" in pair:
-        return "HOST"
-    return "ALL" if "all" in pair and pair[0] != pair[1] else classes.get(pair, "")
-
-
-def compare(here: list[Figures], there: list[Figures], wanted: set[str]) -> Iterator[Row]:
-    """The lines of all that both have."""
+def meet(here: list[Figures], there: list[Figures], found: Compared, other_name: str) -> None:
+    """Adds what comes of a test case in all of its sizes."""
+    sizes, others = ({one.size_bytes for one in side} for side in (here, there))
+    # a single matrix stands for its test case, whatever its size; of a sweep, and of what is so different in each
+    # size as a collective, only the same size is comparable
+    lone = len(sizes) == len(others) == 1 and here[0].extent is None
     for one in here:
-        if wanted and one.testcase not in wanted:
-            continue
-        same = [two for two in there if two.same_as(one) and two.unit == one.unit and two.medians]
-        sized = [two for two in same if two.size_bytes == one.size_bytes]
-        # of a sweep only the same size is comparable; a single matrix stands for its test case
-        of_sizes = {two.size_bytes for two in same}
-        chosen = sized[:1] or (same[:1] if len(of_sizes) == 1 else [])
-        for two in chosen:
-            yield from beside(one, two)
+        two = next((two for two in there if lone or two.size_bytes == one.size_bytes), None)
+        if two is not None:
+            rows = list(beside(one, two))
+            found.rows += rows
+            if not rows:
+                classes = (", ".join(side.medians) for side in (one, two))
+                found.left_out.append("{}: {} here, {} there: not comparable".format(title(one), *classes))
+    if lone or here[0].part:  # a part has the sizes of its test case
+        return
+    for side, only in (("this run", sizes - others), (other_name, others - sizes)):
+        if only:
+            named = units.first([units.size(size) for size in sorted(only, key=lambda size: size or 0)], MOST_SIZES)
+            where = f" of {here[0].where}" if here[0].extent is not None else ""
+            found.left_out.append(f"{title(here[0])}{where}: only in {side}: {', '.join(named)}")
+
+
+def title(one: Figures) -> str:
+    """A test case, and which part of it."""
+    return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " "))))
 
 
 def beside(one: Figures, two: Figures) -> Iterator[Row]:
@@ -214,8 +141,10 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
     sizes = units.size(one.size_bytes)
     if one.size_bytes != two.size_bytes:
         sizes += f" against {units.size(two.size_bytes)}"
-    name = " ".join(filter(None, (one.name[0], one.name[1].replace("_", " "))))
-    name += f" against {two.testcase}" if one.name != two.name else ""
+    name = title(one) + (f" against {two.testcase}" if one.name != two.name else "")
+    where = ""
+    if one.extent is not None:
+        where = one.where + (f" against {two.where}" if one.extent != two.extent else "")
     common = one.cells.merge(two.cells, on=PAIR, suffixes=("", "_there"))
     common = common[common["value_there"] != 0]
     common = common.assign(ratio=common["value"] / common["value_there"]).groupby(["link_class", "link_class_there"])
@@ -224,26 +153,34 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
         for there, other_median in two.medians.items():
             # of ranks, who does not say where they were may have had them anywhere
             anywhere = one.by_osu.startswith("osu_") and NO_CLASS in (here, there)
-            if (here in OWN or there in OWN) and here != there and not anywhere:
+            apart = one.extent is not None or here in OWN or there in OWN
+            if apart and here != there and not anywhere:
                 continue
             found = of_classes.loc[here, there] if (here, there) in of_classes.index else None
             pairs = (found["min"], found["max"], int(found["count"])) if found is not None else None
             classes = here if here == there else f"{here} against {there}"
-            yield Row(name, sizes, classes, median, other_median, one.unit, pairs)
+            yield Row(name, where, sizes, classes, median, other_median, one.unit, pairs)
 
 
 def lines(rows: list[Row]) -> Iterator[str]:
-    """The comparison as text."""
-    last = ""
-    for row in rows:
-        title = f"{row.name} ({row.sizes})"
-        if title != last:
-            yield title
-            last = title
-        decimals, unit = words.DECIMALS[row.unit], words.UNITS[row.unit]
-        ratio = f"× {row.here / row.there:.3g}" if row.there else "against zero"
-        here, there = figure(row.here, decimals), figure(row.there, decimals)
-        text = f"  {row.classes}: median {here} against {there} {unit}, {ratio}"
-        if row.pairs and row.pairs[2] > 1:
-            text += f"; {row.pairs[2]} pairs × {row.pairs[0]:.3g} to {row.pairs[1]:.3g}"
-        yield text
+    """The comparison as text: a line a class, and of a collective a line a size."""
+    for (name, where, sizes), of_title in groupby(
+        rows, lambda row: (row.name, row.where, "" if row.where else row.sizes)
+    ):
+        yield f"{name}, bus bandwidth of {where}" if where else f"{name} ({sizes})"
+        if where:
+            for size, of_size in groupby(of_title, lambda row: row.sizes):
+                yield f"  {size}: {'; '.join(f'{row.classes} {against(row)}' for row in of_size)}"
+            continue
+        for row in of_title:
+            text = f"  {row.classes}: median {against(row)}"
+            if row.pairs and row.pairs[2] > 1:
+                text += f"; {row.pairs[2]} pairs × {row.pairs[0]:.3g} to {row.pairs[1]:.3g}"
+            yield text
+
+
+def against(row: Row) -> str:
+    """ "395.34 against 176.08 GB/s, × 2.25"."""
+    decimals, unit = words.DECIMALS[row.unit], words.UNITS[row.unit]
+    ratio = f"× {row.here / row.there:.3g}" if row.there else "against zero"
+    return f"{figure(row.here, decimals)} against {figure(row.there, decimals)} {unit}, {ratio}"

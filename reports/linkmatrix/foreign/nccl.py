@@ -1,10 +1,13 @@
 """nccl-tests: all_reduce_perf and its siblings. A size is a result of its own, out of place and in place its columns.
 
 The value is the bus bandwidth; algorithm bandwidth and time are its parts. What has wrong elements is an 'error'.
+NCCL_ALGO, where the command sets it, is the end of the test case's name: another algorithm is another test case.
 """
 
 import re
+from dataclasses import replace
 
+from ..record import units
 from .table import Part, Reading, Table
 
 PROGRAM = "nccl_tests"
@@ -16,15 +19,21 @@ ROW = re.compile(
     rf"\s+(?P<time>{VALUE})\s+(?P<alg>{VALUE})\s+(?P<bus>\d+\.\d\d)\s+(?P<wrong>{WRONG})"
     rf"(?:\s+(?P<time2>{VALUE})\s+(?P<alg2>{VALUE})\s+(?P<bus2>\d+\.\d\d)\s+(?P<wrong2>{WRONG}))?\s*$"
 )
+LEAST = 0.01  # GB/s: half of it, the least share that a bus bandwidth is of the other one, is printed as 0.00 or 0.01
 COMMAND = re.compile(r"(\w+_perf)\b")
-ALGORITHM = re.compile(r"NCCL_ALGO=(\w+)")
-RANK = re.compile(r"^#\s+Rank\s+(\d+)\s.*\son\s+\S+\s+device\s+\d+\s+\[[0-9a-fx:.]+\]\s+(.+?)\s*$")
+ALGORITHM = re.compile(r"NCCL_ALGO=([\w^,:;]+)")
+RANK = re.compile(
+    r"^#\s+Rank\s+(?P<rank>\d+)\s.*\son\s+(?P<host>[A-Za-z0-9][\w.-]*)\s+device\s+(?P<device>\d+)"
+    r"\s+\[[0-9a-fx:.]+\]\s+(?P<model>.+?)\s*$"
+)
 STARTING = re.compile(r"^# Collective test starting: (\w+_perf)")
 
 
 def rank(reading: Reading, match: re.Match[str]) -> None:
     """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
-    reading.facts(PROGRAM).devices[int(match[1])] = match[2]
+    facts, number = reading.facts(PROGRAM), int(match["rank"])
+    facts.devices[number] = match["model"]
+    facts.ranks[number] = match["host"], int(match["device"])
     reading.at += 1
 
 
@@ -41,9 +50,8 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     facts = reading._facts if reading._facts.program == PROGRAM else reading.facts(PROGRAM)
     said = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
-    algorithm = ALGORITHM.search(reading.command or "")
-    testcase = name.lower() + (f"_{algorithm[1].lower()}" if algorithm else "")
-    sizes = 0
+    testcase = name.lower() + algorithm_of(reading.command or "")
+    sizes, small = 0, list[str]()
     while reading.at < len(reading.lines):
         line = reading.line()
         if line.startswith("#") or not line.strip():
@@ -56,12 +64,26 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
             add_fault(reading, line)
             break
         sizes += 1
-        reading.add(PROGRAM, size_table(testcase, row, reading.at + 1))
         reading.at += 1
+        if too_small(row):
+            small.append(units.size(int(row["size"])))
+        else:
+            reading.add(PROGRAM, size_table(testcase, row, reading.at))
+    if small and reading.runs and reading.runs[-1].program == PROGRAM and reading.runs[-1].tables:
+        said = f"bandwidths that are printed as 0.00 are left out, those of {', '.join(small)}"
+        first = reading.runs[-1].tables[0]
+        reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, said))
     if sizes:
         # a later table is another command's
         reading.command = None
         reading.end_run()
+
+
+def algorithm_of(command: str) -> str:
+    """ "_tree" of NCCL_ALGO=Tree, "_ring_tree" of Ring,Tree, "_not_tree" of ^Tree; "" where NCCL chose."""
+    said = ALGORITHM.search(command)
+    words = re.findall(r"\w+", said[1].lower().replace("^", "not_")) if said else []
+    return "".join(f"_{word}" for word in words)
 
 
 def add_fault(reading: Reading, line: str) -> None:
@@ -70,7 +92,16 @@ def add_fault(reading: Reading, line: str) -> None:
         return
     last = reading.runs[-1].tables[-1]
     fault = f"line {reading.at + 1}: '{line.strip()[:60]}' is no whole line of a size: it is not believed"
-    reading.runs[-1].tables[-1] = Table(**{**vars(last), "faults": (*last.faults, fault)})
+    reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
+
+
+def too_small(row: re.Match[str]) -> bool:
+    """Is a bandwidth printed as 0.00 because there were so few bytes, and not because nothing moved?"""
+    ways = [key for key in ("", "2") if row["time" + key]]
+    zero = [key for key in ways if float(row["bus" + key]) == 0]
+    return bool(zero) and all(
+        float(row["time" + key]) > 0 and int(row["size"]) / float(row["time" + key]) / 1e3 < LEAST for key in zero
+    )
 
 
 def size_table(testcase: str, row: re.Match[str], line: int) -> Table:

@@ -87,6 +87,7 @@ class Topology:
 class Run:
     """One run of one program, as far as the text tells. first, last: lines, from that of its first table.
 
+    devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}.
     known: a topology that stands before it in the same text. problems: what of it is not to be found
     """
 
@@ -96,6 +97,7 @@ class Run:
     known: Topology | None = None
     software: dict[str, str] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
+    ranks: dict[int, tuple[str, int]] = field(default_factory=dict)
     command: str | None = None
     seconds: float = 0.0
     first: int = 0

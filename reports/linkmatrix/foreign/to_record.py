@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import __version__
+from ..record.collective import Extent
 from ..record.matrix import Pair
 from ..record.upgrade import SCHEMA, with_place
+from . import launch, nccl
 from .table import Run, Table, Topology, square
 
 Record = dict[str, Any]
 NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
+MOST_RANKS = 64  # of a collective that are listed as devices: a topology is their square
 LATER = (
     "when it was measured is not known: 'started' is the time of the import",
     "the programs print one number a cell: low and high repeat it",
@@ -51,6 +54,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
             "sha256": hashlib.sha256(content).hexdigest(),
             "lines": [run.first, max(run.first, run.last)],
             "column": run.software.get("column"),
+            **(extent(run)._asdict() if run.program == nccl.PROGRAM else {}),
         },
         "asked_by": None,
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
@@ -62,8 +66,26 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
     }
 
 
+def extent(run: Run) -> Extent:
+    """What a collective ran on, by its list of ranks, else by its command; unknown where the two contradict."""
+    listed, started = launch.extent_of_ranks(run.ranks), launch.extent_of_command(run.command)
+    said = [{one for one in both if one is not None} for both in zip(listed, started, strict=True)]
+    return Extent(*(one.pop() if len(one) == 1 else None for one in said))
+
+
+def rank_labels(run: Run) -> tuple[str, ...]:
+    """The GPUs of a list of ranks, as p2p_matrix calls them: those of several nodes with their host."""
+    several = len({host for host, _ in run.ranks.values()}) > 1
+    found = [(f"{host}:" if several else "") + f"gpu{number}" for _, (host, number) in sorted(run.ranks.items())]
+    return tuple(found) if len(set(found)) == len(found) else ()
+
+
 def device_labels(run: Run) -> tuple[str, ...]:
-    """The devices: those of the topology, else of the first table between devices, else of the columns."""
+    """The devices: those of a list of ranks or of the topology, else of the first table between devices, else of the
+    columns.
+    """
+    if 0 < (launch.extent_of_ranks(run.ranks).ranks or 0) <= MOST_RANKS:
+        return rank_labels(run)
     if run.topology:
         return run.topology.labels
     for table in run.tables:
@@ -77,7 +99,7 @@ def device(run: Run, topology: Topology | None, index: int, label: str) -> dict[
     """An entry of `devices`, with the NICs that are nearest to it."""
     of_device = {nic: word for (name, nic), word in (topology.nic_class if topology else {}).items() if name == label}
     nearest = min((NEAR.index(word) for word in of_device.values() if word in NEAR), default=None)
-    host, _, _ = label.rpartition(".")
+    host = run.ranks[index][0] if index in run.ranks else label.rpartition(".")[0]
     known = {
         "index": index,
         "label": label,

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import grids
 from .apart import Apart
+from .collective import is_collective
 
 UNITS = ("GB/s", "us")  # 1e9 bytes a second; microseconds
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
@@ -285,6 +286,7 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
     """The matrix of an entry of a record's `results`, or of one of its parts; the record has been checked."""
     source = result if part is None else result["parts"][part]
     apart = Apart.of(result)
+    ways = {"link_class": [list(result["columns"])]} if is_collective(result) else {}
     names = ("values", "status", "link_class") if part is not None else MAPS
     found = apart is None or apart.found
     return Matrix(
@@ -294,7 +296,7 @@ def from_result(result: Mapping[str, Any], part: str | None = None) -> Matrix:
         size_bytes=result["size_bytes"],
         rows=tuple(result["rows"]),
         columns=tuple(result["columns"]),
-        maps={name: (source if name == "values" else result)[name] for name in names if found},
+        maps={name: (source if name == "values" else result)[name] for name in names if found} | ways,
         variant=variant_of(result),
         apart=apart,
     )

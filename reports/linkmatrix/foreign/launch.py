@@ -1,0 +1,94 @@
+"""How many nodes and ranks a command of nccl-tests starts, as far as its words say it. Nothing is guessed."""
+
+import re
+import shlex
+
+from ..record.collective import Extent
+
+LAUNCHERS = ("mpirun", "mpiexec", "srun")
+UNKNOWN = Extent(None, None)
+#: What an option of a launcher says → its spellings.
+PROCESSES = ("-np", "--np", "-n", "-c", "--ntasks")
+HOSTS = ("--host", "-host", "-H", "--hosts")
+NODES = ("-N", "--nodes")
+PER_NODE = ("--ntasks-per-node",)
+PER_PROCESS = (("-t", "--nthreads"), ("-g", "--ngpus"))  # of nccl-tests: each thread has so many GPUs, a rank each
+
+
+def extent_of_ranks(ranks: dict[int, tuple[str, int]]) -> Extent:
+    """Of a list of ranks, {rank: (host, …)}; unknown where one is not in it."""
+    if not ranks or sorted(ranks) != list(range(len(ranks))):
+        return UNKNOWN
+    return Extent(len({host for host, _ in ranks.values()}), len(ranks))
+
+
+def extent_of_command(command: str | None) -> Extent:
+    """Of a command line: `mpirun -np 16 --host a:8,b:8 all_reduce_perf -g 1`."""
+    try:
+        words = shlex.split(command or "")
+    except ValueError:  # a quotation without its end
+        return UNKNOWN
+    at = next((place for place, word in enumerate(words) if re.fullmatch(r"(.*/)?\w+_perf", word)), None)
+    if at is None:
+        return UNKNOWN
+    each = 1
+    for names in PER_PROCESS:
+        count = number(words[at + 1 :], names, 1)
+        if count is None:
+            return UNKNOWN
+        each *= count
+    before = [word for word in words[:at] if not re.match(r"\w+=", word)]
+    if not before:
+        return Extent(1, each)
+    launcher = before[0].rpartition("/")[2]
+    if launcher not in LAUNCHERS:
+        return UNKNOWN
+    nodes, processes = (of_srun if launcher == "srun" else of_mpirun)(before)
+    return Extent(nodes, None if processes is None else processes * each)
+
+
+def of_mpirun(words: list[str]) -> Extent:
+    """(nodes, processes) of Open MPI: a host has as many slots as times it is named, or as it says itself."""
+    count, hosts = number(words, PROCESSES), value(words, HOSTS)
+    if hosts is None:
+        return Extent(1 if count == 1 else None, count)
+    slots = 0
+    for host in hosts.split(","):
+        _, colon, own = host.partition(":")
+        if colon and not own.isdigit():
+            return Extent(None, count)
+        slots += int(own) if colon else 1
+    named = len({host.partition(":")[0] for host in hosts.split(",")})
+    count = slots if count is None else count
+    # with fewer processes than slots it depends on how they are mapped
+    return Extent(named if count >= slots or named == 1 else None, count)
+
+
+def of_srun(words: list[str]) -> Extent:
+    """(nodes, processes) of Slurm, one process a node unless told; what the job has instead is not known."""
+    nodes, count = number(words, NODES), number(words, PROCESSES)
+    if count is None and nodes is not None:
+        per_node = number(words, PER_NODE, 1)
+        count = None if per_node is None else nodes * per_node
+    return Extent(1 if count == 1 else nodes, count)
+
+
+def value(words: list[str], names: tuple[str, ...]) -> str | None:
+    """What one of these options says, the last where it comes twice: `-n 2`, `-n2`, `--nodes=2`."""
+    found = None
+    for place, word in enumerate(words):
+        for name in names:
+            short = len(name) == 2 and word.startswith(name) and word[2:].isdigit()
+            if word == name and place + 1 < len(words):
+                found = words[place + 1]
+            elif short or word.startswith(f"{name}="):
+                found = word[len(name) :].removeprefix("=")
+    return found
+
+
+def number(words: list[str], names: tuple[str, ...], default: int | None = None) -> int | None:
+    """The number of one of these options; `default` where it is not there, None where it is none."""
+    said = value(words, names)
+    if said is None:
+        return default
+    return int(said) if said.isdigit() and 0 < int(said) <= 1 << 24 else None

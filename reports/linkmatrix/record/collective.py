@@ -1,0 +1,40 @@
+"""Collectives: all ranks together, a result for each size, out of place and in place its columns.
+
+Both ways are figures of their own: what a link class is to a matrix of pairs, that is the way to a collective. What it
+ran on is no endpoint of it, and two results are of one kind only where it was on as many nodes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .units import counted
+
+ENGINE = "nccl"
+ALL = "all"  # the only row
+
+
+class Extent(NamedTuple):
+    """What a collective ran on; None: nobody knows."""
+
+    nodes: int | None
+    ranks: int | None
+
+    def __str__(self) -> str:
+        ranks = "ranks that nobody counted" if self.ranks is None else counted(self.ranks, "rank")
+        if self.nodes is None:
+            return f"{ranks} on nodes that nobody counted"
+        return f"{ranks} on {'one node' if self.nodes == 1 else counted(self.nodes, 'node')}"
+
+
+def is_collective(result: Mapping[str, Any]) -> bool:
+    """Is an entry of a record's `results` of all ranks together?"""
+    return result["engine"] == ENGINE and list(result["rows"]) == [ALL]
+
+
+def extent_of(record: Mapping[str, Any]) -> Extent:
+    """What the collectives of a record ran on: all of its devices, a rank each, or what the imported text says."""
+    imported = record.get("imported")
+    if imported is not None:
+        return Extent(imported.get("nodes"), imported.get("ranks"))
+    devices = record["devices"]
+    return Extent(len({device["node"] for device in devices}) or None, len(devices) or None)

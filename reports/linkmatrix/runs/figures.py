@@ -1,0 +1,160 @@
+"""The figures of runs and of published systems in one form, for whoever puts them beside each other.
+
+Cells come as the table of runs/table.py, those of published systems in the same columns. Of a collective its bus
+bandwidth is what is compared: its other two figures are the same measurement, divided by the size and the ranks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..record.collective import Extent, extent_of, is_collective
+from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
+from .stored import Run
+
+if TYPE_CHECKING:
+    import pandas
+
+DIRECTION = "_one_direction"
+#: Test case between ranks → the OSU benchmark that measures the same, before its buffers and its pairs of ranks.
+AS_OSU = {
+    "rank_to_rank_bandwidth_mpi": "osu_bw",
+    "rank_to_rank_bidirectional_mpi": "osu_bibw",
+    "rank_to_rank_latency_mpi": "osu_latency",
+    "rank_to_rank_put_bandwidth_mpi": "osu_put_bw",
+    "rank_to_rank_put_bidirectional_mpi": "osu_put_bibw",
+    "rank_to_rank_put_latency_mpi": "osu_put_latency",
+    "node_to_node_bandwidth_mpi": "osu_mbw_mr",
+    "node_to_node_latency_mpi": "osu_multi_lat",
+}
+OF_ONE_PAIR = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency"}  # what these are with a rank on each node
+NO_CLASS = "all pairs"  # of a text that does not tell link classes
+CELL = ["source", "destination", "link_class", "value"]
+PAIR = CELL[:2]
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """A matrix of a run or of a published system: a test case, or a part of one, in one size (None: not known).
+
+    cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
+    whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same. extent: what a
+    collective ran on. of_cores: whether cores of a host stood for devices.
+    """
+
+    testcase: str
+    part: str
+    unit: str
+    size_bytes: int | None
+    cells: "pandas.DataFrame"
+    summary: Mapping[str, float] = field(default_factory=dict)
+    alias: str = ""
+    extent: Extent | None = None
+    of_cores: bool = False
+
+    def same_as(self, other: "Figures") -> bool:
+        """Do both measure the same, under whichever names?"""
+        return self.name == other.name or (not self.part and not other.part and self.by_osu == other.by_osu)
+
+    @property
+    def by_osu(self) -> str:
+        """Its name among OSU's, or its own."""
+        return self.alias or self.testcase
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What it is known by; one direction of a bidirectional test case is a part of linkmatrix's own."""
+        if self.testcase.endswith(DIRECTION) and not self.part:
+            return self.testcase.removesuffix(DIRECTION), "one_direction"
+        return self.testcase, self.part
+
+    @property
+    def where(self) -> str:
+        """What it was measured on, as far as that makes it another thing to measure."""
+        if self.extent is not None:
+            return str(self.extent)
+        return "cores of a host" if self.of_cores else "devices"
+
+    def as_large_as(self, other: "Figures") -> bool:
+        """Was it measured on the like of the other: a collective on as many nodes, which somebody must have said?"""
+        if self.extent is None or other.extent is None:
+            return self.extent is other.extent and self.of_cores == other.of_cores
+        return self.extent.nodes is not None and self.extent.nodes == other.extent.nodes
+
+    @property
+    def medians(self) -> Mapping[str, float]:
+        """The median of each link class, in the order of the cells; pairs without one are a class of their own."""
+        return self.summary or self.cells.groupby("link_class", sort=False)["value"].median().to_dict()
+
+
+def of_run(run: Run) -> Iterator[Figures]:
+    """All matrices of a run's records."""
+    found = ((test.record, result) for test in run.tests if test.record for result in test.record["results"])
+    for record, result in found:
+        alias = osu_name(record, result)
+        extent, of_cores = extent_of(record) if is_collective(result) else None, record["backend"] == "host"
+        for part in (None, *(result.get("parts", ()) if extent is None else ())):
+            matrix = from_result(result, part)
+            medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
+            what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
+            yield Figures(*what, cells_of(matrix), medians, alias, extent, of_cores)
+
+
+def cells_of(matrix: Matrix) -> "pandas.DataFrame":
+    """What was measured, as `Figures` has it; nothing where the cells are in a file."""
+    import pandas
+
+    from . import table
+
+    if matrix.apart:
+        return pandas.DataFrame(columns=CELL)
+    found = table.of_matrix({}, matrix)
+    found = found.loc[(found["status"] == "ok") & found["value"].notna(), CELL]
+    nobody_said = found["link_class"] == UNKNOWN
+    named = [class_of(pair, {}) for pair in found.loc[nobody_said, PAIR].itertuples(index=False, name=None)]
+    found.loc[nobody_said, "link_class"] = [name or NO_CLASS for name in named]
+    return found
+
+
+def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """The benchmark of OSU that measures what a result does, with buffers and pairs of ranks; "" for none."""
+    osu = AS_OSU.get(result["testcase"], "")
+    if not osu:
+        return ""
+    buffers = "dd" if result["memory"] == "device" else "hh"
+    nodes = {device["node"] for device in record["devices"]}
+    pairs = len(record["devices"]) // max(len(nodes), 1)  # of ranks, that two nodes have between them
+    if osu not in OF_ONE_PAIR:
+        return f"{osu}_{buffers}"
+    return f"{osu}_{buffers}_{pairs}_pairs" if pairs > 1 else f"{OF_ONE_PAIR[osu]}_{buffers}"
+
+
+def of_published(content: Mapping[str, Any]) -> Iterator[Figures]:
+    """All tables of a published system."""
+    import pandas
+
+    classes: dict[Pair, str] = {}
+    for topology in content.get("topologies") or []:
+        labels = topology["labels"]
+        for row, line in zip(labels, topology.get("link_class") or [], strict=False):
+            classes |= {(row, column): word for column, word in zip(labels, line, strict=True) if word}
+    for one in content["tables"]:
+        extent = Extent(one["nodes"], one["ranks"]) if "ranks" in one else None
+        if extent is not None and one.get("part"):
+            continue
+        pairs = [(row, column) for row in one["rows"] for column in one["columns"]]
+        own = [pair[1] if extent is not None else class_of(pair, classes) or NO_CLASS for pair in pairs]
+        by_size = one.get("sizes") or {one["size_bytes"]: [value for row in one["values"] for value in row]}
+        for size, values in by_size.items():
+            rows = [(*pair, name, value) for pair, name, value in zip(pairs, own, values, strict=True)]
+            cells = pandas.DataFrame(rows, columns=CELL).dropna(subset="value")
+            yield Figures(one["testcase"], one.get("part", ""), one["unit"], size, cells, extent=extent)
+
+
+def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:
+    """The link class of a published pair; "" unknown."""
+    if pair[0] in ("local", pair[1]):
+        return "LOCAL"
+    if "host" in pair:
+        return "HOST"
+    return "ALL" if "all" in pair and pair[0] != pair[1] else classes.get(pair, "")
