@@ -2,9 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
+import collectives
 import pytest
+from collectives import DATA, DOCUMENT, LAYOUT, own
 
 from linkmatrix import cli
 from linkmatrix.foreign.launch import extent_of_command, extent_of_ranks
@@ -12,9 +13,6 @@ from linkmatrix.foreign.nccl import algorithm_of
 from linkmatrix.record import reading
 from linkmatrix.references import published
 
-DATA = Path(__file__).parents[1] / "data"
-DOCUMENT = DATA / "documents" / "002_a100_roce.txt"
-LAYOUT = DATA / "foreign" / "nccl_tests_v2.13_layout.txt"
 #: Where the document's four tables are among its runs → its test case, what it ran on, and its sizes.
 TABLES = {
     "03": ("all_reduce_perf", "8 ranks on one node", ("128 MiB", "256 MiB", "512 MiB", "1 GiB", "2 GiB")),
@@ -26,17 +24,9 @@ LINE = re.compile(r"  (\d+ \w+): out-of-place ([\d.]+) against ([\d.]+) GB/s, ×
 
 
 @pytest.fixture
-def imported(tmp_path, capsys):
+def imported(tmp_path):
     """The records of a text: a folder of them."""
-
-    def do(text, name="text.txt"):
-        file = tmp_path / name
-        file.write_text(text, encoding="utf-8")
-        assert cli.main(["import", str(file), "--out", str(tmp_path / "records")]) in (0, 3)
-        capsys.readouterr()
-        return tmp_path / "records"
-
-    return do
+    return lambda text: collectives.imported(tmp_path, text)
 
 
 @pytest.fixture
@@ -63,7 +53,7 @@ def printed(name, nodes):
 @pytest.mark.parametrize("place", TABLES)
 def test_each_table_of_the_document_meets_itself_size_by_size_and_nothing_else(imported, against, place):
     name, where, sizes = TABLES[place]
-    code, lines = against(imported(DOCUMENT.read_text(encoding="utf-8")) / place)
+    code, lines = against(imported(DOCUMENT) / place)
     assert code == 0 and lines[0] == f"{name}, bus bandwidth of {where}"
     found = [LINE.fullmatch(line) for line in lines[1:]]
     assert tuple(one[1] for one in found) == sizes
@@ -73,7 +63,7 @@ def test_each_table_of_the_document_meets_itself_size_by_size_and_nothing_else(i
 
 
 def test_another_run_has_a_ratio_for_each_size_in_common_and_the_others_are_said(imported, against):
-    code, lines = against(imported(LAYOUT.read_text(encoding="utf-8")))
+    code, lines = against(imported(LAYOUT))
     assert code == 0
     assert lines[:3] == [
         "all_reduce_perf, bus bandwidth of 8 ranks on one node",
@@ -91,7 +81,7 @@ def test_another_run_has_a_ratio_for_each_size_in_common_and_the_others_are_said
 
 def run_of(command, text=None):
     """The document's first table, as the output of another command."""
-    lines = (text or DOCUMENT.read_text(encoding="utf-8")).splitlines()
+    lines = (text or DOCUMENT).splitlines()
     return "\n".join([f"$ {command}", *lines[47:55], ""])
 
 
@@ -141,26 +131,9 @@ def test_sizes_that_the_other_does_not_have_are_no_comparison(imported, against)
     assert lines[1].endswith("only in a100-roce: 128 MiB, 256 MiB, 512 MiB, 1 GiB, 2 GiB")
 
 
-def own(record, nodes=1):
-    """The record as our own program would write it: devices in place of what an imported text said, other classes."""
-    record = {name: value for name, value in record.items() if name != "imported"}
-    labels = [f"n{node}:gpu{gpu}" if nodes > 1 else f"gpu{gpu}" for node in range(nodes) for gpu in range(8)]
-    facts = {"name": "NVIDIA H200", "uuid": None, "pci": None, "numa": 0, "nics": [], "part": {}, "place": {}}
-    devices = [{"index": at, "label": label, "node": f"n{at // 8}", **facts} for at, label in enumerate(labels)]
-    square = [[None] * len(labels) for _ in labels]
-    topology = dict.fromkeys(("links", "peer_access", "min_path"), square)
-    classes = [["X" if a == b else "NV18" for a in labels] for b in labels]
-    record |= {"program": "collective_perf", "backend": "cuda", "devices": devices}
-    record |= {"command": ["collective_perf"], "topology": {"labels": labels, "link_class": classes, **topology}}
-    for result in record["results"]:
-        result["link_class"] = [["ALL", "ALL"]]
-    reading.check(record)
-    return record
-
-
 @pytest.mark.parametrize(("place", "nodes"), [("03", 1), ("07", 2)])
 def test_our_own_program_is_compared_as_an_import_is(imported, against, tmp_path, place, nodes):
-    folder = imported(DOCUMENT.read_text(encoding="utf-8")) / place
+    folder = imported(DOCUMENT) / place
     theirs = against(folder)
     path = tmp_path / "own.json"
     path.write_text(json.dumps(own(json.loads((folder / "record.json").read_text()), nodes)))
@@ -170,7 +143,7 @@ def test_our_own_program_is_compared_as_an_import_is(imported, against, tmp_path
 
 
 def test_ranks_are_counted_in_the_list_that_the_program_prints(imported):
-    folder = imported(LAYOUT.read_text(encoding="utf-8").replace("$ ", "somebody ran "))
+    folder = imported(LAYOUT.replace("$ ", "somebody ran "))
     found = [reading.load(folder / place / "record.json") for place in ("01", "02")]
     assert [(one["imported"]["nodes"], one["imported"]["ranks"]) for one in found] == [(1, 8), (2, 16)]
     assert [device["label"] for device in found[0]["devices"]] == [f"gpu{number}" for number in range(8)]
@@ -178,7 +151,7 @@ def test_ranks_are_counted_in_the_list_that_the_program_prints(imported):
 
 
 def test_a_command_and_a_list_of_ranks_that_contradict_each_other_leave_it_unknown(imported):
-    text = LAYOUT.read_text(encoding="utf-8").replace("-f 8 -g 8", "-f 8 -g 4")
+    text = LAYOUT.replace("-f 8 -g 8", "-f 8 -g 4")
     record = reading.load(imported(text) / "01" / "record.json")
     assert (record["imported"]["nodes"], record["imported"]["ranks"]) == (1, None)
 
@@ -233,7 +206,7 @@ def test_an_algorithm_that_was_asked_for_is_the_end_of_the_name(setting, end):
 
 
 def test_sizes_whose_bandwidth_is_printed_as_zero_are_left_out_and_said(imported):
-    record = reading.load(imported(LAYOUT.read_text(encoding="utf-8")) / "01" / "record.json")
+    record = reading.load(imported(LAYOUT) / "01" / "record.json")
     assert record["result"] == "PASS" and record["results"][0]["size_bytes"] == 512
     assert record["results"][0]["notes"] == [
         "bandwidths that are printed as 0.00 are left out, those of 8 bytes, 64 bytes"

@@ -15,6 +15,7 @@ from ..judge.evaluate import judge_matrix
 from ..judge.facts import facts
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
+from ..record.collective import extent_of, is_collective
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
 from ..references import noise
 from ..references.keys import check_of
@@ -105,7 +106,7 @@ def failed(test: Test) -> str:
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
     """Results that measured the same: check, back end, what of the machine, test case, size, variant and endpoints, on
-    whichever nodes a job got.
+    whichever nodes a job got; a collective on as many nodes and ranks.
     """
     groups: dict[tuple[Any, ...], list[Sample]] = {}
     for sample in samples:
@@ -118,7 +119,7 @@ def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
             result["size_bytes"],
             variant_of(result),
             *(tuple(lasting_names(result["testcase"], result[axis])) for axis in ("rows", "columns")),
-            spread_of(result["rows"]),
+            extent_of(sample.record) if is_collective(result) else spread_of(result["rows"]),
         )
         groups.setdefault(key, []).append(sample)
     return groups

@@ -18,6 +18,7 @@ from ..adopt.writing import Change, differences, updated, write
 from ..errors import BadInput
 from ..files import changing
 from ..record import units
+from ..record.collective import is_collective
 from ..references import noise
 from ..references.keys import SWEEP, with_variant
 from ..references.tables import References
@@ -105,6 +106,7 @@ def proposed_changes(
     floor = floor_of(options.floor) if options.floor else None
     found: dict[tuple[str, str, str], dict[int, list[Proposal]]] = {}
     problems: list[str] = []
+    collectives = {sample.result["testcase"] for sample in samples if is_collective(sample.result)}
     for group in propose.grouped(samples).values():
         first, name = group[0], group[0].result["testcase"]
         if options.testcase and name not in options.testcase:
@@ -121,7 +123,7 @@ def proposed_changes(
         sizes.setdefault(first.result["size_bytes"], []).append(proposal)
     changes: Changes = {}
     for key, of_sizes in found.items():
-        sweep = key[1].endswith(SWEEP)
+        sweep = key[1].endswith(SWEEP) or key[2] in collectives
         if any(len(several) > 1 for several in of_sizes.values()) or (len(of_sizes) > 1 and not sweep):
             problems.append(
                 f"{key[2]}: the runs measured it in several ways or sizes: choose with --since or --session"

@@ -11,6 +11,7 @@ from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..locate.diagnosis import diagnose
 from ..locate.sentences import listed
 from ..record import units
+from ..record.collective import is_collective
 from ..record.reading import Result
 from ..runs.judging import Judged
 from ..show import again, words
@@ -56,6 +57,11 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
     yield from (f"  {line}" for line in counts(result, matrix))
     for sentence in found.sentences:
         yield f"  {sentence}"
+    if is_collective(result):
+        yield from (f"  {line}" for line in words.marked_cells(matrix))
+        if verdict is Verdict.PASS:
+            yield "  nothing is at fault"
+        return
     if not found.sentences:
         bad = matrix.counts[Verdict.FAIL]
         if bad:

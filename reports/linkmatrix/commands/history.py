@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput, clean
 from ..record import units
+from ..record.collective import extent_of, is_collective
 from ..record.matrix import Matrix, from_result
 from ..record.units import figure
 from ..references.tolerances import floor_of
@@ -185,8 +186,9 @@ def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[K
             groups = {name: of.median for name, of in matrix.classes.items() if choice.link_class in ("", name)}
         else:
             groups = chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median()
+        of_ranks = f", {extent_of(record)}" if is_collective(result) else ""
         for group, value in groups.items():
-            key = (result["testcase"], result["size_bytes"], result["unit"], group)
+            key = (result["testcase"], result["size_bytes"], result["unit"], group + of_ranks)
             point = Point(record["started"], float(value), record["host"]["name"], str(test.path), software)
             found.setdefault(key, []).append(point)
     return found

@@ -47,7 +47,7 @@ def run_report(options: argparse.Namespace) -> int:
     if len(written) <= FEW:
         print(*written, sep="\n")
     else:
-        print(f"{folder}/*.png, *.svg: heat maps of {len(written) // 2} matrices")
+        print(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
     verdict: Verdict = judging.overall(judged)
     print(words.WORDS[verdict])
     return EXIT_CODES[verdict]

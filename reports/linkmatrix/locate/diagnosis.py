@@ -14,6 +14,7 @@ import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
+from ..record.collective import is_collective
 from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..references import noise
@@ -47,6 +48,8 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     """What is at fault in a matrix of the checked record `content`; part: in some endpoints of a larger one."""
     if matrix.problem:
         return Diagnosis((), (matrix.problem,), (), not matrix.held)
+    if is_collective(result):  # of all ranks together: no part of it is seen
+        return Diagnosis((), (), (), False)
     if matrix.closely is not matrix:
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)

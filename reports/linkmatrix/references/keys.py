@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..record.collective import is_collective
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
@@ -19,6 +20,7 @@ SWEEP = "@sweep"
 VARIANTS = [(r"%extent=all\b", "@all"), (r"^crossnode_device_matrix\b", "@device"), (r"^crossnode_sweep\b", SWEEP)]
 #: Checks that have no references of their own: they measure what others have them for.
 FOR_OTHERS = ("node_sweep",)
+COLLECTIVE = "collective_perf"  # of collectives that no check asked for
 
 
 def size_of(table: str) -> int | None:
@@ -41,6 +43,8 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     asked = asking_check(record)
     if asked:
         return asked
+    if is_collective(result):
+        return COLLECTIVE
     nodes, on_device = {device["node"] for device in record["devices"]}, result["memory"] == "device"
     if result["engine"] != "mpi" and record["backend"] != "mpi":
         return "intranode_p2p"

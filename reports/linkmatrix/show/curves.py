@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from ..errors import clean
 from ..record import units
+from ..record.collective import extent_of, is_collective
 from ..record.matrix import ClassSummary, from_result
 from ..record.reading import Result
 from . import words
@@ -110,7 +111,9 @@ def draw(record: dict[str, Any], curves: Iterable[Curve]) -> dict[str, bytes]:
         for number, (curve, name, points) in enumerate(lines):
             draw_line(axes, number, curve, name, points)
         dress(axes, curves[0])
-        figure.suptitle(clean(words.provenance(record)), fontsize=8, color="#555555", x=0.01, ha="left")
+        ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
+        title = clean(words.provenance(record) + ran_on)
+        figure.suptitle(title, fontsize=8, color="#555555", x=0.01, ha="left")
         png, svg = io.BytesIO(), io.BytesIO()
         FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})

@@ -7,7 +7,7 @@ anything (a Content-Security-Policy that allows its own style sheet, by hash, an
 import base64
 import hashlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,18 @@ from ..errors import clean
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import units
+from ..record.collective import is_collective
 from ..record.reading import Result, risen_counters
-from ..record.units import figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import again, findings, nodes, sweep, words
+from . import findings, nodes, sweep, words
+from .collectives import Collective, groups
 from .curves import on_a_curve
+from .page_matrix import MOST_ENDPOINTS, MOST_LINES, Picture, marks, shown_collective, shown_matrix
 
 TEMPLATES = Path(__file__).with_name("templates")
-MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
-MOST_LINES = 10  # cells that are listed for one matrix
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
-CLASSES = {
-    Verdict.PASS: "pass",
-    Verdict.WARN: "warn",
-    Verdict.NO_VERDICT: "no-verdict",
-    Verdict.FAIL: "fail",
-}
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
     "host": "host: copies of pinned threads of the processor",
@@ -43,9 +37,6 @@ BACKENDS = {
     "mpi": "mpi: messages between MPI ranks",
     "imported": "imported: another program measured",
 }
-
-
-Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict], bytes]
 
 
 def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
@@ -67,6 +58,7 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     verdict = judging.overall(judged)
     entries, found = nodes.entries(judged), findings.headlines(judged)
+    tables = [shown for one in judged for shown in groups(one) if isinstance(shown, Collective)]
     drawn = worth_drawing(judged, several=bool(entries))
     matrices = [
         shown_matrix(f"m{number}", one, result, matrix, picture)
@@ -86,6 +78,7 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
         problems=problems(judged, run),
         machines=machines(judged),
         curves=[(caption, base64.b64encode(png).decode()) for caption, png in curves],
+        collectives=[shown_collective(anchor(at), shown) for at, shown in enumerate(tables)],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
         commands=commands(run, judged),
@@ -94,9 +87,9 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
     )
 
 
-def marks(verdict: Verdict) -> dict[str, str]:
-    """How a verdict looks: its word, its glyph and its style class."""
-    return {"word": words.WORDS[verdict], "glyph": words.GLYPHS[verdict], "class": CLASSES[verdict]}
+def anchor(at: int) -> str:
+    """Where a collective stands on the page, by its number."""
+    return f"c{at}"
 
 
 def all_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
@@ -114,7 +107,7 @@ def worth_drawing(judged: list[Judged], several: bool) -> list[int]:
     shown = [
         (matrix.verdict, -number, number)
         for number, (one, result, matrix) in enumerate(all_matrices(judged))
-        if not hidden(one, result)
+        if not is_collective(result) and not hidden(one, result)
     ]
     chosen = sorted(shown, reverse=True)[:MOST_MATRICES] if several else shown
     return sorted(number for *_, number in chosen)
@@ -159,19 +152,34 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
     of_nodes: with those that ran on one node; where there are several nodes, the table of nodes has them
     """
     rows: list[dict[str, Any]] = []
-    number = 0
+    number = collectives = 0
     for one in judged:
-        if not of_nodes and sweep.node_of(one):
-            number += len(one.matrices)
-            continue
-        for result, matrix in one.matrices:
-            anchor = "curves" if hidden(one, result) else f"m{number}"
-            rows += overview_rows(anchor, one.of_matrix(matrix), result, matrix)
-            number += 1
-        if one.beyond_cells is not None:
+        listed = of_nodes or not sweep.node_of(one)
+        for shown in groups(one):
+            if isinstance(shown, Collective):
+                found = collective_rows(anchor(collectives), shown)
+                number, collectives = number + len(shown.sizes), collectives + 1
+            else:
+                place = "curves" if hidden(one, shown[0]) else f"m{number}"
+                found = overview_rows(place, one.of_matrix(shown[1]), *shown)
+                number += 1
+            rows += found if listed else []
+        if listed and one.beyond_cells is not None:
             said = "; ".join(one.reasons) or "as promised"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
     return rows
+
+
+def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
+    """The rows of a collective, one each way: over all sizes a median says nothing."""
+    result = one.sizes[0][0]
+    verified = ", ".join(dict.fromkeys(words.verification(of_size).removeprefix("data ") for of_size, _ in one.sizes))
+    common = {**marks(one.verdict), "name": one.name, "anchor": place, "unit": words.UNITS[one.unit]}
+    common |= {"quantity": f"{result['quantity']}, {one.sizes_said()}", "median": "–", "verified": verified}
+    return [
+        {**common, "link_class": way, "low": ends[0] if ends else "–", "high": ends[-1] if ends else "–"}
+        for way, ends in one.ends().items()
+    ]
 
 
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
@@ -222,7 +230,7 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
     started = record["started"].replace("T", " ").replace("Z", " UTC")
     facts = [
         ("measured", words.measured(record)),
-        ("back end", BACKENDS[record["backend"]]),
+        ("back end", BACKENDS.get(record["backend"], record["backend"])),
         ("host", f"{host['name']}: {host['cpu']}, {cores}, {numa}"),
         ("partition", one.test.partition),
         ("program", f"{record['program']} {record['version']}"),
@@ -233,56 +241,6 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         ("notes", "; ".join(record["notes"])),
     ]
     return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
-
-
-def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict, picture: Picture) -> dict[str, Any]:
-    """All that the page shows of one matrix."""
-    summary = "; ".join(words.class_lines(matrix))
-    verdict = one.of_matrix(matrix)
-    fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS and not matrix.problem
-    lines = [*matrix.overview(), *([] if fits or not matrix.matrix.classes else words.axis_lines(matrix))]
-    drawn = matrix.closely.matrix.rows
-    if len(drawn) < len(matrix.matrix.rows):
-        lines.append(f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and healthy ones")
-    lines += words.marked_cells(matrix, MOST_LINES) + findings.suspects(one, result, matrix)
-    lines += findings.parts_and_places(one, matrix)
-    lines += again.remeasured_lines(result, MOST_LINES) + words.part_lines(result)
-    return {
-        **marks(verdict),
-        "anchor": anchor,
-        "name": result["testcase"],
-        "title": words.title(result),
-        "how": words.how(result),
-        "picture": base64.b64encode(picture(one.test.record or {}, result, matrix, verdict)).decode(),
-        "summary": summary or "nothing was measured",
-        "columns": result["columns"],
-        "rows": [
-            (label, [shown_cell(result, matrix, row, column) for column in range(len(result["columns"]))])
-            for row, label in enumerate(result["rows"])
-        ]
-        if fits
-        else [],
-        "lines": lines + [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]],
-    }
-
-
-def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> dict[str, str]:
-    """A cell of the table: its text, and all that is known about it as its title."""
-    status, value = result["status"][row][column], result["values"][row][column]
-    if status == "not-applicable":
-        return {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
-    decimals, unit = words.DECIMALS[result["unit"]], words.UNITS[result["unit"]]
-    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
-    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
-    said = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
-    said += [cell.reason] if cell is not None and cell.reason else []
-    low, high, samples = (result[name][row][column] for name in ("low", "high", "samples"))
-    if low is not None and high is not None:
-        said.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
-    if samples:
-        said.append(units.counted(samples, "sample"))
-    shown = status if status != "ok" or value is None else figure(value, decimals)
-    return {"text": shown, "title": "; ".join(said), **marks(verdict)}
 
 
 def commands(run: Run, judged: list[Judged]) -> list[str]:

@@ -24,6 +24,7 @@ from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
 from . import again, findings, words
+from .collectives import COLUMNS, Collective, groups
 
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
@@ -123,8 +124,11 @@ def show_test(screen: Screen, one: Judged) -> None:
     """One test of the run: its matrices, then why it is not PASS where a cell does not say it."""
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
-    for result, matrix in one.matrices:
-        show_matrix(screen, one, result, matrix)
+    for shown in groups(one):
+        if isinstance(shown, Collective):
+            show_collective(screen, shown)
+        else:
+            show_matrix(screen, one, *shown)
     if one.beyond_cells is not None:
         screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}"))
     lines = [*(f"{words.WORDS[one.verdict]}: {reason}" for reason in one.reasons), *words.fact_lines(one)]
@@ -152,6 +156,36 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
         screen.print(line, indent=2)
     for note in result["notes"]:
         screen.print(f"note: {note}", "dim")
+    screen.print()
+
+
+def show_collective(screen: Screen, one: Collective) -> None:
+    """A collective in all of its sizes."""
+    screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
+    screen.print(one.title())
+    lines = list(one.lines())
+    heads = [[head for head, _, _ in COLUMNS] * len(one.ways), [f"({unit})" for _, unit, _ in COLUMNS] * len(one.ways)]
+    margin = max(len(size) for size, _ in lines)
+    widths = [
+        1 + max(len(text) for text in (*(row[at] for row in heads), *(cells[at].text for _, cells in lines)))
+        for at in range(len(heads[0]))
+    ]
+    of_way = [sum(widths[start : start + len(COLUMNS)]) + len(COLUMNS) for start in range(0, len(widths), len(COLUMNS))]
+    ways = "".join(f" {way:^{width - 1}}" for way, width in zip(one.ways, of_way, strict=True))
+    screen.print(screen.text(" " * margin + ways, "bold"))
+    for row in heads:
+        line = "".join(f" {text:>{width - 1}} " for text, width in zip(row, widths, strict=True))
+        screen.print(screen.text(" " * margin + line, "bold"))
+    for size, cells in lines:
+        text = screen.text(f"{size:>{margin}}", "bold")
+        for cell, width in zip(cells, widths, strict=True):
+            glyph = " " if cell.verdict is None else screen.glyphs[cell.verdict]
+            style = VERDICT_STYLES[Verdict.FAIL] if cell.verdict is Verdict.FAIL else ""
+            text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
+        screen.print(text)
+    screen.print(one.how(), "dim")
+    for line in one.said():
+        screen.print(line, indent=2)
     screen.print()
 
 
@@ -221,9 +255,13 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
     """A line for each test case: where there are many, their matrices have long scrolled by."""
     lines = [(one.verdict, one.test.name, "") for one in judged if one.beyond_cells is not None]
     for one in judged:
-        for result, matrix in one.matrices:
-            groups = matrix.matrix.classes
-            medians = [f"{name} {words.extremes(groups[name], result['unit'])[1]}" for name in groups]
+        for shown in groups(one):
+            if isinstance(shown, Collective):
+                lines.append((shown.verdict, shown.name, shown.span()))
+                continue
+            result, matrix = shown
+            classes = matrix.matrix.classes
+            medians = [f"{name} {words.extremes(classes[name], result['unit'])[1]}" for name in classes]
             said = f"median {', '.join(medians)} {words.UNITS[result['unit']]}" if medians else "not measured"
             lines.append((one.of_matrix(matrix), result["testcase"], said))
     if len(lines) < 2:

@@ -1,0 +1,155 @@
+"""A collective in all of its sizes, as nccl-tests prints it: a line a size, out of place beside in place.
+
+A size is a matrix of one row to the rest of the package; a picture of each would show two cells.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict, worst
+from ..record import units
+from ..record.collective import extent_of, is_collective
+from ..record.reading import Result
+from ..record.units import figure
+from ..runs.judging import Judged
+from . import words
+
+#: Columns of each way: head, unit, and the part of a result that they show, "" its own values.
+COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
+TIME_DECIMALS = 1
+MOST_SIZES = 4  # that are named before a line
+SHORT = {"no-peer-access": "no-peer"}
+
+
+class Cell(NamedTuple):
+    """A figure of a line; verdict: None where it is none that is judged. reason: why it has it, "" for PASS."""
+
+    text: str
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Collective:
+    """A collective of a record, its sizes in rising order."""
+
+    one: Judged
+    sizes: tuple[tuple[Result, MatrixVerdict], ...]
+
+    @property
+    def name(self) -> str:
+        """The test case."""
+        return str(self.sizes[0][0]["testcase"])
+
+    @property
+    def unit(self) -> str:
+        """Of what is judged."""
+        return str(self.sizes[0][0]["unit"])
+
+    @property
+    def ways(self) -> list[str]:
+        """Out of place, in place, or what there is of them in any size."""
+        return list(dict.fromkeys(way for result, _ in self.sizes for way in result["columns"]))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all sizes."""
+        return worst(self.one.of_matrix(matrix) for _, matrix in self.sizes)
+
+    def title(self) -> str:
+        """What it was, on how many ranks, and how to read its table."""
+        assert self.one.test.record is not None  # it has results
+        quantity = self.sizes[0][0]["quantity"]
+        return f"{quantity} ({words.UNITS[self.unit]}) of {extent_of(self.one.test.record)}, a line a size"
+
+    def how(self) -> str:
+        """Samples and verification."""
+        samples = dict.fromkeys(words.sampled(result) for result, _ in self.sizes)
+        verified = dict.fromkeys(words.verification(result) for result, _ in self.sizes)
+        seconds = sum(result["seconds"] for result, _ in self.sizes)
+        return ", ".join([" or ".join(samples), " or ".join(verified), *([f"{seconds:.1f} s"] if seconds else [])])
+
+    def lines(self) -> Iterator[tuple[str, list[Cell]]]:
+        """(size, the figures of each way), in the order of `ways` and COLUMNS."""
+        for result, matrix in self.sizes:
+            yield (
+                units.size(result["size_bytes"]),
+                [cell for way in self.ways for cell in cells_of(result, matrix, way)],
+            )
+
+    def said(self, most: int = 5) -> list[str]:
+        """A line for each cell that is not PASS and lacks more than a reference, for each fact and note, with the
+        sizes that it is about where it is not about all.
+        """
+        found: dict[str, list[str]] = {}
+        for result, matrix in self.sizes:
+            notes = [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]]
+            for line in [*words.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
+                found.setdefault(line, []).append(units.size(result["size_bytes"]))
+        return [
+            line if len(sizes) == len(self.sizes) else f"{', '.join(units.first(sizes, MOST_SIZES))}: {line}"
+            for line, sizes in found.items()
+        ]
+
+    def sizes_said(self) -> str:
+        """ "128 MiB to 2 GiB"."""
+        return " to ".join(
+            dict.fromkeys(units.size(result["size_bytes"]) for result, _ in (self.sizes[0], self.sizes[-1]))
+        )
+
+    def ends(self) -> dict[str, list[str]]:
+        """{way: its least and its largest figure of all sizes, which may be one, or none}."""
+        found = {}
+        for way in self.ways:
+            of_sizes = [summary for _, matrix in self.sizes if (summary := matrix.matrix.classes.get(way))]
+            ends = (min(one.low for one in of_sizes), max(one.high for one in of_sizes)) if of_sizes else ()
+            found[way] = list(dict.fromkeys(figure(value, words.DECIMALS[self.unit]) for value in ends))
+        return found
+
+    def span(self) -> str:
+        """ "128 MiB to 2 GiB: out-of-place 175.93 to 232.24, in-place 176.42 to 232.21 GB/s"."""
+        told = [f"{way} {' to '.join(ends)}" for way, ends in self.ends().items() if ends]
+        return f"{self.sizes_said()}: {', '.join(told)} {words.UNITS[self.unit]}" if told else "not measured"
+
+
+def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
+    """The figures of a way in one size; of what is not there a dash, which is NO VERDICT."""
+    if way not in result["columns"]:
+        return [*(Cell("-") for _ in COLUMNS[:-1]), Cell("-", Verdict.NO_VERDICT)]
+    at, found = result["columns"].index(way), []
+    for _, _, part in COLUMNS[:-1]:
+        known = result.get("parts", {}).get(part)
+        value = known["values"][0][at] if known else None
+        decimals = TIME_DECIMALS if part == "time" else words.DECIMALS[known["unit"]] if known else 0
+        found.append(Cell("-" if value is None else figure(value, decimals)))
+    cell = matrix.cells.get((result["rows"][0], way))
+    status, value = result["status"][0][at], result["values"][0][at]
+    text = (
+        SHORT.get(status, status) if status != "ok" or value is None else figure(value, words.DECIMALS[result["unit"]])
+    )
+    verdict, reason = (cell.verdict, cell.reason) if cell is not None else (Verdict.NO_VERDICT, "")
+    return [*found, Cell(text, verdict, reason)]
+
+
+def groups(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
+    """The matrices of a test, those of a collective together at the place of the first."""
+    found: list[Collective | tuple[Result, MatrixVerdict]] = []
+    places: dict[str, int] = {}
+    for result, matrix in one.matrices:
+        if not is_collective(result):
+            found.append((result, matrix))
+            continue
+        place = places.setdefault(result["testcase"], len(found))
+        if place == len(found):
+            found.append(Collective(one, ()))
+        known = found[place]
+        assert isinstance(known, Collective)
+        found[place] = Collective(one, in_order([*known.sizes, (result, matrix)]))
+    return found
+
+
+def in_order(sizes: Sequence[tuple[Result, MatrixVerdict]]) -> tuple[tuple[Result, MatrixVerdict], ...]:
+    """The smallest first; an unknown size before all."""
+    return tuple(sorted(sizes, key=lambda size: size[0]["size_bytes"] or 0))

@@ -1,0 +1,167 @@
+"""A collective of many sizes is one table and one curve, and each way of it has its own series and references."""
+
+import json
+import re
+
+import collectives
+import pytest
+from collectives import DOCUMENT, LAYOUT, own
+
+from linkmatrix import cli
+from linkmatrix.record import reading
+from linkmatrix.show import curves
+
+NAME = "all_reduce_perf"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The records of the layout: 8 sizes on one node, 5 on two."""
+    return collectives.imported(tmp_path_factory.mktemp("layout"), LAYOUT)
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """Six records of one node, a night each, of a machine that varies by 0.2 %."""
+    found = []
+    for number, factor in enumerate((1.0, 1.002, 0.999, 1.001, 0.998, 1.0)):
+        place, when = tmp_path_factory.mktemp("night"), f"2026-11-{10 + number}T01:50:22Z"
+        found.append(collectives.imported(place, collectives.faster(DOCUMENT, factor), "--measured", when) / "03")
+    return found
+
+
+@pytest.fixture
+def linkmatrix(capsys):
+    def run(*arguments):
+        code = cli.main([str(argument) for argument in arguments])
+        return code, capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def adopted(nights, tmp_path, linkmatrix):
+    """(what adopt printed, the folder of references that it wrote)."""
+    file = tmp_path / "references" / "p2p.yaml"
+    code, out = linkmatrix("adopt", *nights, "--table", "a100", "--file", file, "--write")
+    assert code == 0, out
+    return out, file.parent
+
+
+def test_show_has_a_line_a_size_with_time_and_both_bandwidths_of_both_ways(folder, linkmatrix):
+    code, out = linkmatrix("show", folder)
+    assert code == 3
+    lines = out.splitlines()
+    assert lines.count("bus bandwidth (GB/s) of 8 ranks on one node, a line a size") == 1
+    assert "bus bandwidth (GB/s) of 16 ranks on 2 nodes, a line a size" in lines
+    head = next(at for at, line in enumerate(lines) if "out-of-place" in line)
+    assert lines[head + 1].split() == ["time", "algbw", "busbw"] * 2
+    assert lines[head + 2].split() == ["(µs)", "(GB/s)", "(GB/s)"] * 2
+    sizes = [line.split() for line in lines[head + 3 : head + 11]]
+    assert sizes[-2] == ["128", "MiB", "1040.7", "128.97", "225.70?", "1047.4", "128.14", "224.25?"]
+    assert [" ".join(words[:2]) for words in sizes] == (
+        ["512 bytes", "4 KiB", "32 KiB", "256 KiB", "2 MiB", "16 MiB", "128 MiB", "1 GiB"]
+    )
+    assert "row = source" not in out and "unknown:" not in out
+    said = " ".join(out.split())
+    assert "512 bytes: note: bandwidths that are printed as 0.00 are left out" in said
+    assert f"{NAME} 512 bytes to 1 GiB: out-of-place 0.0300 to 231.78, in-place 0.0300 to 232.62 GB/s" in said
+
+
+def test_a_way_that_has_no_figure_is_no_verdict_and_said_with_its_size(tmp_path, linkmatrix):
+    record = reading.load(collectives.imported(tmp_path, DOCUMENT) / "03" / "record.json")
+    result = record["results"][1]
+    result.update(values=[[197.64, None]], status=[["ok", "error"]], low=[[197.64, None]], high=[[197.64, None]])
+    result.update(samples=[[1, 0]], complete=False, verified=False)
+    record["result"] = "ERROR"
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(record))
+    code, out = linkmatrix("show", path)
+    assert code == 3 and "error?" in out
+    assert "256 MiB: NO VERDICT: all->in-place was not measured: error" in " ".join(out.split())
+    code, out = linkmatrix("diagnose", path)
+    assert "all->in-place was not measured: error" in out
+
+
+def test_a_collective_is_a_curve_of_two_series_and_no_heat_map(folder, tmp_path, linkmatrix):
+    (curve,) = curves.curves_of(reading.load(folder / "01" / "record.json"))
+    assert {name: len(points) for name, points in curve.points().items()} == {"out-of-place": 8, "in-place": 8}
+    code, _ = linkmatrix("report", folder, "--out", tmp_path)
+    assert code == 3
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == ["sizes-2.png", "sizes.png"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("<img ") == 2 and "Heat map" not in page
+    table = page[page.index('id="c0"') : page.index('id="c1"')]
+    assert table.count('<th scope="row">') == 8 and "of 8 ranks on one node" in table
+    assert re.search(r'<th scope="row">128 MiB</th><td>1040.7</td><td>128.97</td><td class="no-verdict"', table)
+    overview = page[: page.index("What was measured, and with what")]
+    assert overview.count('<a href="#c0">') == 2 and overview.count('<a href="#c1">') == 2
+    assert "bus bandwidth, 512 bytes to 1 GiB" in overview
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_our_own_program_is_shown_as_an_import_is(tmp_path, linkmatrix, nodes):
+    place = collectives.imported(tmp_path, DOCUMENT) / ("03" if nodes == 1 else "07")
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(own(reading.load(place / "record.json"), nodes)))
+    theirs = linkmatrix("show", place)[1]
+    code, out = linkmatrix("show", path)
+    assert code == 3
+    tables = [re.findall(r"^ *\d+ \w+ .*[?]$", text, re.M) for text in (theirs, out)]
+    assert tables[0] == tables[1] and len(tables[0]) == (5 if nodes == 1 else 4)
+    assert linkmatrix("report", path, "--out", tmp_path / "page")[0] == 3
+    assert linkmatrix("diagnose", path)[0] == 3
+
+
+def test_each_way_and_number_of_nodes_is_a_series_of_its_own(nights, folder, linkmatrix):
+    code, out = linkmatrix("history", *nights, folder)
+    assert code == 0
+    heads = [line for line in out.splitlines() if line.startswith(f"{NAME} (128 MiB)")]
+    assert heads == [f"{NAME} (128 MiB), {way}, 8 ranks on one node" for way in ("out-of-place", "in-place")]
+    assert f"{NAME}_ring (128 MiB), out-of-place, 16 ranks on 2 nodes" in out
+    code, out = linkmatrix("history", *nights, "--class", "in-place")
+    assert "out-of-place" not in out and out.count("in-place, 8 ranks on one node") == 5
+    assert linkmatrix("history", "--fleet", *nights)[0] == 0
+
+
+def test_exports_say_the_way_and_what_it_ran_on(folder, linkmatrix):
+    _, out = linkmatrix("export", "--format", "prometheus", folder)
+    assert (
+        'size_bytes="134217728",variant="8 ranks on one node",link_class="in-place",stat="median"} 224250000000' in out
+    )
+    assert 'variant="16 ranks on 2 nodes"' in out
+    _, out = linkmatrix("export", "--format", "csv", folder)
+    assert ",134217728,,GB/s,all,out-of-place,out-of-place,ok,225.7," in out
+
+
+def test_references_of_a_collective_are_by_size_and_way(adopted, nights, linkmatrix):
+    out, references = adopted
+    assert "out-of-place@134217728" in out and "in-place@2147483648" in out
+    for command in ("show", "diagnose"):
+        assert linkmatrix(command, nights[0], "--references", references, "--reference", "a100")[0] == 0
+
+
+def test_a_size_that_is_slow_fails_with_its_size_and_names_no_device(adopted, tmp_path, linkmatrix):
+    lines = DOCUMENT.splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if line.split()[:1] == ["268435456"])
+    lines[at] = collectives.faster(lines[at], 0.9)
+    place = collectives.imported(tmp_path, "".join(lines)) / "03"
+    _, references = adopted
+    code, out = linkmatrix("show", place, "--references", references, "--reference", "a100")
+    said = " ".join(out.split())
+    assert code == 1 and "177.88✗" in out and "175.93✓" in out
+    assert "256 MiB: FAIL: all->out-of-place 177.88 GB/s is 10.0 % under its reference 197.64 GB/s" in said
+    code, out = linkmatrix("diagnose", place, "--references", references, "--reference", "a100")
+    assert code == 1 and "sends" not in out and "suspect" not in out
+    code, out = linkmatrix("history", place, "--references", references, "--reference", "a100")
+    assert "is suspect since" not in out
+
+
+def test_runs_on_one_node_and_on_two_make_no_references_together(tmp_path, linkmatrix):
+    found = []
+    for number in range(6):
+        when = f"2026-11-{10 + number}T01:50:22Z"
+        records = collectives.imported(tmp_path / str(number), DOCUMENT, "--measured", when)
+        found += [records / "04", records / "07"]
+    code, out = linkmatrix("adopt", *found, "--table", "a100", "--file", tmp_path / "p2p.yaml")
+    assert code == 1 and f"refused: {NAME}_tree: the runs measured it in several ways or sizes" in out
