@@ -75,7 +75,7 @@ class p2p_matrix_run(session_test, special=True):
 
     def wish(self):
         """What this test needs of a job."""
-        testcase = getattr(self, "testcase", "")
+        testcase = self.part()
         return Wish(
             check=self.unique_name,
             testcase=testcase,
@@ -88,6 +88,9 @@ class p2p_matrix_run(session_test, special=True):
             group="puts" if "_put_" in testcase else "",  # an MPI may be unable to, and the process then ends
             node=self.on,
         )
+
+    def part(self):
+        return getattr(self, "testcase", "")
 
     def size_asked_for(self):
         """That of --size; None where it does not matter."""

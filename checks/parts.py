@@ -16,6 +16,7 @@ from linkmatrix.files import write_whole
 from linkmatrix.record.apart import Apart
 
 HEAD = re.compile(r"(?P<testcase>[a-z0-9_]+): .+, \d+ bytes\b.*")
+MEASURING = ("--testcase", "--size")  # options with a value that do nothing where nothing is measured
 ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
 
@@ -39,8 +40,11 @@ def text_of(text, testcase, result):
 def record_of(record, testcase):
     """The record as if the process had been asked for this test case alone; None where it did not begin with it.
 
-    What broke the whole process though all of its test cases are whole, such as an MPI that could not end, breaks each.
+    testcase: "" for the topology alone. What broke the whole process though all of its test cases are whole, such as an
+    MPI that could not end, breaks each.
     """
+    if not testcase:
+        return look_of(record)
     own = [result for result in record["results"] if result["testcase"] == testcase]
     if not own:
         return None
@@ -48,6 +52,40 @@ def record_of(record, testcase):
     if whole(own) and record["result"] != "PASS" and not all_whole(record):
         part |= {"result": "PASS", "error": None, "lost": []}
     return part
+
+
+def look_of(record):
+    """The record as if the process had looked at the topology, which it did before it measured, and ended.
+
+    What was lost or counted later is said by the test cases that were measured then.
+    """
+    first = {"results": [], "expected": [], "lost": [], "result": "PASS", "error": None}
+    return {
+        **record,
+        **first,
+        "command": command_of_look(record["command"]),
+        "health": opened(record.get("health", [])),
+    }
+
+
+def command_of_look(command):
+    """The command that looks at what another one measures."""
+    words, kept = iter(command), []
+    for word in words:
+        if word in MEASURING:
+            next(words, None)
+        else:
+            kept.append(word)
+    return [*kept[:1], "--topology", *kept[1:]]
+
+
+def opened(health):
+    """Counters and readings as they were at first."""
+
+    def first(items):
+        return [{**item, "after": None} for item in items if item["before"] is not None]
+
+    return [{**one, "counters": first(one["counters"]), "readings": first(one["readings"])} for one in health]
 
 
 def whole(results):
@@ -87,7 +125,7 @@ class Left:
     def copy_to(self, own, testcase, name):
         """Copies the part of a test into its folder, as if it had run the process alone, and called it `name`.
 
-        testcase: the test case of the test; None for all that the process did
+        testcase: the test case of the test, "" for the topology; None for all that the process did
         """
         text, record = read(self.output), self.folder / "record.json"
         errors = read(self.folder / "err") + read(self.stage / self.job.stderr)

@@ -19,8 +19,9 @@ ROOM = 120  # seconds of the job beside its processes: starts, modules, launcher
 class Wish:
     """What one test needs of a job.
 
-    program: its path, "" for p2p_matrix. testcase: "" for a process without one. size: of --size, "" for the program's
-    own, None where the test case has one of its own. opts: the other options. on_each: ranks on a node, None where it
+    program: its path, "" for p2p_matrix. testcase: "" for what needs none: another program, or a look at the topology,
+    which each process of p2p_matrix takes before it measures. size: of --size, "" for the program's own, None where the
+    test case has one of its own. opts: the other options. on_each: ranks on a node, None where it
     does not matter. group: only tests with the same word share a process.
     """
 
@@ -49,23 +50,29 @@ def kind_of(wish):
 
 @dataclass
 class Process:
-    """One run of p2p_matrix: what its tests have in common; `tests` are their unique names."""
+    """One run of p2p_matrix: what its tests have in common; `tests` are their unique names, and `looking` those of them
+    that want no more than the topology."""
 
     wish: Wish
     size: str | None
     testcases: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
+    looking: list[str] = field(default_factory=list)
 
     def takes(self, wish):
         """Whether the test can be measured by this process too."""
-        alike = kind_of(wish) == kind_of(self.wish) and bool(wish.testcase) == bool(self.wish.testcase)
-        return alike and (None in (wish.size, self.size) or wish.size == self.size)
+        return kind_of(wish) == kind_of(self.wish) and (None in (wish.size, self.size) or wish.size == self.size)
 
     def add(self, wish):
         """Measures it too."""
         self.size = wish.size if self.size is None else self.size
         self.testcases += [wish.testcase] if wish.testcase and wish.testcase not in self.testcases else []
         self.tests.append(wish.check)
+        self.looking += [] if wish.testcase or wish.program else [wish.check]
+
+    def look(self):
+        """The process that only looks, for where this one measures too and ends before it has; None for none."""
+        return Process(self.wish, None, [], self.looking, self.looking) if self.testcases and self.looking else None
 
     def seconds(self):
         """Its own limit, which it keeps itself, so that what it measured until then is written."""
@@ -78,7 +85,7 @@ class Process:
         """All options of the program."""
         if self.wish.program:
             return list(self.wish.opts)
-        named = ["--testcase", ",".join(self.testcases)] if self.testcases else []
+        named = ["--testcase", ",".join(self.testcases)] if self.testcases else ["--topology"]
         size = ["--size", self.size] if self.size else []
         limit = ["--timeout", str(self.seconds())] if self.seconds() > LEAST_SECONDS else []
         limit = [] if "--timeout" in self.wish.opts else limit
@@ -102,6 +109,11 @@ def folder_of(number):
     return f"process{number + 1}"
 
 
+def folder_of_look(folder):
+    """As `folder_of`, of the process that looks where the one in `folder` left no record."""
+    return f"{folder}/topology"
+
+
 def fill(test, processes, asked_by):
     """Makes the job of `test` run the processes one after the other, whatever becomes of each."""
     wishes = [process.wish for process in processes]
@@ -116,21 +128,30 @@ def fill(test, processes, asked_by):
     if wishes[0].node:
         test.extra_resources["node"] = {"host": wishes[0].node}
     if not test.time_limit:
-        test.time_limit = sum(process.seconds() for process in processes) + ROOM
+        looks = [look for look in (process.look() for process in processes) if look]
+        test.time_limit = sum(process.seconds() for process in [*processes, *looks]) + ROOM
     if test.current_partition.time_limit:  # a job that asks for more would wait for ever, or be refused
         asked, test.time_limit = test.time_limit, test.current_partition.time_limit
         test.time_limit = min(asked, test.time_limit)
-    built = Path(test.build.stagedir) / "prefix" / "bin" / "p2p_matrix"
     commands = []
     for number, process in enumerate(processes):
         folder = folder_of(number)
-        said = process.options(asked_by if len(process.tests) > 1 else asked_by_alone(test, process), folder)
-        program = shlex.quote(process.wish.program or str(built))
-        words = [launched(test, process.wish), program, *said, f"> {folder}/out 2> {folder}/err"]
-        commands += [f"mkdir -p {folder}", " ".join(word for word in words if word)]
+        commands += commands_of(test, process, folder, asked_by)
+        if look := process.look():
+            instead = "; ".join(commands_of(test, look, folder_of_look(folder), asked_by))
+            commands.append(f"[ -e {folder}/record.json ] || {{ {instead}; }}")
     test.job.launcher = getlauncher("local")()
     test.prerun_cmds = [*test.prerun_cmds, *commands[:-1]]
     test.executable, test.executable_opts = commands[-1], []
+
+
+def commands_of(test, process, folder, asked_by):
+    """The lines of the job's script that make a process run in its folder."""
+    built = Path(test.build.stagedir) / "prefix" / "bin" / "p2p_matrix"
+    said = process.options(asked_by if len(process.tests) > 1 else asked_by_alone(test, process), folder)
+    program = shlex.quote(process.wish.program or str(built))
+    words = [launched(test, process.wish), program, *said, f"> {folder}/out 2> {folder}/err"]
+    return [f"mkdir -p {folder}", " ".join(word for word in words if word)]
 
 
 def asked_by_alone(test, process):

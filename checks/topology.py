@@ -10,8 +10,10 @@ from .p2p import p2p_matrix_run
 class gpu_topology(p2p_matrix_run):
     """Reads the topology of a node's GPUs and holds it against the partition's promises.
 
-    Measures nothing, so it is the first to run on a node in doubt. Promised are the number and the model of the GPUs
-    (`config/topology/<system>-<partition>/devices.json`) and, in the partition's extras, what every pair must have:
+    Measures nothing, so it is the first to run on a node in doubt; where test cases between the GPUs are measured too,
+    it reads what their process saw before it measured, and needs none of its own. Promised are the number and the
+    model of the GPUs (`config/topology/<system>-<partition>/devices.json`) and, in the partition's extras, what every
+    pair must have:
 
     ===============  ================================================
     ``link_class``   the link class, in nvidia-smi's words, e.g. NV18
@@ -32,7 +34,7 @@ class gpu_topology(p2p_matrix_run):
         self.num_gpus_per_node = self.promise.devices
 
     def program_opts(self):
-        return ["--topology", "--backend", "cuda"]
+        return ["--backend", "cuda"]
 
     def faults(self):
         return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)

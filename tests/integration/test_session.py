@@ -15,6 +15,7 @@ from linkmatrix.runs import judging, stored
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 WRITE, READ, LATENCY = (f"device_to_device_{name}" for name in ("memcpy_write_ce", "memcpy_read_ce", "flag_latency_sm"))
+REPOSITORY = Path(__file__).resolve().parents[2]
 BOTH = ("-r", "-n", f"intranode_p2p.*({WRITE}|{READ})$")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50", "-S", "intranode_p2p.size=1MiB")
 
@@ -109,3 +110,80 @@ def test_distribute_is_refused_with_what_to_do(reframe):
         assert "--distribute is not for these tests" in check["fail_reason"]
         assert "-S on=NODE" in check["fail_reason"]
         assert check["jobid"] is None
+
+
+# The check of the topology, of the back end host: two cores are promised what `promised` says of them.
+HOST_TOPOLOGY = """
+import reframe as rfm
+from reframe.utility import import_module_from_file
+
+topology = import_module_from_file("{checks}/topology.py", load_parents=True)
+
+
+@rfm.simple_test
+class host_topology(topology.gpu_topology):
+    valid_systems = valid_prog_environs = ["*"]
+
+    def program_opts(self):
+        return ["--backend", "host"]
+
+    def faults(self):
+        return topology.path_faults(self.record, type(self.promise)(peer_access={promised}))
+"""
+
+
+@pytest.fixture
+def host_topology(tmp_path):
+    """A function that writes that check; its options of ReFrame."""
+
+    def write(promised="True"):
+        file = tmp_path / "host_topology.py"
+        file.write_text(HOST_TOPOLOGY.format(checks=REPOSITORY / "checks", promised=promised))
+        return "-c", str(file)
+
+    return write
+
+
+def both(run):
+    """The entries of the topology and of the test case in ReFrame's report."""
+    found = {check["name"].partition("_")[0]: check for check in run.checks()}
+    return found["host"], found["intranode"]
+
+
+ONE = ("-r", "-n", f"host_topology|intranode_p2p.*{WRITE}$")
+
+
+def test_the_topology_is_read_from_the_process_that_measures(reframe, host_topology):
+    run = reframe(*ONE, *host_topology(), "-S", "intranode_p2p.size=1MiB")
+    assert run.code == 0, run.output
+    assert "2 test cases in 1 process of one job" in run.output
+    look, _ = both(run)
+    whole, record = record_of(session_of(run), "outputdir", "process1"), record_of(look)
+    assert (record["results"], record["asked_by"]) == ([], look["display_name"])
+    assert record["topology"] == whole["topology"] and len(whole["results"]) == 1
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    judged = judging.judge_all(stored.find(report), References.load(None), None)
+    assert {one.verdict for one in judged if one.test.name == "host_topology"} == {Verdict.PASS}
+
+
+def test_a_topology_that_is_not_as_promised_fails_alone(reframe, host_topology):
+    run = reframe(*ONE, *host_topology(promised="False"), "-S", "intranode_p2p.size=1MiB")
+    look, measured = both(run)
+    assert (look["result"], measured["result"]) == ("fail", "pass")
+    assert "cpu0->cpu1: peer access is on, promised is off" in look["fail_reason"]
+
+
+def test_a_process_that_was_refused_before_it_measured_leaves_the_topology_to_another(reframe, host_topology):
+    run = reframe(*ONE, *host_topology(), "-S", "extra_opts=--devices,0")
+    look, measured = both(run)
+    assert (look["result"], measured["result"]) == ("pass", "fail"), run.output
+    assert "cannot run here: it needs 2 devices" in measured["fail_reason"]
+    record = record_of(look)
+    assert "--topology" in record["command"] and record["asked_by"] == look["display_name"]
+    assert len(record["devices"]) == 1
+
+
+def test_what_is_wrong_with_the_cells_is_no_fault_of_the_topology(reframe, host_topology):
+    wrong = ("-S", "extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
+    look, measured = both(reframe(*ONE, *host_topology(), *wrong, "-S", "intranode_p2p.size=1MiB"))
+    assert (look["result"], measured["result"]) == ("pass", "fail")

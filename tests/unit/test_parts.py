@@ -1,11 +1,17 @@
 """One test case's part of a process that ran several: checks/parts.py."""
 
 import importlib.util
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from linkmatrix.record import printed
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import printed, reading
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging
+from linkmatrix.runs.testcases import Test
 
 FILE = Path(__file__).resolve().parents[2] / "checks" / "parts.py"
 DATA = FILE.parents[1] / "tests" / "data"
@@ -92,3 +98,75 @@ def test_what_broke_the_process_after_all_was_measured_breaks_every_test_case(pa
 def test_every_size_of_a_sweep_is_of_its_test_case(parts):
     run = record(result("a"), result("a"), result("b"), expected=["a", "b"])
     assert len(parts.record_of(run, "a")["results"]) == 2
+
+
+DEVICE = {"label": "gpu0", "counters": [], "readings": []}
+COMMAND = ["p2p_matrix", "--testcase", "a,b", "--size", "1MiB", "--record", "r", "--backend", "cuda"]
+
+
+@pytest.mark.parametrize("ending", ["FAIL", "ERROR", "TIMEOUT", "PASS"])
+def test_the_topology_is_that_which_was_seen_before_anything_was_measured(parts, ending):
+    risen = {"name": "nvlink_replay", "before": 0.0, "after": 5.0}
+    late = {"name": "xid", "before": None, "after": 1.0}
+    hot = {"name": "temperature", "before": 40.0, "after": 80.0}
+    health = [DEVICE | {"counters": [risen, late], "readings": [hot]}]
+    whole = record(
+        result("a", complete=False), expected=["a", "b"], result=ending, command=COMMAND, health=health, error="hung"
+    )
+    part = parts.record_of(whole, "")
+    assert (part["result"], part["error"], part["results"], part["expected"]) == ("PASS", None, [], [])
+    assert part["command"] == ["p2p_matrix", "--topology", "--record", "r", "--backend", "cuda"]
+    assert part["health"] == [DEVICE | {"counters": [risen | {"after": None}], "readings": [hot | {"after": None}]}]
+    assert whole["health"] == health
+
+
+def test_a_device_that_was_lost_while_it_was_measured_was_there_before(parts):
+    run = record(result("a", complete=False), result="ERROR", lost=[{"label": "gpu0"}], command=COMMAND, health=[])
+    assert parts.record_of(run, "")["lost"] == []
+    assert parts.record_of(run, "a")["lost"] == [{"label": "gpu0"}]
+
+
+def test_the_text_of_the_topology_has_no_table_of_a_test_case(parts, full):
+    text = parts.text_of(full, "", "PASS")
+    assert text.startswith(full.splitlines()[0]) and text.endswith("\nResult: PASS\n")
+    assert "Link class" in text and "verified: " not in text
+    assert printed.p2p_matrix(text) == []
+
+
+def test_the_part_of_the_topology_is_judged_as_a_look_of_its_own(parts, make_record):
+    """By `linkmatrix show` and `run`: PASS where the program passed, and never for want of a matrix."""
+    whole = make_record(result="ERROR", error="hung", off={(0, 1): "error"})
+    part = parts.record_of(whole | {"command": COMMAND}, "")
+    assert judging.judge(Test(name="gpu_topology", result="pass", record=part), References({}), None).verdict == 0
+    failed = judging.judge(Test(name="gpu_topology", result="fail", reason="x", record=part), References({}), None)
+    assert failed.verdict == Verdict.FAIL
+
+
+def left(parts, tmp_path, text, content):
+    """What a process left, as tests find it, and the folder that a test reads it into."""
+    folder, own = tmp_path / "process1", tmp_path / "own"
+    folder.mkdir()
+    own.mkdir()
+    (tmp_path / "rfm_job.out").write_text("")
+    (folder / "out").write_text(text)
+    if content is not None:
+        (folder / "record.json").write_text(content)
+    job = SimpleNamespace(stdout="rfm_job.out", stderr="rfm_job.err", script_filename="rfm_job.sh")
+    return parts.Left(tmp_path, folder, job, "session"), own
+
+
+def test_the_test_of_the_topology_finds_its_own_record_and_output(parts, full, make_record, tmp_path):
+    content = make_record() | {"command": COMMAND, "asked_by": "session"}
+    found, own = left(parts, tmp_path, full, json.dumps(content))
+    found.copy_to(own, "", "gpu_topology")
+    part = reading.load(own / "record.json")
+    assert (part["asked_by"], part["results"], part["topology"]) == ("gpu_topology", [], content["topology"])
+    assert (own / "rfm_job.out").read_text() == parts.text_of(full, "", "PASS")
+
+
+@pytest.mark.parametrize("content", [None, "", '{"results": ['])
+def test_without_a_whole_record_there_is_no_topology(parts, tmp_path, content):
+    found, own = left(parts, tmp_path, "p2p_matrix, and no more\n", content)
+    found.copy_to(own, "", "gpu_topology")
+    assert not (own / "record.json").exists()
+    assert "Result: " not in (own / "rfm_job.out").read_text()

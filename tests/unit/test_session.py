@@ -49,9 +49,37 @@ def test_a_test_case_that_may_be_refused_ends_no_other(processes, wish):
 
 def test_another_program_has_its_own_process_and_none_of_the_options_of_p2p_matrix(processes, wish):
     other = wish("", program="/bin/other", opts=())
-    binding, topology, measuring = processes.processes_of([wish("a"), other, wish("")])[:3]
-    assert [binding.wish.program, topology.wish.program] == ["/bin/other", ""]
-    assert binding.options("session", "process1") == [] and measuring.testcases == ["a"]
+    binding, measuring = processes.processes_of([wish("a"), other])
+    assert (binding.wish.program, binding.options("session", "process1"), binding.looking) == ("/bin/other", [], [])
+    assert measuring.testcases == ["a"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_only_looks_rides_on_the_process_that_measures_the_same_devices(processes, wish, first):
+    wishes = [wish("", check="topology", size=None), wish("a", check="a", size="1MiB")]
+    (process,) = processes.processes_of(wishes[first:] + wishes[:first])
+    assert (process.testcases, process.size, process.looking) == (["a"], "1MiB", ["topology"])
+    said = process.options("session", "process1")
+    assert said[:2] == ["--testcase", "a"] and "--topology" not in said
+
+
+def test_what_only_looks_has_a_process_of_its_own_where_none_measures_with_its_back_end(processes, wish):
+    ranks = wish("b", tasks=4, on_each=4)
+    for others in ([], [wish("a", opts=("--backend", "host"))], [ranks], [wish("put", group="puts")]):
+        look = processes.processes_of([*others, wish("", size=None)])[0]
+        assert (look.testcases, look.look()) == ([], None)
+        assert look.options("topology", "process1")[0] == "--topology"
+        assert look.seconds() == processes.TOPOLOGY_SECONDS
+
+
+def test_a_process_that_left_no_record_is_followed_by_one_that_looks(processes, wish):
+    """A GPU that lost its peer access is refused by what measures before it is looked at."""
+    (process,) = processes.processes_of([wish("a", size="1MiB"), wish("", check="topology", size=None)])
+    said = process.look().options("topology", processes.folder_of_look("process1"))
+    assert said[:3] == ["--topology", "--record", "process1/topology/record.json"]
+    assert said[-2:] == ["--backend", "cuda"] and "--size" not in said
+    (alone,) = processes.processes_of([wish("a")])
+    assert alone.look() is None
 
 
 def test_the_same_test_case_is_measured_once_for_two_tests(processes, wish):

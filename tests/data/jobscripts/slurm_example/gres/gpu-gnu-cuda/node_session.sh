@@ -12,7 +12,7 @@
 #SBATCH --gres=gpu:8
 export SLURM_KILL_BAD_EXIT=1
 mkdir -p process1
-srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --record process1/record.json --max-display 1024 --asked-by CHECK --topology --backend cuda > process1/out 2> process1/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
 mkdir -p process2
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err
 mkdir -p process3
