@@ -21,6 +21,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.files import write_whole
 
 from . import build_log, spack_environment
+from .configured_once import ConfiguredOnce
 from .expect import Promise
 from .ranks import layout_of
 
@@ -195,7 +196,7 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         if self.architectures():
             options.append(f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(self.architectures())}")
 
-        self.build_system = "CMake"
+        self.build_system = ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
         self.build_system.max_concurrency = os.cpu_count()
         self.build_system.config_opts = [

@@ -88,8 +88,10 @@ loaded = [load(file) for file in files]
 module_of(CONFIG / "unknown_system.py").name_those_there_are([system for system, _ in loaded])
 
 # Login nodes are shared: a session asks a scheduler once a second at most, for all of its jobs at once, and less often
-# the longer nothing happens, down to once a minute. Where jobs are its own processes, it looks as often as by default.
+# the longer nothing happens, down to once a minute. Where jobs are its own processes, which cost nothing to look at, it
+# looks every tenth of a second: less and less often, as by default, it saw the end of a job of ten seconds two later.
 QUEUED = [system["name"] for system, _ in loaded if any(part["scheduler"] != "local" for part in system["partitions"])]
+LOCAL = [system["name"] for system, _ in loaded if system["name"] not in QUEUED]
 
 site_configuration = {
     "systems": [system for system, _ in loaded],
@@ -103,6 +105,7 @@ site_configuration = {
             "perf_info_level": "verbose",
         },
         {"target_systems": QUEUED, "poll_rate_max": 1, "poll_rate_min": 1 / 60},
+        {"target_systems": LOCAL, "poll_rate_max": 50, "poll_rate_min": 10},
     ],
     # ReFrame's results need polars, which a cluster's own module of it may lack
     "storage": [{"enable": bool(importlib.util.find_spec("polars")), "sqlite_db_file": str(PREFIX / "results.db")}],
