@@ -81,10 +81,15 @@ module_of(CONFIG / "pending.py").say_why_jobs_wait()
 module_of(CONFIG / "retries.py").keep_what_passed()
 module_of(CONFIG / "reference_files.py").read_once()
 module_of(CONFIG / "colours.py").keep_out_of_files()
+module_of(CONFIG / "deprecations.py").look_for_callers_alone()
 
-# ReFrame takes the first system whose hostnames match, and generic.py matches all of them.
+# ReFrame takes the first system whose hostnames match, and generic.py matches all of them. It asks nvidia-smi twice,
+# which takes seconds where nothing else keeps the GPUs awake: not for a run that names another system.
 files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
-loaded = [load(file) for file in files]
+named, loaded = system_files.named(sys.argv[1:]), []
+for file in files:
+    if file.stem != "generic" or named not in [system["name"] for system, _ in loaded]:
+        loaded.append(load(file))
 module_of(CONFIG / "unknown_system.py").name_those_there_are([system for system, _ in loaded])
 
 # Login nodes are shared: a session asks a scheduler once a second at most, for all of its jobs at once, and less often

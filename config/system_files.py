@@ -1,7 +1,9 @@
 """A mistake in a file of systems/ as one sentence with its file and line, where Python and ReFrame say thirty lines."""
 
 import difflib
+import itertools
 import json
+import os
 import traceback
 from pathlib import Path
 
@@ -60,3 +62,13 @@ def sentence_of(error):
     wrong = [key for key in error.instance if key not in known]
     meant = [close[0] for key in wrong if (close := difflib.get_close_matches(key, known, 1))]
     return f"there is no '{', '.join(wrong)}'" + (f"; is '{', '.join(meant)}' meant?" if meant else "")
+
+
+def named(words):
+    """The system that ReFrame's command line names, as `--system=SYSTEM:PARTITION`, else $RFM_SYSTEM; "" for none."""
+    given = os.environ.get("RFM_SYSTEM", "")
+    for word, after in itertools.pairwise([*words, ""]):
+        option, equals, value = word.partition("=")
+        if option == "--system":
+            given = value if equals else after
+    return given.partition(":")[0]

@@ -119,6 +119,18 @@ def test_a_system_that_is_not_there_is_answered_with_those_that_are(reframe, sys
     assert ("gpu" if ":" in system else "pbs-example") in run.output
 
 
+def test_a_run_that_names_another_system_asks_nothing_of_this_machines_gpus(reframe, tmp_path, monkeypatch):
+    asked, tool = tmp_path / "asked", tmp_path / "bin" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho $* >> {asked}\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    assert reframe("-l", "--system=hgx-h200-half", polls=None).code == 0
+    assert not asked.exists()
+    assert reframe("-l", "--system=this-machine", polls=None).code == 0
+    assert asked.exists()
+
+
 @pytest.mark.parametrize("text", ["intranode_p2p: {", "intranode_p2p:\n  hgx: {}\n"])
 def test_references_that_cannot_be_read_stop_every_run_with_their_name(reframe, text):
     run = reframe("-l", references=text)

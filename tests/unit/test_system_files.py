@@ -57,3 +57,21 @@ def test_every_shipped_file_has_none(file):
     system_files = module_of(CONFIG / "system_files.py")
     module = system_files.read(file, module_of)
     system_files.check(file, module.system, getattr(module, "environments", []))
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "name"),
+    [
+        (["-r", "--system=mine:gpu", "-l"], "other", "mine"),
+        (["--system", "mine"], None, "mine"),
+        (["--system=a", "--system=b"], None, "b"),
+        (["-r"], "mine:gpu", "mine"),
+        (["--system"], None, ""),
+        (["-n", "system", "--systems=mine"], None, ""),
+    ],
+)
+def test_the_system_that_is_named_is_known_before_the_files_are_read(monkeypatch, words, variable, name):
+    monkeypatch.delenv("RFM_SYSTEM", raising=False)
+    if variable:
+        monkeypatch.setenv("RFM_SYSTEM", variable)
+    assert module_of(CONFIG / "system_files.py").named(words) == name
