@@ -1,10 +1,17 @@
-"""A --system that no file of systems/ has: the sentence says which there are, where ReFrame's leaves that open."""
+"""A --system that no file of systems/ has: the sentence says which there are, where ReFrame's leaves that open.
+
+ReFrame then ends with 2, as for any other option that it does not know, and not with 1, as if a check had failed:
+`linkmatrix run` takes 2 for bad input.
+"""
 
 import difflib
 import functools
+import sys
 
 from reframe.core.config import _SiteConfig
 from reframe.core.exceptions import ConfigError
+
+BAD_INPUT = 2
 
 
 def fault(wanted, systems):
@@ -36,7 +43,8 @@ def name_those_there_are(systems):
             return select(config, system, *args, **kwargs)
         except ConfigError:
             if said := system and fault(system, systems):
-                raise ConfigError(f"--system={system}: {said}") from None
+                print(f"linkmatrix: --system={system}: {said}", file=sys.stderr)
+                raise SystemExit(BAD_INPUT) from None
             raise
 
     _SiteConfig.select_subconfig = selected

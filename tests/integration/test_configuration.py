@@ -114,9 +114,20 @@ def test_schedulers_are_asked_seldom_and_processes_of_this_machine_always(refram
 )
 def test_a_system_that_is_not_there_is_answered_with_those_that_are(reframe, system, said):
     run = reframe("-l", f"--system={system}", polls=None)
-    assert run.code != 0
-    assert said in run.output
+    assert run.code == 2
+    assert said in run.output and run.output.count("\n") == 1
     assert ("gpu" if ":" in system else "pbs-example") in run.output
+
+
+def test_a_run_of_a_system_that_is_not_there_is_bad_input(tmp_path):
+    command = [sys.executable, "-m", "linkmatrix", "run", "--mode=quick", "--system=nosuch"]
+    command += ["--reframe", str(Path(sys.executable).parent / "reframe")]
+    environment = {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path), "PYTHONPATH": str(REPOSITORY / "reports")}
+    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.startswith("linkmatrix: --system=nosuch: there is no system 'nosuch': name one of abci, ")
+    assert done.stderr.count("\n") == 1 and done.stdout.startswith("$ ") and done.stdout.count("\n") == 1
+    assert list((tmp_path / "locks").iterdir()) == []
 
 
 def test_a_run_that_names_another_system_asks_nothing_of_this_machines_gpus(reframe, tmp_path, monkeypatch):

@@ -69,3 +69,9 @@ def test_an_exit_code_of_reframe_that_no_test_explains_is_no_verdict(machine, me
 def test_without_a_report_nothing_was_run(machine, measure):
     code, out = measure()
     assert code == 4 and "no check ran" in out
+
+
+def test_an_option_that_reframe_refuses_is_bad_input(machine, measure):
+    (machine.folder / "code").write_text("2")
+    code, out = measure("--nosuch")
+    assert code == 2 and "no check ran" not in out

@@ -73,3 +73,23 @@ def test_what_failed_is_not_said_to_have_passed_long_ago(machine):
     machine.prepare("pass", "fail")
     machine.run()
     assert "hours ago" not in machine.run("--resume")[1]
+
+
+def test_an_option_that_reframe_refuses_is_bad_input_and_no_run_to_resume(machine):
+    def refused(*options):
+        (machine.folder / "prepared.json").unlink()
+        (machine.folder / "code").write_text("2")
+        code, out = machine.run("--system=nosuch", *options)
+        (machine.folder / "code").unlink()
+        return code, out
+
+    machine.prepare("pass", "fail")
+    code, out = refused()
+    assert code == 2 and "NO VERDICT" not in out
+    assert not list((machine.folder / "locks").iterdir())
+    machine.prepare("pass", "fail")
+    machine.run("--system=nosuch")
+    assert refused("--", "--nosuch")[0] == 2
+    machine.prepare("pass", "fail")
+    machine.run("--system=nosuch", "--resume")
+    assert "--exclude=/abc0" in machine.commands()[-1]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .. import lock
 from ..errors import BadInput, clean
-from ..files import read_json
+from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.matrix import has_status
@@ -30,7 +30,7 @@ from ..show.reruns import rerun_lines
 from ..site import environment
 from ..site import nodes as site_nodes
 
-CANNOT = 4
+CANNOT, BAD_INPUT = 4, 2
 LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
 
 
@@ -65,7 +65,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_acceptance(options: argparse.Namespace) -> int:
-    """Exit code: that of the verdict, 4 where nothing could be run. Raises BadInput."""
+    """Exit code: that of the verdict, 2 for an option that ReFrame refuses, 4 where nothing could be run.
+
+    Raises BadInput.
+    """
     if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
         raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
     if not 0 < options.resume_hours <= 8760:
@@ -130,6 +133,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     command += [f"--max-retries={options.retries}"] if options.retries else []
     command += [f"--report-junit={for_junit}", *before.options(), *options.more]
     print(f"$ {shlex.join(command)}", flush=True)
+    noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
     started = time.monotonic()
     # records lie in folders that have the run's stamp, and no other run's
@@ -145,6 +149,9 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     if not new and code == 0 and before.passed and before.report:
         print("nothing is left to measure: the report before is judged again")
         new = [before.report]
+    if not new and code == BAD_INPUT:  # ReFrame has said which: nothing was begun, and --resume goes on from before
+        last.unlink() if noted is None else write_whole(last, noted)
+        return BAD_INPUT
     if not new:
         print(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
