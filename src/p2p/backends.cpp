@@ -7,8 +7,8 @@
 #include "core/units.hpp"
 #include "device/host/caches.hpp"
 #include "device/host/host_backend.hpp"
-#include "p2p/launcher.hpp"
 #include "p2p/measure_plan.hpp"
+#include "program/launcher.hpp"
 #ifdef LINKMATRIX_CUDA
 #include "device/cuda/cuda_backend.hpp"
 #endif

@@ -48,7 +48,6 @@ class Measurer {
 
   /// Of a process that does not write the output and only does what another one says: until there is no more to do.
   virtual void serve() {}
-  virtual bool only_serves() const { return false; }
 
   /// Why the processes that serve cannot be ended in order, though all was measured; nothing if they can. A launcher
   /// may call such a run failed whatever its exit code says, so that it is never a PASS.

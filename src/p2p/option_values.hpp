@@ -1,32 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace linkmatrix {
 
 /// What may follow single options of p2p_matrix; all throw BadInput naming the option.
 
-/// "0,2,5".
-std::vector<int> parse_devices(std::string_view text);
-
-/// A size; 0 too, which a latency between ranks is asked of: whoever cannot have empty messages says so.
-std::uint64_t parse_message(std::string_view option, std::string_view text);
-
-/// The sizes of "MIN:MAX[:FACTOR]".
-std::vector<std::uint64_t> parse_sweep(std::string_view text);
-
-/// The sizes of "COUNT:MIN:MAX".
-std::vector<std::uint64_t> parse_random(std::string_view text, int seed);
-
 /// "NV18=450,HOST=55".
 std::map<std::string, double> parse_limits(std::string_view text);
-
-/// "on" or "off".
-bool parse_switch(std::string_view option, std::string_view text);
 
 /// Threads of a block.
 int parse_threads(std::string_view text);

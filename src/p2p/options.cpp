@@ -7,6 +7,7 @@
 #include "core/units.hpp"
 #include "p2p/budget.hpp"
 #include "p2p/option_values.hpp"
+#include "program/option_values.hpp"
 
 namespace linkmatrix {
 namespace {

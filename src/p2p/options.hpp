@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,12 +13,13 @@
 #include "p2p/option_scope.hpp"
 #include "p2p/plan.hpp"
 #include "p2p/testcases.hpp"
+#include "program/program_run.hpp"
 #include "ranks/options.hpp"
 
 namespace linkmatrix {
 
 /// What the command line asked for.
-struct P2pOptions {
+struct P2pOptions : ProgramOptions {
   enum class Action { measure, topology, list, limits, help, version };
 
   Action action = Action::measure;
@@ -34,15 +34,10 @@ struct P2pOptions {
   std::vector<int> devices;          ///< empty: all
   HostMemoryKind host_memory;
   MeasureOptions measure;
-  ranks::NetworkOptions ranks;   ///< what is said of ranks; the rest comes from the other options
-  double timeout = 600;          ///< seconds of the whole run
-  std::optional<double> budget;  ///< seconds after which no further test case begins
-  std::size_t max_display = 16;
-  std::optional<std::filesystem::path> record;
+  ranks::NetworkOptions ranks;         ///< what is said of ranks; the rest comes from the other options
+  std::optional<double> budget;        ///< seconds after which no further test case begins
   std::optional<std::string> backend;  ///< nothing: chosen from what is here
   std::optional<SimulatedFault> fault;
-  std::optional<std::string> asked_by;  ///< the check that asks
-  std::vector<std::string> command;
   std::vector<std::string_view> given;  ///< names of the options, as given
 };
 

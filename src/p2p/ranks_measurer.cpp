@@ -3,8 +3,8 @@
 #include <climits>
 
 #include "core/units.hpp"
-#include "p2p/launcher.hpp"
 #include "p2p/measure_plan.hpp"
+#include "program/launcher.hpp"
 #include "ranks/network.hpp"
 #ifdef LINKMATRIX_RANK_DEVICES
 #include "ranks/device/device_support.hpp"
@@ -36,7 +36,6 @@ class RanksMeasurer final : public Measurer {
   Machine& machine() override { return faulty_ ? static_cast<Machine&>(*faulty_) : *network_; }
   std::vector<NodeFacts> nodes() override { return network_->nodes(); }
   bool chooses_memory() const override { return true; }
-  bool only_serves() const override { return !network_->is_root(); }
   void serve() override { network_->serve(); }
   std::optional<std::string> disorder() override { return network_->disorder(); }
   void dismiss(ExitCode code) override { network_->dismiss(code); }

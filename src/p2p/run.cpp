@@ -4,106 +4,35 @@
 #include <span>
 #include <sstream>
 
-#include "core/record.hpp"
 #include "core/sweep.hpp"
-#include "core/table.hpp"
-#include "device/host/host_facts.hpp"
 #include "p2p/backends.hpp"
 #include "p2p/budget.hpp"
-#include "p2p/health.hpp"
 #include "p2p/plan.hpp"
-#include "run/atomic_file.hpp"
-#include "run/ending.hpp"
+#include "program/program_run.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr double grace = 10;  // seconds after the deadline that every wait looks at itself, until the process is ended
-constexpr double grace_of_servers = 2 * grace;  // they know less of how the run goes
-
-/// One run: its record, which the supervisor keeps, grows cell by cell.
-class P2pRun {
+class P2pRun final : public ProgramRun {
  public:
   P2pRun(const P2pOptions& options, Supervisor& supervisor)
-      : options_{options}, supervisor_{supervisor}, deadline_{Deadline::in(options.timeout)} {
-    supervisor_.end_by(Deadline::in(options_.timeout + grace));
-    const HostFacts facts = host_facts();
-    record().change([&](Record& record) {
-      record.program = "p2p_matrix";
-      record.started = utc_now();
-      record.command = options_.command;
-      record.asked_by = options_.asked_by;
-      record.host = {facts.name, facts.cpu, facts.cores, facts.numa_nodes};
-    });
-  }
-
-  ExitCode run() {
-    try {
-      start_up();
-      if (measurer_->only_serves()) return measurer_->serve(), supervisor_.end(passed());
-      options_.action == P2pOptions::Action::topology ? show_topology() : measure_all();
-      close_all_health();
-    } catch (const BadInput& e) {
-      return dismiss(supervisor_.end(ending_of(e)));
-    } catch (const std::exception& e) {
-      supervisor_.break_off(ending_of(e));
-    }
-    return dismiss(supervisor_.end(ending()));
-  }
+      : ProgramRun("p2p_matrix", options, supervisor), options_{options} {}
 
  private:
-  Guarded<Record>& record() { return supervisor_.record(); }
-  Machine& machine() { return measurer_->machine(); }
-
-  Ending ending() {
-    const Ending by_record = record().look(judge);
-    if (by_record.code != ExitCode::measured) return by_record;
-    const auto disorder = measurer_->disorder();
-    return disorder ? broken(*disorder) : by_record;
-  }
-
-  /// Ends the other processes, once it is decided how.
-  ExitCode dismiss(ExitCode code) {
-    if (measurer_) measurer_->dismiss(code);
-    return code;
-  }
-
-  void start_up() {
+  Started start() override {
     ChosenMeasurer chosen = choose_measurer(options_);
     measurer_ = std::move(chosen.measurer);
-    root_ = machine().is_root();
-    if (!root_) {
-      supervisor_.serve();
-      supervisor_.end_by(Deadline::in(options_.timeout + grace_of_servers));
-    }
-    if (root_ && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
-    const auto states = machine().device_states();
-    const auto nodes = measurer_->nodes();
-    record().change([&](Record& record) {
-      describe(record, states, chosen.note);
-      record.nodes = nodes;
-    });
-    end_phase("start-up");
-    if (!root_) return;
-    std::ostringstream head;
-    record().look([&](const Record& record) { print_head(head, record, options_.max_display); });
-    supervisor_.print(head.str());
+    std::vector<std::string> notes;
+    if (!chosen.note.empty()) notes.push_back(chosen.note);
+    if (options_.fault) notes.push_back("simulated fault: " + options_.fault->text());
+    return {measurer_->machine(), measurer_->nodes(), std::move(notes)};
   }
 
-  void describe(Record& record, const std::vector<DeviceState>& states, const std::string& note) {
-    record.backend = machine().name();
-    for (const Endpoint& endpoint : machine().endpoints())
-      if (endpoint.kind == EndpointKind::device) record.devices.push_back(endpoint);
-    record.topology = machine().topology();
-    record.software = machine().software();
-    record.health = open_health(record.devices, states);
-    if (!note.empty()) record.notes.push_back(note);
-    if (options_.fault) record.notes.push_back("simulated fault: " + options_.fault->text());
-  }
-
-  /// From now on there is something to be kept.
-  void write_record() {
-    if (root_) supervisor_.write_to(record_file_, options_.max_display);
+  void act() override { options_.action == P2pOptions::Action::topology ? show_topology() : measure_all(); }
+  void serve() override { measurer_->serve(); }
+  std::optional<std::string> disorder() override { return measurer_->disorder(); }
+  void dismiss(ExitCode code) override {
+    if (measurer_) measurer_->dismiss(code);
   }
 
   /// Named test cases must run; of a suite or of axes, those that can.
@@ -141,13 +70,13 @@ class P2pRun {
     });
     Budget budget{options_.budget};
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const double began = supervisor_.seconds();
+      const double began = supervisor().seconds();
       if (!budget.has_room(began)) {
         leave_out(std::span(all).subspan(i));
         break;
       }
       measure_all_of(all[i]);
-      budget.took(supervisor_.seconds() - began);
+      budget.took(supervisor().seconds() - began);
     }
     end_phase("measure");
   }
@@ -157,7 +86,7 @@ class P2pRun {
     const auto plans = variations(testcase);
     for (std::size_t i = 0; i < plans.size(); ++i) {
       measure_one(testcase, plans[i]);
-      finish_last(options_.sweep && i + 1 == plans.size() ? first : none);
+      finish(options_.sweep && i + 1 == plans.size() ? first : none);
     }
   }
 
@@ -169,7 +98,7 @@ class P2pRun {
       record.left_out = names;
       std::erase_if(record.expected, [&](const auto& name) { return std::ranges::find(names, name) != names.end(); });
     });
-    if (root_) supervisor_.print("not measured, for --budget has no room for more: " + join(names) + "\n");
+    supervisor().print("not measured, for --budget has no room for more: " + join(names) + "\n");
   }
 
   /// A drill of what nothing touches would pass, and be taken for an alarm that does not go off.
@@ -208,10 +137,6 @@ class P2pRun {
 
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  std::size_t results() {
-    return record().look([](const Record& record) { return record.results.size(); });
-  }
-
   /// The result is in the record from before its first cell is measured.
   void measure_one(const TestCase& testcase, const PlanOptions& plan_options) {
     MatrixResult result = measurer_->plan(testcase, plan_options);
@@ -221,7 +146,7 @@ class P2pRun {
     record().change([&](Record& record) { record.results.push_back(std::move(result)); });
     write_record();
     try {
-      measurer_->measure(how, deadline_, record());
+      measurer_->measure(how, deadline(), record());
     } catch (const BadInput&) {  // it is not measured at all
       record().change([](Record& record) { record.results.pop_back(); });
       throw;
@@ -229,36 +154,15 @@ class P2pRun {
   }
 
   /// `sweep_from`: of the last of a sweep, where its results begin in the record.
-  void finish_last(std::size_t sweep_from) {
-    const auto throttled = machine().throttle_reasons();
-    const MatrixResult result = record().change([&](Record& record) {
-      record.results.back().throttled = throttled;
+  void finish(std::size_t sweep_from) {
+    finish_last([&](Record& record) {
       if (options_.utilisation) record.results.back().add_utilisation();
       if (sweep_from != none) fit_sweep(std::span(record.results).subspan(sweep_from));
-      return record.results.back();
-    });
-    if (root_) supervisor_.print(result);
-  }
-
-  void close_all_health() {
-    const auto states = machine().device_states();
-    record().change([&](Record& record) { close_health(record.health, states); });
-  }
-
-  void end_phase(const std::string& name) {
-    record().change([&](Record& record) {
-      double before = 0;
-      for (const Phase& phase : record.phases) before += phase.seconds;
-      record.phases.push_back({name, supervisor_.seconds() - before});
     });
   }
 
   const P2pOptions& options_;
-  Supervisor& supervisor_;
-  Deadline deadline_;
   std::unique_ptr<Measurer> measurer_;
-  bool root_ = true;
-  std::optional<std::filesystem::path> record_file_;  ///< where a link leads to
 };
 
 }  // namespace

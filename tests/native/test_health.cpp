@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "p2p/health.hpp"
+#include "program/health.hpp"
 
 namespace linkmatrix {
 namespace {

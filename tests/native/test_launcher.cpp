@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "p2p/launcher.hpp"
+#include "program/launcher.hpp"
 
 namespace linkmatrix {
 namespace {

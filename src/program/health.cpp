@@ -1,4 +1,4 @@
-#include "p2p/health.hpp"
+#include "program/health.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "p2p/launcher.hpp"
+#include "program/launcher.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,120 @@
+#include "program/program_run.hpp"
+
+#include <sstream>
+#include <utility>
+
+#include "core/record.hpp"
+#include "core/table.hpp"
+#include "device/host/host_facts.hpp"
+#include "program/health.hpp"
+#include "run/atomic_file.hpp"
+#include "run/ending.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr double grace = 10;  // seconds after the deadline that every wait looks at itself, until the process is ended
+constexpr double grace_of_servers = 2 * grace;  // they know less of how the run goes
+
+}  // namespace
+
+ProgramRun::ProgramRun(std::string program, const ProgramOptions& options, Supervisor& supervisor)
+    : options_{options}, supervisor_{supervisor}, deadline_{Deadline::in(options.timeout)} {
+  supervisor_.end_by(Deadline::in(options_.timeout + grace));
+  const HostFacts facts = host_facts();
+  record().change([&](Record& record) {
+    record.program = std::move(program);
+    record.started = utc_now();
+    record.command = options_.command;
+    record.asked_by = options_.asked_by;
+    record.host = {facts.name, facts.cpu, facts.cores, facts.numa_nodes};
+  });
+}
+
+ExitCode ProgramRun::run() {
+  try {
+    start_up();
+    if (!machine().is_root()) return serve(), supervisor_.end(passed());
+    act();
+    close_all_health();
+  } catch (const BadInput& e) {
+    return end(supervisor_.end(ending_of(e)));
+  } catch (const std::exception& e) {
+    supervisor_.break_off(ending_of(e));
+  }
+  return end(supervisor_.end(ending()));
+}
+
+Ending ProgramRun::ending() {
+  const Ending by_record = record().look(judge);
+  if (by_record.code != ExitCode::measured) return by_record;
+  const auto why = disorder();
+  return why ? broken(*why) : by_record;
+}
+
+ExitCode ProgramRun::end(ExitCode code) {
+  dismiss(code);
+  return code;
+}
+
+void ProgramRun::start_up() {
+  const Started started = start();
+  machine_ = &started.machine;
+  const bool root = machine().is_root();
+  if (!root) {
+    supervisor_.serve();
+    supervisor_.end_by(Deadline::in(options_.timeout + grace_of_servers));
+  }
+  if (root && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
+  const auto states = machine().device_states();
+  record().change([&](Record& record) { describe(record, started, states); });
+  end_phase("start-up");
+  if (!root) return;
+  std::ostringstream head;
+  record().look([&](const Record& record) { print_head(head, record, options_.max_display); });
+  supervisor_.print(head.str());
+}
+
+void ProgramRun::describe(Record& record, const Started& started, const std::vector<DeviceState>& states) const {
+  record.backend = machine_->name();
+  for (const Endpoint& endpoint : machine_->endpoints())
+    if (endpoint.kind == EndpointKind::device) record.devices.push_back(endpoint);
+  record.topology = machine_->topology();
+  record.software = machine_->software();
+  record.health = open_health(record.devices, states);
+  record.nodes = started.nodes;
+  record.notes.insert(record.notes.end(), started.notes.begin(), started.notes.end());
+}
+
+void ProgramRun::write_record() {
+  if (machine().is_root()) supervisor_.write_to(record_file_, options_.max_display);
+}
+
+void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
+  const auto throttled = machine().throttle_reasons();
+  const MatrixResult result = record().change([&](Record& record) {
+    record.results.back().throttled = throttled;
+    change(record);
+    return record.results.back();
+  });
+  supervisor_.print(result);
+}
+
+std::size_t ProgramRun::results() {
+  return record().look([](const Record& record) { return record.results.size(); });
+}
+
+void ProgramRun::close_all_health() {
+  const auto states = machine().device_states();
+  record().change([&](Record& record) { close_health(record.health, states); });
+}
+
+void ProgramRun::end_phase(const std::string& name) {
+  record().change([&](Record& record) {
+    double before = 0;
+    for (const Phase& phase : record.phases) before += phase.seconds;
+    record.phases.push_back({name, supervisor_.seconds() - before});
+  });
+}
+
+}  // namespace linkmatrix
