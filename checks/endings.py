@@ -14,6 +14,7 @@ ENDED = {
     "PREEMPTED": "the job made room for another",
     "CANCELLED": "the job was cancelled (the scheduler says CANCELLED)",
     "DEADLINE": "the job reached its deadline",
+    "LOST": "Slurm does not know the job any more, or did not answer for long",
 }
 # what launchers write of a node that is gone, in any case of letters
 LOST_NODE = (

@@ -102,19 +102,30 @@ def verdict(job, now):
 
 # Slurm
 
+QUEUED_BY_SLURM = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+QUEUED_BY_SLURM |= {"REVOKED", "STOPPED", "SUSPENDED"}
+
 
 def squeue(scheduler, jobs):
     """{job number: reason}; a job that squeue does not know is not in it."""
     numbers = ",".join(job.jobid for job in jobs)
-    said = osext.run_command(f'{scheduler._squeue} -h -j {numbers} -o "%i|%r"', log=False).stdout
+    try:
+        said = osext.run_command(f'{scheduler._squeue} -h -j {numbers} -o "%i|%r"', log=False, timeout=60).stdout
+    except (OSError, ReframeError):  # it is asked again
+        return {}
     pairs = (line.partition("|") for line in said.splitlines())
     return {re.split(r"[_+]", number)[0]: reason.strip() for number, bar, reason in pairs if bar}
+
+
+def does_not_run(job):
+    """Whether a job waits, for the first time or again: one that was requeued or suspended may do so for ever."""
+    return any(state in QUEUED_BY_SLURM for state in (job.state or "").split(","))
 
 
 def end_pending(scheduler, jobs):
     """In the place of `_cancel_if_pending_too_long` of the back ends slurm and squeue."""
     now = time.time()
-    waiting = [job for job in jobs if job is not None and job.state == "PENDING" and not job.is_cancelling]
+    waiting = [job for job in jobs if job is not None and does_not_run(job) and not job.is_cancelling]
     due = [job for job in waiting if is_due(job, now)]
     if due:
         reasons = squeue(scheduler, due)
@@ -126,7 +137,10 @@ def end_pending(scheduler, jobs):
         if not why and reason.partition(",")[0] in scheduler._cancel_reasons:
             why = f"it is not waited for, and was CANCELLED: {meaning(reason)}"
         if why:
-            scheduler.cancel_many([job])
+            try:
+                scheduler.cancel_many([job])
+            except (OSError, ReframeError):  # it is tried again; raised here, it would end the session
+                continue
             job._exception = JobBlockedError(why, job.jobid)
 
 

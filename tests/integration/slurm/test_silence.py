@@ -1,0 +1,129 @@
+"""Daemons of a real Slurm that end while a session's job is there: the session lives on, and nothing is forgotten."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
+# in its seconds sacct is asked more than the four times that ReFrame bears
+LONG = ("-S", "intranode_p2p.extra_opts=--samples,3000,--target-ci,0.001,--max-time,16,--size,1MiB")
+
+
+class Daemons:
+    """Slurm's daemons of the cluster, to be ended and started again."""
+
+    def __init__(self, environment):
+        self.folder = Path(environment["SLURM_CONF"]).parents[1]
+        self.environment = {**os.environ, **environment, "MYSQL_UNIX_PORT": str(self.folder / "db" / "socket")}
+        self.ended = []
+
+    def end(self, name, number):
+        os.kill(int((self.folder / "run" / f"{name}.pid").read_text()), number)
+        self.ended.append(name)
+
+    def start(self, name):
+        """Its name is free, and its port too, a little after the other one has ended."""
+        for _ in range(50):
+            done = subprocess.run([name], env=self.environment, stdin=subprocess.DEVNULL, timeout=20, check=False)
+            if done.returncode == 0:
+                self.ended.remove(name)
+                return
+            time.sleep(0.2)
+
+    def until_well(self):
+        """All is as it was: accounting answers, and all nodes are idle."""
+        for name in list(self.ended):
+            self.start(name)
+        for _ in range(300):
+            idle, told = (
+                subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+                for command in (["sinfo", "-h", "-N", "-p", "cpu", "-t", "idle", "-o", "%N"], ["sacct", "-n"])
+            )
+            if len(idle.stdout.split()) == 3 and told.returncode == 0:
+                return
+            time.sleep(0.2)
+        raise AssertionError("the cluster did not become as it was")
+
+
+@pytest.fixture
+def daemons(cluster):
+    found = Daemons(cluster)
+    yield found
+    found.until_well()
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def test_accounting_that_stops_ends_no_session_and_leaves_no_job(login, slurm, daemons, meanwhile, when_running):
+    def stop():
+        when_running()
+        daemons.end("slurmdbd", signal.SIGTERM)
+
+    meanwhile(stop)
+    run = login(*HOST, *LONG)
+    assert run.code == 0, run.output
+    assert only(run)["result"] == "pass"
+    assert slurm("squeue", "-h") == ""
+
+
+def test_where_accounting_is_disabled_a_run_is_judged_nevertheless(login, monkeypatch, tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "sacct").write_text("#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n")
+    (folder / "sacct").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    run = login(*HOST, *QUICK)
+    assert run.code == 0, run.output
+    assert only(run)["result"] == "pass"
+
+
+@pytest.mark.parametrize("back_end", ["slurm", "squeue"])
+def test_a_controller_that_is_away_for_a_while_ends_no_job(login, daemons, meanwhile, when_running, back_end):
+    def stop():
+        when_running()
+        time.sleep(7)  # it keeps what it knows every five seconds, and the job would be lost
+        daemons.end("slurmctld", signal.SIGKILL)
+        time.sleep(3)
+        daemons.start("slurmctld")
+
+    meanwhile(stop)
+    run = login(*HOST, *LONG, replace={'"scheduler": "slurm"': f'"scheduler": "{back_end}"'})
+    assert run.code == 0, run.output
+    assert only(run)["result"] == "pass"
+
+
+def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, slurm, daemons, meanwhile, tmp_path):
+    def lose():
+        end = time.monotonic() + 60
+        while "rfm_node_session" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
+            time.sleep(0.2)
+        daemons.end("slurmctld", signal.SIGKILL)
+        for file in (daemons.folder / "state").glob("job_state*"):
+            file.unlink()
+        daemons.start("slurmctld")
+
+    config = shutil.copytree(REPOSITORY / "config", tmp_path / "config")
+    text = (config / "slurm_silence.py").read_text()
+    for long, short in {"UNKNOWN = 120": "UNKNOWN = 4", "CONFIRMED = 300": "CONFIRMED = 4"}.items():
+        assert long in text
+        text = text.replace(long, short)
+    (config / "slurm_silence.py").write_text(text)
+    slurm("sbatch", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 60")
+    meanwhile(lose)
+    run = login(*HOST, *QUICK, config=config, timeout=200)
+    assert run.code != 0
+    assert "Slurm has lost the job" in only(run)["fail_reason"]
+    assert "squeue does not know it" in only(run)["fail_reason"]
