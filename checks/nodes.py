@@ -94,7 +94,15 @@ def why_unknown(node, partition):
     return f"{partition.fullname} has no node {node}, but {others or 'none'}"
 
 
-def why_not_now(node, partition):
+def known_as(node, partition):
+    """A node as its scheduler writes it, which takes no other name: n1 for n1.cluster.example, or the other way."""
+    known = of_partition(partition) or {}
+    return node if node in known else next((name for name in known if short(name) == short(node)), node)
+
+
+def why_not_now(node, partition, ask_anew=False):
     """Why a node takes no job now, in the scheduler's words; "" where it does, or nobody can say."""
+    if ask_anew:
+        answers.pop(partition.fullname, None)
     known = of_partition(partition) or {}
     return next((why for name, why in known.items() if short(name) == short(node)), "")

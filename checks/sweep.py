@@ -1,12 +1,14 @@
 """Is every node of a partition well? One job and one test a node, with all test cases of a suite inside."""
 
+import contextlib
 import functools
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
@@ -29,7 +31,7 @@ def references(folder):
     return References.load(folder)
 
 
-class node_sweep(p2p_matrix_run):
+class node_sweep(p2p_matrix_run, special=True):
     """Measures the test cases of a suite on one node, in one process, and judges all cells by the partition's table.
 
     There is one for each node that ``LINKMATRIX_NODES`` names, such as ``all`` or ``n[001-016],n20``, and none without
@@ -66,6 +68,7 @@ class node_sweep(p2p_matrix_run):
         partition, environment = self.current_partition, self.current_environ
         if why := nodes.why_unknown(self.node, partition):
             self.cannot_measure(why)
+        self.on = nodes.known_as(self.node, partition)
         if self.suite not in SUITES:
             self.cannot_measure(f"suite={self.suite}: there are {' and '.join(SUITES)}")
         super().prepare()
@@ -105,10 +108,31 @@ class node_sweep(p2p_matrix_run):
         """Not before: a node may have been drained while others were measured."""
         if self.is_dry_run():
             return
-        why = nodes.why_not_now(self.node, self.current_partition)
-        self.unmeasured = (
-            f"not run: the scheduler says {why}" if why else ""
-        )  # ReFrame's report has no reason of a skip
+        self.skip_where_the_node_is_out()
+
+    def run_complete(self):
+        """A node may be drained while its job waits, too: that job is not waited for."""
+        try:
+            done = super().run_complete()
+        except ReframeError as error:
+            if not self.begun():
+                self.skip_where_the_node_is_out(ask_anew=True)
+                self.unmeasured = f"not run: {error}"
+            raise
+        if not done and not self.begun() and nodes.why_not_now(self.node, self.current_partition):
+            with contextlib.suppress(ReframeError):  # it may be gone
+                self.job.cancel()
+            self.skip_where_the_node_is_out()
+        return done
+
+    def begun(self):
+        """Whether the job runs, or ran."""
+        return self.job.state == "RUNNING" or Path(self.stagedir, self.job.stdout).exists()
+
+    def skip_where_the_node_is_out(self, ask_anew=False):
+        """ReFrame's report has no reason of a skip, so `unmeasured` has it."""
+        why = nodes.why_not_now(self.node, self.current_partition, ask_anew)
+        self.unmeasured = f"not run: the scheduler says {why}" if why else ""
         self.skip_if(bool(why), self.unmeasured)
 
     @run_before("performance")

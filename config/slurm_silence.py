@@ -6,6 +6,7 @@ itself fails. Here the controller is asked where accounting says nothing, and a 
 again: for SILENCE where neither says anything, for UNKNOWN where both answer and do not know the job.
 """
 
+import contextlib
 import functools
 import re
 import time
@@ -38,7 +39,7 @@ confirmed = weakref.WeakKeyDictionary()  # job: when the controller last told it
 
 
 def ask_controller(scheduler, jobs):
-    """{job number: (state, nodes)} as squeue says, of jobs that ended a while ago too; None where it does not answer."""
+    """{job number: (state, nodes)} as squeue says, also of jobs that ended lately; None where it does not answer."""
     numbers = ",".join(job.jobid for job in jobs)
     try:
         done = osext.run_command(
@@ -139,10 +140,8 @@ def doubt(scheduler, job, squeue, sacct, now):
         )
     if now - doubts[job].since < limit:
         return
-    try:
+    with contextlib.suppress(OSError, ReframeError):  # it may be gone
         scheduler.cancel(job)
-    except (OSError, ReframeError):
-        pass  # it may be gone
     job._state = LOST
     if not Path(job.workdir, job.stdout).exists():  # what a job has left is judged
         job._exception = JobError(

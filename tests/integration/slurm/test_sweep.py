@@ -1,6 +1,7 @@
 """A sweep of a real Slurm's nodes: one of them drained, one at fault, one named that is not there."""
 
 import re
+import time
 
 import pytest
 
@@ -78,3 +79,55 @@ def test_a_node_that_the_partition_does_not_have_is_no_job(login, slurm, monkeyp
     assert "slurm-example:cpu has no node nope, but lmx1, lmx2, lmx3" in reasons["nope"]
     assert len(set(jobs_of(slurm)) - set(before)) == 1
     assert {one.test.node: one.verdict for one in judged(run)}["nope"] is Verdict.NO_VERDICT
+
+
+@pytest.fixture
+def busy(slurm):
+    """A job of somebody else that has lmx2 until the test ends."""
+    other = slurm(
+        "sbatch", "--parsable", "-p", "cpu", "-w", "lmx2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 300"
+    )
+    yield other
+    slurm("scancel", other)
+
+
+@pytest.mark.parametrize("back_end", ["slurm", "squeue"])
+def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(
+    login, slurm, busy, meanwhile, monkeypatch, back_end
+):
+    def drain():
+        end = time.monotonic() + 60
+        while "rfm_node_sweep" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
+            time.sleep(0.2)
+        slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=bad DIMM")
+
+    monkeypatch.setenv("LINKMATRIX_NODES", "lmx[1-2]")
+    meanwhile(drain)
+    try:
+        run = login(*SWEEP, *SHORT[:1], SHORT[1].removesuffix(",$FAULT"), replace={'"slurm"': f'"{back_end}"'})
+        left = slurm("squeue", "-h", "-o", "%j")
+    finally:
+        slurm("scontrol", "update", "nodename=lmx2", "state=resume")
+    by_node = {check["node"]: check for check in run.checks()}
+    assert {node: check["result"] for node, check in by_node.items()} == {"lmx1": "pass", "lmx2": "skip"}, run.output
+    assert "rfm" not in left
+    assert {one.test.node: one.verdict for one in judged(run)}["lmx2"] is Verdict.NO_VERDICT
+    lines = show_sweep.lines(judged(run))
+    assert "  NO VERDICT lmx2: not run: the scheduler says draining: bad DIMM" in lines
+
+
+def test_a_node_that_stays_busy_is_no_verdict_and_no_failure(login, slurm, busy, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_NODES", "lmx2")
+    run = login(*SWEEP, *SHORT[:1], SHORT[1].removesuffix(",$FAULT"), "-S", "max_pending_time=8s")
+    assert run.code != 0
+    (one,) = judged(run)
+    assert one.verdict is Verdict.NO_VERDICT
+    assert "max_pending_time is 8 s" in one.reasons[0]
+    assert "rfm" not in slurm("squeue", "-h", "-o", "%j")
+
+
+def test_a_node_is_asked_for_by_the_name_that_the_scheduler_has_of_it(login, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_NODES", "lmx3.cluster.example")
+    run = login(*SWEEP, *SHORT[:1], SHORT[1].removesuffix(",$FAULT"))
+    assert run.code == 0, run.output
+    assert [check["job_nodelist"] for check in run.checks()] == [["lmx3"]]
