@@ -7,14 +7,15 @@ from reframe.core.exceptions import SanityError
 from .build import REPOSITORY
 from .endings import said_by
 from .expect import listed
-from .processes import Wish
+from .processes import RANKS, Wish
 from .ranks import bindings, faults_of
 from .session_test import session_test
 
 
 @rfm.simple_test
 class rank_binding(session_test):
-    """Starts ranks as the other checks do, and judges where the launcher put them.
+    """Starts ranks as the other checks do, and judges where the launcher put them; where ranks of one node are measured
+    too, it is those.
 
     No two ranks of a node may share a core, no rank may span NUMA nodes, and on GPUs each rank has a device of its own.
     A partition whose ranks may do so says it in its extras:
@@ -43,6 +44,7 @@ class rank_binding(session_test):
     valid_prog_environs = ["+mpi"]
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
+    apart = RANKS
 
     def prepare(self):
         super().prepare()
@@ -57,6 +59,7 @@ class rank_binding(session_test):
             testcase="",
             opts=(),
             program=str(REPOSITORY / "src" / "binding" / "binding.sh"),
+            becomes=True,
             tasks=self.num_tasks,
             on_each=self.num_tasks_per_node,
             gpus=self.gpus_of_job(),

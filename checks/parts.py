@@ -122,13 +122,22 @@ class Left:
         """The process's standard output, which is there if it began."""
         return self.folder / "out"
 
+    def text(self):
+        """Standard output; of ranks that became another program, what they said before, each in a file."""
+        return read(self.output) + "".join(map(read, sorted(self.folder.glob("rank.*"))))
+
+    def errors(self):
+        """Standard error, which such ranks have in common with what they became."""
+        own = self.folder / "err"
+        return read(own if own.exists() else self.folder.parent / "err")
+
     def copy_to(self, own, testcase, name):
         """Copies the part of a test into its folder, as if it had run the process alone, and called it `name`.
 
         testcase: the test case of the test, "" for the topology; None for all that the process did
         """
-        text, record = read(self.output), self.folder / "record.json"
-        errors = read(self.folder / "err") + read(self.stage / self.job.stderr)
+        text, record = self.text(), self.folder / "record.json"
+        errors = self.errors() + read(self.stage / self.job.stderr)
         script = read(self.stage / self.job.script_filename)
         if testcase is not None:
             text = self.part_of(text, record, own, testcase, name)

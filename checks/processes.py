@@ -14,6 +14,10 @@ TOPOLOGY_SECONDS = 120  # of one that only looks
 SECONDS_EACH = 60  # of a test case, where a process has so many that they may need more
 ROOM = 120  # seconds of the job beside its processes: starts, modules, launchers
 
+# in the folder of a process, what is meant for one test of the job alone: of a program that looks where the process
+# left no record, and of one that ranks run before they measure
+LOOK, RANKS = "topology", "ranks"
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -21,8 +25,9 @@ class Wish:
 
     program: its path, "" for p2p_matrix. testcase: "" for what needs none: another program, or a look at the topology,
     which each process of p2p_matrix takes before it measures. size: of --size, "" for the program's own, None where the
-    test case has one of its own. opts: the other options. on_each: ranks on a node, None where it
-    does not matter. group: only tests with the same word share a process.
+    test case has one of its own. opts: the other options. on_each: ranks on a node, None where it does not matter.
+    group: only tests with the same word share a process. becomes: whether the program takes another one's command
+    behind `--into FOLDER`, writes what it has to say there, and becomes that one.
     """
 
     check: str
@@ -36,6 +41,7 @@ class Wish:
     group: str = ""
     node: str = ""
     program: str = ""
+    becomes: bool = False
 
     @property
     def nodes(self):
@@ -51,13 +57,14 @@ def kind_of(wish):
 @dataclass
 class Process:
     """One run of p2p_matrix: what its tests have in common; `tests` are their unique names, and `looking` those of them
-    that want no more than the topology."""
+    that want no more than the topology. before: the one whose program becomes this one's."""
 
     wish: Wish
     size: str | None
     testcases: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     looking: list[str] = field(default_factory=list)
+    before: "Process | None" = None
 
     def takes(self, wish):
         """Whether the test can be measured by this process too."""
@@ -69,6 +76,16 @@ class Process:
         self.testcases += [wish.testcase] if wish.testcase and wish.testcase not in self.testcases else []
         self.tests.append(wish.check)
         self.looking += [] if wish.testcase or wish.program else [wish.check]
+
+    def follows(self, other):
+        """Whether the program of another process can become this one: ranks of one node, started in the same way."""
+        starts = [(one.tasks, one.on_each, one.without_mpi) for one in (self.wish, other.wish)]
+        alike = starts[0] == starts[1] and self.wish.nodes == 1
+        return alike and other.wish.becomes and bool(self.testcases) and not self.before
+
+    def wishes(self):
+        """What its job must have."""
+        return [one.wish for one in (self.before, self) if one]
 
     def look(self):
         """The process that only looks, for where this one measures too and ends before it has; None for none."""
@@ -101,7 +118,22 @@ def processes_of(wishes):
         if process is None:
             found.append(process := Process(wish, wish.size))
         process.add(wish)
+    for process in found[:]:
+        if after := next((one for one in found if one.follows(process)), None):
+            after.before = process
+            found.remove(process)
     return sorted(found, key=lambda process: bool(process.testcases))
+
+
+def places_of(processes):
+    """{test: (number of its process, how many tests share that)}."""
+    return {
+        name: (number, len(one.tests))
+        for number, process in enumerate(processes)
+        for one in (process.before, process)
+        if one
+        for name in one.tests
+    }
 
 
 def folder_of(number):
@@ -109,14 +141,9 @@ def folder_of(number):
     return f"process{number + 1}"
 
 
-def folder_of_look(folder):
-    """As `folder_of`, of the process that looks where the one in `folder` left no record."""
-    return f"{folder}/topology"
-
-
 def fill(test, processes, asked_by):
     """Makes the job of `test` run the processes one after the other, whatever becomes of each."""
-    wishes = [process.wish for process in processes]
+    wishes = [wish for process in processes for wish in process.wishes()]
     nodes, each = max(wish.nodes for wish in wishes), max(wish.on_each or 1 for wish in wishes)
     test.num_tasks = nodes * each
     test.num_tasks_per_node = each if any(wish.on_each for wish in wishes) else None
@@ -138,7 +165,7 @@ def fill(test, processes, asked_by):
         folder = folder_of(number)
         commands += commands_of(test, process, folder, asked_by)
         if look := process.look():
-            instead = "; ".join(commands_of(test, look, folder_of_look(folder), asked_by))
+            instead = "; ".join(commands_of(test, look, f"{folder}/{LOOK}", asked_by))
             commands.append(f"[ -e {folder}/record.json ] || {{ {instead}; }}")
     test.job.launcher = getlauncher("local")()
     test.prerun_cmds = [*test.prerun_cmds, *commands[:-1]]
@@ -149,9 +176,12 @@ def commands_of(test, process, folder, asked_by):
     """The lines of the job's script that make a process run in its folder."""
     built = Path(test.build.stagedir) / "prefix" / "bin" / "p2p_matrix"
     said = process.options(asked_by if len(process.tests) > 1 else asked_by_alone(test, process), folder)
-    program = shlex.quote(process.wish.program or str(built))
-    words = [launched(test, process.wish), program, *said, f"> {folder}/out 2> {folder}/err"]
-    return [f"mkdir -p {folder}", " ".join(word for word in words if word)]
+    program, folders = [shlex.quote(process.wish.program or str(built))], folder
+    if process.before:
+        folders = f"{folder}/{RANKS}"
+        program = [shlex.quote(process.before.wish.program), "--into", folders, *program]
+    words = [launched(test, process.wish), *program, *said, f"> {folder}/out 2> {folder}/err"]
+    return [f"mkdir -p {folders}", " ".join(word for word in words if word)]
 
 
 def asked_by_alone(test, process):

@@ -14,7 +14,7 @@ from reframe.core.exceptions import ReframeError, SkipTestError
 from reframe.core.logging import getlogger
 
 from .build import build_linkmatrix
-from .processes import fill, processes_of
+from .processes import fill, places_of, processes_of
 
 
 def counted(number, word, ending="s"):
@@ -73,9 +73,7 @@ class session(rfm.RunOnlyRegressionTest, special=True):
                 fill(self, processes, self.display_name)
         except (ReframeError, ValueError) as error:
             self.trouble = str(error)
-        self.where = {
-            name: (number, len(process.tests)) for number, process in enumerate(processes) for name in process.tests
-        }
+        self.where = places_of(processes)
         if processes and not self.trouble:
             said = f"{counted(len(self.where), 'test case')} in {counted(len(processes), 'process', 'es')} of one job"
             where = counted(self.layout["num_nodes"], "node")

@@ -36,6 +36,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     without_mpi = False
     #: whether a session may run it; else it has a job of its own
     in_session = True
+    #: where in the folder of a shared process something may lie for this test alone, as `processes` names it
+    apart = ""
     build = fixture(build_linkmatrix, scope="environment")
     session = fixture(session.node_session, scope="environment")
 
@@ -116,12 +118,11 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
 
         stage: of the job; sharing: how many tests the process measured; asked_by: the name that it was given
         """
-        folder, part = processes.folder_of(number), self.part()
-        look = processes.folder_of_look(folder)
-        if part == "" and (stage / look).exists():
-            folder, sharing = look, 1
+        folder, part = stage / processes.folder_of(number), self.part()
+        if self.apart and (folder / self.apart).exists():
+            folder, sharing = folder / self.apart, 1
         self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
-        left = parts.Left(stage, stage / folder, self._job, self.asked_by)
+        left = parts.Left(stage, folder, self._job, self.asked_by)
         self.unbegun = left.begun and not left.output.exists()
         left.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 

@@ -4,6 +4,7 @@ import reframe as rfm
 
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
+from .processes import LOOK
 
 
 @rfm.simple_test
@@ -28,6 +29,7 @@ class gpu_topology(p2p_matrix_run):
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
     num_tasks = 1
     without_mpi = True
+    apart = LOOK
 
     def prepare(self):
         super().prepare()

@@ -5,6 +5,10 @@
 #
 # numa: the cores of each NUMA node; NODE: the NUMA node, -1 where the system does not know; "-" where there is none, or
 # nothing limits what is visible. It starts nothing and measures nothing, so any launcher can start it.
+#
+#   binding.sh --into FOLDER PROGRAM [ARGUMENT…]
+#
+# writes the line into a file of its own in FOLDER and becomes PROGRAM, which so runs where the line says.
 
 first() { # WORDS…: the first of them, or -
   echo "${1:--}"
@@ -34,5 +38,12 @@ gpus=$(nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader 2>/dev/null
 nics=$(for nic in /sys/class/infiniband/*; do
   [ -e "$nic" ] && echo "${nic##*/}:$(node_of "$nic/device/numa_node")"
 done | joined)
-echo "binding host=$(uname -n) rank=$rank local=$local cores=${cores:--} numa=${numa:--}" \
-  "visible=${CUDA_VISIBLE_DEVICES:--} gpus=$gpus nics=$nics"
+line="binding host=$(uname -n) rank=$rank local=$local cores=${cores:--} numa=${numa:--}"
+line="$line visible=${CUDA_VISIBLE_DEVICES:--} gpus=$gpus nics=$nics"
+if [ "$1" != --into ]; then
+  echo "$line"
+  exit
+fi
+echo "$line" > "$2/rank.$rank.$$"
+shift 2
+exec "$@"

@@ -187,3 +187,24 @@ def test_what_is_wrong_with_the_cells_is_no_fault_of_the_topology(reframe, host_
     wrong = ("-S", "extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
     look, measured = both(reframe(*ONE, *host_topology(), *wrong, "-S", "intranode_p2p.size=1MiB"))
     assert (look["result"], measured["result"]) == ("pass", "fail")
+
+
+def test_ranks_are_where_they_should_be_and_are_measured_in_one_start(reframe, unavailable):
+    run = reframe("-r", "-n", "rank_binding|rank_p2p.*bandwidth_mpi", "-S", "rank_p2p.size=1MiB")
+    if not run.checks():
+        unavailable("no MPI here, so ReFrame has no rank check to run")
+    assert run.code == 0, run.output
+    assert "2 test cases in 1 process of one job" in run.output
+    outputs = {check["name"].partition("_p2p")[0]: Path(check["outputdir"]) for check in run.checks()}
+    said = (outputs["rank_binding"] / "rfm_job.out").read_text().splitlines()
+    assert [line.split()[2] for line in said] == ["rank=0", "rank=1"]
+    assert "binding host=" not in (outputs["rank"] / "rfm_job.out").read_text()
+
+
+def test_ranks_that_cannot_be_measured_are_where_they_should_be_all_the_same(reframe, unavailable):
+    wrong = ("-S", "rank_p2p.extra_opts=--no-such-option")
+    run = reframe("-r", "-n", "rank_binding|rank_p2p.*bandwidth_mpi", *wrong)
+    if not run.checks():
+        unavailable("no MPI here, so ReFrame has no rank check to run")
+    results = {check["name"].partition("_p2p")[0]: check["result"] for check in run.checks()}
+    assert results == {"rank_binding": "pass", "rank": "fail"}, run.output

@@ -1,5 +1,6 @@
 """One test case's part of a process that ran several: checks/parts.py."""
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -170,3 +171,14 @@ def test_without_a_whole_record_there_is_no_topology(parts, tmp_path, content):
     found.copy_to(own, "", "gpu_topology")
     assert not (own / "record.json").exists()
     assert "Result: " not in (own / "rfm_job.out").read_text()
+
+
+def test_what_each_rank_said_of_itself_is_read_with_the_errors_of_all(parts, tmp_path):
+    found, own = left(parts, tmp_path, "what was measured\n", None)
+    (found.folder / "err").write_text("mpirun: no\n")
+    (found.folder / "ranks").mkdir()
+    for rank in range(2):
+        (found.folder / "ranks" / f"rank.{rank}.77").write_text(f"binding of {rank}\n")
+    dataclasses.replace(found, folder=found.folder / "ranks").copy_to(own, None, "rank_binding")
+    assert (own / "rfm_job.out").read_text() == "binding of 0\nbinding of 1\n"
+    assert (own / "rfm_job.err").read_text() == "mpirun: no\n"

@@ -79,9 +79,28 @@ def test_anything_else_in_braces_is_refused_with_what_may_stand_there(option):
         ranks.launch_options({"rank_options": [option]}, "rank_options", ranks.layout_of(4, 2))
 
 
+PROGRAM = REPOSITORY / "src" / "binding" / "binding.sh"
+
+
 def test_the_program_says_where_this_process_runs():
-    program = REPOSITORY / "src" / "binding" / "binding.sh"
-    done = subprocess.run(["taskset", "-c", "0", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["taskset", "-c", "0", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
     (found,) = ranks.bindings(done.stdout)
     assert found.cores == {0}
     assert found.nodes == [0] or not found.numa
+
+
+def test_the_program_becomes_another_one_after_it_has_said_it_in_a_file(tmp_path):
+    then = ["sh", "-c", 'echo "$$: $1"; exit 3', "sh", "two words"]
+    words = ["taskset", "-c", "0", PROGRAM, "--into", tmp_path, *then]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        said, _ = process.communicate(timeout=60)
+    assert (said, process.returncode) == (f"{process.pid}: two words\n", 3)
+    (file,) = tmp_path.iterdir()
+    (found,) = ranks.bindings(file.read_text())
+    assert found.cores == {0}
+
+
+def test_where_nothing_can_be_written_the_other_program_runs_all_the_same(tmp_path):
+    words = [PROGRAM, "--into", tmp_path / "nosuch", "echo", "measured"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "measured\n" and "nosuch" in done.stderr

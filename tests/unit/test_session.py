@@ -75,7 +75,7 @@ def test_what_only_looks_has_a_process_of_its_own_where_none_measures_with_its_b
 def test_a_process_that_left_no_record_is_followed_by_one_that_looks(processes, wish):
     """A GPU that lost its peer access is refused by what measures before it is looked at."""
     (process,) = processes.processes_of([wish("a", size="1MiB"), wish("", check="topology", size=None)])
-    said = process.look().options("topology", processes.folder_of_look("process1"))
+    said = process.look().options("topology", f"process1/{processes.LOOK}")
     assert said[:3] == ["--topology", "--record", "process1/topology/record.json"]
     assert said[-2:] == ["--backend", "cuda"] and "--size" not in said
     (alone,) = processes.processes_of([wish("a")])
@@ -96,3 +96,31 @@ def test_a_process_has_time_for_all_of_its_test_cases_unless_its_time_is_said(pr
     assert many.options("session", "process1")[2:4] == ["--timeout", "3600"]
     assert said.options("session", "process1").count("--timeout") == 1
     assert processes.Process(wish("a"), None).options("a check", "p")[-3:] == ["'a check'", "--backend", "cuda"]
+
+
+@pytest.fixture
+def ranks(wish):
+    """A function that makes the wish of a test of ranks; without a test case, of where they are."""
+
+    def make(testcase="", tasks=4, on_each=4, **more):
+        program = {} if testcase else {"program": "/bin/where", "becomes": True, "check": "where", "opts": ()}
+        return wish(testcase, tasks=tasks, on_each=on_each, **{**program, **more})
+
+    return make
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_ranks_say_where_they_are_before_they_measure_in_one_start_of_the_launcher(processes, ranks, wish, first):
+    wishes = [ranks(), ranks("b", check="b", size="1MiB")]
+    alone, process = processes.processes_of([wish("a", check="a"), *wishes[first:], *wishes[:first]])
+    assert (process.testcases, process.before.wish.program, alone.before) == (["b"], "/bin/where", None)
+    assert processes.places_of([alone, process]) == {"a": (0, 1), "b": (1, 1), "where": (1, 1)}
+    assert {one.check for one in process.wishes()} == {"b", "where"}
+
+
+def test_ranks_that_are_started_in_another_way_or_on_several_nodes_say_it_by_themselves(processes, ranks, wish):
+    others = [wish("a"), ranks("b", tasks=2, on_each=2), ranks("c", tasks=8), ranks("d", without_mpi=True)]
+    assert len(processes.processes_of([ranks(), *others])) == 5
+    assert len(processes.processes_of([ranks(tasks=8), ranks("b", tasks=8)])) == 2
+    same = ranks(becomes=False)
+    assert len(processes.processes_of([same, ranks("b")])) == 2
