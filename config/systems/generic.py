@@ -7,6 +7,7 @@ measured elsewhere gets NO VERDICT until references are adopted and a system fil
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 # the GPUs that shipped references are of: (model, how many) and their table in ../references
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
@@ -40,12 +41,19 @@ def devices(found):
     ]
 
 
-def extras(found):
-    """What is known of these GPUs: the table of references, where one is shipped; and that no two have peer access."""
+def pairs():
+    """Which pairs of GPUs reach each other, as nvidia-smi prints it."""
+    return answer("nvidia-smi", "topo", "-p2p", "r")
+
+
+def extras(found, matrix):
+    """What is known of these GPUs: the table of references, where one is shipped; and that no two have peer access.
+
+    matrix: of `pairs`
+    """
     models = {model for model, _ in found}
     table = KNOWN.get((models.pop(), len(found))) if len(models) == 1 else None
-    matrix = answer("nvidia-smi", "topo", "-p2p", "r") if len(found) > 1 else ""
-    rows = [line.split() for line in matrix.splitlines() if line.lstrip().startswith("GPU")]
+    rows = [line.split() for line in matrix.splitlines() if line.lstrip().startswith("GPU")] if len(found) > 1 else []
     states = {state for row in rows for state in row[1:] if state != "X" and not state.startswith("GPU")}
     apart = states and "OK" not in states
     return {**({"reference": table} if table else {}), **({"peer_access": False} if apart else {})}
@@ -62,7 +70,9 @@ def mpi_variables():
     return variables
 
 
-found = gpus()
+# at the same time: each wakes the GPUs, where nothing else keeps them awake, and the last one lets them sleep again
+with ThreadPoolExecutor() as pool:
+    reached, found = pool.submit(pairs), gpus()
 mpi = bool(shutil.which("mpirun") and shutil.which("mpicxx"))
 nvcc = shutil.which("nvcc")
 
@@ -84,7 +94,7 @@ system = {
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
             "devices": devices(found),
             # a workstation may have fewer cores than ranks
-            "extras": {**extras(found), "shared_cores": True, "spans_numa": True},
+            "extras": {**extras(found, reached.result()), "shared_cores": True, "spans_numa": True},
         }
     ],
 }
