@@ -100,6 +100,12 @@ def test_the_worst_host_of_a_fleet_comes_first(history):
     assert [line.split()[0] for line in lines[3:]] == ["n1", "n0", "n3"]
 
 
+def test_a_record_that_is_named_twice_is_one_run(write_record, capsys):
+    path = str(write_record())
+    assert cli.main(["history", path, path]) == 0
+    assert "1 run, " in capsys.readouterr().out
+
+
 def test_too_few_runs_are_said(history):
     assert "six are needed" in history([396.0] * 5)[1]
 

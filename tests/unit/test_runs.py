@@ -107,14 +107,15 @@ def test_session_numbers_decide_between_reports_of_one_moment(report):
 
 
 def test_a_folder_of_records_without_report_is_a_run(tmp_path, write_record):
-    for name in ("a", "b"):
-        write_record(path=tmp_path / "many" / name / "record.json")
+    for day, name in enumerate(("a", "b"), 1):
+        record = one_record() | {"started": f"2026-11-{day:02}T01:50:22Z"}
+        write_record(record, path=tmp_path / "many" / name / "record.json")
     assert len(stored.find(tmp_path / "many").tests) == 2
 
 
-def a_session(folder, write_record, measured, parts):
+def a_session(folder, write_record, measured, parts, day=1):
     """Records below a folder as a session leaves them for all that was measured, and its tests for their parts."""
-    whole = one_record()
+    whole = one_record() | {"started": f"2026-11-{day:02}T01:50:22Z"}
     first = whole["results"][0]
     whole["results"] = [first, {**first, "testcase": "another"}][:measured]
     whole["asked_by"] = "node_session" if measured > 1 else f"intranode_p2p %testcase={TESTCASE}"
@@ -128,14 +129,40 @@ def a_session(folder, write_record, measured, parts):
 @pytest.mark.parametrize("parts", [0, 1, 2])
 def test_what_a_session_measured_counts_once_in_a_folder(tmp_path, write_record, measured, parts):
     """Its own record stands beside those of its tests: two runs would pass for four, and be enough for references."""
-    for run in ("monday", "tuesday"):
-        a_session(tmp_path / run, write_record, measured, parts)
+    for day, run in enumerate(("monday", "tuesday"), 1):
+        a_session(tmp_path / run, write_record, measured, parts, day)
     tests = stored.find(tmp_path).tests
     assert sorted(result["testcase"] for test in tests for result in test.record["results"]) == sorted(
         2 * ["another", TESTCASE][-measured:]
     )
     if parts == 2:
         assert {test.record["asked_by"].split()[0] for test in tests} == {"intranode_p2p"}
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_a_folder_named_twice_or_copied_is_one_run(tmp_path, write_record, parts):
+    for place in ("monday", "copy"):
+        a_session(tmp_path / place, write_record, 2, parts)
+    once = stored.find_all([tmp_path / "monday"])
+    for paths in ([tmp_path / "monday"] * 2, [tmp_path / "monday", tmp_path / "copy"], [tmp_path]):
+        found = stored.find_all(paths).tests
+        assert [test.record["results"] for test in found] == [test.record["results"] for test in once.tests]
+
+
+def test_a_record_beside_the_report_that_has_it_counts_once(tmp_path, report, write_record):
+    kept = write_record(path=tmp_path / "output" / "record.json")
+    path = report(case(kept.parent), case(result="skip", display_name="skipped"))
+    alone = stored.find(path)
+    assert [len(run.tests) for run in stored.find_each([path, kept, path])] == [len(alone.tests), 0, 0]
+    assert [len(run.tests) for run in stored.find_each([kept, path])] == [0, len(alone.tests)]
+
+
+def test_a_test_that_another_report_calls_failed_is_no_copy_of_one_that_passed(tmp_path, report, write_record):
+    kept = write_record(path=tmp_path / "output" / "record.json")
+    passed = report(case(kept.parent), name="run-report-1.json")
+    failed = report(case(kept.parent, "fail", fail_phase="performance"), name="run-report-2.json")
+    assert [test.result for test in stored.find_all([passed, failed]).tests] == ["pass", "fail"]
+    assert [test.result for test in stored.find_all([failed, passed]).tests] == ["fail"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[1]", '{"a": 1}', '{"runs": [{}], "session_info": {}}', "\ufeff{}"])

@@ -18,10 +18,8 @@ from ..locate import diagnosis
 from ..record.collective import extent_of, is_collective
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
 from ..references import noise
-from ..references.keys import check_of
 from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
-from ..runs.stored import program_run
 from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
@@ -55,7 +53,6 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
     references may be what is wrong.
     """
     samples, refused = [], []
-    known: dict[tuple[Any, ...], str] = {}  # of a measurement, the record that it was first seen in
     for test in tests:
         source = str(test.path or test.name)
         if test.record is None:
@@ -77,13 +74,6 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
             if said and not with_failed:
                 refused.append(f"{source}: {result['testcase']}: {said[0]}")
                 continue
-            # a session's record of the same run knows no check, and that of a test does
-            one = (program_run(test.record), check_of(test.record, result), test.variant, result["testcase"])
-            one += (result["size_bytes"], variant_of(result))
-            if one in known:
-                refused.append(f"{source}: its {result['testcase']} is that of {known[one]}, and counts once")
-                continue
-            known[one] = source
             samples.append(Sample(source, test.record, result, test.reference, test.variant))
     return samples, refused
 

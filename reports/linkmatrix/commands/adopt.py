@@ -70,8 +70,9 @@ def run_adopt(options: argparse.Namespace) -> int:
 
 def adopt_into(file: Path, options: argparse.Namespace) -> int:
     """As `run_adopt`, while nobody else writes the file."""
-    samples, refused = propose.usable(selected(options), options.with_failed)
-    for sentence in refused:
+    tests, again = selected(options)
+    samples, refused = propose.usable(tests, options.with_failed)
+    for sentence in [*again, *refused]:
         print(f"left out: {sentence}")
     present = References.load(file) if file.exists() else References({})
     text = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -144,8 +145,8 @@ def floor_of(text: str) -> Floor:
     return Floor(float(match[1]) / 100, float(match[2]) / 100)
 
 
-def selected(options: argparse.Namespace) -> Iterator[testcases.Test]:
-    """The tests that the options choose. Raises BadInput."""
+def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[str]]:
+    """The tests that the options choose, and sentences on those that are there twice. Raises BadInput."""
     since = None
     if options.since:
         try:
@@ -157,8 +158,9 @@ def selected(options: argparse.Namespace) -> Iterator[testcases.Test]:
     paths = options.paths or folders.reports(folders.prefix())
     if not paths:
         raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
-    for path in paths:
-        run = stored.find(path)
+    found = stored.find_each(paths)
+    tests = []
+    for path, run in zip(paths, found, strict=True):
         if options.session and not ({run.session, path.stem.removeprefix("run-report-")} & set(options.session)):
             continue
         for test in run.tests:
@@ -166,7 +168,8 @@ def selected(options: argparse.Namespace) -> Iterator[testcases.Test]:
                 continue
             if since and test.record and datetime.fromisoformat(test.record["started"][:10]).date() < since:
                 continue
-            yield test
+            tests.append(test)
+    return tests, [sentence for run in found for sentence in run.again]
 
 
 def table_of(names: set[str], testcase: str) -> str:

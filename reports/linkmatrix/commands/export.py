@@ -73,7 +73,7 @@ def run_export(options: argparse.Namespace) -> int:
     if options.format == "parquet" and options.out is None and sys.stdout.isatty():
         raise BadInput("--format parquet is no text for a terminal: name a file, --out cells.parquet, or a pipe")
     references = arguments.references_of(options)
-    found = [stored.find(path) for path in options.paths] or [stored.find(None)]
+    found = stored.find_each(options.paths)
     judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]
     if not judged:
         print(f"{found[0].path} has no test case: there is nothing to export", file=sys.stderr)
@@ -97,7 +97,7 @@ def suspects_of(options: argparse.Namespace, found: list[stored.Run], references
         return []
     from ..runs.suspects import suspects
 
-    all_runs = found if options.paths else [stored.find(path) for path in folders.reports(folders.prefix())]
+    all_runs = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
     return suspects(all_runs, references, options.reference, options.clean_runs)
 
 

@@ -164,8 +164,8 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
             date.fromisoformat(options.since)
         except ValueError:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
-    for path in options.paths or folders.reports(folders.prefix()):
-        run = stored.find(path)
+    paths = options.paths or folders.reports(folders.prefix())
+    for run in stored.find_each(paths) if paths else ():
         tests = tuple(
             test
             for test in run.tests

@@ -69,15 +69,17 @@ def packed(found: Found) -> list[Any]:
         [[*device, reason] for device, reason in found.blamed.items()],
         sorted(map(list, found.clean)),
         [[*device, *place] for device, place in found.seen.items()],
+        sorted(found.measured),
     ]
 
 
 def unpacked(said: list[Any]) -> Found:
     """What `packed` made."""
-    when, blamed, clean, seen = said
+    when, blamed, clean, seen, measured = said
     return Found(
         when,
         {(node, name): reason for node, name, reason in blamed},
         {(node, name) for node, name in clean},
         {(node, name): (at, label) for node, name, at, label in seen},
+        frozenset(measured),
     )

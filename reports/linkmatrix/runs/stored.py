@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import read_json
+from ..record.matrix import variant_of
 from ..record.units import counted
 from ..references import keys
 from . import manifest, modes
@@ -30,13 +31,15 @@ SCHEMA = "linkmatrix.record/"
 class Run:
     """What was found at `path`; `rerun` is the command line that measures it again, "" where that is not known.
 
-    started: when ReFrame began it, by its own clock, "" without a report.
+    started: when ReFrame began it, by its own clock, "" without a report. again: sentences on tests that were left out,
+    for what they measured is there already.
     """
 
     path: Path
     tests: tuple[Test, ...] = ()
     rerun: str = ""
     notes: tuple[str, ...] = field(default=())
+    again: tuple[str, ...] = ()
     session: str = ""
     started: str = ""
 
@@ -62,9 +65,14 @@ def find(path: Path | None) -> Run:
     )
 
 
-def find_all(paths: list[Path]) -> Run:
-    """The runs at all paths as one; none is the newest run. Raises BadInput."""
-    found = [find(path) for path in paths] or [find(None)]
+def find_each(paths: Iterable[Path]) -> list[Run]:
+    """The runs at all paths, each measurement once; none is the newest run. Raises BadInput."""
+    return each_once([find(path) for path in paths] or [find(None)])
+
+
+def find_all(paths: Iterable[Path]) -> Run:
+    """As `find_each`, all as one run."""
+    found = find_each(paths)
     if len(found) == 1:
         return found[0]
     return Run(
@@ -83,26 +91,61 @@ def in_folder(folder: Path) -> Run:
     found = sorted(place / "record.json" for place in places)
     if not found:
         raise BadInput(f"{folder} holds no run-report-*.json and no record.json: name the folder of a run")
-    run = of_records(found)
-    return replace(run, tests=tuple(counted_once(run.tests)))
+    return each_once([of_records(found)])[0]
 
 
-def counted_once(tests: Iterable[Test]) -> list[Test]:
-    """The records of a folder, of each process of a session either its own or those that its tests took out of it.
+def each_once(runs: Sequence[Run]) -> list[Run]:
+    """The runs without what is there twice: named or copied twice, or a session's process beside its tests.
 
-    Those of the tests say which check asked; but where a session died, they may not be all of what it measured.
+    Of a session's process either its own record counts or those that its tests took out of it: these say which check
+    asked, but where the session died, they may not be all of what it measured. Tests of a report have verdicts of their
+    own, so that only another run's take their place, which ended no better.
     """
-    tests = list(tests)
-    parts: dict[Any, list[Test]] = {}
-    for test in tests:
-        if not of_process(test):
-            parts.setdefault(program_run(test.record), []).append(test)
-    twice: set[Path | None] = set()
-    for whole in filter(of_process, tests):
-        others = parts.get(program_run(whole.record), [])
-        covered = {name for part in others for name in testcases_of(part)} >= testcases_of(whole)
-        twice |= {test.path for test in ([whole] if covered else others)}
-    return [test for test in tests if test.path not in twice]
+    known: dict[Hashable, tuple[int, Test]] = {}
+    left_out: dict[int, str] = {}  # by the identity of a test
+    found = [(number, test, keys_of(run, test)) for number, run in enumerate(runs) for test in run.tests]
+    for number, test, parts in sorted(found, key=lambda one: (not one[1].result, of_process(one[1]))):
+        there = [known[key] for key in parts if key in known and not (test.result and known[key][0] == number)]
+        others = [other for _, other in there]
+        taken = there and test.result in ("", "pass", *(other.result for other in others))
+        if taken and len(there) < len(parts) and of_process(test) and not any(other.result for other in others):
+            left_out |= {id(other): source_of(test) for other in others}
+        elif taken and (len(there) == len(parts) or of_process(test)):
+            left_out[id(test)] = source_of(others[0])
+            continue
+        known |= {key: (number, test) for key in parts}
+    again = [
+        tuple(
+            f"{source_of(test)}: its {name} is that of {left_out[id(test)]}, and counts once"
+            for test in run.tests
+            if id(test) in left_out
+            for name in dict.fromkeys(result["testcase"] for result in (test.record or {"results": []})["results"])
+        )
+        for run in runs
+    ]
+    return [
+        replace(run, tests=tuple(test for test in run.tests if id(test) not in left_out), again=said)
+        for run, said in zip(runs, again, strict=True)
+    ]
+
+
+def keys_of(run: Run, test: Test) -> list[Hashable]:
+    """What of a test is one measurement, wherever its record lies; of one without a record the test itself."""
+    if test.record is None:
+        return [(run.session or str(run.path.absolute()), test.name, test.partition, test.environ, test.attempt)]
+    return measurements(test.record)
+
+
+def measurements(record: Mapping[str, Any]) -> list[Hashable]:
+    """What a run of the program measured: a key each, the same in every copy and every part of its record."""
+    of_run = program_run(record)
+    found = [(of_run, one["testcase"], one["size_bytes"], variant_of(one)) for one in record["results"]]
+    return list(dict.fromkeys(found)) or [(of_run, record["asked_by"])]
+
+
+def source_of(test: Test) -> str:
+    """Where a test is from, for people."""
+    return str(test.path or test.name)
 
 
 def of_process(test: Test) -> bool:
@@ -115,11 +158,6 @@ def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     imported = record.get("imported") or {}  # of files of one name, in one second
     of_file = imported.get("sha256"), str(imported.get("lines"))
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
-
-
-def testcases_of(test: Test) -> set[str]:
-    """The names of those that were measured."""
-    return {result["testcase"] for result in test.record["results"]}
 
 
 def of_records(paths: Iterable[Path]) -> Run:

@@ -12,6 +12,7 @@ class, is no device's. In a matrix of nodes a node is blamed like a device: one 
 other, never for a single pair, whose path is as likely.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from ..record.reading import risen_counters
 from ..references.tables import References
 from . import judging
 from .judging import Judged
-from .stored import Run
+from .stored import Run, measurements
 
 MOST_CELLS = 10_000  # whose ends are named
 BOTH_WAYS = ("device", "links", "nic", "node")  # findings that are dead where none of their cells has a value
@@ -39,12 +40,16 @@ Place = tuple[str, str]  # the node and what is there: a label, or the node itse
 
 
 class Found(NamedTuple):
-    """What a run says of devices: when it began, those it blames with the reason, those it clears, where all are."""
+    """What a run says of devices: when it began, those it blames with the reason, those it clears, where all are.
+
+    measured: what it was measured by, so that no copy clears a device again.
+    """
 
     when: str
     blamed: dict[Device, str]
     clean: set[Device]
     seen: dict[Device, Place]
+    measured: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -83,16 +88,22 @@ def suspects(runs: Iterable[Run], references: References, name: str | None, clea
 
 def found_in(run: Run, references: References, name: str | None) -> Found:
     """What a run says of its devices."""
-    return Found(started(run), *of_run(judging.judge_all(run, references, name)))
+    keys = (key for test in run.tests if test.record for key in measurements(test.record))
+    measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
+    return Found(started(run), *of_run(judging.judge_all(run, references, name)), measured)
 
 
 def left_by(found: Iterable[Found], clean_runs: int) -> list[Suspect]:
     """Those that are left under suspicion, the longest first."""
-    known: dict[Device, Suspect] = {}
+    devices: dict[Device, Suspect] = {}
     suspect: dict[Place, Device] = {}  # the device that is now at a place, if it is suspect
-    for when, blamed, clean, seen in each_once(one for one in found if one.when):
+    known: set[str] = set()
+    for when, blamed, clean, seen, measured in sorted((one for one in found if one.when), key=lambda one: one.when):
+        if measured and measured <= known:
+            continue  # a copy
+        known |= measured
         for device, place in seen.items():
-            one = known.setdefault(device, Suspect(*place))
+            one = devices.setdefault(device, Suspect(*place))
             one.node, one.label = place
             one.seen += 1
             if suspect.get(place, device) != device:
@@ -105,17 +116,7 @@ def left_by(found: Iterable[Found], clean_runs: int) -> list[Suspect]:
                 one.clean += 1
                 if one.clean >= clean_runs:
                     del suspect[place]
-    return sorted((known[device] for device in suspect.values()), key=lambda one: (one.since, one.node, one.label))
-
-
-def each_once(found: Iterable[Found]) -> Iterator[Found]:
-    """In the order in which they began, without copies: the same devices are not measured twice in one second."""
-    together: list[Found] = []
-    for one in sorted(found, key=lambda one: one.when):
-        together = [other for other in together if other.when == one.when]
-        if one not in together:
-            together.append(one)
-            yield one
+    return sorted((devices[device] for device in suspect.values()), key=lambda one: (one.since, one.node, one.label))
 
 
 def started(run: Run) -> str:
