@@ -4,6 +4,7 @@ A full disk, a crash or a reader at the wrong moment never sees half a file. Wha
 command looks for.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -44,6 +45,13 @@ def read_whole(path: Path, most: int) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def path_of(text: str) -> Path:
+    """A path of the command line; an empty one is a variable that was not set, and not the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("'' names no file: give the name of one, or of a folder")
+    return Path(text)
 
 
 def read_json(path: Path) -> Any:

@@ -40,12 +40,38 @@ def test_the_exit_code_is_the_verdict(linkmatrix, write_record, command, changes
     assert linkmatrix(command, write_record(**changes), *arguments)[0] == code
 
 
+def test_nothing_to_compare_with_is_bad_input(linkmatrix, write_record):
+    code, _, errors = linkmatrix("compare", write_record(), "--against", "")
+    assert code == 2 and "--against '' is neither a record" in errors
+
+
 def test_bad_input_is_one_line_and_no_traceback(linkmatrix, tmp_path):
     (tmp_path / "odd.json").write_text("{")
     for arguments in (["odd.json"], ["none.json"], ["."], ["odd.json", "--reference", "hgx"]):
         code, out, errors = linkmatrix("show", tmp_path / arguments[0], *arguments[1:])
         assert (code, out) == (2, "")
         assert errors.startswith("linkmatrix: ") and errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", ""],
+        ["report", ".", ""],
+        ["history", ""],
+        ["compare", "", "--against", "h800"],
+        ["compact", ""],
+        ["export", "--format", "csv", ""],
+        ["adopt", ""],
+        ["diagnose", "", "--references", ""],
+    ],
+)
+def test_an_empty_name_is_bad_input_and_not_the_current_folder(arguments, write_record, tmp_path, monkeypatch, capsys):
+    write_record()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2 and "'' names no file: give the name of one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["show", "report"])
@@ -73,9 +99,12 @@ def test_a_report_is_a_page_and_two_pictures_of_each_matrix(linkmatrix, write_re
     assert (folder / "report.html").stat().st_size < 3_000_000
 
 
-def test_pictures_of_one_test_case_in_two_records_do_not_overwrite_each_other(linkmatrix, write_record, tmp_path):
-    for name in ("a", "b"):
-        write_record(path=tmp_path / "many" / name / "record.json")
+def test_pictures_of_one_test_case_in_two_records_do_not_overwrite_each_other(
+    linkmatrix, make_record, write_record, tmp_path
+):
+    for day, name in enumerate(("a", "b"), 1):
+        record = make_record() | {"started": f"2026-11-{day:02}T01:50:22Z"}
+        write_record(record, path=tmp_path / "many" / name / "record.json")
     linkmatrix("report", tmp_path / "many", "--out", tmp_path / "out")
     assert len(list((tmp_path / "out").glob("*.png"))) == 2
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
-from linkmatrix.runs import modes
+from linkmatrix.runs import modes, stored
 
 FILE = Path("config/manifests/node-gpu.json")
 
@@ -28,6 +28,15 @@ def test_one_of_sixty_is_no_acceptance(machine):
     assert code == 3 and "1 of 6 test cases of acceptance of node:gpu" in out and "NO VERDICT  acceptance" in out
     assert "intranode_p2p %testcase=0" in out
     assert machine.run("--system", "node:gpu")[0] == 3  # an update that took them away is no better than a selection
+
+
+@pytest.mark.parametrize("more", [(), ("--manifest", "another set of tests")])
+def test_what_a_run_measured_is_read_from_its_report_once(machine, monkeypatch, more):
+    machine.prepare("pass", "pass")
+    read, all_of = [], stored.all_of
+    monkeypatch.setattr(stored, "all_of", lambda report: read.append(report) or all_of(report))
+    assert machine.run(*more)[0] == 0 and FILE.is_file()
+    assert len(read) == 1
 
 
 def test_a_selection_is_never_the_first_acceptance(machine):

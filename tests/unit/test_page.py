@@ -144,3 +144,11 @@ def test_what_was_measured_again_is_on_the_page_with_its_controls(judged_run, ma
     result["controls"] = [{"row": "gpu0", "column": "gpu1", "before": 396.0, "after": 397.0}]
     text = rendered(judged_run(record, reference="hgx"))
     assert "beside them 1 control cell: gpu0-&gt;gpu1 +0.3 %: as before" in text
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"), [("cuda", "cpu, 8 cores, 1 NUMA node"), ("mpi", "cpu, 8 cores for rank 0, 1 NUMA node")]
+)
+def test_the_cores_of_a_rank_are_not_said_to_be_those_of_its_host(judged_run, make_record, backend, said):
+    """It may be bound to one of 64."""
+    assert said in rendered(judged_run(make_record() | {"backend": backend}))

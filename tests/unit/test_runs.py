@@ -113,6 +113,16 @@ def test_a_folder_of_records_without_report_is_a_run(tmp_path, write_record):
     assert len(stored.find(tmp_path / "many").tests) == 2
 
 
+def test_a_folder_of_records_of_other_names_is_a_run(tmp_path, write_record):
+    for day, name in enumerate(("a.record.json", "b.json"), 1):
+        write_record(one_record() | {"started": f"2026-11-{day:02}T01:50:22Z"}, path=tmp_path / name)
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    (tmp_path / "text.txt").write_text('{"schema": "linkmatrix.record/2"}')
+    assert [test.path.name for test in stored.find(tmp_path).tests] == ["a.record.json", "b.json"]
+    write_record(path=tmp_path / "c" / "record.json")
+    assert [test.path.name for test in stored.find(tmp_path).tests] == ["record.json"]
+
+
 def a_session(folder, write_record, measured, parts, day=1):
     """Records below a folder as a session leaves them for all that was measured, and its tests for their parts."""
     whole = one_record() | {"started": f"2026-11-{day:02}T01:50:22Z"}

@@ -16,7 +16,7 @@ from ..adopt import propose
 from ..adopt.propose import Proposal
 from ..adopt.writing import Change, differences, updated, write
 from ..errors import BadInput
-from ..files import changing
+from ..files import changing, path_of
 from ..record import units
 from ..record.collective import is_collective
 from ..references import noise
@@ -33,7 +33,7 @@ Changes = dict[tuple[str, str, str], tuple[Proposal, list[Change]]]
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `adopt`."""
     command.add_argument(
-        "paths", nargs="*", type=Path, metavar="RUN", help="records, reports or folders; default: all stored reports"
+        "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: all stored reports"
     )
     command.add_argument("--table", metavar="NAME", help="of references; default: the one that the partition names")
     command.add_argument("--runs", type=int, metavar="K", help="only the K newest of each test case")
@@ -41,7 +41,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--session", action="append", metavar="ID", help="only this ReFrame session; several times")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
-    command.add_argument("--file", type=Path, metavar="YAML", help="default: config/references/p2p.yaml")
+    command.add_argument("--file", type=path_of, metavar="YAML", help="default: config/references/p2p.yaml")
     command.add_argument("--check", metavar="NAME", help="its entry in the file; default: the one that asked")
     command.add_argument("--floor", metavar="LOWER,UPPER", help="least tolerances in percent, such as 2,5")
     command.add_argument("--with-outliers", action="store_true", help="adopt though runs contain outliers")

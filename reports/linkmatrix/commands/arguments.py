@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from ..files import path_of
 from ..references.tables import References
 from ..runs import folders, judging, stored
 from ..runs.judging import Judged
@@ -13,7 +14,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "path",
         nargs="?",
-        type=Path,
+        type=path_of,
         metavar="PATH",
         help="a record.json, a ReFrame report (run-report-*.json) or a folder; by default the newest report",
     )
@@ -22,7 +23,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def add_reference_options(command: argparse.ArgumentParser) -> None:
     """By what to judge."""
-    command.add_argument("--references", type=Path, metavar="DIR", help="default: config/references")
+    command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
     command.add_argument("--reference", metavar="NAME", help="the table of references; default: the partition's own")
 
 

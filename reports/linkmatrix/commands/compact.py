@@ -1,9 +1,8 @@
 """`linkmatrix compact`: writes record.npz beside the record.json of many endpoints."""
 
 import argparse
-from pathlib import Path
 
-from ..files import write_whole
+from ..files import path_of, write_whole
 from ..record.compact import fingerprint, pack
 from ..record.matrix import from_result
 from ..runs import stored
@@ -14,7 +13,7 @@ LEAST_ENDPOINTS = 64  # of a record for which it is worth it
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `compact`."""
     command.add_argument(
-        "paths", nargs="*", type=Path, metavar="RUN", help="records, reports or folders; default: the newest report"
+        "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: the newest report"
     )
     command.add_argument(
         "--least", type=int, default=LEAST_ENDPOINTS, metavar="N", help="endpoints of a record; default: 64"

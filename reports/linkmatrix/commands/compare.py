@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput
+from ..files import path_of
 from ..record import units
 from ..record.units import figure
 from ..references import published
@@ -53,7 +54,7 @@ class Compared:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `compare`."""
-    command.add_argument("path", nargs="?", type=Path, metavar="RUN", help="as for show; default: the newest report")
+    command.add_argument("path", nargs="?", type=path_of, metavar="RUN", help="as for show; default: the newest report")
     command.add_argument(
         "--against", required=True, metavar="OTHER", help=f"a run, or one of {', '.join(published.NAMES)}"
     )
@@ -80,7 +81,7 @@ def other(name: str) -> Iterator[Figures]:
     """The figures of a published system, or of what lies at a path."""
     if name in published.NAMES:
         return of_published(published.load(name))
-    if not Path(name).exists():
+    if not name or not Path(name).exists():
         known = ", ".join(published.NAMES)
         raise BadInput(f"--against '{name}' is neither a record, report or folder nor a published system ({known})")
     return of_run(stored.find(Path(name)))

@@ -1,9 +1,9 @@
 """`linkmatrix detect`: a system file for this machine, or for the cluster that it is the login node of."""
 
 import argparse
-from pathlib import Path
 
 from ..errors import BadInput
+from ..files import path_of
 from ..runs import folders
 from ..site import machine, partitions
 
@@ -19,7 +19,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="local: this machine as a node, with devices.json; another: all partitions of its cluster, asked on a"
         " login node; auto: the scheduler whose commands are here (default: local)",
     )
-    command.add_argument("--config", type=Path, metavar="DIR", help="default: the folder config of the repository")
+    command.add_argument("--config", type=path_of, metavar="DIR", help="default: the folder config of the repository")
     command.add_argument("--spack", action="store_true", help="write a packages.yaml for Spack instead, into spack-env")
     command.add_argument("--force", action="store_true", help="overwrite files that are there")
     command.add_argument("--dry-run", action="store_true", help="show the files, write none")

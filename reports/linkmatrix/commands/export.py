@@ -9,11 +9,10 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadInput, clean
-from ..files import write_whole
+from ..files import path_of, write_whole
 from ..references.tables import References
 from ..runs import folders, judging, stored
 from ..runs.bound import short
@@ -53,10 +52,10 @@ class Exported(NamedTuple):
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `export`."""
     command.add_argument(
-        "paths", nargs="*", type=Path, metavar="RUN", help="records, reports or folders; default: the newest report"
+        "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: the newest report"
     )
     command.add_argument("--format", required=True, choices=FORMATS)
-    command.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
+    command.add_argument("--out", type=path_of, metavar="FILE", help="default: standard output")
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
     )

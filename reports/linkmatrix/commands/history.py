@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadInput, clean
+from ..files import path_of
 from ..record import units
 from ..record.collective import extent_of, is_collective
 from ..record.matrix import Matrix, from_result
@@ -68,7 +69,7 @@ class Choice:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `history`."""
-    command.add_argument("paths", nargs="*", type=Path, metavar="RUN", help="default: all stored reports")
+    command.add_argument("paths", nargs="*", type=path_of, metavar="RUN", help="default: all stored reports")
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
     what = command.add_mutually_exclusive_group()
     what.add_argument("--cell", metavar="A->B", help="one pair")
@@ -85,7 +86,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fleet", action="store_true", help="each pair of each host beside the same pair elsewhere, outliers first"
     )
-    command.add_argument("--plot", type=Path, metavar="DIR", help="a picture of each series into this folder")
+    command.add_argument("--plot", type=path_of, metavar="DIR", help="a picture of each series into this folder")
     command.set_defaults(command=run_history)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import read_whole, write_whole
+from ..files import path_of, read_whole, write_whole
 from ..foreign.scan import read_text
 from ..foreign.to_record import to_record
 from ..record import reading
@@ -22,7 +22,7 @@ INCOMPLETE = 3  # as NO VERDICT: something is missing
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `import`."""
     command.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a text, or the JSON of nvbandwidth")
-    command.add_argument("--out", type=Path, metavar="DIR", help="default: beside FILE, a folder of its name")
+    command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside FILE, a folder of its name")
     command.add_argument("--measured", metavar="TIME", help="when: 2026-11-21T01:50:22Z; default: not known")
     command.add_argument(
         "--size", metavar="BYTES", help="of bandwidth tables whose program does not say, such as nvbandwidth's: 64MiB"

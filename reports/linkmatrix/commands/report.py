@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..files import write_whole
+from ..files import path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record.reading import Result
@@ -20,8 +20,8 @@ FEW = 8  # pictures that are listed one by one
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `report`."""
     arguments.add_options(command)
-    command.add_argument("more", nargs="*", type=Path, metavar="MORE", help="further ones for the same page")
-    command.add_argument("--out", type=Path, metavar="DIR", help="default: beside PATH, a folder of its name")
+    command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further ones for the same page")
+    command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside PATH, a folder of its name")
     command.set_defaults(command=run_report)
 
 

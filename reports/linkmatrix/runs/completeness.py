@@ -1,6 +1,7 @@
 """Whether a run measured what it should have: what its manifest says of its mode, or the nodes that were asked for."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..judge.verdicts import Verdict
@@ -21,28 +22,28 @@ class Ran:
     before: resume.Before
     repository: Path
 
-
-def measured_in(report: Path, before: resume.Before) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
-    """{partition: {test case: its cells}} of a run and those that it resumes, and {partition: what was skipped}."""
-    measured: dict[str, dict[str, int]] = {}
-    skipped: dict[str, list[str]] = {}
-    for one in before.cases():
-        measured.setdefault(one.partition, {})[one.case] = one.cells
-    for test in stored.all_of(report).tests:
-        name = manifest.key(test.name, test.environ)
-        if test.result == "skip" and test.unmeasured:
-            continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
-        if test.result == "skip":
-            skipped.setdefault(test.partition, []).append(name)
-        elif not test.fixture:
-            measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
-    return measured, skipped
+    @cached_property
+    def measured(self) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
+        """{partition: {test case: its cells}} of it and what it resumes, and {partition: what was skipped}."""
+        measured: dict[str, dict[str, int]] = {}
+        skipped: dict[str, list[str]] = {}
+        for one in self.before.cases():
+            measured.setdefault(one.partition, {})[one.case] = one.cells
+        for test in stored.all_of(self.report).tests:
+            name = manifest.key(test.name, test.environ)
+            if test.result == "skip" and test.unmeasured:
+                continue  # for what is so today, such as a node that is drained: nothing that a manifest could excuse
+            if test.result == "skip":
+                skipped.setdefault(test.partition, []).append(name)
+            elif not test.fixture:
+                measured.setdefault(test.partition, {})[name] = manifest.cells(test.record)
+        return measured, skipped
 
 
 def held_against(ran: Ran, verdict: Verdict) -> list[str]:
     """Lines on what is missing, which begin with LESS, and on what no manifest knows; the first one is made here."""
     known = manifest.load(ran.repository, ran.mode)
-    measured, skipped = measured_in(ran.report, ran.before)
+    measured, skipped = ran.measured
     lines = [
         f"{LESS}the manifest: {sentence}"
         for one in manifest.wanted(known, set(measured) | set(skipped), ran.system)
@@ -74,7 +75,7 @@ def unasked(report: Path, nodes: list[str]) -> list[str]:
 
 def frozen(ran: Ran, reason: str) -> list[str]:
     """Writes the manifests of what a run measured, and says so in lines."""
-    measured, skipped = measured_in(ran.report, ran.before)
+    measured, skipped = ran.measured
     lines = []
     for partition in sorted(set(measured) | set(skipped)):
         cases, left_out = measured.get(partition, {}), {name: reason for name in skipped.get(partition, [])}

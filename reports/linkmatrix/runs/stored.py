@@ -21,7 +21,7 @@ from ..record.matrix import variant_of
 from ..record.units import counted
 from ..references import keys
 from . import manifest, modes
-from .folders import below, newest_report, prefix, reports_in, repository
+from .folders import HEAD_BYTES, below, newest_report, prefix, reports_in, repository
 from .testcases import COMPACT, Test, load, of_case
 
 SCHEMA = "linkmatrix.record/"
@@ -88,10 +88,18 @@ def in_folder(folder: Path) -> Run:
         if reports_in(place):
             return find(newest_report(place))
     places = {path.parent for path in below(folder) if path.name in ("record.json", f"record{COMPACT}")}
-    found = sorted(place / "record.json" for place in places)
+    found = sorted(place / "record.json" for place in places) or sorted(filter(is_record, below(folder)))
     if not found:
         raise BadInput(f"{folder} holds no run-report-*.json and no record.json: name the folder of a run")
     return each_once([of_records(found)])[0]
+
+
+def is_record(path: Path) -> bool:
+    """Does a file of another name than record.json begin as a record does? One that cannot be read may be one."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return re.search(rb'"schema":\s*"' + SCHEMA.encode(), file.read(HEAD_BYTES)) is not None
 
 
 def each_once(runs: Sequence[Run]) -> list[Run]:

@@ -7,9 +7,9 @@ other nodes.
 A run blames a device where references say FAIL and the device, its links, its NIC or its node explains it, where what
 arrived there was wrong, or where its own counters failed the test. A run is clean for a device where its cells that
 have references are there and none failed; a cell that is missing neither blames nor clears. One without a value in
-all of its cells, or most, is blamed for that. What all share, a rail or a link
-class, is no device's. In a matrix of nodes a node is blamed like a device: one that sends or receives slow with every
-other, never for a single pair, whose path is as likely.
+all of its cells, or most, is blamed for that; where it has a row or a cell alone, as beside host memory, if all cells
+of the others have one. What all share, a rail or a link class, is no device's. In a matrix of nodes a node is blamed
+like a device: one that sends or receives slow with every other, never for a single pair, whose path is as likely.
 """
 
 import hashlib
@@ -180,7 +180,8 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         rows, columns = matrix.matrix.rows, matrix.matrix.columns
         layout, _ = diagnosis.layout_of(record, result, matrix.matrix)
         where = f"{result['testcase']}: "
-        # its sentences begin with one for each finding
+        # the sentences of a diagnosis begin with one for each finding
+        yield from ((label, where + sentence) for label, sentence in dead(matrix.matrix))
         for finding, sentence in zip(found.findings, found.sentences, strict=False):
             if finding.kind not in BOTH_WAYS if finding.missing else not failed:
                 continue  # not dead, as it still sends or receives; or slow from inside, and nothing failed
@@ -192,6 +193,25 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
             pair = (rows[r], columns[c])
             yield from ((label, where + matrix.cells[pair].reason) for label in pair)
+
+
+def dead(matrix: Matrix) -> Iterator[tuple[str, str]]:
+    """(endpoint, sentence) of those without a value in any of their cells, where all cells between others have one."""
+    block = matrix.whole
+    applies, lacking = block.applies, block.is_status(*diagnosis.LACKING)
+    cells: dict[str, np.ndarray] = {}  # of an endpoint: those that apply, lack a value, and were tried
+    kinds = (applies, lacking & applies, block.is_status(*diagnosis.TRIED))
+    for labels, axis in ((matrix.rows, 1), (matrix.columns, 0)):
+        for label, counts in zip(labels, np.stack([kind.sum(axis=axis) for kind in kinds], axis=1), strict=True):
+            cells[label] = cells.get(label, 0) + counts
+    found = {label: count for label, (count, gone, tried) in cells.items() if count and gone == count and tried}
+    others = [np.array([label not in found for label in labels]) for labels in (matrix.rows, matrix.columns)]
+    rest = applies & others[0][:, None] & others[1][None, :]
+    if not found or not rest.any() or (rest & ~block.is_status("ok", "no-peer-access")).any():
+        return
+    for label, count in found.items():
+        none = f"none of the {count} cells of {label} has a value" if count > 1 else f"the cell of {label} has no value"
+        yield label, f"{none}, and those of all others have one: suspect it"
 
 
 def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:

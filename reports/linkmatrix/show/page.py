@@ -226,12 +226,13 @@ def machines(judged: list[Judged]) -> list[dict[str, Any]]:
 def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
     """The facts of one record, as (name, value)."""
     host = record["host"]
+    of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # it may be bound to fewer than there are
     cores, numa = units.counted(host["cores"], "core"), units.counted(host["numa"], "NUMA node")
     started = record["started"].replace("T", " ").replace("Z", " UTC")
     facts = [
         ("measured", words.measured(record)),
         ("back end", BACKENDS.get(record["backend"], record["backend"])),
-        ("host", f"{host['name']}: {host['cpu']}, {cores}, {numa}"),
+        ("host", f"{host['name']}: {host['cpu']}, {cores}{of_rank}, {numa}"),
         ("partition", one.test.partition),
         ("program", f"{record['program']} {record['version']}"),
         *sorted(record["software"].items()),
