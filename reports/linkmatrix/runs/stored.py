@@ -109,19 +109,20 @@ def each_once(runs: Sequence[Run]) -> list[Run]:
     asked, but where the session died, they may not be all of what it measured. Tests of a report have verdicts of their
     own, so that only another run's take their place, which ended no better.
     """
-    known: dict[Hashable, tuple[int, Test]] = {}
+    known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test
     found = [(number, test, keys_of(run, test)) for number, run in enumerate(runs) for test in run.tests]
     for number, test, parts in sorted(found, key=lambda one: (not one[1].result, of_process(one[1]))):
-        there = [known[key] for key in parts if key in known and not (test.result and known[key][0] == number)]
-        others = [other for _, other in there]
-        taken = there and test.result in ("", "pass", *(other.result for other in others))
-        if taken and len(there) < len(parts) and of_process(test) and not any(other.result for other in others):
+        there = [first_like(test, number, known.get(key, ())) for key in parts]
+        others = [other for other in there if other is not None]
+        taken = others and test.result in ("", "pass", *(other.result for other in others))
+        if taken and None in there and of_process(test) and not any(other.result for other in others):
             left_out |= {id(other): source_of(test) for other in others}
-        elif taken and (len(there) == len(parts) or of_process(test)):
+        elif taken and (None not in there or of_process(test)):
             left_out[id(test)] = source_of(others[0])
             continue
-        known |= {key: (number, test) for key in parts}
+        for key in parts:
+            known.setdefault(key, []).insert(0, (number, test))
     again = [
         tuple(
             f"{source_of(test)}: its {name} is that of {left_out[id(test)]}, and counts once"
@@ -135,6 +136,25 @@ def each_once(runs: Sequence[Run]) -> list[Run]:
         replace(run, tests=tuple(test for test in run.tests if id(test) not in left_out), again=said)
         for run, said in zip(runs, again, strict=True)
     ]
+
+
+def first_like(test: Test, number: int, known: Iterable[tuple[int, Test]]) -> Test | None:
+    """The first of those, each with the number of its run, that may be the same test: for the same check, where both
+    know theirs; of one report each is another.
+    """
+
+    def asked(one: Test) -> str | None:
+        return None if one.record is None or of_process(one) else one.record["asked_by"]
+
+    return next(
+        (
+            other
+            for of_run, other in known
+            if not (test.result and of_run == number)
+            and (asked(test) == asked(other) or None in (asked(test), asked(other)))
+        ),
+        None,
+    )
 
 
 def keys_of(run: Run, test: Test) -> list[Hashable]:

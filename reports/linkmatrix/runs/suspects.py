@@ -88,7 +88,8 @@ def suspects(runs: Iterable[Run], references: References, name: str | None, clea
 
 def found_in(run: Run, references: References, name: str | None) -> Found:
     """What a run says of its devices."""
-    keys = (key for test in run.tests if test.record for key in measurements(test.record))
+    records = [test.record for test in run.tests if test.record]
+    keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
     return Found(started(run), *of_run(judging.judge_all(run, references, name)), measured)
 
