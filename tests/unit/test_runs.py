@@ -167,6 +167,16 @@ def test_a_record_beside_the_report_that_has_it_counts_once(tmp_path, report, wr
     assert [len(run.tests) for run in stored.find_each([kept, path])] == [0, len(alone.tests)]
 
 
+def test_two_tests_of_a_report_that_read_one_measurement_are_two_verdicts_and_one_measurement(
+    tmp_path, report, write_record
+):
+    kept = write_record(path=tmp_path / "output" / "record.json")
+    path = report(case(kept.parent), case(kept.parent, display_name="again"))
+    assert len(stored.find_all([path]).tests) == 2
+    (run,) = stored.find_each([path], for_verdicts=False)
+    assert len(run.tests) == 1 and run.again[0].endswith("and counts once")
+
+
 def test_a_test_that_another_report_calls_failed_is_no_copy_of_one_that_passed(tmp_path, report, write_record):
     kept = write_record(path=tmp_path / "output" / "record.json")
     passed = report(case(kept.parent), name="run-report-1.json")

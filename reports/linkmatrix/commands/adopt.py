@@ -158,7 +158,7 @@ def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[st
     paths = options.paths or folders.reports(folders.prefix())
     if not paths:
         raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
-    found = stored.find_each(paths)
+    found = stored.find_each(paths, for_verdicts=False)
     tests = []
     for path, run in zip(paths, found, strict=True):
         if options.session and not ({run.session, path.stem.removeprefix("run-report-")} & set(options.session)):

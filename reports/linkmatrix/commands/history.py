@@ -166,7 +166,7 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
         except ValueError:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
     paths = options.paths or folders.reports(folders.prefix())
-    for run in stored.find_each(paths) if paths else ():
+    for run in stored.find_each(paths, for_verdicts=False) if paths else ():
         tests = tuple(
             test
             for test in run.tests

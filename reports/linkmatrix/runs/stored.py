@@ -65,9 +65,12 @@ def find(path: Path | None) -> Run:
     )
 
 
-def find_each(paths: Iterable[Path]) -> list[Run]:
-    """The runs at all paths, each measurement once; none is the newest run. Raises BadInput."""
-    return each_once([find(path) for path in paths] or [find(None)])
+def find_each(paths: Iterable[Path], for_verdicts: bool = True) -> list[Run]:
+    """The runs at all paths, each measurement once; none is the newest run. Raises BadInput.
+
+    for_verdicts: two tests of a report are two, though both read what was measured once: each has its verdict.
+    """
+    return each_once([find(path) for path in paths] or [find(None)], for_verdicts)
 
 
 def find_all(paths: Iterable[Path]) -> Run:
@@ -102,18 +105,19 @@ def is_record(path: Path) -> bool:
         return re.search(rb'"schema":\s*"' + SCHEMA.encode(), file.read(HEAD_BYTES)) is not None
 
 
-def each_once(runs: Sequence[Run]) -> list[Run]:
+def each_once(runs: Sequence[Run], for_verdicts: bool = True) -> list[Run]:
     """The runs without what is there twice: named or copied twice, or a session's process beside its tests.
 
     Of a session's process either its own record counts or those that its tests took out of it: these say which check
-    asked, but where the session died, they may not be all of what it measured. Tests of a report have verdicts of their
-    own, so that only another run's take their place, which ended no better.
+    asked, but where the session died, they may not be all of what it measured. A test of a report is left out for one
+    that ended no better.
     """
     known: dict[Hashable, list[tuple[int, Test]]] = {}
     left_out: dict[int, str] = {}  # by the identity of a test
     found = [(number, test, keys_of(run, test)) for number, run in enumerate(runs) for test in run.tests]
     for number, test, parts in sorted(found, key=lambda one: (not one[1].result, of_process(one[1]))):
-        there = [first_like(test, number, known.get(key, ())) for key in parts]
+        apart = number if for_verdicts and test.result else None
+        there = [first_like(test, apart, known.get(key, ())) for key in parts]
         others = [other for other in there if other is not None]
         taken = others and test.result in ("", "pass", *(other.result for other in others))
         if taken and None in there and of_process(test) and not any(other.result for other in others):
@@ -138,20 +142,21 @@ def each_once(runs: Sequence[Run]) -> list[Run]:
     ]
 
 
-def first_like(test: Test, number: int, known: Iterable[tuple[int, Test]]) -> Test | None:
-    """The first of those, each with the number of its run, that may be the same test: for the same check, where both
-    know theirs; of one report each is another.
+def first_like(test: Test, apart: int | None, known: Iterable[tuple[int, Test]]) -> Test | None:
+    """The first of those, each with the number of its run, that was measured for the same check, where both know
+    theirs; apart: a run whose tests are others.
     """
 
-    def asked(one: Test) -> str | None:
-        return None if one.record is None or of_process(one) else one.record["asked_by"]
+    def asked(one: Test) -> tuple[str, str] | None:
+        if one.record is None or of_process(one) or not one.record["asked_by"]:
+            return None
+        return keys.asking_check(one.record), keys.variant_of(one.record)
 
     return next(
         (
             other
             for of_run, other in known
-            if not (test.result and of_run == number)
-            and (asked(test) == asked(other) or None in (asked(test), asked(other)))
+            if of_run != apart and (asked(test) == asked(other) or None in (asked(test), asked(other)))
         ),
         None,
     )
