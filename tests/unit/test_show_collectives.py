@@ -9,7 +9,7 @@ from collectives import DOCUMENT, LAYOUT, own
 
 from linkmatrix import cli
 from linkmatrix.record import reading
-from linkmatrix.show import curves
+from linkmatrix.show import curves, page
 
 NAME = "all_reduce_perf"
 
@@ -89,14 +89,25 @@ def test_a_collective_is_a_curve_of_two_series_and_no_heat_map(folder, tmp_path,
     code, _ = linkmatrix("report", folder, "--out", tmp_path)
     assert code == 3
     assert sorted(path.name for path in tmp_path.glob("*.png")) == ["sizes-2.png", "sizes.png"]
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("<img ") == 2 and "Heat map" not in page
-    table = page[page.index('id="c0"') : page.index('id="c1"')]
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.count("<img ") == 2 and "Heat map" not in text
+    table = text[text.index('id="c0"') : text.index('id="c1"')]
     assert table.count('<th scope="row">') == 8 and "of 8 ranks on one node" in table
     assert re.search(r'<th scope="row">128 MiB</th><td>1040.7</td><td>128.97</td><td class="no-verdict"', table)
-    overview = page[: page.index("What was measured, and with what")]
+    overview = text[: text.index("What was measured, and with what")]
     assert overview.count('<a href="#c0">') == 2 and overview.count('<a href="#c1">') == 2
     assert "bus bandwidth, 512 bytes to 1 GiB" in overview
+
+
+def test_of_many_nodes_no_more_tables_are_on_the_page_than_a_person_reads(tmp_path, linkmatrix, monkeypatch):
+    monkeypatch.setattr(page, "MOST_MATRICES", 2)
+    one = LAYOUT[: LAYOUT.index("$ mpirun")]
+    for node in ("n01", "n02", "n03"):
+        collectives.imported(tmp_path / node, one.replace(" n01 ", f" {node} "))
+    assert linkmatrix("report", tmp_path, "--out", tmp_path / "page")[0] == 3
+    text = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r'id="(c\d+)"', text) == ["c0", "c1"]
+    assert all(f'<th scope="row">{node}</th>' in text for node in ("n01", "n02", "n03"))
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

@@ -78,7 +78,7 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
         problems=problems(judged, run),
         machines=machines(judged),
         curves=[(caption, base64.b64encode(png).decode()) for caption, png in curves],
-        collectives=[shown_collective(anchor(at), shown) for at, shown in enumerate(tables)],
+        collectives=[shown_collective(anchor(at), tables[at]) for at in worth_listing(tables, several=bool(entries))],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
         commands=commands(run, judged),
@@ -111,6 +111,12 @@ def worth_drawing(judged: list[Judged], several: bool) -> list[int]:
     ]
     chosen = sorted(shown, reverse=True)[:MOST_MATRICES] if several else shown
     return sorted(number for *_, number in chosen)
+
+
+def worth_listing(tables: list[Collective], several: bool) -> list[int]:
+    """The numbers of the collectives that are listed: as for matrices."""
+    worst = sorted(range(len(tables)), key=lambda at: (-tables[at].verdict, at))
+    return sorted(worst[:MOST_MATRICES] if several else worst)
 
 
 def fleet_table(entries: list[nodes.Entry], drawn: set[int]) -> dict[str, Any]:
