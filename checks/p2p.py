@@ -48,12 +48,6 @@ class p2p_matrix_run(session_test, special=True):
     #: :default: set by the build
     built = variable(str, value="", loggable=True)
 
-    #: Why a job that ran did not get as far as this test case, which is no verdict on what it would have measured.
-    #:
-    #: :type: :class:`str`
-    #: :default: empty: it was measured
-    unmeasured = variable(str, value="", loggable=True)
-
     #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
     #:
     #: :type: :class:`List[str]`

@@ -28,6 +28,13 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     #: :default: empty: any node
     on = variable(str, value="", loggable=True)
 
+    #: Why nothing was measured, which is no verdict on what it would have been: the job did not begin, or did not get
+    #: as far as this test.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: it was measured
+    unmeasured = variable(str, value="", loggable=True)
+
     sourcesdir = None
     max_pending_time = "8h"
     exclusive_access = True
@@ -98,7 +105,23 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
 
     def run(self):
         if self.alone:
-            super().run()
+            try:
+                super().run()
+            except ReframeError as error:
+                self.unmeasured = f"not run: {error}"
+                raise
+
+    def run_complete(self):
+        try:
+            return super().run_complete()
+        except ReframeError as error:
+            if not self.begun():
+                self.unmeasured = f"not run: {error}"
+            raise
+
+    def begun(self):
+        """Whether its job runs, or ran."""
+        return self.job.state == "RUNNING" or Path(self.stagedir, self.job.stdout).exists()
 
     def run_wait(self):
         if self.is_dry_run():
@@ -109,7 +132,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
             return
         found = self.sessions()[0] if self.sessions() else self.session
         if found.job is None:
-            raise JobError(found.trouble or "the session of this test has run nothing")
+            self.unmeasured = f"not run: {found.trouble or 'the session of this test has run nothing'}"
+            raise JobError(self.unmeasured)
         self._job = found.job  # not before: a scheduler would be asked after it
         self.part_of(Path(found.stagedir), *found.where[self.unique_name], found.display_name)
 
@@ -140,7 +164,17 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         return (parts.read(files[0]) if files[0].is_file() else None), parts.read(files[1])
 
     def without_output(self):
-        """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log."""
+        """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log.
+
+        Of one that did not begin there is no verdict; what ran and could not write is a failure.
+        """
+        said = self.no_output()
+        if self.job.state in NEVER_RAN:
+            self.unmeasured = f"not run: {said}"
+        return said
+
+    def no_output(self):
+        """Why a job has left none, in a sentence."""
         state, waited = self.job.state, f", max_pending_time is {self.max_pending_time:g} s"
         never = (
             f"it did not begin in time{waited if self.max_pending_time else ''}, or was cancelled before it could write"

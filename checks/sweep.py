@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
@@ -114,10 +113,9 @@ class node_sweep(p2p_matrix_run, special=True):
         """A node may be drained while its job waits, too: that job is not waited for."""
         try:
             done = super().run_complete()
-        except ReframeError as error:
+        except ReframeError:
             if not self.begun():
                 self.skip_where_the_node_is_out(ask_anew=True)
-                self.unmeasured = f"not run: {error}"
             raise
         if not done and not self.begun() and nodes.why_not_now(self.node, self.current_partition):
             with contextlib.suppress(ReframeError):  # it may be gone
@@ -125,15 +123,12 @@ class node_sweep(p2p_matrix_run, special=True):
             self.skip_where_the_node_is_out()
         return done
 
-    def begun(self):
-        """Whether the job runs, or ran."""
-        return self.job.state == "RUNNING" or Path(self.stagedir, self.job.stdout).exists()
-
     def skip_where_the_node_is_out(self, ask_anew=False):
         """ReFrame's report has no reason of a skip, so `unmeasured` has it."""
         why = nodes.why_not_now(self.node, self.current_partition, ask_anew)
-        self.unmeasured = f"not run: the scheduler says {why}" if why else ""
-        self.skip_if(bool(why), self.unmeasured)
+        if why:
+            self.unmeasured = f"not run: the scheduler says {why}"
+            self.skip(self.unmeasured)
 
     @run_before("performance")
     def read_references(self):

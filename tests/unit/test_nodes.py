@@ -45,6 +45,12 @@ def test_a_node_that_measured_nothing_is_in_the_table(of_nodes):
     assert "b" in dict(nodes.by_node(found)[1])
 
 
+def test_a_node_that_measured_nothing_comes_before_those_that_lack_a_reference_alone(of_nodes):
+    found = nodes.entries(of_nodes({"a": {}, "b": {(0, 1): 300.0}, "c": None}))
+    assert {entry.verdict for entry in found} == {Verdict.NO_VERDICT}
+    assert [entry.node for entry in found][:2] == ["c", "b"]
+
+
 def test_one_node_is_no_fleet(of_nodes):
     assert nodes.entries(of_nodes({"a": {}})) == []
 

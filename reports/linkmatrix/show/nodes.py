@@ -37,11 +37,6 @@ class Entry:
     reason: str = ""
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """The worst is the highest."""
-        return self.verdict, self.worse if self.worse is not None else 0.0
-
-    @property
     def text(self) -> str:
         """ "395.20 GB/s (-0.3 %)", the deviation as measured: below the median for a slow bandwidth."""
         if self.value is None:
@@ -69,7 +64,9 @@ def entries(judged: list[Judged]) -> list[Entry]:
     found += [entry_of(node, key, one, matrix, medians) for node, key, one, matrix in measured]
     if len({entry.node for entry in found}) < 2:
         return []
-    return sorted(found, key=lambda entry: entry.rank, reverse=True)
+    some = {entry.node for entry in found if entry.value is not None}
+    # of two with one verdict, the node of which nothing at all is known comes before those that are somewhat slow
+    return sorted(found, key=lambda one: (one.verdict, one.node not in some, one.worse or 0.0), reverse=True)
 
 
 def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:

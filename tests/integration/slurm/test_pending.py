@@ -1,9 +1,14 @@
 """A job that waits in the queue of a real Slurm says why, and one that could wait for ever is not waited for."""
 
+import os
 import re
 import time
 
 import pytest
+
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
@@ -19,10 +24,18 @@ def only(run):
     return check
 
 
+def verdict(run):
+    """The verdict of linkmatrix on the one check."""
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    (one,) = judging.judge_all(stored.find(report), References.load(None), None)
+    return one.verdict
+
+
 def ended(run, slurm):
-    """Why the one check failed; nothing of it is left in the queue."""
+    """Why the one check failed, of which there is no verdict; nothing of it is left in the queue."""
     assert run.code != 0, run.output
     assert slurm("squeue", "-h") == ""
+    assert verdict(run) is Verdict.NO_VERDICT
     return only(run)["fail_reason"]
 
 
@@ -83,3 +96,36 @@ def test_a_partition_that_comes_up_again_in_time_is_measured(login, slurm, meanw
     finally:
         slurm("scontrol", "update", "partitionname=closed", "state=down")
     assert run.code == 0, run.output
+
+
+def test_a_job_that_somebody_cancels_in_the_queue_is_no_verdict(login, slurm, meanwhile):
+    other = slurm("sbatch", "--parsable", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 120")
+
+    def cancel():
+        end = time.monotonic() + 60
+        while "rfm_" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
+            time.sleep(0.2)
+        slurm("scancel", "--state=PENDING", "--partition=cpu")
+
+    meanwhile(cancel)
+    try:
+        run = login(*HOST, *QUICK)
+    finally:
+        slurm("scancel", other)
+    assert "was cancelled before it could write" in only(run)["fail_reason"]
+    assert verdict(run) is Verdict.NO_VERDICT
+
+
+@pytest.mark.parametrize("sweep", [False, True], ids=["session", "sweep"])
+def test_a_job_that_cannot_be_submitted_is_no_verdict_in_the_words_of_sbatch(login, monkeypatch, tmp_path, sweep):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "sbatch").write_text(
+        "#!/bin/sh\necho sbatch: error: Socket timed out on send/recv operation >&2\nexit 1\n"
+    )
+    (folder / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("LINKMATRIX_NODES", "lmx1")
+    run = login(*(("-r", "--mode=sweep") if sweep else (*HOST, *QUICK)))
+    assert "Socket timed out" in only(run)["fail_reason"]
+    assert verdict(run) is Verdict.NO_VERDICT
