@@ -1,5 +1,6 @@
 """Published systems: each number stands in the line of the document that is named, and a run can be put beside them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -83,6 +84,20 @@ def test_a_run_beside_itself_is_the_same(linkmatrix):
     )
     assert code == 0
     assert set(re.findall(r"× ([\d.]+)", out)) == {"1"}
+
+
+def test_each_number_of_blocks_stands_beside_its_like(linkmatrix, tmp_path):
+    path = DATA / "h200x2_blocks.record.json"
+    code, out, _ = linkmatrix("compare", path, "--against", path)
+    assert code == 0 and set(re.findall(r"× ([\d.]+)", out)) == {"1"}
+    assert "device_to_device_memcpy_write_sm, 32 blocks (512 MiB)" in out
+    some = json.loads(path.read_text())
+    some["results"] = [one for one in some["results"] if one["blocks"] != 32]
+    (tmp_path / "record.json").write_text(json.dumps(some))
+    code, out, _ = linkmatrix("compare", path, "--against", tmp_path / "record.json")
+    assert re.search(r"^device_to_device_memcpy_write_sm, 32 blocks: 1 blocks, .* there: not comparable$", out, re.M)
+    code, out, _ = linkmatrix("compare", path, "--against", "h800")
+    assert code == 0 and "device_to_device_memcpy_write_sm, 32 blocks (512 MiB against 64 MiB)" in out
 
 
 def test_one_size_of_a_sweep_is_not_taken_for_another():

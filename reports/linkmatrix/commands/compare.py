@@ -90,14 +90,20 @@ def other(name: str) -> Iterator[Figures]:
 def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_name: str = "the other") -> Compared:
     """All that both have; wanted: the test cases, of which none are all."""
     found = Compared()
-    series: dict[tuple[str, str, str], list[Figures]] = {}  # what differs in its size only
+    series: dict[tuple[str, ...], list[Figures]] = {}  # what differs in its size only
     for one in here:
         if one.medians and (not wanted or one.testcase in wanted):
-            series.setdefault((*one.name, f"{one.unit} {one.where}"), []).append(one)
+            series.setdefault((*one.name, one.unit, one.where, one.variant), []).append(one)
     for several in series.values():
         first = several[0]
         named = [two for two in there if two.same_as(first) and two.unit == first.unit and two.medians]
         same = [two for two in named if first.as_large_as(two)]
+        if any(two.variant == first.variant for two in same):
+            same = [two for two in same if two.variant == first.variant]
+        elif any(two.variant for two in same):
+            asked = ", ".join(dict.fromkeys(two.variant.removeprefix(", ") or "no other setting" for two in same))
+            found.left_out.append(f"{title(first)}: {asked} there: not comparable")
+            continue
         if first.extent is not None:  # of several numbers of ranks on as many nodes, rather the same
             same = [two for two in same if two.extent == first.extent] or same
         if named and not same:
@@ -133,8 +139,8 @@ def meet(here: list[Figures], there: list[Figures], found: Compared, other_name:
 
 
 def title(one: Figures) -> str:
-    """A test case, and which part of it."""
-    return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " "))))
+    """A test case, which part of it, and what else was asked for."""
+    return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant
 
 
 def beside(one: Figures, two: Figures) -> Iterator[Row]:

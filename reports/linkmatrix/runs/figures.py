@@ -39,7 +39,7 @@ class Figures:
 
     cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
     whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same. extent: what a
-    collective ran on. of_cores: whether cores of a host stood for devices.
+    collective ran on. of_cores: whether cores of a host stood for devices. variant: ", 32 blocks", as of a matrix.
     """
 
     testcase: str
@@ -51,6 +51,7 @@ class Figures:
     alias: str = ""
     extent: Extent | None = None
     of_cores: bool = False
+    variant: str = ""
 
     def same_as(self, other: "Figures") -> bool:
         """Do both measure the same, under whichever names?"""
@@ -97,7 +98,7 @@ def of_run(run: Run) -> Iterator[Figures]:
             matrix = from_result(result, part)
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
-            yield Figures(*what, cells_of(matrix), medians, alias, extent, of_cores)
+            yield Figures(*what, cells_of(matrix), medians, alias, extent, of_cores, matrix.variant)
 
 
 def cells_of(matrix: Matrix) -> "pandas.DataFrame":
