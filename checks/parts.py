@@ -145,9 +145,9 @@ class Left:
             shutil.copyfile(record, own / "record.json")
             take_cells(self.folder.glob("record.*.npy"), own)
         if self.begun:
-            write_whole(own / self.job.stdout, text.encode())
-        write_whole(own / self.job.stderr, errors.encode())
-        write_whole(own / self.job.script_filename, script.encode())
+            write_copy(own / self.job.stdout, text)
+        write_copy(own / self.job.stderr, errors)
+        write_copy(own / self.job.script_filename, script)
 
     def part_of(self, text, record, own, testcase, name):
         """The text about a test case; its part of the record is written to `own`, if there is one."""
@@ -157,10 +157,15 @@ class Left:
             return text  # how it ended
         if whole["asked_by"] == self.asked_by:  # this session's, and not one that was left
             part = {**part, "asked_by": name}
-        write_whole(own / "record.json", json.dumps(part).encode())
+        write_copy(own / "record.json", json.dumps(part))
         apart = [found for found in map(Apart.of, part["results"]) if found]
         take_cells((file for file in (record.parent / one.name for one in apart) if file.exists()), own)
         return text_of(text, testcase, part["result"])
+
+
+def write_copy(path, text):
+    """Writes what is elsewhere too, in the folder of the process: no test waits until the disk has it."""
+    write_whole(path, text.encode(), lasting=False)
 
 
 def take_cells(files, folder):

@@ -63,10 +63,11 @@ def read_json(path: Path) -> Any:
         raise BadInput(f"{path} is not valid JSON: {error}") from None
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """Replaces `path`, also under the eyes of readers; its mode stays, and a link leads where it led. Raises OSError.
 
-    What is no file, such as /dev/stdout, is written into.
+    What is no file, such as /dev/stdout, is written into. lasting: whether it waits until the disk has it, for which a
+    copy of what is there has no need.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -76,12 +77,12 @@ def write_whole(path: Path, content: bytes) -> None:
             with place.open("wb") as stream:
                 stream.write(content)
             return
-        replace(place, content, mode)
+        replace(place, content, mode, lasting)
     except OSError as error:  # of a full disk it does not say the name
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
-def replace(place: Path, content: bytes, mode: int | None) -> None:
+def replace(place: Path, content: bytes, mode: int | None, lasting: bool) -> None:
     """Writes beside the file, then puts it in its place. Raises OSError."""
     # hosts that share a file system may have the same process numbers
     part = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
@@ -89,7 +90,8 @@ def replace(place: Path, content: bytes, mode: int | None) -> None:
         with part.open("wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         if mode is not None:
             part.chmod(stat.S_IMODE(mode))
         os.replace(part, place)

@@ -89,6 +89,21 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch)
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
+def test_a_copy_does_not_wait_for_the_disk_and_is_whole_or_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "copy.json"
+
+    def fails(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    files.write_whole(path, b"copy", lasting=False)
+    assert path.read_text() == "copy"
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(OSError, match=r"copy\.json"):
+        files.write_whole(path, b"new", lasting=False)
+    assert path.read_text() == "copy" and list(tmp_path.iterdir()) == [path]
+
+
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, write_record, monkeypatch, capsys):
     path = write_record()
     (tmp_path / "out").mkdir()
