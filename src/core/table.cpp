@@ -17,6 +17,7 @@ using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
 constexpr std::string_view axes = "row = source, column = destination";
+constexpr std::string_view together = "all ranks together, column = buffers";  // of a collective
 
 std::string number(double value, int decimals) {
   std::ostringstream out;
@@ -68,10 +69,15 @@ std::string variant_text(const MatrixResult& result) {
   return text;
 }
 
+bool is_of_all_ranks(const MatrixResult& result) {
+  return result.rows.size() == 1 && result.rows.front() == "all" &&
+         (result.engine == Engine::nccl || result.engine == Engine::mpi);
+}
+
 void print_table_head(std::ostream& out, const MatrixResult& result, const std::string& title,
                       const std::string& unit) {
   out << result.testcase << ": " << title << " (" << unit << "), " << result.size_bytes << " bytes"
-      << variant_text(result) << ", " << axes << '\n';
+      << variant_text(result) << ", " << (is_of_all_ranks(result) ? together : axes) << '\n';
 }
 
 std::string cell_text(const MatrixResult& result, const Values& values, const std::string& unit, std::size_t r,

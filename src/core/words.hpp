@@ -15,7 +15,7 @@ namespace linkmatrix {
 /// What a copy is made of: bytes moved, or a chain of accesses of 8 bytes, each waiting for the one before: loads
 /// through a ring of pointers, atomic additions, or a flag that two devices hand to and fro.
 enum class Operation { copy, chase, atomic, flag };
-enum class Engine { ce, sm, mpi };
+enum class Engine { ce, sm, mpi, nccl };
 enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };
 enum class Metric { bandwidth, bidirectional, latency };
@@ -33,7 +33,7 @@ template <>
 struct Words<Engine> {
   static constexpr std::string_view what = "engine";
   static constexpr std::array table{std::pair{Engine::ce, "ce"}, std::pair{Engine::sm, "sm"},
-                                    std::pair{Engine::mpi, "mpi"}};
+                                    std::pair{Engine::mpi, "mpi"}, std::pair{Engine::nccl, "nccl"}};
 };
 template <>
 struct Words<Kernel> {

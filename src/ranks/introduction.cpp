@@ -28,7 +28,9 @@ int number_on_node(const Communicator& mpi) {
 }
 
 std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& options, RankFacts& own) {
-  if (options.memory == Memory::host) return std::make_unique<HostPayload>(mpi, options.huge_pages);
+  if (options.memory == Memory::host)
+    return std::make_unique<HostPayload>(mpi, options.huge_pages,
+                                         options.make_answerer ? options.make_answerer(mpi) : Answerer{});
   if (!options.devices.make_payload)
     throw BadInput("--memory device: this p2p_matrix was built without it: configure with -DLINKMATRIX_CUDA=ON");
   return options.devices.make_payload(mpi, number_on_node(mpi), own);

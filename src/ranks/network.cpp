@@ -43,7 +43,7 @@ class MpiNetwork final : public Network {
       ranks_->dismiss();
       throw BadInput(table_.refusal());
     }
-    if (options_.memory == Memory::device) find_devices();
+    if (options_.memory == Memory::device && options_.devices.make_backend) find_devices();
     topology_ = table_.topology(most_in_record);
     software_ = {{"MPI", mpi_library()},
                  {"MPI network", text_of(mine.facts.network)},
@@ -96,6 +96,8 @@ class MpiNetwork final : public Network {
     return table_.transport(by_node, row, column);
   }
   Memory memory() const override { return options_.memory; }
+  Correspondence& correspondence() override { return *ranks_; }
+  std::vector<Lost> take_lost() override { return ranks_->take_lost(); }
   Backend* devices() override { return devices_.get(); }
   Transport sharing() const override { return table_.copies_sharing(); }
 

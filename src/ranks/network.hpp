@@ -10,7 +10,9 @@
 #include "core/result.hpp"
 #include "device/backend.hpp"
 #include "measure/engine.hpp"
+#include "measure/sampler.hpp"
 #include "measure/simulated_fault.hpp"
+#include "ranks/correspondence.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 
@@ -42,6 +44,11 @@ class Network : public Machine {
   virtual std::string link_class(bool by_node, std::size_t row, std::size_t column) const = 0;
   virtual std::string transport(bool by_node, std::size_t row, std::size_t column) const = 0;
   virtual Memory memory() const = 0;
+
+  /// To ask ranks what only their payloads understand; at the root.
+  virtual Correspondence& correspondence() = 0;
+  /// Who was lost since this was last asked.
+  virtual std::vector<Lost> take_lost() = 0;
 
   /// The devices of all ranks as a back end, on the root; null where host memory is measured.
   virtual Backend* devices() = 0;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct NetworkOptions {
   Memory memory = Memory::host;
   Transport transport = Transport::automatic;
   DeviceSupport devices{};
+  /// Makes what answers rank 0's questions where ranks of host memory do more than exchange messages.
+  std::function<std::function<std::vector<std::byte>(std::span<const std::byte>)>(Communicator&)> make_answerer{};
   bool huge_pages = true;
   double pair_timeout = 30;        ///< seconds of one cell
   int window = 64;                 ///< messages in flight

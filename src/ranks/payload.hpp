@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/clock.hpp"
@@ -67,10 +69,15 @@ class Payload {
   virtual void renew() = 0;
 };
 
+/// What answers questions that are no business of this layer.
+using Answerer = std::function<std::vector<std::byte>(std::span<const std::byte>)>;
+
 /// Host memory of the rank, on the NUMA node that it runs on.
 class HostPayload final : public Payload {
  public:
-  explicit HostPayload(Communicator& mpi, bool huge) : transfers_{mpi}, huge_{huge} {}
+  /// answerer: empty where nothing is asked.
+  explicit HostPayload(Communicator& mpi, bool huge, Answerer answerer = {})
+      : transfers_{mpi}, huge_{huge}, answerer_{std::move(answerer)} {}
 
   void forget() override { transfers_.forget(); }
   void reserve(std::uint64_t bytes) override;
@@ -80,10 +87,14 @@ class HostPayload final : public Payload {
   void spoil(std::uint64_t bytes, std::uint64_t offset) override;
   PatternCheck compare(std::uint64_t bytes, std::uint64_t offset, std::uint64_t seed) override;
   void renew() override;
+  std::vector<std::byte> answer(std::span<const std::byte> question) override {
+    return answerer_ ? answerer_(question) : Payload::answer(question);
+  }
 
  private:
   MpiTransfers transfers_;
   bool huge_;
+  Answerer answerer_;
   HostMemory source_, destination_;
   std::vector<HostMemory> given_up_;
 };

@@ -11,7 +11,7 @@ from .matrix import STATUS_WORDS, Matrix
 
 HEAD = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"
-    r"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), row = source, column = destination"
+    r"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), (?:row = source, column = destination|all ranks together, column = buffers)"
 )
 LARGE = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes, (?P<rows>\d+) x"

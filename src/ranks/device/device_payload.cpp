@@ -197,7 +197,7 @@ class DevicePayload final : public Payload {
 
 }  // namespace
 
-std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts) {
+int ordinal_of(int number) {
   std::string reason;
   const int visible = visible_devices(reason);
   if (visible == 0) throw BadInput("--memory device: " + reason);
@@ -205,13 +205,22 @@ std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, Rank
   if (ordinal >= visible)
     throw BadInput("--memory device: rank " + std::to_string(number) + " of the node has no device, there are " +
                    std::to_string(visible) + ": start one rank for each GPU");
+  return ordinal;
+}
+
+void put_device(RankFacts& facts, int number, const Endpoint& device) {
   put(facts.device, "gpu" + std::to_string(number));
-  auto payload = std::make_unique<DevicePayload>(mpi, ordinal);
-  const Endpoint& device = payload->endpoint();
   put(facts.model, device.name);
   put(facts.uuid, device.uuid);
   put(facts.pci, device.pci);
   facts.numa = device.numa;
+}
+
+std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts) {
+  const int ordinal = ordinal_of(number);
+  put(facts.device, "gpu" + std::to_string(number));  // should it not work, it still has a name
+  auto payload = std::make_unique<DevicePayload>(mpi, ordinal);
+  put_device(facts, number, payload->endpoint());
   facts.has_descriptors = !why_no_handles(HandleKind::fd, ordinal);
   put(facts.no_fabric, why_no_handles(HandleKind::fabric, ordinal).value_or(""));
   return payload;

@@ -7,6 +7,13 @@
 
 namespace linkmatrix::ranks {
 
+/// Which device the `number`-th rank of a node has, by its ordinal: a launcher may show each rank only its own. Throws
+/// BadInput where there is none for it.
+int ordinal_of(int number);
+
+/// What a rank tells of its device.
+void put_device(RankFacts& facts, int number, const Endpoint& device);
+
 /// The memory of this rank's device: the `number`-th of the node, or the only one that it sees. Its facts get
 /// what it is. Throws BadInput where the rank should have none, DeviceError where the device does not work.
 std::unique_ptr<Payload> make_device_payload(Communicator& mpi, int number, RankFacts& facts);

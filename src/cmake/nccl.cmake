@@ -1,0 +1,24 @@
+# Collectives of GPUs. NCCL is looked for where NCCL_ROOT says (a prefix, or the folder nvidia/nccl of the Python wheels
+# nvidia-nccl-cu12 and -cu13, which have no libnccl.so without a number), in modules' paths, and in the system.
+if(NOT LINKMATRIX_CUDA)
+  message(FATAL_ERROR "LINKMATRIX_NCCL needs the devices' back end: configure with -DLINKMATRIX_CUDA=ON too")
+endif()
+set(nccl_places ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME} $ENV{NCCL_DIR})
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${nccl_places} PATH_SUFFIXES include)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_places} PATH_SUFFIXES lib lib64)
+if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
+  message(FATAL_ERROR "NCCL is not found (nccl.h, libnccl.so.2): load its module, install the Python package "
+    "nvidia-nccl-cu13 and set NCCL_ROOT to its folder nvidia/nccl, or configure with -DLINKMATRIX_NCCL=OFF")
+endif()
+message(STATUS "NCCL: ${NCCL_LIBRARY}")
+
+file(GLOB nccl_sources CONFIGURE_DEPENDS collective/nccl/*.cpp collective/nccl/*.cu)
+if(NOT LINKMATRIX_MPI)
+  list(FILTER nccl_sources EXCLUDE REGEX "/nccl_ranks\\.cpp$")
+endif()
+target_sources(linkmatrix_collective PRIVATE ${nccl_sources})
+target_include_directories(linkmatrix_collective SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
+target_link_libraries(linkmatrix_collective PUBLIC linkmatrix_cuda ${NCCL_LIBRARY})
+if(LINKMATRIX_MPI)
+  target_link_libraries(linkmatrix_collective PUBLIC linkmatrix_rank_devices)
+endif()

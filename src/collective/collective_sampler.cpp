@@ -1,0 +1,83 @@
+#include "collective/collective_sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace linkmatrix {
+namespace {
+
+constexpr double sample_seconds = 0.005;  // that ranks begin some µs apart is a few thousandths of it
+constexpr double most_repeats = 100;      // more would wait in a device's queue
+
+int repeats_for(double seconds) {
+  return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), 1.0, most_repeats));
+}
+
+/// Whether the answer is one; else the sampling has failed with it.
+bool is_ok(const CollectiveAnswer& answer, Sampled& sampled) {
+  if (answer.status == CellStatus::ok) return true;
+  sampled = {};
+  sampled.status = answer.status;
+  sampled.why = answer.why;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Sampled> CollectiveSampler::sample(const Round& round, const SampleRule& rule) {
+  std::vector<Sampled> answers;
+  for (const Place& place : round) {
+    Sampled& answer = answers.emplace_back(sample_one(place.column, rule));
+    const bool has_samples = answer.status == CellStatus::ok;
+    if (has_samples && rule.verify) verify(place.column, rule, answer);
+  }
+  return answers;
+}
+
+std::vector<Path> CollectiveSampler::paths(const Place&) const {
+  const std::vector<std::string> ranks = collectives_.ranks();
+  std::vector<Path> paths;
+  for (std::size_t r = 0; r < ranks.size(); ++r) paths.push_back({ranks[r], ranks[(r + 1) % ranks.size()]});
+  return paths;
+}
+
+Sampled CollectiveSampler::sample_one(std::size_t column, const SampleRule& rule) {
+  const CollectiveCase& wanted = cases_.at(column);
+  const auto began = Clock::now();
+  const auto left = [&rule] { return std::max(rule.until.seconds_left(), 0.0); };
+  Sampled sampled;
+  if (!is_ok(collectives_.prepare(wanted, left()), sampled)) return sampled;
+  const CollectiveAnswer warm = collectives_.run(warmup_, left());
+  if (!is_ok(warm, sampled)) return sampled;
+  int repeats = repeats_for(warm.mean_seconds / warmup_);
+  const Layout layout = layout_of(wanted, static_cast<int>(collectives_.ranks().size()));
+  sampled.bytes = static_cast<double>(layout.size_bytes) * layout.bus_factor;
+  while (sampled.samples.empty() ||
+         (!rule.stop.done(values_of(Metric::bandwidth, sampled), seconds_since(began)) && !rule.enough.passed())) {
+    const CollectiveAnswer answer = collectives_.run(repeats, left());
+    if (!is_ok(answer, sampled)) return sampled;
+    // The first ones are slower than all others: what they said of the time was too much.
+    if (const int more = repeats_for(answer.mean_seconds / repeats); sampled.samples.empty() && more >= 2 * repeats) {
+      repeats = more;
+      continue;
+    }
+    sampled.transfers = repeats;
+    Sample& sample = sampled.samples.emplace_back();
+    sample.whole = sample.slowest = {0, answer.mean_seconds};
+    slowest_[column] = answer.slowest_seconds / answer.mean_seconds;
+  }
+  return sampled;
+}
+
+void CollectiveSampler::verify(std::size_t column, const SampleRule& rule, Sampled& sampled) {
+  const CollectiveAnswer answer = collectives_.verify(std::max(rule.until.seconds_left(), 0.0));
+  if (!is_ok(answer, sampled)) return;
+  wrong_[column] += answer.wrong;
+  if (!answer.choice.empty()) choices_[column] = answer.choice;
+  sampled.verified = true;
+  if (answer.wrong == 0) return;
+  sampled.status = CellStatus::corrupt;
+  sampled.why = std::to_string(answer.wrong) + " wrong elements arrived";
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "core/words.hpp"
+
+namespace linkmatrix {
+
+/// What all ranks of a communicator do together; named as nccl-tests names its programs.
+enum class Collective {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  alltoall,
+  gather,
+  scatter,
+  sendrecv,  ///< each rank sends to the next one and receives from the one before
+};
+enum class ElementType { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, u8, i32, u32, i64, u64 };
+enum class Reduction { sum, prod, min, max, avg };
+
+template <>
+struct Words<Collective> {
+  static constexpr std::string_view what = "collective";
+  static constexpr std::array table{std::pair{Collective::all_reduce, "all_reduce"},
+                                    std::pair{Collective::all_gather, "all_gather"},
+                                    std::pair{Collective::reduce_scatter, "reduce_scatter"},
+                                    std::pair{Collective::broadcast, "broadcast"},
+                                    std::pair{Collective::reduce, "reduce"},
+                                    std::pair{Collective::alltoall, "alltoall"},
+                                    std::pair{Collective::gather, "gather"},
+                                    std::pair{Collective::scatter, "scatter"},
+                                    std::pair{Collective::sendrecv, "sendrecv"}};
+};
+template <>
+struct Words<ElementType> {
+  static constexpr std::string_view what = "type";
+  static constexpr std::array table{std::pair{ElementType::f32, "float"},     std::pair{ElementType::f64, "double"},
+                                    std::pair{ElementType::f16, "half"},      std::pair{ElementType::bf16, "bfloat16"},
+                                    std::pair{ElementType::f8e4m3, "f8e4m3"}, std::pair{ElementType::f8e5m2, "f8e5m2"},
+                                    std::pair{ElementType::i8, "int8"},       std::pair{ElementType::u8, "uint8"},
+                                    std::pair{ElementType::i32, "int32"},     std::pair{ElementType::u32, "uint32"},
+                                    std::pair{ElementType::i64, "int64"},     std::pair{ElementType::u64, "uint64"}};
+};
+template <>
+struct Words<Reduction> {
+  static constexpr std::string_view what = "reduction";
+  static constexpr std::array table{std::pair{Reduction::sum, "sum"}, std::pair{Reduction::prod, "prod"},
+                                    std::pair{Reduction::min, "min"}, std::pair{Reduction::max, "max"},
+                                    std::pair{Reduction::avg, "avg"}};
+};
+
+/// Whether elements of several ranks become one.
+constexpr bool reduces(Collective what) {
+  return what == Collective::all_reduce || what == Collective::reduce_scatter || what == Collective::reduce;
+}
+
+/// Whether one rank has what the others have not.
+constexpr bool has_root(Collective what) {
+  return what == Collective::broadcast || what == Collective::reduce || what == Collective::gather ||
+         what == Collective::scatter;
+}
+
+/// Whether it is made of sends from one rank to another, for which libraries have no algorithm to choose.
+constexpr bool is_made_of_sends(Collective what) {
+  return what == Collective::alltoall || what == Collective::gather || what == Collective::scatter ||
+         what == Collective::sendrecv;
+}
+
+/// Whether a rank may send out of the buffer that it receives into.
+constexpr bool has_in_place(Collective what) { return what != Collective::alltoall && what != Collective::sendrecv; }
+
+}  // namespace linkmatrix

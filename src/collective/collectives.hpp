@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collective/layout.hpp"
+#include "core/machine.hpp"
+#include "core/result.hpp"
+#include "measure/sampler.hpp"
+
+namespace linkmatrix {
+
+/// What all ranks of a communicator answer to one thing that they did.
+struct CollectiveAnswer {
+  CellStatus status = CellStatus::ok;  ///< ok, timeout or error
+  std::string why{};                   ///< one sentence where it is not ok
+  double mean_seconds = 0;             ///< over the ranks: what nccl-tests and OSU's benchmarks take
+  double slowest_seconds = 0;
+  std::uint64_t wrong = 0;  ///< elements that arrived wrong, of all ranks
+  std::string choice{};     ///< by which algorithm, protocol and channels, where the library says so
+};
+
+/// All ranks of a communicator, as the process sees them that says what is done.
+class Collectives {
+ public:
+  virtual ~Collectives() = default;
+
+  virtual Machine& machine() = 0;
+  virtual std::vector<NodeFacts> nodes() = 0;
+  /// By label, in their order.
+  virtual std::vector<std::string> ranks() const = 0;
+  virtual Engine engine() const = 0;
+  virtual Memory memory() const = 0;
+  /// Sizes that are measured where nobody says others, in bytes.
+  virtual std::vector<std::uint64_t> default_sizes() const = 0;
+
+  /// Why it cannot be done here, one sentence; nothing if it can.
+  virtual std::optional<std::string> refusal(const CollectiveCase& wanted) const = 0;
+
+  /// What was prepared last is what runs and is verified. Throws BadInput where memory is not to be had.
+  virtual CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) = 0;
+  virtual CollectiveAnswer run(int repeats, double seconds) = 0;
+  virtual CollectiveAnswer verify(double seconds) = 0;
+
+  /// How every further cell ends because a rank is not there any more, which a collective needs; nothing if all are.
+  virtual std::optional<CellStatus> lost_as() const = 0;
+  virtual std::vector<Lost> take_lost() = 0;
+
+  /// What the library said of itself since it began, for the record.
+  virtual Software facts() const { return {}; }
+
+  virtual void serve() {}
+  virtual std::optional<std::string> disorder() { return std::nullopt; }
+  virtual void dismiss(ExitCode) {}
+};
+
+}  // namespace linkmatrix

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+
+#include "collective/layout.hpp"
+#include "core/pattern.hpp"
+
+namespace linkmatrix {
+
+/// What every rank sends, and what must arrive: whole numbers that the type holds exactly, in any order of the
+/// additions, so that a single wrong element is seen; calculated from the position alone, on the device or the host
+/// that checks, and not by what is tested.
+struct Expectation {
+  Collective what;
+  Reduction reduction;
+  int ranks, root;
+  std::uint64_t part;
+  std::uint64_t limit;    ///< up to it the type holds every whole number
+  std::uint64_t factors;  ///< a product has so many factors of 2 at most
+};
+
+/// Of a type, the largest number up to which it holds every whole number (its mantissa's bits, or its range).
+constexpr std::uint64_t exact_limit(ElementType type) {
+  switch (type) {
+    case ElementType::f8e5m2:
+      return 8;
+    case ElementType::f8e4m3:
+      return 16;
+    case ElementType::i8:
+      return 127;
+    case ElementType::u8:
+      return 255;
+    case ElementType::bf16:
+      return 256;
+    case ElementType::f16:
+      return 2048;
+    default:
+      return 1 << 24;
+  }
+}
+
+constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout& layout, int ranks) {
+  Expectation out{wanted.what, wanted.reduction, ranks, wanted.root, layout.part, exact_limit(wanted.type), 0};
+  while ((std::uint64_t{2} << out.factors) <= out.limit) ++out.factors;
+  return out;
+}
+
+/// Element `index` of what a rank sends.
+LINKMATRIX_HOST_DEVICE constexpr std::uint64_t sent_element(const Expectation& e, int rank, std::uint64_t index) {
+  const std::uint64_t mixed = pattern_word(static_cast<std::uint64_t>(rank) + 1, index);
+  const bool reduces =
+      e.what == Collective::all_reduce || e.what == Collective::reduce_scatter || e.what == Collective::reduce;
+  if (!reduces || e.reduction == Reduction::min || e.reduction == Reduction::max) return mixed % (e.limit + 1);
+  if (e.reduction == Reduction::prod) {
+    // Some of the ranks, others for each element, bring a 2.
+    const std::uint64_t twos = pattern_word(0, index) % (e.factors + 1), ranks = static_cast<std::uint64_t>(e.ranks);
+    return (static_cast<std::uint64_t>(rank) + index) % ranks < twos ? 2 : 1;
+  }
+  const std::uint64_t each = e.limit / static_cast<std::uint64_t>(e.ranks);
+  if (each > 0) return mixed % (each + 1);
+  return static_cast<std::uint64_t>(rank) < e.limit ? mixed % 2 : 0;  // more ranks than the type can count
+}
+
+/// Of all ranks' elements at `index`, reduced.
+LINKMATRIX_HOST_DEVICE constexpr double reduced_element(const Expectation& e, std::uint64_t index) {
+  std::uint64_t value = sent_element(e, 0, index);
+  for (int rank = 1; rank < e.ranks; ++rank) {
+    const std::uint64_t next = sent_element(e, rank, index);
+    switch (e.reduction) {
+      case Reduction::prod:
+        value *= next;
+        break;
+      case Reduction::min:
+        value = next < value ? next : value;
+        break;
+      case Reduction::max:
+        value = next > value ? next : value;
+        break;
+      default:
+        value += next;
+    }
+  }
+  return e.reduction == Reduction::avg ? static_cast<double>(value) / e.ranks : static_cast<double>(value);
+}
+
+/// Element `index` of what a rank must have received. A rank that receives nothing is not to be asked.
+LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, int rank, std::uint64_t index) {
+  const auto moved = [&](int from, std::uint64_t at) { return static_cast<double>(sent_element(e, from, at)); };
+  switch (e.what) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+      return reduced_element(e, index);
+    case Collective::reduce_scatter:
+      return reduced_element(e, static_cast<std::uint64_t>(rank) * e.part + index);
+    case Collective::all_gather:
+    case Collective::gather:
+      return moved(static_cast<int>(index / e.part), index % e.part);
+    case Collective::broadcast:
+      return moved(e.root, index);
+    case Collective::scatter:
+      return moved(e.root, static_cast<std::uint64_t>(rank) * e.part + index);
+    case Collective::alltoall:
+      return moved(static_cast<int>(index / e.part), static_cast<std::uint64_t>(rank) * e.part + index % e.part);
+    case Collective::sendrecv:
+      return moved((rank + e.ranks - 1) % e.ranks, index);
+  }
+  return 0;
+}
+
+/// What a rank has received after a collective, in elements; nothing where only the root does.
+constexpr std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
+  const bool only_root = wanted.what == Collective::reduce || wanted.what == Collective::gather;
+  return only_root && rank != wanted.root ? 0 : layout.received;
+}
+
+/// What a rank sends, in elements; nothing where only the root does.
+constexpr std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
+  const bool only_root = wanted.what == Collective::broadcast || wanted.what == Collective::scatter;
+  return only_root && rank != wanted.root ? 0 : layout.sent;
+}
+
+/// Where in the buffer that it receives into a rank's own part lies that it sends in place, in elements; and of a
+/// collective that scatters, where in the buffer that it sends from what it receives.
+constexpr std::uint64_t place_of_part(const Layout& layout, int rank) {
+  return static_cast<std::uint64_t>(rank) * layout.part;
+}
+
+/// How far a value may be from what is expected, as a share of it: an average is rounded once for each rank.
+constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
+  if (wanted.reduction != Reduction::avg || !reduces(wanted.what)) return 0;
+  return 2.0 * ranks / static_cast<double>(exact_limit(wanted.type));
+}
+
+}  // namespace linkmatrix

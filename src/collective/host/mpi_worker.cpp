@@ -1,0 +1,223 @@
+#include "collective/host/mpi_worker.hpp"
+
+#include <mpi.h>
+
+#include <climits>
+#include <cmath>
+#include <thread>
+
+#include "collective/expected.hpp"
+#include "device/host/memory.hpp"
+
+namespace linkmatrix {
+namespace {
+
+/// Calls `work` with a value of the type that host memory has of it.
+template <class Work>
+auto with_type(ElementType type, const Work& work) {
+  switch (type) {
+    case ElementType::f64:
+      return work(double{});
+    case ElementType::i8:
+      return work(std::int8_t{});
+    case ElementType::u8:
+      return work(std::uint8_t{});
+    case ElementType::i32:
+      return work(std::int32_t{});
+    case ElementType::u32:
+      return work(std::uint32_t{});
+    case ElementType::i64:
+      return work(std::int64_t{});
+    case ElementType::u64:
+      return work(std::uint64_t{});
+    default:
+      return work(float{});
+  }
+}
+
+MPI_Datatype mpi_type(ElementType type) {
+  switch (type) {
+    case ElementType::f64:
+      return MPI_DOUBLE;
+    case ElementType::i8:
+      return MPI_INT8_T;
+    case ElementType::u8:
+      return MPI_UINT8_T;
+    case ElementType::i32:
+      return MPI_INT32_T;
+    case ElementType::u32:
+      return MPI_UINT32_T;
+    case ElementType::i64:
+      return MPI_INT64_T;
+    case ElementType::u64:
+      return MPI_UINT64_T;
+    default:
+      return MPI_FLOAT;
+  }
+}
+
+MPI_Op mpi_operation(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::prod:
+      return MPI_PROD;
+    case Reduction::min:
+      return MPI_MIN;
+    case Reduction::max:
+      return MPI_MAX;
+    default:
+      return MPI_SUM;
+  }
+}
+
+class MpiWorker final : public CollectiveWorker {
+ public:
+  MpiWorker(ranks::Communicator& mpi, bool huge_pages) : mpi_{mpi}, huge_{huge_pages} {}
+
+  void prepare(const CollectiveCase& wanted, Deadline) override {
+    wanted_ = wanted;
+    layout_ = layout_of(wanted, mpi_.size());
+    const std::uint64_t bytes = layout_.elements() * bytes_of(wanted.type);
+    reserve_here(receive_, bytes, huge_);
+    if (!wanted.in_place) reserve_here(send_, bytes, huge_);
+    fill();
+  }
+
+  RankTimes run(int repeats, Deadline deadline) override {
+    meet(deadline);
+    const auto began = Clock::now();
+    for (int i = 0; i < repeats; ++i) once();
+    RankTimes times;
+    times.add(seconds_since(began));
+    return times;
+  }
+
+  std::uint64_t verify(Deadline deadline) override {
+    spoil();
+    fill();
+    meet(deadline);
+    once();
+    return with_type(wanted_.type, [this](auto zero) { return wrong_elements<decltype(zero)>(); });
+  }
+
+ private:
+  int rank() const { return mpi_.rank(); }
+  bool is_root() const { return rank() == wanted_.root; }
+  std::size_t bytes() const { return bytes_of(wanted_.type); }
+
+  /// All ranks are there; those that come early wait here and not in the collective, which is timed.
+  void meet(Deadline deadline) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ranks::check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), rank(), "MPI_Ibarrier");
+    while (!mpi_.test(request)) {
+      if (!deadline.passed()) continue;
+      mpi_.set_stuck();
+      throw TimedOut("not all ranks came to the collective in time");
+    }
+  }
+
+  /// The buffer that is sent from, at the rank's own part where that lies in the larger one.
+  std::byte* sending() const {
+    if (!wanted_.in_place) return send_.data();
+    const bool part_of_received = layout_.received > layout_.sent;
+    return receive_.data() + (part_of_received ? place_of_part(layout_, rank()) * bytes() : 0);
+  }
+
+  /// Where what was received lies: MPI leaves a root that scatters in place its part where it was.
+  std::byte* received() const {
+    const bool stays = wanted_.in_place && wanted_.what == Collective::scatter && is_root();
+    return receive_.data() + (stays ? place_of_part(layout_, rank()) * bytes() : 0);
+  }
+
+  void once() {
+    const MPI_Datatype type = mpi_type(wanted_.type);
+    const MPI_Op op = mpi_operation(wanted_.reduction);
+    const MPI_Comm all = MPI_COMM_WORLD;
+    const int count = static_cast<int>(layout_.sent), part = static_cast<int>(layout_.part), root = wanted_.root;
+    void* const to = receive_.data();
+    const void* const from = wanted_.in_place ? MPI_IN_PLACE : send_.data();
+    const void* const from_root = wanted_.in_place && is_root() ? MPI_IN_PLACE : sending();
+    const auto check = [this](int status, const char* call) { ranks::check_mpi(status, rank(), call); };
+    switch (wanted_.what) {
+      case Collective::all_reduce:
+        return check(MPI_Allreduce(from, to, count, type, op, all), "MPI_Allreduce");
+      case Collective::all_gather:
+        return check(MPI_Allgather(from, part, type, to, part, type, all), "MPI_Allgather");
+      case Collective::reduce_scatter:
+        return check(MPI_Reduce_scatter_block(from, to, part, type, op, all), "MPI_Reduce_scatter_block");
+      case Collective::broadcast:
+        return check(MPI_Bcast(to, count, type, root, all), "MPI_Bcast");
+      case Collective::reduce:
+        return check(MPI_Reduce(from_root, to, count, type, op, root, all), "MPI_Reduce");
+      case Collective::alltoall:
+        return check(MPI_Alltoall(from, part, type, to, part, type, all), "MPI_Alltoall");
+      case Collective::gather:
+        return check(MPI_Gather(from_root, part, type, to, part, type, root, all), "MPI_Gather");
+      case Collective::scatter:
+        return scatter(type);
+      case Collective::sendrecv: {
+        const int next = (rank() + 1) % mpi_.size(), before = (rank() + mpi_.size() - 1) % mpi_.size();
+        return check(MPI_Sendrecv(from, count, type, next, 0, to, count, type, before, 0, all, MPI_STATUS_IGNORE),
+                     "MPI_Sendrecv");
+      }
+    }
+  }
+
+  void scatter(MPI_Datatype type) {
+    const int part = static_cast<int>(layout_.part);
+    void* const to = wanted_.in_place && is_root() ? MPI_IN_PLACE : receive_.data();
+    const void* const from = wanted_.in_place ? receive_.data() : send_.data();
+    ranks::check_mpi(MPI_Scatter(from, part, type, to, part, type, wanted_.root, MPI_COMM_WORLD), rank(),
+                     "MPI_Scatter");
+  }
+
+  void spoil() { std::fill_n(receive_.data(), layout_.elements() * bytes(), static_cast<std::byte>(spoiled_byte)); }
+
+  void fill() {
+    const Expectation expected = expectation_of(wanted_, layout_, mpi_.size());
+    with_type(wanted_.type, [&](auto zero) {
+      using T = decltype(zero);
+      T* const to = reinterpret_cast<T*>(sending());
+      const std::uint64_t count = sent_elements(wanted_, layout_, rank());
+      for (std::uint64_t i = 0; i < count; ++i) to[i] = static_cast<T>(sent_element(expected, rank(), i));
+      return 0;
+    });
+  }
+
+  template <class T>
+  std::uint64_t wrong_elements() const {
+    const Expectation expected = expectation_of(wanted_, layout_, mpi_.size());
+    const T* const from = reinterpret_cast<const T*>(received());
+    const std::uint64_t count = received_elements(wanted_, layout_, rank());
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < count; ++i)
+      if (from[i] != static_cast<T>(expected_element(expected, rank(), i))) ++wrong;
+    return wrong;
+  }
+
+  ranks::Communicator& mpi_;
+  bool huge_;
+  CollectiveCase wanted_;
+  Layout layout_;
+  HostMemory send_, receive_;
+};
+
+}  // namespace
+
+std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
+  if (wanted.type == ElementType::f16 || wanted.type == ElementType::bf16 || wanted.type == ElementType::f8e4m3 ||
+      wanted.type == ElementType::f8e5m2)
+    return "MPI has no type " + std::string(word(wanted.type));
+  if (wanted.reduction == Reduction::avg && reduces(wanted.what)) return "MPI has no reduction avg";
+  if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts in place only";
+  if (wanted.algorithm[0] != 0 || wanted.protocol[0] != 0 || wanted.channels > 0)
+    return "algorithms, protocols and channels are NCCL's";
+  if (wanted.graph) return "only GPUs have graphs";
+  if (wanted.bytes / bytes_of(wanted.type) > INT_MAX) return "MPI counts up to 2147483647 elements";
+  return std::nullopt;
+}
+
+std::unique_ptr<CollectiveWorker> make_mpi_worker(ranks::Communicator& mpi, bool huge_pages) {
+  return std::make_unique<MpiWorker>(mpi, huge_pages);
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "collective/collective_words.hpp"
+
+namespace linkmatrix {
+
+/// One collective as it is asked for: plain data, sent as bytes between the ranks of one build.
+struct CollectiveCase {
+  Collective what = Collective::all_reduce;
+  ElementType type = ElementType::f32;
+  Reduction reduction = Reduction::sum;
+  std::uint64_t bytes = 0;  ///< asked for; see Layout::size_bytes
+  int root = 0;
+  bool in_place = false;
+  bool graph = false;                ///< of GPUs: recorded once and launched as a whole
+  std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice
+  std::array<char, 16> protocol{};   ///< of NCCL, "Simple"; empty: its own choice
+  int channels = 0;                  ///< of NCCL; 0: its own choice
+};
+
+std::size_t bytes_of(ElementType type);
+
+/// How many elements each rank of a case has, and what they count for. Counts, sizes and factors are those of
+/// nccl-tests (doc/PERFORMANCE.md, GetCollByteCount): the size is that of the larger buffer, parts begin at multiples
+/// of 16 bytes.
+struct Layout {
+  std::uint64_t sent = 0, received = 0;  ///< elements of a rank's buffers; of a root where it has more
+  std::uint64_t part = 0;                ///< elements of one rank's part, where buffers consist of them
+  std::uint64_t size_bytes = 0;          ///< that the algorithm bandwidth counts
+  double bus_factor = 1;                 ///< busbw = algbw × this: what the busiest link carries
+
+  std::uint64_t elements() const { return sent > received ? sent : received; }
+};
+
+/// Throws BadInput where the size leaves some rank without an element.
+Layout layout_of(const CollectiveCase& wanted, int ranks);
+
+}  // namespace linkmatrix

@@ -1,0 +1,101 @@
+#include "collective/nccl/device_collectives.hpp"
+
+#include <functional>
+#include <utility>
+
+#include "collective/nccl/nccl_log.hpp"
+#include "collective/nccl/nccl_worker.hpp"
+#include "core/sweep.hpp"
+#include "core/units.hpp"
+#include "device/cuda/cuda_backend.hpp"
+#include "device/host/node_facts.hpp"
+
+namespace linkmatrix {
+namespace {
+
+class DeviceCollectives final : public Collectives {
+ public:
+  explicit DeviceCollectives(const CollectiveOptions& options) : machine_{make_cuda_backend(options.devices)} {
+    keep_nccl_log();
+    NcclRanks own;
+    for (std::size_t i = 0; i < machine_->endpoints().size(); ++i) {
+      const Endpoint& endpoint = machine_->endpoints()[i];
+      if (endpoint.kind != EndpointKind::device) continue;
+      // A collective needs all of its devices: without one, there is nothing to measure.
+      if (const auto why = machine_->lost(static_cast<int>(i))) throw DeviceError(endpoint.label + ": " + *why);
+      own.ordinals.push_back(endpoint.index);
+      own.labels.push_back(endpoint.label);
+    }
+    labels_ = own.labels;
+    own.ranks = static_cast<int>(labels_.size());
+    if (own.ranks < 2)
+      throw BadInput("a collective needs 2 devices, there is 1: with --backend mpi, mpirun measures host memory");
+    worker_ = make_nccl_worker(std::move(own), new_nccl_id());
+  }
+
+  Machine& machine() override { return *machine_; }
+  std::vector<NodeFacts> nodes() override { return {node_facts()}; }
+  std::vector<std::string> ranks() const override { return labels_; }
+  Engine engine() const override { return Engine::nccl; }
+  Memory memory() const override { return Memory::device; }
+  std::vector<std::uint64_t> default_sizes() const override { return sweep_sizes(KiB, GiB, 4); }
+  std::optional<std::string> refusal(const CollectiveCase& wanted) const override { return nccl_refusal(wanted); }
+
+  CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) override {
+    return guarded([&](CollectiveAnswer&) { worker_->prepare(wanted, Deadline::in(seconds)); });
+  }
+  CollectiveAnswer run(int repeats, double seconds) override {
+    return guarded([&](CollectiveAnswer& answer) {
+      const RankTimes times = worker_->run(repeats, Deadline::in(seconds));
+      answer.mean_seconds = times.sum / times.ranks;
+      answer.slowest_seconds = times.slowest;
+    });
+  }
+  CollectiveAnswer verify(double seconds) override {
+    return guarded([&](CollectiveAnswer& answer) {
+      answer.wrong = worker_->verify(Deadline::in(seconds));
+      answer.choice = worker_->choice();
+    });
+  }
+
+  std::optional<CellStatus> lost_as() const override { return lost_as_; }
+  std::vector<Lost> take_lost() override { return std::exchange(lost_, {}); }
+  Software facts() const override {
+    Software facts = facts_of_log(nccl_log());
+    facts["NCCL"] = nccl_version();
+    return facts;
+  }
+
+ private:
+  /// After a collective that failed, or did not end, no other can begin between the same ranks.
+  CollectiveAnswer guarded(const std::function<void(CollectiveAnswer&)>& work) {
+    CollectiveAnswer answer;
+    try {
+      work(answer);
+    } catch (const TimedOut& e) {
+      answer = {.status = CellStatus::timeout, .why = e.what()};
+    } catch (const NotAvailable& e) {
+      return {.status = CellStatus::error, .why = e.what()};
+    } catch (const DeviceError& e) {
+      answer = {.status = CellStatus::error, .why = e.what()};
+    }
+    if (answer.status == CellStatus::ok || lost_as_) return answer;
+    lost_as_ = answer.status;
+    for (const std::string& label : labels_) lost_.push_back({label, answer.why});
+    return answer;
+  }
+
+  std::unique_ptr<Backend> machine_;
+  std::vector<std::string> labels_;
+  std::unique_ptr<CollectiveWorker> worker_;
+  std::vector<Lost> lost_;
+  std::optional<CellStatus> lost_as_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_device_collectives(const CollectiveOptions& options) {
+  return std::make_unique<DeviceCollectives>(options);
+}
+
+}  // namespace linkmatrix

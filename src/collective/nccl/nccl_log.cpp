@@ -1,0 +1,91 @@
+#include "collective/nccl/nccl_log.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <set>
+
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+int log_file = -1;
+
+/// What follows `mark` in a line, up to a character of `ends`; empty where the line has not the mark.
+std::string after(std::string_view line, std::string_view mark, std::string_view ends) {
+  const auto at = line.find(mark);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = line.substr(at + mark.size());
+  return std::string(rest.substr(0, rest.find_first_of(ends)));
+}
+
+template <class Work>
+void each_line(std::string_view text, const Work& work) {
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    work(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+std::string joined(const std::set<std::string>& words) { return join({words.begin(), words.end()}, ", "); }
+
+}  // namespace
+
+void keep_nccl_log() {
+  if (log_file >= 0 || std::getenv("NCCL_DEBUG") != nullptr) return;
+  log_file = memfd_create("nccl", MFD_CLOEXEC);
+  if (log_file < 0) return;
+  setenv("NCCL_DEBUG", "INFO", 0);
+  setenv("NCCL_DEBUG_SUBSYS", "INIT,ENV,GRAPH,TUNING,P2P", 0);
+  setenv("NCCL_DEBUG_FILE", ("/proc/self/fd/" + std::to_string(log_file)).c_str(), 1);
+}
+
+std::string nccl_log() {
+  std::string text;
+  if (log_file < 0) return text;
+  std::array<char, 1 << 16> block{};
+  off_t at = 0;
+  for (ssize_t n = 0; (n = pread(log_file, block.data(), block.size(), at)) > 0; at += n)
+    text.append(block.data(), static_cast<std::size_t>(n));
+  return text;
+}
+
+std::map<std::string, std::string> facts_of_log(std::string_view log) {
+  std::set<std::string> rings, trees, transports, environment, networks;
+  each_line(log, [&](std::string_view line) {
+    if (const auto ring = after(line, "NCCL INFO Ring ", " "); !ring.empty()) rings.insert(ring);
+    if (const auto tree = after(line, "NCCL INFO Tree ", " "); !tree.empty()) trees.insert(tree);
+    if (line.find("NCCL INFO Channel ") != std::string_view::npos)
+      if (const auto transport = after(line, " via ", "\r"); !transport.empty()) transports.insert(transport);
+    if (const auto name = after(line, "NCCL INFO NCCL_", " "); !name.empty())
+      if (const auto value = after(line, " set by environment to ", "\r"); !value.empty())
+        environment.insert("NCCL_" + name + "=" + value.substr(0, value.find_last_not_of(". ") + 1));
+    if (const auto network = after(line, "NCCL INFO Using network ", "\r"); !network.empty()) networks.insert(network);
+  });
+  std::map<std::string, std::string> facts;
+  const auto put = [&facts](const std::string& name, const std::string& text) {
+    if (!text.empty()) facts["NCCL " + name] = text;
+  };
+  if (!rings.empty()) put("rings", std::to_string(rings.size()));
+  if (!trees.empty()) put("trees", std::to_string(trees.size()));
+  put("transports", joined(transports));
+  put("network", joined(networks));
+  put("environment", joined(environment));
+  return facts;
+}
+
+std::string last_choice(std::string_view log) {
+  const auto at = log.rfind(" -> Algo ");
+  if (at == std::string_view::npos) return "";
+  const std::string_view line = log.substr(at, log.find('\n', at) - at);
+  std::string text = after(line, " -> Algo ", " ");
+  if (const auto protocol = after(line, " proto ", " "); !protocol.empty()) text += ", " + protocol;
+  if (const auto channels = after(line, "channel{Lo..Hi}={", "}"); !channels.empty()) text += ", channels " + channels;
+  return text;
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace linkmatrix {
+
+/// Has NCCL write what it decides into memory of this process; before its first call. Does nothing where the user has
+/// said what NCCL is to write (NCCL_DEBUG).
+void keep_nccl_log();
+
+/// All that it has written so far; empty where it does not.
+std::string nccl_log();
+
+/// What NCCL said of itself when it made its communicators: how many rings and trees, by which transports, and what the
+/// environment set. Texts by name, for the record.
+std::map<std::string, std::string> facts_of_log(std::string_view log);
+
+/// What the last collective of a log ran by: "RING, SIMPLE, channels 0..23"; empty where it does not say.
+std::string last_choice(std::string_view log);
+
+}  // namespace linkmatrix

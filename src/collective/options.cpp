@@ -1,0 +1,172 @@
+#include "collective/options.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/command_line.hpp"
+#include "core/units.hpp"
+#include "program/launcher.hpp"
+#include "program/option_values.hpp"
+
+namespace linkmatrix {
+namespace {
+
+using Action = CollectiveOptions::Action;
+
+/// Half of the agreement that is wanted with nccl-tests. Launches and the ranks' turns vary by more than copies do.
+constexpr double default_target = 0.005;
+
+/// What an option needs of a run to do anything there, and what is said where it does not hold.
+struct Condition {
+  bool (*holds)(const CollectiveOptions&, const CollectiveScope&);
+  std::string_view why_not;
+};
+
+constexpr Condition always{[](auto&, auto&) { return true; }, ""};
+constexpr Condition of_devices{[](auto&, auto& run) { return !run.has_ranks; },
+                               "the launcher chooses the ranks: start fewer with mpirun -n"};
+constexpr Condition of_ranks{[](auto&, auto& run) { return run.has_ranks; },
+                             "one process has its devices: start ranks with mpirun"};
+constexpr Condition of_nccl{[](auto&, auto& run) { return run.memory == Memory::device; },
+                            "MPI between host memory has no such choice: leave it out"};
+constexpr Condition reduction{[](auto&, auto& run) { return run.any_reduces; },
+                              "nothing that is measured reduces: leave it out, or measure such as all_reduce_perf"};
+constexpr Condition root{[](auto&, auto& run) { return run.any_has_root; },
+                         "nothing that is measured has a root: leave it out, or measure such as broadcast_perf"};
+constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
+                           "it stands in the record: say --record FILE too"};
+
+struct Row {
+  Option option;
+  Condition needs = always;
+};
+
+template <std::size_t n>
+void put(std::array<char, n>& field, std::string_view option, std::string_view text) {
+  if (text.empty() || text.size() >= n) throw BadInput(std::string(option) + " '" + std::string(text) + "': no such");
+  text.copy(field.data(), n - 1);
+}
+
+std::string_view known_protocol(std::string_view text) {
+  for (const std::string_view known : {"Simple", "LL", "LL128"})
+    if (text == known) return known;
+  throw BadInput("unknown --protocol '" + std::string(text) + "': use Simple, LL or LL128");
+}
+
+std::vector<std::uint64_t> parse_sizes(std::string_view text) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& part : split(text, ',')) sizes.push_back(parse_size("--size", part));
+  return sizes;
+}
+
+std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
+  const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
+  return {
+      {{"--testcase", "NAME[,NAME…]", "run these test cases", [&](auto v) { o.named = named_collectives(v); }}},
+      {{"--suite", "NAME", "run a suite: quick or full (default: quick)",
+        [&](auto v) { collective_suite(v), o.suite = v; }}},
+      {{"--size", "BYTES[,BYTES…]",
+        "of the larger buffer of a rank, with KiB MiB GiB (default: 1 KiB to 1 GiB, of host "
+        "memory to 16 MiB, by fours)",
+        [&](auto v) { o.sizes = parse_sizes(v), ++ways_of_size; }}},
+      {{"--sweep", "MIN:MAX[:FACTOR]", "sizes from MIN to MAX (default factor: 2)",
+        [&](auto v) { o.sizes = parse_sweep(v), ++ways_of_size; }}},
+      {{"--type", "TYPE", "of an element: " + all_words<ElementType>() + " (default: float)",
+        [&](auto v) { o.form.type = parse_word<ElementType>(v); }}},
+      {{"--reduction", "REDUCTION", all_words<Reduction>() + " (default: sum)",
+        [&](auto v) { o.form.reduction = parse_word<Reduction>(v); }},
+       reduction},
+      {{"--root", "RANK", "of what has one (default: 0)",
+        [&](auto v) { o.form.root = parse_count("--root", v, 0, 1 << 20); }},
+       root},
+      {{"--protocol", "PROTOCOL", "of NCCL: Simple, LL or LL128 (default: its own choice)",
+        [&](auto v) { put(o.form.protocol, "--protocol", known_protocol(v)); }},
+       of_nccl},
+      {{"--channels", "N", "of NCCL (default: its own choice)",
+        [&](auto v) { o.form.channels = parse_count("--channels", v, 1, 64); }},
+       of_nccl},
+      {{"--graph", "", "launch all repeats of a sample as one CUDA graph", [&](auto) { o.form.graph = true; }},
+       of_nccl},
+      {{"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
+       of_devices},
+      {{"--memory", "MEMORY", "of ranks: device, by NCCL, or host, by MPI (default: host)",
+        [&](auto v) { o.memory = parse_word<Memory>(v); }},
+       of_ranks},
+      {{"--samples", "N", "samples of a cell before it may stop (default: 7; at most four times as many)",
+        [&](auto v) {
+          o.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);
+          o.measure.stop.max_samples = 4 * o.measure.stop.min_samples;
+        }}},
+      {{"--target-ci", "PERCENT", "stop when the median's interval is within ± this (default: 0.5)",
+        [&](auto v) {
+          o.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
+          o.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for
+        }}},
+      {{"--warmup", "N", "collectives before the first sample (default: 1)",
+        [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }}},
+      {{"--no-verify", "", "do not compare what arrived", [&](auto) { o.measure.verify = false; }}},
+      {{"--max-time", "SECONDS", "of one size: then one sample for each cell left (default: 60)",
+        [&](auto v) { o.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }}},
+      {{"--collective-timeout", "SECONDS", "of one cell; after one that hangs no other can begin (default: 30)",
+        [&](auto v) { o.measure.cell_timeout = parse_number("--collective-timeout", v, 0.1, 86400); }}},
+      {{"--timeout", "SECONDS", "of the whole run; what was measured by then is kept (default: 600)",
+        [&](auto v) { o.timeout = parse_number("--timeout", v, 0.001, 604800); }}},
+      {{"--record", "FILE", "write everything as JSON, schema linkmatrix.record/2",
+        [&](auto v) {
+          if (v.empty()) throw BadInput("--record '': name a file");
+          o.record = v;
+        }}},
+      {{"--asked-by", "NAME", "the check that asks, for the record", [&](auto v) { o.asked_by = v; }}, record},
+      {{"--max-display", "N", "print at most N rows and columns (default: 16)",
+        [&](auto v) { o.max_display = static_cast<std::size_t>(parse_count("--max-display", v, 1, 100000)); }}},
+      {{"--simulate-fault", "KIND:RANK", "drill: " + simulated_fault_kinds() + " at a rank, e.g. corrupt:gpu1",
+        [&](auto v) { o.fault = parse_simulated_fault(v); }}},
+      {{"--list", "", "list the test cases and end", action(Action::list)}},
+      {{"--version", "", "print the version and end", action(Action::version)}},
+      {{"--help", "", "print this and end", action(Action::help)}},
+  };
+}
+
+std::vector<Option> options_of(const std::vector<Row>& rows) {
+  std::vector<Option> options;
+  for (const Row& row : rows) options.push_back(row.option);
+  return options;
+}
+
+}  // namespace
+
+CollectiveOptions parse_collective_options(std::span<char* const> arguments) {
+  CollectiveOptions o;
+  int ways_of_size = 0;
+  o.measure.stop.target = default_target;
+  if (started_by_mpirun()) o.memory = Memory::host;
+  for (const char* argument : arguments) o.command.emplace_back(argument);
+  o.given = parse_command_line(arguments.subspan(1), options_of(option_table(o, ways_of_size)));
+  if (ways_of_size > 1) throw BadInput("say the sizes in one way: --size or --sweep");
+  if (!o.named.empty() && o.suite) throw BadInput("say which test cases in one way: --testcase or --suite");
+  return o;
+}
+
+void refuse_unused(const CollectiveOptions& options, const CollectiveScope& run) {
+  CollectiveOptions unused;
+  int ways_of_size = 0;
+  for (const auto& [option, needs] : option_table(unused, ways_of_size)) {
+    const bool is_given = std::ranges::find(options.given, option.name) != options.given.end();
+    if (is_given && !needs.holds(options, run))
+      throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(needs.why_not));
+  }
+}
+
+std::string collective_help() {
+  CollectiveOptions unused;
+  int ways_of_size = 0;
+  return "collective_perf measures what all ranks do together: NCCL between the GPUs of this process or, under\n"
+         "mpirun, of all ranks (--memory device); MPI between the host memory of ranks. Time, algorithm and bus\n"
+         "bandwidth are those of nccl-tests; every element that arrives is compared. What does nothing in a run is\n"
+         "refused.\n\n" +
+         options_text(options_of(option_table(unused, ways_of_size))) +
+         "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device, NCCL or MPI error,\n"
+         "4 timed out (what was measured is in the record).\n";
+}
+
+}  // namespace linkmatrix

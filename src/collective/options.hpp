@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collective/testcases.hpp"
+#include "measure/engine.hpp"
+#include "measure/simulated_fault.hpp"
+#include "program/program_run.hpp"
+
+namespace linkmatrix {
+
+/// What the command line of collective_perf asked for.
+struct CollectiveOptions : ProgramOptions {
+  enum class Action { measure, list, help, version };
+
+  Action action = Action::measure;
+  std::vector<CollectiveTestCase> named;  ///< --testcase
+  std::optional<std::string> suite;       ///< --suite
+  std::vector<std::uint64_t> sizes;       ///< empty: the back end's own
+  CollectiveCase form;                    ///< type, reduction, root and the like of every case
+  std::vector<int> devices;               ///< empty: all
+  Memory memory = Memory::device;         ///< of ranks
+  MeasureOptions measure;
+  std::optional<SimulatedFault> fault;
+  std::vector<std::string_view> given;  ///< names of the options, as given
+};
+
+/// Throws BadInput.
+CollectiveOptions parse_collective_options(std::span<char* const> arguments);
+
+/// What a run is of, as far as it decides which options mean something to it.
+struct CollectiveScope {
+  bool has_ranks = false;
+  Memory memory = Memory::device;
+  bool any_reduces = false, any_has_root = false;
+};
+
+/// Throws BadInput for the first option that was given and does nothing in such a run, with the reason.
+void refuse_unused(const CollectiveOptions& options, const CollectiveScope& run);
+
+std::string collective_help();
+
+}  // namespace linkmatrix

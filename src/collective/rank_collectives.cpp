@@ -1,0 +1,203 @@
+#include "collective/rank_collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "collective/host/mpi_worker.hpp"
+#include "core/sweep.hpp"
+#include "core/units.hpp"
+#include "ranks/network.hpp"
+#include "ranks/payload.hpp"
+#ifdef LINKMATRIX_NCCL
+#include "collective/nccl/nccl_log.hpp"
+#include "collective/nccl/nccl_ranks.hpp"
+#include "collective/nccl/nccl_worker.hpp"
+#endif
+
+namespace linkmatrix {
+namespace {
+
+constexpr double least_patience = 60;  // seconds for what all ranks prepare together
+
+enum class Step : int { connect, prepare, run, verify };
+
+/// What rank 0 asks of all ranks, itself among them, and what each replies: plain data.
+struct Question {
+  Step step = Step::run;
+  CollectiveCase wanted{};
+  int repeats = 1;
+  double seconds = 30;
+  std::array<char, 128> id{};  ///< of NCCL's communicator
+};
+struct Reply {
+  RankTimes times{};
+  std::uint64_t wrong = 0;
+  std::array<char, 64> choice{};
+};
+static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Reply>);
+
+template <class T>
+std::vector<std::byte> bytes_of_object(const T& object) {
+  const auto* const first = reinterpret_cast<const std::byte*>(&object);
+  return {first, first + sizeof(T)};
+}
+template <class T>
+T object_of(std::span<const std::byte> bytes) {
+  T object{};
+  if (bytes.size() != sizeof(T)) throw DeviceError("a message of another build arrived");
+  std::memcpy(&object, bytes.data(), sizeof(T));
+  return object;
+}
+
+/// Makes a rank's worker once its communicator is known.
+using MakeWorker = std::function<std::unique_ptr<CollectiveWorker>(const Question&)>;
+
+/// A rank's part in what rank 0 asks.
+class Answering {
+ public:
+  explicit Answering(MakeWorker make) : make_{std::move(make)} {}
+
+  std::vector<std::byte> answer(std::span<const std::byte> bytes) {
+    const Question question = object_of<Question>(bytes);
+    const Deadline deadline = Deadline::in(question.seconds);
+    Reply reply;
+    switch (question.step) {
+      case Step::connect:
+        worker_ = make_(question);
+        break;
+      case Step::prepare:
+        worker_->prepare(question.wanted, deadline);
+        break;
+      case Step::run:
+        reply.times = worker_->run(question.repeats, deadline);
+        break;
+      case Step::verify: {
+        reply.wrong = worker_->verify(deadline);
+        worker_->choice().copy(reply.choice.data(), reply.choice.size() - 1);
+        break;
+      }
+    }
+    return bytes_of_object(reply);
+  }
+
+ private:
+  MakeWorker make_;
+  std::unique_ptr<CollectiveWorker> worker_;
+};
+
+ranks::Answerer answerer(MakeWorker make) {
+  auto answering = std::make_shared<Answering>(std::move(make));
+  return [answering](std::span<const std::byte> question) { return answering->answer(question); };
+}
+
+class RankCollectives final : public Collectives {
+ public:
+  explicit RankCollectives(const ranks::NetworkOptions& options)
+      : network_{ranks::Network::start(options)}, seconds_{options.pair_timeout} {
+    if (!network_->is_root()) return;
+    Question question{.step = Step::connect, .seconds = std::max(least_patience, seconds_)};
+#ifdef LINKMATRIX_NCCL
+    if (memory() == Memory::device) question.id = new_nccl_id();
+#endif
+    const CollectiveAnswer answer = ask(question);
+    if (answer.status == CellStatus::ok) return;
+    network_->dismiss(ExitCode::device_error);
+    throw DeviceError(answer.why);
+  }
+
+  Machine& machine() override { return *network_; }
+  std::vector<NodeFacts> nodes() override { return network_->nodes(); }
+  std::vector<std::string> ranks() const override { return network_->labels(false); }
+  Engine engine() const override { return memory() == Memory::device ? Engine::nccl : Engine::mpi; }
+  Memory memory() const override { return network_->memory(); }
+  std::vector<std::uint64_t> default_sizes() const override {
+    return memory() == Memory::device ? sweep_sizes(KiB, GiB, 4) : sweep_sizes(KiB, 16 * MiB, 4);
+  }
+
+  std::optional<std::string> refusal(const CollectiveCase& wanted) const override {
+#ifdef LINKMATRIX_NCCL
+    if (memory() == Memory::device) return nccl_refusal(wanted);
+#endif
+    return mpi_refusal(wanted);
+  }
+
+  CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) override {
+    return ask({.step = Step::prepare, .wanted = wanted, .seconds = seconds});
+  }
+  CollectiveAnswer run(int repeats, double seconds) override {
+    return ask({.step = Step::run, .repeats = repeats, .seconds = seconds});
+  }
+  CollectiveAnswer verify(double seconds) override { return ask({.step = Step::verify, .seconds = seconds}); }
+
+  std::optional<CellStatus> lost_as() const override { return lost_as_; }
+  std::vector<Lost> take_lost() override { return network_->take_lost(); }
+
+  Software facts() const override {
+#ifdef LINKMATRIX_NCCL
+    if (memory() == Memory::device) {
+      Software facts = facts_of_log(nccl_log());
+      facts["NCCL"] = nccl_version();
+      return facts;
+    }
+#endif
+    return {};
+  }
+
+  void serve() override { network_->serve(); }
+  std::optional<std::string> disorder() override { return network_->disorder(); }
+  void dismiss(ExitCode code) override { network_->dismiss(code); }
+
+ private:
+  /// All ranks at once, this one too. What one could not do, none has done.
+  CollectiveAnswer ask(const Question& question) {
+    std::vector<ranks::Correspondence::Question> questions;
+    for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank)
+      questions.push_back({rank, bytes_of_object(question)});
+    CollectiveAnswer all;
+    for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
+      if (status == ranks::ReportStatus::refused) throw BadInput(why);
+      if (status != ranks::ReportStatus::ok) {
+        lost_as_ = status == ranks::ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
+        return {.status = *lost_as_, .why = why};
+      }
+      const Reply reply = object_of<Reply>(bytes);
+      all.mean_seconds += reply.times.sum / static_cast<double>(questions.size());
+      all.slowest_seconds = std::max(all.slowest_seconds, reply.times.slowest);
+      all.wrong += reply.wrong;
+      if (all.choice.empty()) all.choice = reply.choice.data();
+    }
+    return all;
+  }
+
+  std::unique_ptr<ranks::Network> network_;
+  double seconds_;
+  /// Ranks that failed or were given up may be anywhere in a collective: no other can begin.
+  std::optional<CellStatus> lost_as_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collectives> make_rank_collectives(const CollectiveOptions& options) {
+  ranks::NetworkOptions network;
+  network.memory = options.memory;
+  network.pair_timeout = options.measure.cell_timeout;
+  network.record = options.record.value_or("collective_perf.json");
+  std::vector<std::string> words = options.command;
+  words.erase(words.begin());  // the program may lie elsewhere on another node
+  network.options = join(words, " ");
+  network.make_answerer = [](ranks::Communicator& mpi) {
+    return answerer([&mpi](const Question&) { return make_mpi_worker(mpi, true); });
+  };
+#ifdef LINKMATRIX_NCCL
+  network.devices = nccl_rank_support([](NcclRanks own) {
+    return answerer([own](const Question& question) { return make_nccl_worker(own, question.id); });
+  });
+#else
+  if (options.memory == Memory::device)
+    throw BadInput("--memory device: this collective_perf was built without NCCL: configure with -DLINKMATRIX_NCCL=ON");
+#endif
+  return std::make_unique<RankCollectives>(network);
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,187 @@
+#include "collective/run.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "collective/collective_sampler.hpp"
+#include "collective/collective_table.hpp"
+#include "collective/collectives.hpp"
+#include "collective/library.hpp"
+#include "measure/store.hpp"
+#include "program/program_run.hpp"
+
+namespace linkmatrix {
+namespace {
+
+/// A test case at one size, and the ways that it has.
+struct SizePlan {
+  std::vector<CollectiveCase> cases;  ///< one for each column
+  MatrixResult result;
+};
+
+class CollectiveRun final : public ProgramRun {
+ public:
+  CollectiveRun(const CollectiveOptions& options, Supervisor& supervisor)
+      : ProgramRun("collective_perf", options, supervisor), options_{options} {}
+
+ private:
+  Started start() override {
+    collectives_ = choose_collectives(options_);
+    std::vector<std::string> notes;
+    if (options_.fault) notes.push_back("simulated fault: " + options_.fault->text());
+    return {collectives_->machine(), collectives_->nodes(), std::move(notes)};
+  }
+
+  void serve() override { collectives_->serve(); }
+  std::optional<std::string> disorder() override { return collectives_->disorder(); }
+  void dismiss(ExitCode code) override {
+    if (collectives_) collectives_->dismiss(code);
+  }
+
+  void act() override {
+    const auto testcases = chosen();
+    refuse(testcases);
+    record().change([&](Record& record) {
+      for (const auto& testcase : testcases) record.expected.push_back(testcase.name);
+    });
+    for (const auto& testcase : testcases) measure_all_of(testcase);
+    record().change([&](Record& record) { record.software.merge(collectives_->facts()); });
+    end_phase("measure");
+  }
+
+  /// Named test cases must run; of a suite, those that can.
+  std::vector<CollectiveTestCase> chosen() const {
+    if (!options_.named.empty()) return options_.named;
+    auto wanted = collective_suite(options_.suite.value_or("quick"));
+    std::erase_if(wanted, [this](const auto& t) { return columns_of(t, sizes().front()).empty(); });
+    if (wanted.empty()) throw BadInput("none of the asked test cases can run here: name one with --testcase");
+    return wanted;
+  }
+
+  std::vector<std::uint64_t> sizes() const {
+    return options_.sizes.empty() ? collectives_->default_sizes() : options_.sizes;
+  }
+
+  /// What cannot run, and what would do nothing, before anything is measured.
+  void refuse(const std::vector<CollectiveTestCase>& testcases) const {
+    const auto any = [&](bool (*is)(Collective)) {
+      return std::ranges::any_of(testcases, [is](const auto& t) { return is(t.what); });
+    };
+    refuse_unused(options_, {.has_ranks = started_ranks(),
+                             .memory = collectives_->memory(),
+                             .any_reduces = any(reduces),
+                             .any_has_root = any(has_root)});
+    const int ranks = static_cast<int>(collectives_->ranks().size());
+    if (options_.form.root >= ranks)
+      throw BadInput("--root " + std::to_string(options_.form.root) + ": there are ranks 0 to " +
+                     std::to_string(ranks - 1));
+    for (const auto& testcase : testcases)
+      for (const std::uint64_t bytes : sizes()) {
+        layout_of(form_of(testcase, bytes), ranks);
+        if (columns_of(testcase, bytes).empty())
+          throw BadInput("--testcase " + testcase.name +
+                         " cannot run here: " + collectives_->refusal(form_of(testcase, bytes)).value_or(""));
+      }
+  }
+
+  CollectiveCase form_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
+    CollectiveCase wanted = options_.form;
+    wanted.what = testcase.what;
+    wanted.bytes = bytes;
+    testcase.algorithm.copy(wanted.algorithm.data(), wanted.algorithm.size() - 1);
+    return wanted;
+  }
+
+  /// The ways that a test case has here: out of place, and in place.
+  std::vector<CollectiveCase> columns_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
+    std::vector<CollectiveCase> cases(2, form_of(testcase, bytes));
+    cases[1].in_place = true;
+    std::erase_if(cases, [this](const CollectiveCase& one) {
+      return (one.in_place && !has_in_place(one.what)) || collectives_->refusal(one);
+    });
+    return cases;
+  }
+
+  SizePlan plan(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
+    SizePlan plan;
+    plan.cases = columns_of(testcase, bytes);
+    std::vector<std::string> columns;
+    for (const auto& one : plan.cases) columns.push_back(one.in_place ? "in-place" : "out-of-place");
+    MatrixResult& result = plan.result;
+    result.testcase = testcase.name;
+    result.quantity = "bus bandwidth";
+    result.engine = collectives_->engine();
+    result.memory = collectives_->memory();
+    result.transport = word(collectives_->engine());
+    result.unit = "GB/s";
+    result.verify = options_.measure.verify;
+    result.shape({"all"}, std::move(columns));
+    result.size_bytes = layout_of(plan.cases.front(), static_cast<int>(collectives_->ranks().size())).size_bytes;
+    for (std::size_t c = 0; c < plan.cases.size(); ++c) {
+      result.status(0, c) = CellStatus::not_run;
+      result.link_class(0, c) = result.columns[c];  // the one is no measure of the other
+    }
+    return plan;
+  }
+
+  void measure_all_of(const CollectiveTestCase& testcase) {
+    std::vector<CollectiveLine> lines;
+    for (const std::uint64_t bytes : sizes()) lines.push_back(measure_one(plan(testcase, bytes)));
+    supervisor().print(collective_table(testcase.name, lines));
+  }
+
+  CollectiveLine measure_one(SizePlan plan) {
+    std::vector<Round> each;
+    for (std::size_t c = 0; c < plan.cases.size(); ++c) each.push_back({{0, c}});
+    record().change([&](Record& record) { record.results.push_back(std::move(plan.result)); });
+    write_record();
+    CollectiveSampler sampler(*collectives_, plan.cases, options_.measure.warmup);
+    std::optional<FaultySampler> faulty;
+    if (options_.fault) faulty.emplace(sampler, *options_.fault);
+    MeasureOptions how = options_.measure;
+    how.concurrency = Concurrency::serial;
+    how.fit = false;
+    const ListedRounds rounds(each);
+    ResultStore store(record());
+    measure(faulty ? static_cast<Sampler&>(*faulty) : sampler, {.rounds = rounds}, how, deadline(), store);
+    return finish(plan.cases, sampler);
+  }
+
+  CollectiveLine finish(const std::vector<CollectiveCase>& cases, const CollectiveSampler& sampler) {
+    CollectiveLine line{
+        cases.front(), layout_of(cases.front(), static_cast<int>(collectives_->ranks().size())), {}, {}};
+    finish_last([&](Record& record) {
+      MatrixResult& result = record.results.back();
+      for (std::size_t c = 0; c < cases.size(); ++c) {
+        if (!result.values(0, c)) continue;
+        const double bus = *result.values(0, c), algorithm = bus / line.layout.bus_factor;
+        const double microseconds = static_cast<double>(line.layout.size_bytes) / algorithm * 1e-3;
+        result.part("algorithm_bandwidth", "algorithm bandwidth", "GB/s")(0, c) = algorithm;
+        result.part("time", "time", "us")(0, c) = microseconds;
+        const auto wrong = sampler.wrong().find(c);
+        CollectiveFigures figures{microseconds, algorithm, bus, std::nullopt};
+        if (wrong != sampler.wrong().end()) figures.wrong = wrong->second;
+        (cases[c].in_place ? line.in_place : line.out_of_place) = figures;
+      }
+      note_choices(sampler, result);
+    });
+    return line;
+  }
+
+  static void note_choices(const CollectiveSampler& sampler, MatrixResult& result) {
+    std::set<std::string> choices;
+    for (const auto& [column, choice] : sampler.choices()) choices.insert(choice);
+    for (const std::string& choice : choices) result.notes.push_back("NCCL ran " + choice);
+  }
+
+  const CollectiveOptions& options_;
+  std::unique_ptr<Collectives> collectives_;
+};
+
+}  // namespace
+
+ExitCode run_collectives(const CollectiveOptions& options, Supervisor& supervisor) {
+  return CollectiveRun(options, supervisor).run();
+}
+
+}  // namespace linkmatrix

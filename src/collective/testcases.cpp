@@ -1,0 +1,73 @@
+#include "collective/testcases.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/command_line.hpp"
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr std::array algorithms{"Ring", "Tree", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+std::vector<CollectiveTestCase> make_all() {
+  std::vector<CollectiveTestCase> all;
+  for (const auto& [what, name] : Words<Collective>::table) {
+    const std::string program = std::string(name) + "_perf";
+    all.push_back({program, what, "", std::string(name) + ", by the library's own choice"});
+    if (is_made_of_sends(what)) continue;
+    for (const std::string_view algorithm : algorithms)
+      all.push_back({program + "_" + lower(algorithm), what, algorithm,
+                     std::string(name) + ", NCCL's algorithm " + std::string(algorithm) + " forced"});
+  }
+  return all;
+}
+
+std::vector<CollectiveTestCase> select(bool (*wanted)(const CollectiveTestCase&)) {
+  std::vector<CollectiveTestCase> out;
+  std::ranges::copy_if(collective_testcases(), std::back_inserter(out), wanted);
+  return out;
+}
+
+}  // namespace
+
+const std::vector<CollectiveTestCase>& collective_testcases() {
+  static const std::vector<CollectiveTestCase> all = make_all();
+  return all;
+}
+
+std::vector<CollectiveTestCase> named_collectives(std::string_view names) {
+  const auto& all = collective_testcases();
+  std::vector<CollectiveTestCase> out;
+  for (const std::string& name : split(names, ',')) {
+    const auto found = std::ranges::find(all, name, &CollectiveTestCase::name);
+    if (found == all.end()) {
+      std::vector<std::string> known;
+      for (const auto& one : all) known.push_back(one.name);
+      throw BadInput("unknown --testcase '" + name + "': did you mean " + nearest(name, known) + "? --list shows all");
+    }
+    if (std::ranges::find(out, name, &CollectiveTestCase::name) != out.end())
+      throw BadInput("--testcase names " + name + " twice: name each once");
+    out.push_back(*found);
+  }
+  return out;
+}
+
+std::vector<CollectiveTestCase> collective_suite(std::string_view name) {
+  if (name == "quick") return select([](auto& t) { return t.name == "all_reduce_perf"; });
+  if (name == "full")
+    return select([](auto& t) {
+      return t.algorithm.empty() ||
+             (t.what == Collective::all_reduce && (t.algorithm == "Ring" || t.algorithm == "Tree"));
+    });
+  throw BadInput("unknown --suite '" + std::string(name) + "': use quick or full");
+}
+
+}  // namespace linkmatrix

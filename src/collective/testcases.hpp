@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collective/layout.hpp"
+
+namespace linkmatrix {
+
+/// A collective by an algorithm, as it is named on the command line and in the record: as nccl-tests names its
+/// programs, "all_reduce_perf", and what is forced after it, "all_reduce_perf_tree".
+struct CollectiveTestCase {
+  std::string name;
+  Collective what;
+  std::string_view algorithm;  ///< in the library's spelling, "Tree"; empty: its own choice
+  std::string description;
+};
+
+const std::vector<CollectiveTestCase>& collective_testcases();
+
+/// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
+std::vector<CollectiveTestCase> named_collectives(std::string_view names);
+
+/// "quick": all-reduce; "full": every collective, the library's own choice, and all-reduce by ring and by tree. Throws
+/// BadInput for another name.
+std::vector<CollectiveTestCase> collective_suite(std::string_view name);
+
+}  // namespace linkmatrix
