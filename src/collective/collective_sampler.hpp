@@ -24,7 +24,9 @@ class CollectiveSampler final : public Sampler {
   CellStatus lost_as(const Place&) const override { return collectives_.lost_as().value_or(CellStatus::error); }
   std::vector<Lost> take_lost() override { return collectives_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }
-  Clocking clocking() const override { return {"host clock", std::nullopt}; }
+  Clocking clocking() const override {
+    return {collectives_.engine() == Engine::nccl ? "events" : "messages", std::nullopt};
+  }
 
   /// Elements that arrived wrong, by column; of those that were compared.
   const std::map<std::size_t, std::uint64_t>& wrong() const { return wrong_; }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .units import counted
 
-ENGINE = "nccl"
+ENGINES = ("nccl", "mpi")
 ALL = "all"  # the only row
 
 
@@ -28,7 +28,7 @@ class Extent(NamedTuple):
 
 def is_collective(result: Mapping[str, Any]) -> bool:
     """Is an entry of a record's `results` of all ranks together?"""
-    return result["engine"] == ENGINE and list(result["rows"]) == [ALL]
+    return result["engine"] in ENGINES and list(result["rows"]) == [ALL]
 
 
 def extent_of(record: Mapping[str, Any]) -> Extent:

@@ -9,9 +9,11 @@ from ..errors import BadInput
 from .from_table import from_rows
 from .matrix import STATUS_WORDS, Matrix
 
+# what rows and columns are: of a matrix, and of what all ranks do together
+AXES = ("row = source, column = destination", "all ranks together, column = buffers")
 HEAD = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"
-    r"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), (?:row = source, column = destination|all ranks together, column = buffers)"
+    rf"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), (?:{'|'.join(AXES)})"
 )
 LARGE = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes, (?P<rows>\d+) x"
@@ -39,7 +41,7 @@ def p2p_matrix(text: str) -> list[Matrix]:
     for number, line in lines:
         head = HEAD.fullmatch(line)
         if head is None:
-            if "row = source, column = destination" in line and " bytes, " in line:
+            if any(axes in line for axes in AXES) and " bytes, " in line:
                 raise BadInput(f"line {number}: '{line[:80]}' is no head line of a table of p2p_matrix")
             continue
         matrix, under = read_table(head, number, lines)
