@@ -1,0 +1,84 @@
+"""A sweep of a real Grid Engine's hosts: one that is there, and one whose daemon does not answer."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record.reading
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+from linkmatrix.show import sweep as show_sweep
+
+pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
+
+SWEEP = ("-r", "--mode=sweep")
+SHORT = "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB"
+HERE, AWAY = "lmxge", "lmxge2"
+SILENT = rf"  NO VERDICT {AWAY}: not run: the scheduler says a?u: its daemon does not answer.*"
+
+
+@pytest.fixture
+def two_hosts(gridengine):
+    """all.q has a second host, on which no daemon runs, until the test ends."""
+    gridengine("qconf", "-ah", AWAY)
+    gridengine("qconf", "-aattr", "queue", "hostlist", AWAY, "all.q")
+    end = time.monotonic() + 60
+    while f"{AWAY} " not in gridengine("qhost", "-q") and time.monotonic() < end:
+        time.sleep(0.2)
+    yield
+    gridengine("qconf", "-dattr", "queue", "hostlist", AWAY, "all.q")
+    gridengine("qconf", "-de", AWAY)
+    gridengine("qconf", "-dh", AWAY)
+
+
+@pytest.fixture
+def sweep(login, monkeypatch):
+    """A function that sweeps hosts, and returns the run, its tests by host and what `linkmatrix` says of it."""
+
+    def run(nodes, *options, **keywords):
+        monkeypatch.setenv("LINKMATRIX_NODES", nodes)
+        done = login(*SWEEP, "-S", SHORT, *options, **keywords)
+        (report,) = (done.prefix / "reports").glob("run-report-*.json")
+        judged = judging.judge_all(stored.find(report), References.load(None), None)
+        return done, {check["node"]: check for check in done.checks()}, judged
+
+    return run
+
+
+def test_the_host_that_answers_is_measured_and_the_other_is_listed_and_has_no_job(sweep, two_hosts, gridengine):
+    run, by_node, judged = sweep("all")
+    assert {node: check["result"] for node, check in by_node.items()} == {HERE: "pass", AWAY: "skip"}, run.output
+    record = linkmatrix.record.reading.load(Path(by_node[HERE]["outputdir"]) / "record.json")
+    assert record["host"]["name"] == HERE and len(record["results"]) == 4
+    assert by_node[AWAY]["jobid"] is None
+    assert any(re.fullmatch(SILENT, line) for line in show_sweep.lines(judged))
+    assert gridengine("qstat") == ""
+
+
+def test_the_host_that_is_at_fault_is_named(sweep):
+    run, by_node, judged = sweep("all", "-S", f"{SHORT},--simulate-fault,corrupt:cpu1")
+    assert run.code != 0
+    assert "cpu1" in by_node[HERE]["fail_reason"]
+    assert [one.verdict for one in judged] == [Verdict.FAIL]
+
+
+def test_a_host_that_is_disabled_while_its_job_waits_is_listed_as_not_run(sweep, gridengine, when, meanwhile):
+    gridengine(
+        "qsub", "-b", "y", "-pe", "mpi", "4", "-q", "all.q", "-o", "/dev/null", "-e", "/dev/null", "sleep", "300"
+    )
+
+    def disable():
+        when("qw")
+        gridengine("qmod", "-d", f"all.q@{HERE}")
+
+    meanwhile(disable)
+    try:
+        run, by_node, judged = sweep("all")
+        assert by_node[HERE]["result"] == "skip", run.output
+        assert [one.reasons for one in judged] == [("not run: the scheduler says d: disabled",)]
+        assert "rfm_" not in gridengine("qstat")
+    finally:
+        gridengine("qmod", "-e", f"all.q@{HERE}")
