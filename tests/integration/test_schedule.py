@@ -76,6 +76,54 @@ def test_the_service_for_systemd_reaches_reframe(schedule):
     assert code == 3 and REACHED in out, out
 
 
+def units(printed, folder):
+    """Writes each file of a printed schedule to a folder: {name: text}."""
+    parts = re.split(r"^# /etc/systemd/system/(\S+)\n", printed, flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for name, text in found.items():
+        (folder / name).write_text(text)
+    return found
+
+
+def test_systemd_finds_no_fault_in_the_units(schedule, tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze here")
+    names = units(schedule("--systemd", "--mail", "ops@example.org", *NOTHING), tmp_path)
+    assert len(names) == 3
+    (tmp_path / "linkmatrix-failed@linkmatrix-quick.service.service").symlink_to("linkmatrix-failed@.service")
+    for name in (
+        "linkmatrix-quick.service",
+        "linkmatrix-quick.timer",
+        "linkmatrix-failed@linkmatrix-quick.service.service",
+    ):
+        command = ["systemd-analyze", "verify", tmp_path / name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        said = [line for line in done.stderr.splitlines() if "linkmatrix" in line]
+        assert (done.returncode, said) == (0, []), done.stderr
+
+
+@pytest.mark.parametrize("mails", [True, False], ids=["sendmail", "wall"])
+def test_the_unit_for_failures_tells_whoever_was_named(schedule, tmp_path, mails):
+    """systemctl, and what tells, are stand-ins that say what they were given."""
+    text = units(schedule("--systemd", "--mail", "ops@example.org", *NOTHING), tmp_path)["linkmatrix-failed@.service"]
+    line = re.search("^ExecStart=(.*)$", text, re.MULTILINE)[1]
+    line = line.replace("%i", "linkmatrix-quick.service").replace("%H", "login1").replace("$$", "$")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    stand_ins = {"systemctl": 'echo "status: $*"', "wall": f"cat >{tmp_path}/told"}
+    stand_ins |= {"sendmail": f'echo "$*" >{tmp_path}/how; cat >{tmp_path}/told'} if mails else {}
+    for name, commands in stand_ins.items():
+        (folder / name).write_text(f"#!/bin/sh\n{commands}\n")
+        (folder / name).chmod(0o755)
+    (folder / "cat").symlink_to(shutil.which("cat"))
+    code, out = run(shlex.split(line), {"PATH": str(folder)})
+    assert code == 0, out
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told[:3] == ["To: ops@example.org", "Subject: linkmatrix-quick.service failed on login1", ""]
+    assert told[3] == "status: status --full --lines=30 linkmatrix-quick.service"
+    assert not mails or (tmp_path / "how").read_text() == "-t\n"
+
+
 def test_the_line_for_scrontab_reaches_reframe(schedule):
     line = schedule("--scrontab", *NOTHING).splitlines()[-1]
     code, out = run(["/bin/sh", "-c", line.partition("* * * ")[2]], OF_CRON)
