@@ -182,6 +182,13 @@ def test_a_command_that_lacks_a_package_names_it_in_one_sentence(started, write_
     assert f"'{command}' needs the Python package " in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_the_page_of_one_node_needs_no_pandas(started, write_record, tmp_path):
+    """It takes longer to load than the page takes to be made."""
+    code = ONLY_REFRAME.replace('"matplotlib", "rich", "ruamel", "fastjsonschema"', "")
+    done = started("report", write_record(), "--out", tmp_path / "out", before=code)
+    assert (done.returncode, done.stderr) == (3, "") and (tmp_path / "out" / "report.html").exists()
+
+
 @pytest.mark.parametrize("command", ["show", "diagnose", "export"])
 def test_without_numpy_a_command_says_so_in_one_sentence(started, write_record, command):
     done = started(command, write_record(), before=ONLY_REFRAME.replace('{"pandas",', '{"numpy", "pandas",'))

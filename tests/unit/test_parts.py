@@ -11,8 +11,7 @@ import pytest
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import printed, reading
 from linkmatrix.references.tables import References
-from linkmatrix.runs import judging
-from linkmatrix.runs.testcases import Test
+from linkmatrix.runs import judging, testcases
 
 FILE = Path(__file__).resolve().parents[2] / "checks" / "parts.py"
 DATA = FILE.parents[1] / "tests" / "data"
@@ -138,8 +137,13 @@ def test_the_part_of_the_topology_is_judged_as_a_look_of_its_own(parts, make_rec
     """By `linkmatrix show` and `run`: PASS where the program passed, and never for want of a matrix."""
     whole = make_record(result="ERROR", error="hung", off={(0, 1): "error"})
     part = parts.record_of(whole | {"command": COMMAND}, "")
-    assert judging.judge(Test(name="gpu_topology", result="pass", record=part), References({}), None).verdict == 0
-    failed = judging.judge(Test(name="gpu_topology", result="fail", reason="x", record=part), References({}), None)
+    assert (
+        judging.judge(testcases.Test(name="gpu_topology", result="pass", record=part), References({}), None).verdict
+        == 0
+    )
+    failed = judging.judge(
+        testcases.Test(name="gpu_topology", result="fail", reason="x", record=part), References({}), None
+    )
     assert failed.verdict == Verdict.FAIL
 
 

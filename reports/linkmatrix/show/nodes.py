@@ -6,14 +6,11 @@ also before there are any references. Only test cases inside one node are compar
 
 from dataclasses import dataclass
 
-import pandas
-
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.matrix import Pair
 from ..record.reading import Result
 from ..record.units import figure
-from ..runs import table
 from ..runs.judging import Judged
 from . import words
 from .sweep import node_of
@@ -60,10 +57,10 @@ def entries(judged: list[Judged]) -> list[Entry]:
         if one.beyond_cells is not None:
             name = one.test.testcase or one.test.name.split(" ")[0]
             found.append(Entry(node, name, one.verdict, reason="; ".join(one.reasons) or "as promised"))
+    if len({node for node, *_ in measured} | {entry.node for entry in found}) < 2:
+        return []
     medians = medians_of(measured)
     found += [entry_of(node, key, one, matrix, medians) for node, key, one, matrix in measured]
-    if len({entry.node for entry in found}) < 2:
-        return []
     some = {entry.node for entry in found if entry.value is not None}
     # of two with one verdict, the node of which nothing at all is known comes before those that are somewhat slow
     return sorted(found, key=lambda one: (one.verdict, one.node not in some, one.worse or 0.0), reverse=True)
@@ -77,6 +74,10 @@ def key_of(one: Judged, result: Result, matrix: MatrixVerdict) -> Key:
 
 def medians_of(measured: list[tuple[str, Key, Judged, MatrixVerdict]]) -> dict[tuple[Key, Pair], float]:
     """{(key, pair): median over the nodes}, where at least two nodes have the cell."""
+    import pandas  # a page of one node needs none, and it is the slowest to load
+
+    from ..runs import table
+
     keys = list(dict.fromkeys(key for _, key, _, _ in measured))
     frames = [
         table.of_matrix({"node": node, "key": keys.index(key)}, matrix.matrix)
