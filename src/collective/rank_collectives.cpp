@@ -10,9 +10,9 @@
 #include "ranks/network.hpp"
 #include "ranks/payload.hpp"
 #ifdef LINKMATRIX_NCCL
-#include "collective/nccl/nccl_log.hpp"
 #include "collective/nccl/nccl_ranks.hpp"
 #include "collective/nccl/nccl_worker.hpp"
+#include "collective/nccl_log.hpp"
 #endif
 
 namespace linkmatrix {

@@ -40,7 +40,6 @@ class CollectiveRun final : public ProgramRun {
 
   void act() override {
     const auto testcases = chosen();
-    refuse(testcases);
     record().change([&](Record& record) {
       for (const auto& testcase : testcases) record.expected.push_back(testcase.name);
     });
@@ -49,21 +48,25 @@ class CollectiveRun final : public ProgramRun {
     end_phase("measure");
   }
 
-  /// Named test cases must run; of a suite, those that can.
+  /// Named test cases must run; of a suite, those that can. What cannot, and what would do nothing, is refused here,
+  /// before anything is measured.
   std::vector<CollectiveTestCase> chosen() const {
-    if (!options_.named.empty()) return options_.named;
-    auto wanted = collective_suite(options_.suite.value_or("quick"));
-    std::erase_if(wanted, [this](const auto& t) { return columns_of(t, sizes().front()).empty(); });
+    auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
+    refuse_idle_options(wanted);
+    if (options_.named.empty())
+      std::erase_if(wanted, [this](const auto& t) { return columns_of(t, sizes().front()).empty(); });
     if (wanted.empty()) throw BadInput("none of the asked test cases can run here: name one with --testcase");
+    for (const auto& testcase : wanted)
+      for (const std::uint64_t bytes : sizes()) {
+        layout_of(form_of(testcase, bytes), count());
+        if (columns_of(testcase, bytes).empty())
+          throw BadInput("--testcase " + testcase.name +
+                         " cannot run here: " + collectives_->refusal(form_of(testcase, bytes)).value_or(""));
+      }
     return wanted;
   }
 
-  std::vector<std::uint64_t> sizes() const {
-    return options_.sizes.empty() ? collectives_->default_sizes() : options_.sizes;
-  }
-
-  /// What cannot run, and what would do nothing, before anything is measured.
-  void refuse(const std::vector<CollectiveTestCase>& testcases) const {
+  void refuse_idle_options(const std::vector<CollectiveTestCase>& testcases) const {
     const auto any = [&](bool (*is)(Collective)) {
       return std::ranges::any_of(testcases, [is](const auto& t) { return is(t.what); });
     };
@@ -71,17 +74,15 @@ class CollectiveRun final : public ProgramRun {
                              .memory = collectives_->memory(),
                              .any_reduces = any(reduces),
                              .any_has_root = any(has_root)});
-    const int ranks = static_cast<int>(collectives_->ranks().size());
-    if (options_.form.root >= ranks)
+    if (options_.form.root >= count())
       throw BadInput("--root " + std::to_string(options_.form.root) + ": there are ranks 0 to " +
-                     std::to_string(ranks - 1));
-    for (const auto& testcase : testcases)
-      for (const std::uint64_t bytes : sizes()) {
-        layout_of(form_of(testcase, bytes), ranks);
-        if (columns_of(testcase, bytes).empty())
-          throw BadInput("--testcase " + testcase.name +
-                         " cannot run here: " + collectives_->refusal(form_of(testcase, bytes)).value_or(""));
-      }
+                     std::to_string(count() - 1));
+  }
+
+  int count() const { return static_cast<int>(collectives_->ranks().size()); }
+
+  std::vector<std::uint64_t> sizes() const {
+    return options_.sizes.empty() ? collectives_->default_sizes() : options_.sizes;
   }
 
   CollectiveCase form_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
@@ -116,7 +117,7 @@ class CollectiveRun final : public ProgramRun {
     result.unit = "GB/s";
     result.verify = options_.measure.verify;
     result.shape({"all"}, std::move(columns));
-    result.size_bytes = layout_of(plan.cases.front(), static_cast<int>(collectives_->ranks().size())).size_bytes;
+    result.size_bytes = layout_of(plan.cases.front(), count()).size_bytes;
     for (std::size_t c = 0; c < plan.cases.size(); ++c) {
       result.status(0, c) = CellStatus::not_run;
       result.link_class(0, c) = result.columns[c];  // the one is no measure of the other
@@ -148,8 +149,7 @@ class CollectiveRun final : public ProgramRun {
   }
 
   CollectiveLine finish(const std::vector<CollectiveCase>& cases, const CollectiveSampler& sampler) {
-    CollectiveLine line{
-        cases.front(), layout_of(cases.front(), static_cast<int>(collectives_->ranks().size())), {}, {}};
+    CollectiveLine line{cases.front(), layout_of(cases.front(), count()), {}, {}};
     finish_last([&](Record& record) {
       MatrixResult& result = record.results.back();
       for (std::size_t c = 0; c < cases.size(); ++c) {

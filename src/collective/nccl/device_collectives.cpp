@@ -3,8 +3,8 @@
 #include <functional>
 #include <utility>
 
-#include "collective/nccl/nccl_log.hpp"
 #include "collective/nccl/nccl_worker.hpp"
+#include "collective/nccl_log.hpp"
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "device/cuda/cuda_backend.hpp"

@@ -1,6 +1,6 @@
 #include "collective/nccl/nccl_ranks.hpp"
 
-#include "collective/nccl/nccl_log.hpp"
+#include "collective/nccl_log.hpp"
 #include "device/cuda/discovery.hpp"
 #include "ranks/device/device_payload.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "collective/expected.hpp"
 #include "collective/nccl/elements.hpp"
-#include "collective/nccl/nccl_log.hpp"
+#include "collective/nccl_log.hpp"
 #include "device/cuda/handles.hpp"
 
 namespace linkmatrix {

@@ -1,4 +1,4 @@
-#include "collective/nccl/nccl_log.hpp"
+#include "collective/nccl_log.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

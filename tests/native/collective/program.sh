@@ -1,0 +1,93 @@
+#!/bin/sh
+# collective_perf as a user calls it, with MPI between host memory: every collective, drills, ranks that stop and die.
+# usage: program.sh COLLECTIVE_PERF MPIRUN RANKS
+set -u
+program=$1
+mpirun=$2
+ranks=$3
+test="collective program.sh with $ranks ranks"
+. "$(dirname "$0")/../helpers.sh"
+
+# expect CODE 'what it protects' OPTION…
+expect() {
+  wanted=$1
+  what=$2
+  shift 2
+  rm -f "$work/r.json"
+  expect_of "$wanted" 100 "$what" "$mpirun" --oversubscribe -n "$ranks" "$program" --record "$work/r.json" --samples 2 \
+    "$@"
+}
+count() { grep -o "$1" "$work/r.json" 2>/dev/null | wc -l; }
+
+expect_of 0 20 "help" "$program" --help && prints '--testcase'
+expect_of 0 20 "list" "$program" --list && prints '^all_reduce_perf_ring '
+expect_of 0 20 "version" "$program" --version && prints '^linkmatrix collective_perf [0-9]'
+for bad in "--testcase all_reduce" "--size 0" "--nonsense" "--size 1KiB --sweep 1KiB:2KiB" "--type nonsense" \
+  "--suite full --testcase reduce_perf"; do
+  # shellcheck disable=SC2086
+  expect_of 2 20 "bad input: $bad" "$program" $bad
+  one_line
+  says '^collective_perf: '
+done
+
+expect 0 "every collective, every element compared" --suite full --size 4KiB,100003
+prints '^Result: PASS$'
+[ "$(count '"testcase":')" -eq 18 ] || fail "nine collectives of two sizes are 18 results"
+! grep -q '"wrong' "$work/out" || fail "nothing is wrong"
+prints ' N/A  *N/A'
+
+for type in double int8 uint64; do
+  expect 0 "elements of type $type" --type $type --size 4KiB --testcase all_reduce_perf,alltoall_perf
+done
+for reduction in prod min max; do
+  expect 0 "reduction $reduction" --reduction $reduction --size 4KiB --testcase all_reduce_perf,reduce_scatter_perf
+done
+expect 0 "another root" --root 1 --size 4KiB --testcase broadcast_perf,reduce_perf,gather_perf,scatter_perf
+
+expect 1 "wrong elements" --size 4KiB --simulate-fault corrupt:rank1
+prints '^Result: FAIL$'
+[ "$(count '"corrupt"')" -ge 1 ] || fail "the cell must be corrupt"
+expect 3 "a rank that fails" --size 4KiB,8KiB --simulate-fault error:rank1
+prints '^Result: ERROR$'
+
+while IFS='|' read -r options why; do
+  # shellcheck disable=SC2086
+  expect 2 "nothing to do for, or no such thing: $options" $options
+  says "$why"
+done <<EOF
+--graph|does nothing in this run
+--protocol LL|does nothing in this run
+--devices 0|does nothing in this run
+--root 1 --testcase all_reduce_perf|does nothing in this run
+--root 99 --testcase reduce_perf|there are ranks 0 to
+--reduction avg|MPI has no reduction avg
+--type half|MPI has no type half
+--testcase all_reduce_perf_ring|algorithms, protocols and channels are NCCL
+--size 4 --testcase all_gather_perf|each needs a part of 16 bytes
+EOF
+
+# A rank that stops: what was measured before is kept, and nothing hangs.
+what="a rank that stops"
+rm -f "$work/r.json"
+timeout 90 "$mpirun" --oversubscribe -n "$ranks" "$program" --size 4KiB,8KiB,16KiB --samples 200 --target-ci 0.001 \
+  --max-time 30 --collective-timeout 2 --timeout 20 --record "$work/r.json" >"$work/out" 2>"$work/err" &
+launcher=$!
+sleep 3
+victim=$(pgrep -f "$work/r.json" | while read -r pid; do
+  [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" = 1 ] && echo "$pid"
+done | head -n 1)
+if [ -n "$victim" ]; then
+  kill -STOP "$victim"
+  wait "$launcher"
+  code=$?
+  kill -KILL "$victim" 2>/dev/null
+  [ "$code" -ne 0 ] || fail "$what: it must not pass"
+  [ "$code" -ne 124 ] || fail "$what: it hung"
+  [ -s "$work/r.json" ] || fail "$what: no record is left"
+  ! grep -q '"result":"PASS"' "$work/r.json" || fail "$what: the record says PASS"
+else
+  wait "$launcher"
+  fail "$what: no rank was found to stop"
+fi
+
+finish

@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "collective/collective_sampler.hpp"
+
+namespace linkmatrix {
+namespace {
+
+/// Ranks whose answers are a script.
+class ScriptedCollectives final : public Collectives {
+ public:
+  explicit ScriptedCollectives(double seconds) : seconds_{seconds} {}
+
+  Machine& machine() override { throw std::logic_error("no machine"); }
+  std::vector<NodeFacts> nodes() override { return {}; }
+  std::vector<std::string> ranks() const override { return {"rank0", "rank1", "rank2", "rank3"}; }
+  Engine engine() const override { return Engine::mpi; }
+  Memory memory() const override { return Memory::host; }
+  std::vector<std::uint64_t> default_sizes() const override { return {1024}; }
+  std::optional<std::string> refusal(const CollectiveCase&) const override { return std::nullopt; }
+  CollectiveAnswer prepare(const CollectiveCase& wanted, double) override {
+    prepared.push_back(wanted);
+    return {};
+  }
+  CollectiveAnswer run(int count, double) override {
+    repeats.push_back(count);
+    if (fails_at == repeats.size()) return {.status = *(gone = fails_as), .why = "rank2 does not answer"};
+    const double first = repeats.size() == 1 ? slow_start : 1;
+    return {.mean_seconds = seconds_ * count * first, .slowest_seconds = 2 * seconds_ * count};
+  }
+  CollectiveAnswer verify(double) override {
+    CollectiveAnswer answer;
+    answer.wrong = wrong;
+    answer.choice = "RING, LL";
+    return answer;
+  }
+  std::optional<CellStatus> lost_as() const override { return gone; }
+  std::vector<Lost> take_lost() override { return {}; }
+
+  std::vector<CollectiveCase> prepared;
+  std::vector<int> repeats;
+  std::size_t fails_at = 0;
+  CellStatus fails_as = CellStatus::timeout;
+  std::optional<CellStatus> gone;
+  std::uint64_t wrong = 0;
+  double slow_start = 1;
+
+ private:
+  double seconds_;
+};
+
+constexpr CollectiveCase all_reduce{.bytes = 1 << 20};
+const Round first{{0, 0}};
+
+TEST(CollectiveSampler, HasTheBusBandwidthOfTheMeanOfAllRanks) {
+  ScriptedCollectives ranks(1e-3);
+  CollectiveSampler sampler(ranks, {all_reduce}, 1);
+  const Sampled sampled = sampler.sample(first, {}).front();
+  EXPECT_EQ(sampled.status, CellStatus::ok);
+  EXPECT_TRUE(sampled.verified);
+  const auto values = values_of(Metric::bandwidth, sampled);
+  ASSERT_EQ(values.size(), 7u);
+  EXPECT_NEAR(values.front(), (1 << 20) * 1.5 / 1e-3 * 1e-9, 1e-9) << "2 (n - 1) / n of 4 ranks is 1.5";
+  EXPECT_EQ(sampler.choices().at(0), "RING, LL");
+}
+
+TEST(CollectiveSampler, RepeatsAShortCollectiveUntilTheSampleIsLong) {
+  ScriptedCollectives ranks(1e-4);
+  CollectiveSampler sampler(ranks, {all_reduce}, 1);
+  sampler.sample(first, {});
+  EXPECT_EQ(ranks.repeats.back(), 50) << "5 ms";
+  ScriptedCollectives cold(1e-4);
+  cold.slow_start = 40;
+  CollectiveSampler again(cold, {all_reduce}, 1);
+  again.sample(first, {});
+  EXPECT_EQ(cold.repeats.back(), 50) << "what the first one took is no measure of the others";
+}
+
+TEST(CollectiveSampler, OneWrongElementIsCorrupt) {
+  ScriptedCollectives ranks(1e-3);
+  ranks.wrong = 1;
+  CollectiveSampler sampler(ranks, {all_reduce}, 1);
+  const Sampled sampled = sampler.sample(first, {}).front();
+  EXPECT_EQ(sampled.status, CellStatus::corrupt);
+  EXPECT_EQ(sampled.why, "1 wrong elements arrived");
+  EXPECT_EQ(sampler.wrong().at(0), 1u);
+}
+
+TEST(CollectiveSampler, ARankThatIsLostIsNoValueAndEndsTheOthers) {
+  ScriptedCollectives ranks(1e-3);
+  ranks.fails_at = 4;
+  CollectiveSampler sampler(ranks, {all_reduce, all_reduce}, 1);
+  const Sampled sampled = sampler.sample(first, {}).front();
+  EXPECT_EQ(sampled.status, CellStatus::timeout);
+  EXPECT_EQ(sampled.why, "rank2 does not answer");
+  EXPECT_TRUE(sampled.samples.empty());
+  EXPECT_FALSE(sampler.is_there({0, 1}));
+  EXPECT_EQ(sampler.lost_as({0, 1}), CellStatus::timeout);
+}
+
+TEST(CollectiveSampler, TakesEachColumnsOwnCase) {
+  ScriptedCollectives ranks(1e-3);
+  CollectiveCase in_place = all_reduce;
+  in_place.in_place = true;
+  CollectiveSampler sampler(ranks, {all_reduce, in_place}, 1);
+  sampler.sample({{0, 1}}, {});
+  ASSERT_EQ(ranks.prepared.size(), 1u);
+  EXPECT_TRUE(ranks.prepared.front().in_place);
+  EXPECT_EQ(sampler.paths({0, 0}).size(), 4u) << "every rank takes part, for drills";
+}
+
+}  // namespace
+}  // namespace linkmatrix
