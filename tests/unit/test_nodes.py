@@ -3,7 +3,8 @@
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.runs import testcases
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, testcases
 from linkmatrix.show import nodes
 
 
@@ -85,6 +86,15 @@ def test_a_check_that_leaves_no_record_is_judged_by_reframe(judged_run, tmp_path
     test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
     assert judged.verdict == verdict
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "'--dry-run'", "--dry"])
+def test_what_a_dry_run_calls_passed_was_not_measured(tmp_path, option):
+    case = {"name": "rank_binding", "result": "pass", "keep_files": [], "fail_reason": None, "stagedir": str(tmp_path)}
+    session = {"cmdline": f"reframe -n rank_binding {option}"}
+    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", session)
+    judged = judging.judge(test, References.load(None), None)
+    assert (judged.verdict, judged.reasons) == (Verdict.NO_VERDICT, ("nothing was measured: it was a dry run",))
 
 
 def test_a_check_that_should_have_left_a_record_has_no_verdict_without_one(judged_run, tmp_path):

@@ -71,7 +71,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     found += [Verdict.NO_VERDICT for _ in test.doubts]
     if test.result not in ("", "pass") and not test.reason:
         reasons.append(f"ReFrame ended it with '{test.result}'")
-    if test.record is None and not test.measures and test.result == "pass":
+    if test.record is None and not test.measures and test.result == "pass" and not found:
         return Judged(test, Verdict.PASS, None, ())  # ReFrame's check is the verdict
     if test.record is None:
         return Judged(test, worst([*found, Verdict.NO_VERDICT]), None, tuple(reasons))

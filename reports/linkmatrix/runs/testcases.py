@@ -11,6 +11,7 @@ from ..record import reading
 from . import bound
 
 COMPACT = ".npz"
+DRY_RUN = "nothing was measured: it was a dry run"
 #: all that ReFrame says, by phase, of a test that measured well and lacks references: its own words, and node_sweep's
 NO_REFERENCE = {
     "performance": r"(performance error: )?no reference value found for performance variable '[^']*' on \S+ '[^']*'",
@@ -64,7 +65,8 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
     """One test case of a report, with its record where it has one, and that is its own."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
-    said = case.get("fail_reason") or (case["result"] == "skip" and case.get("unmeasured"))
+    unmeasured = DRY_RUN if is_dry_run(session or {}) else str(case.get("unmeasured") or "")
+    said = case.get("fail_reason") or ((case["result"] == "skip" or unmeasured == DRY_RUN) and unmeasured)
     reasons = [sentence(said)] if said else []
     place, content = record_place(case, report), None
     doubts: list[str] = []
@@ -94,7 +96,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         node=pinned_node(case),
         hashcode=str(case.get("hashcode") or ""),
         measures=measures,
-        unmeasured=str(case.get("unmeasured") or ""),
+        unmeasured=unmeasured,
         unreferenced=unreferenced(case),
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
         path=place,
@@ -104,6 +106,11 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         doubts=tuple(doubts) if content else (),
         fixture=bool(case.get("fixture")),
     )
+
+
+def is_dry_run(session: Mapping[str, Any]) -> bool:
+    """Did ReFrame only show what it would do? Its report then says of each test case that it passed."""
+    return re.search(r"(^|\s)'?--dry(-run|-ru|-r|-)?'?(\s|$)", str(session.get("cmdline") or "")) is not None
 
 
 def unreferenced(case: Mapping[str, Any]) -> bool:
