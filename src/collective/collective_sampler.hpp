@@ -9,11 +9,13 @@
 
 namespace linkmatrix {
 
-/// Samples the cells of one collective at one size: out of place, and in place. They never run at once.
+/// Samples the cells of one collective at one size: out of place and in place, or each pair of ranks. They never run at
+/// once.
 class CollectiveSampler final : public Sampler {
  public:
-  /// cases: one for each column.
-  CollectiveSampler(Collectives& collectives, std::vector<CollectiveCase> cases, int warmup)
+  using Cases = std::map<Place, CollectiveCase>;
+
+  CollectiveSampler(Collectives& collectives, Cases cases, int warmup)
       : collectives_{collectives}, cases_{std::move(cases)}, warmup_{warmup} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
@@ -28,25 +30,22 @@ class CollectiveSampler final : public Sampler {
     return {collectives_.engine() == Engine::nccl ? "events" : "messages", std::nullopt};
   }
 
-  /// Elements that arrived wrong, by column; of those that were compared.
-  const std::map<std::size_t, std::uint64_t>& wrong() const { return wrong_; }
-  /// By what each column ran, where the library says so.
-  const std::map<std::size_t, std::string>& choices() const { return choices_; }
-  /// Seconds of one collective at the slowest rank, over the mean of all ranks; of the last sample, by column.
-  const std::map<std::size_t, double>& slowest() const { return slowest_; }
+  /// Elements that arrived wrong, of cells that were compared.
+  const std::map<Place, std::uint64_t>& wrong() const { return wrong_; }
+  /// By what each cell ran, where the library says so.
+  const std::map<Place, std::string>& choices() const { return choices_; }
 
  private:
-  Sampled sample_one(std::size_t column, const SampleRule& rule);
-  void verify(std::size_t column, const SampleRule& rule, Sampled& answer);
+  Sampled sample_one(const CollectiveCase& wanted, const SampleRule& rule);
+  void verify(const Place& place, const SampleRule& rule, Sampled& answer);
 
   static constexpr double least_ = 0.01, most_ = 0.03;  ///< launches by the host are noisier than copies of an engine
 
   Collectives& collectives_;
-  std::vector<CollectiveCase> cases_;
+  Cases cases_;
   int warmup_;
-  std::map<std::size_t, std::uint64_t> wrong_;
-  std::map<std::size_t, std::string> choices_;
-  std::map<std::size_t, double> slowest_;
+  std::map<Place, std::uint64_t> wrong_;
+  std::map<Place, std::string> choices_;
 };
 
 }  // namespace linkmatrix

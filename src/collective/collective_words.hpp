@@ -15,6 +15,7 @@ enum class Collective {
   gather,
   scatter,
   sendrecv,  ///< each rank sends to the next one and receives from the one before
+  send,      ///< one rank to another one: a cell of a matrix
 };
 enum class ElementType { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, u8, i32, u32, i64, u64 };
 enum class Reduction { sum, prod, min, max, avg };
@@ -30,7 +31,8 @@ struct Words<Collective> {
                                     std::pair{Collective::alltoall, "alltoall"},
                                     std::pair{Collective::gather, "gather"},
                                     std::pair{Collective::scatter, "scatter"},
-                                    std::pair{Collective::sendrecv, "sendrecv"}};
+                                    std::pair{Collective::sendrecv, "sendrecv"},
+                                    std::pair{Collective::send, "send"}};
 };
 template <>
 struct Words<ElementType> {
@@ -64,10 +66,12 @@ constexpr bool has_root(Collective what) {
 /// Whether it is made of sends from one rank to another, for which libraries have no algorithm to choose.
 constexpr bool is_made_of_sends(Collective what) {
   return what == Collective::alltoall || what == Collective::gather || what == Collective::scatter ||
-         what == Collective::sendrecv;
+         what == Collective::sendrecv || what == Collective::send;
 }
 
 /// Whether a rank may send out of the buffer that it receives into.
-constexpr bool has_in_place(Collective what) { return what != Collective::alltoall && what != Collective::sendrecv; }
+constexpr bool has_in_place(Collective what) {
+  return what != Collective::alltoall && what != Collective::sendrecv && what != Collective::send;
+}
 
 }  // namespace linkmatrix

@@ -13,7 +13,7 @@ namespace linkmatrix {
 struct Expectation {
   Collective what;
   Reduction reduction;
-  int ranks, root;
+  int ranks, root, source;
   std::uint64_t part;
   std::uint64_t limit;    ///< up to it the type holds every whole number
   std::uint64_t factors;  ///< a product has so many factors of 2 at most
@@ -40,7 +40,14 @@ constexpr std::uint64_t exact_limit(ElementType type) {
 }
 
 constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout& layout, int ranks) {
-  Expectation out{wanted.what, wanted.reduction, ranks, wanted.root, layout.part, exact_limit(wanted.type), 0};
+  Expectation out{.what = wanted.what,
+                  .reduction = wanted.reduction,
+                  .ranks = ranks,
+                  .root = wanted.root,
+                  .source = wanted.source,
+                  .part = layout.part,
+                  .limit = exact_limit(wanted.type),
+                  .factors = 0};
   while ((std::uint64_t{2} << out.factors) <= out.limit) ++out.factors;
   return out;
 }
@@ -103,20 +110,31 @@ LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, i
       return moved(static_cast<int>(index / e.part), static_cast<std::uint64_t>(rank) * e.part + index % e.part);
     case Collective::sendrecv:
       return moved((rank + e.ranks - 1) % e.ranks, index);
+    case Collective::send:
+      return moved(e.source, index);
   }
   return 0;
 }
 
-/// What a rank has received after a collective, in elements; nothing where only the root does.
+/// What a rank has received after a collective, in elements; nothing where only another one does.
 constexpr std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.what == Collective::reduce || wanted.what == Collective::gather;
-  return only_root && rank != wanted.root ? 0 : layout.received;
+  const bool only_destination = wanted.what == Collective::send;
+  const bool is_left_out = (only_root && rank != wanted.root) || (only_destination && rank != wanted.destination);
+  return is_left_out ? 0 : layout.received;
 }
 
-/// What a rank sends, in elements; nothing where only the root does.
+/// What a rank sends, in elements; nothing where only another one does.
 constexpr std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.what == Collective::broadcast || wanted.what == Collective::scatter;
-  return only_root && rank != wanted.root ? 0 : layout.sent;
+  const bool is_left_out =
+      (only_root && rank != wanted.root) || (wanted.what == Collective::send && rank != wanted.source);
+  return is_left_out ? 0 : layout.sent;
+}
+
+/// Whether a rank takes part.
+constexpr bool takes_part(const CollectiveCase& wanted, int rank) {
+  return wanted.what != Collective::send || rank == wanted.source || rank == wanted.destination;
 }
 
 /// Where in the buffer that it receives into a rank's own part lies that it sends in place, in elements; and of a

@@ -45,6 +45,7 @@ Layout layout_of(const CollectiveCase& wanted, int ranks) {
     case Collective::broadcast:
     case Collective::reduce:
     case Collective::sendrecv:
+    case Collective::send:
       out = {all, all, 0, 0, 1};
       break;
     case Collective::all_gather:

@@ -15,6 +15,7 @@ struct CollectiveCase {
   Reduction reduction = Reduction::sum;
   std::uint64_t bytes = 0;  ///< asked for; see Layout::size_bytes
   int root = 0;
+  int source = 0, destination = 1;  ///< of a send
   bool in_place = false;
   bool graph = false;                ///< of GPUs: recorded once and launched as a whole
   std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice

@@ -1,9 +1,10 @@
 #include "collective/nccl_log.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 
@@ -44,13 +45,13 @@ void keep_nccl_log() {
   setenv("NCCL_DEBUG_FILE", ("/proc/self/fd/" + std::to_string(log_file)).c_str(), 1);
 }
 
-std::string nccl_log() {
-  std::string text;
-  if (log_file < 0) return text;
-  std::array<char, 1 << 16> block{};
-  off_t at = 0;
-  for (ssize_t n = 0; (n = pread(log_file, block.data(), block.size(), at)) > 0; at += n)
-    text.append(block.data(), static_cast<std::size_t>(n));
+std::string nccl_log(std::size_t most) {
+  struct stat file {};
+  if (log_file < 0 || fstat(log_file, &file) != 0) return "";
+  const auto size = static_cast<std::size_t>(file.st_size), from = size > most ? size - most : 0;
+  std::string text(size - from, '\0');
+  const ssize_t got = pread(log_file, text.data(), text.size(), static_cast<off_t>(from));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
 

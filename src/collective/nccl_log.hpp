@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,8 +11,8 @@ namespace linkmatrix {
 /// said what NCCL is to write (NCCL_DEBUG).
 void keep_nccl_log();
 
-/// All that it has written so far; empty where it does not.
-std::string nccl_log();
+/// The last `most` bytes of what it has written so far; empty where it does not.
+std::string nccl_log(std::size_t most = std::size_t{1} << 26);
 
 /// What NCCL said of itself when it made its communicators: how many rings and trees, by which transports, and what the
 /// environment set. Texts by name, for the record.

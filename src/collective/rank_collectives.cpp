@@ -155,6 +155,7 @@ class RankCollectives final : public Collectives {
     for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank)
       questions.push_back({rank, bytes_of_object(question)});
     CollectiveAnswer all;
+    int timed = 0;
     for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
       if (status == ranks::ReportStatus::refused) throw BadInput(why);
       if (status != ranks::ReportStatus::ok) {
@@ -162,11 +163,13 @@ class RankCollectives final : public Collectives {
         return {.status = *lost_as_, .why = why};
       }
       const Reply reply = object_of<Reply>(bytes);
-      all.mean_seconds += reply.times.sum / static_cast<double>(questions.size());
+      all.mean_seconds += reply.times.sum;
+      timed += reply.times.ranks;
       all.slowest_seconds = std::max(all.slowest_seconds, reply.times.slowest);
       all.wrong += reply.wrong;
       if (all.choice.empty()) all.choice = reply.choice.data();
     }
+    if (timed > 0) all.mean_seconds /= timed;
     return all;
   }
 

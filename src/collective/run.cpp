@@ -7,17 +7,20 @@
 #include "collective/collective_table.hpp"
 #include "collective/collectives.hpp"
 #include "collective/library.hpp"
+#include "core/units.hpp"
 #include "measure/store.hpp"
 #include "program/program_run.hpp"
 
 namespace linkmatrix {
 namespace {
 
-/// A test case at one size, and the ways that it has.
+/// A test case at one size: what each cell is of.
 struct SizePlan {
-  std::vector<CollectiveCase> cases;  ///< one for each column
+  CollectiveSampler::Cases cases;
   MatrixResult result;
 };
+
+constexpr std::uint64_t pair_bytes = 512 * MiB;  // of a matrix of pairs, as p2p_matrix copies between devices
 
 class CollectiveRun final : public ProgramRun {
  public:
@@ -54,10 +57,10 @@ class CollectiveRun final : public ProgramRun {
     auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
     refuse_idle_options(wanted);
     if (options_.named.empty())
-      std::erase_if(wanted, [this](const auto& t) { return columns_of(t, sizes().front()).empty(); });
+      std::erase_if(wanted, [this](const auto& t) { return columns_of(t, sizes_of(t).front()).empty(); });
     if (wanted.empty()) throw BadInput("none of the asked test cases can run here: name one with --testcase");
     for (const auto& testcase : wanted)
-      for (const std::uint64_t bytes : sizes()) {
+      for (const std::uint64_t bytes : sizes_of(testcase)) {
         layout_of(form_of(testcase, bytes), count());
         if (columns_of(testcase, bytes).empty())
           throw BadInput("--testcase " + testcase.name +
@@ -103,37 +106,67 @@ class CollectiveRun final : public ProgramRun {
     return cases;
   }
 
+  /// Sizes of a test case: a matrix of pairs is of one, where nobody says others.
+  std::vector<std::uint64_t> sizes_of(const CollectiveTestCase& testcase) const {
+    if (testcase.what == Collective::send && options_.sizes.empty()) return {pair_bytes};
+    return sizes();
+  }
+
   SizePlan plan(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
-    SizePlan plan;
-    plan.cases = columns_of(testcase, bytes);
-    std::vector<std::string> columns;
-    for (const auto& one : plan.cases) columns.push_back(one.in_place ? "in-place" : "out-of-place");
+    SizePlan plan = testcase.what == Collective::send ? matrix_of(testcase, bytes) : row_of(testcase, bytes);
     MatrixResult& result = plan.result;
     result.testcase = testcase.name;
-    result.quantity = "bus bandwidth";
     result.engine = collectives_->engine();
     result.memory = collectives_->memory();
     result.transport = word(collectives_->engine());
     result.unit = "GB/s";
     result.verify = options_.measure.verify;
-    result.shape({"all"}, std::move(columns));
-    result.size_bytes = layout_of(plan.cases.front(), count()).size_bytes;
-    for (std::size_t c = 0; c < plan.cases.size(); ++c) {
-      result.status(0, c) = CellStatus::not_run;
-      result.link_class(0, c) = result.columns[c];  // the one is no measure of the other
+    result.size_bytes = layout_of(plan.cases.begin()->second, count()).size_bytes;
+    for (const auto& [place, wanted] : plan.cases) result.status(place.row, place.column) = CellStatus::not_run;
+    return plan;
+  }
+
+  /// All ranks together: out of place, and in place.
+  SizePlan row_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
+    SizePlan plan;
+    std::vector<std::string> columns;
+    for (const CollectiveCase& one : columns_of(testcase, bytes)) {
+      plan.cases[{0, columns.size()}] = one;
+      columns.push_back(one.in_place ? "in-place" : "out-of-place");
     }
+    plan.result.quantity = "bus bandwidth";
+    plan.result.shape({"all"}, columns);
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      plan.result.link_class(0, c) = columns[c];  // the one is no measure of the other
+    return plan;
+  }
+
+  /// Every ordered pair of ranks.
+  SizePlan matrix_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
+    SizePlan plan;
+    plan.result.quantity = "bandwidth";
+    plan.result.shape(collectives_->ranks(), collectives_->ranks());
+    const Topology& topology = collectives_->machine().topology();
+    for (std::size_t r = 0; r < plan.result.rows.size(); ++r)
+      for (std::size_t c = 0; c < plan.result.columns.size(); ++c) {
+        if (!topology.link_class.empty()) plan.result.link_class(r, c) = topology.link_class(r, c);
+        if (r == c) continue;
+        if (!topology.limit.empty()) plan.result.limit(r, c) = topology.limit(r, c);
+        CollectiveCase& wanted = plan.cases[{r, c}] = form_of(testcase, bytes);
+        wanted.source = static_cast<int>(r), wanted.destination = static_cast<int>(c);
+      }
     return plan;
   }
 
   void measure_all_of(const CollectiveTestCase& testcase) {
     std::vector<CollectiveLine> lines;
-    for (const std::uint64_t bytes : sizes()) lines.push_back(measure_one(plan(testcase, bytes)));
-    supervisor().print(collective_table(testcase.name, lines));
+    for (const std::uint64_t bytes : sizes_of(testcase)) lines.push_back(measure_one(plan(testcase, bytes)));
+    if (testcase.what != Collective::send) supervisor().print(collective_table(testcase.name, lines));
   }
 
   CollectiveLine measure_one(SizePlan plan) {
     std::vector<Round> each;
-    for (std::size_t c = 0; c < plan.cases.size(); ++c) each.push_back({{0, c}});
+    for (const auto& [place, wanted] : plan.cases) each.push_back({place});
     record().change([&](Record& record) { record.results.push_back(std::move(plan.result)); });
     write_record();
     CollectiveSampler sampler(*collectives_, plan.cases, options_.measure.warmup);
@@ -144,33 +177,43 @@ class CollectiveRun final : public ProgramRun {
     how.fit = false;
     const ListedRounds rounds(each);
     ResultStore store(record());
-    measure(faulty ? static_cast<Sampler&>(*faulty) : sampler, {.rounds = rounds}, how, deadline(), store);
+    try {
+      measure(faulty ? static_cast<Sampler&>(*faulty) : sampler, {.rounds = rounds}, how, deadline(), store);
+    } catch (const BadInput&) {  // it is not measured at all
+      record().change([](Record& record) { record.results.pop_back(); });
+      throw;
+    }
     return finish(plan.cases, sampler);
   }
 
-  CollectiveLine finish(const std::vector<CollectiveCase>& cases, const CollectiveSampler& sampler) {
-    CollectiveLine line{cases.front(), layout_of(cases.front(), count()), {}, {}};
+  CollectiveLine finish(const CollectiveSampler::Cases& cases, const CollectiveSampler& sampler) {
+    const CollectiveCase& first = cases.begin()->second;
+    CollectiveLine line{first, layout_of(first, count()), {}, {}};
     finish_last([&](Record& record) {
       MatrixResult& result = record.results.back();
-      for (std::size_t c = 0; c < cases.size(); ++c) {
-        if (!result.values(0, c)) continue;
-        const double bus = *result.values(0, c), algorithm = bus / line.layout.bus_factor;
-        const double microseconds = static_cast<double>(line.layout.size_bytes) / algorithm * 1e-3;
-        result.part("algorithm_bandwidth", "algorithm bandwidth", "GB/s")(0, c) = algorithm;
-        result.part("time", "time", "us")(0, c) = microseconds;
-        const auto wrong = sampler.wrong().find(c);
-        CollectiveFigures figures{microseconds, algorithm, bus, std::nullopt};
-        if (wrong != sampler.wrong().end()) figures.wrong = wrong->second;
-        (cases[c].in_place ? line.in_place : line.out_of_place) = figures;
-      }
+      for (const auto& [place, wanted] : cases)
+        if (wanted.what != Collective::send) add_figures(place, wanted, sampler, result, line);
       note_choices(sampler, result);
     });
     return line;
   }
 
+  static void add_figures(const Place& place, const CollectiveCase& wanted, const CollectiveSampler& sampler,
+                          MatrixResult& result, CollectiveLine& line) {
+    const auto [r, c] = place;
+    if (!result.values(r, c)) return;
+    const double bus = *result.values(r, c), algorithm = bus / line.layout.bus_factor;
+    const double microseconds = static_cast<double>(line.layout.size_bytes) / algorithm * 1e-3;
+    result.part("algorithm_bandwidth", "algorithm bandwidth", "GB/s")(r, c) = algorithm;
+    result.part("time", "time", "us")(r, c) = microseconds;
+    CollectiveFigures figures{microseconds, algorithm, bus, std::nullopt};
+    if (const auto wrong = sampler.wrong().find(place); wrong != sampler.wrong().end()) figures.wrong = wrong->second;
+    (wanted.in_place ? line.in_place : line.out_of_place) = figures;
+  }
+
   static void note_choices(const CollectiveSampler& sampler, MatrixResult& result) {
     std::set<std::string> choices;
-    for (const auto& [column, choice] : sampler.choices()) choices.insert(choice);
+    for (const auto& [place, choice] : sampler.choices()) choices.insert(choice);
     for (const std::string& choice : choices) result.notes.push_back("NCCL ran " + choice);
   }
 

@@ -20,6 +20,11 @@ std::string lower(std::string_view text) {
 std::vector<CollectiveTestCase> make_all() {
   std::vector<CollectiveTestCase> all;
   for (const auto& [what, name] : Words<Collective>::table) {
+    if (what == Collective::send) {
+      all.push_back(
+          {"rank_to_rank_bandwidth_nccl", what, "", "sends of NCCL from each rank to each other, as a matrix"});
+      continue;
+    }
     const std::string program = std::string(name) + "_perf";
     all.push_back({program, what, "", std::string(name) + ", by the library's own choice"});
     if (is_made_of_sends(what)) continue;

@@ -9,7 +9,8 @@
 namespace linkmatrix {
 
 /// A collective by an algorithm, as it is named on the command line and in the record: as nccl-tests names its
-/// programs, "all_reduce_perf", and what is forced after it, "all_reduce_perf_tree".
+/// programs, "all_reduce_perf", and what is forced after it, "all_reduce_perf_tree". Of Collective::send all ordered
+/// pairs are measured, one after the other: the matrix that p2p_matrix has of copies, as the library moves the bytes.
 struct CollectiveTestCase {
   std::string name;
   Collective what;
@@ -22,8 +23,8 @@ const std::vector<CollectiveTestCase>& collective_testcases();
 /// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
 std::vector<CollectiveTestCase> named_collectives(std::string_view names);
 
-/// "quick": all-reduce; "full": every collective, the library's own choice, and all-reduce by ring and by tree. Throws
-/// BadInput for another name.
+/// "quick": all-reduce; "full": every collective by the library's own choice, all-reduce by ring and by tree, and the
+/// matrix of sends. Throws BadInput for another name.
 std::vector<CollectiveTestCase> collective_suite(std::string_view name);
 
 }  // namespace linkmatrix

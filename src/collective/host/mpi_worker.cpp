@@ -159,6 +159,8 @@ class MpiWorker final : public CollectiveWorker {
         return check(MPI_Sendrecv(from, count, type, next, 0, to, count, type, before, 0, all, MPI_STATUS_IGNORE),
                      "MPI_Sendrecv");
       }
+      case Collective::send:
+        break;  // refused
     }
   }
 
@@ -207,6 +209,8 @@ std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
   if (wanted.type == ElementType::f16 || wanted.type == ElementType::bf16 || wanted.type == ElementType::f8e4m3 ||
       wanted.type == ElementType::f8e5m2)
     return "MPI has no type " + std::string(word(wanted.type));
+  if (wanted.what == Collective::send)
+    return "p2p_matrix measures messages of MPI from rank to rank: rank_to_rank_bandwidth_mpi";
   if (wanted.reduction == Reduction::avg && reduces(wanted.what)) return "MPI has no reduction avg";
   if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts in place only";
   if (wanted.algorithm[0] != 0 || wanted.protocol[0] != 0 || wanted.channels > 0)

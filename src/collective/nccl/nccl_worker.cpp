@@ -3,89 +3,21 @@
 #include <nccl.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <map>
-#include <thread>
-#include <tuple>
 #include <utility>
 
 #include "collective/expected.hpp"
+#include "collective/nccl/communicators.hpp"
 #include "collective/nccl/elements.hpp"
+#include "collective/nccl/nccl_calls.hpp"
 #include "collective/nccl_log.hpp"
+#include "core/units.hpp"
 #include "device/cuda/handles.hpp"
 
 namespace linkmatrix {
 namespace {
 
 using cuda::check;
-
-void check_nccl(ncclResult_t status, const char* call) {
-  if (status == ncclSuccess || status == ncclInProgress) return;
-  std::string said = ncclGetLastError(nullptr);
-  while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
-  if (said.find("no algorithm/protocol available") != std::string::npos)
-    throw NotAvailable(std::string(call) + ": NCCL has no such algorithm, protocol or number of channels here");
-  throw DeviceError(std::string(call) + " failed: " + ncclGetErrorString(status) + (said.empty() ? "" : ": " + said));
-}
-
-constexpr std::array types {
-  std::pair{ElementType::f32, ncclFloat32}, std::pair{ElementType::f64, ncclFloat64},
-      std::pair{ElementType::f16, ncclFloat16}, std::pair{ElementType::bf16, ncclBfloat16},
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 3)
-      std::pair{ElementType::f8e4m3, ncclFloat8e4m3}, std::pair{ElementType::f8e5m2, ncclFloat8e5m2},
-#endif
-      std::pair{ElementType::i8, ncclInt8}, std::pair{ElementType::u8, ncclUint8},
-      std::pair{ElementType::i32, ncclInt32}, std::pair{ElementType::u32, ncclUint32},
-      std::pair{ElementType::i64, ncclInt64}, std::pair {
-    ElementType::u64, ncclUint64
-  }
-};
-
-constexpr std::array reductions{std::pair{Reduction::sum, ncclSum}, std::pair{Reduction::prod, ncclProd},
-                                std::pair{Reduction::min, ncclMin}, std::pair{Reduction::max, ncclMax},
-                                std::pair{Reduction::avg, ncclAvg}};
-
-template <class Key, class Value, std::size_t n>
-std::optional<Value> find(const std::array<std::pair<Key, Value>, n>& table, Key key) {
-  for (const auto& [known, value] : table)
-    if (known == key) return value;
-  return std::nullopt;
-}
-
-/// What forces a choice of NCCL when a communicator is made, by the variable that it reads then.
-using Forced = std::map<std::string, std::string>;
-
-Forced forced_by(const CollectiveCase& wanted) {
-  Forced forced;
-  if (wanted.algorithm[0] != 0) forced["NCCL_ALGO"] = wanted.algorithm.data();
-  if (wanted.protocol[0] != 0) forced["NCCL_PROTO"] = wanted.protocol.data();
-  if (wanted.channels > 0) {
-    forced["NCCL_MIN_NCHANNELS"] = std::to_string(wanted.channels);
-    forced["NCCL_MAX_NCHANNELS"] = std::to_string(wanted.channels);
-  }
-  return forced;
-}
-
-/// Variables of the environment that have these values as long as this lives.
-class Environment {
- public:
-  explicit Environment(const Forced& variables) {
-    for (const auto& [name, value] : variables) {
-      const char* const before = std::getenv(name.c_str());
-      before_.emplace_back(name, before == nullptr ? std::nullopt : std::optional<std::string>(before));
-      setenv(name.c_str(), value.c_str(), 1);
-    }
-  }
-  ~Environment() {
-    for (const auto& [name, value] : before_) value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
-};
 
 struct GraphTraits {
   using Value = cudaGraphExec_t;
@@ -108,7 +40,7 @@ struct LocalRank {
 
 class NcclWorker final : public CollectiveWorker {
  public:
-  NcclWorker(NcclRanks ranks, const NcclId& id) : all_{ranks.ranks} {
+  NcclWorker(const NcclRanks& ranks, const NcclId& id) : all_{ranks.ranks}, communicators_{ranks, id} {
     for (std::size_t i = 0; i < ranks.ordinals.size(); ++i) {
       LocalRank& rank = ranks_.emplace_back();
       rank.number = ranks.first + static_cast<int>(i);
@@ -120,18 +52,7 @@ class NcclWorker final : public CollectiveWorker {
       rank.end = cuda::make_event(rank.label);
       rank.wrong = cuda::make_device_memory(sizeof(unsigned long long), rank.label);
     }
-    ncclUniqueId unique{};
-    std::memcpy(&unique, id.data(), sizeof(unique));
-    base_.resize(ranks_.size());
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      ranks_[i].use();
-      check_nccl(ncclCommInitRank(&base_[i], all_, unique, ranks_[i].number), "ncclCommInitRank");
-    }
-    check_nccl(ncclGroupEnd(), "ncclCommInitRank");
   }
-
-  // Communicators are left to the end of the process: to destroy them takes half a second.
 
   void prepare(const CollectiveCase& wanted, Deadline deadline) override {
     wanted_ = wanted;
@@ -142,7 +63,7 @@ class NcclWorker final : public CollectiveWorker {
       reserve(rank, rank.receive, rank.receive_bytes, bytes);
       if (!wanted.in_place) reserve(rank, rank.send, rank.send_bytes, bytes);
     }
-    choose_communicators();
+    now_ = &communicators_.of(wanted);
     fill();
     wait(deadline);
   }
@@ -160,6 +81,7 @@ class NcclWorker final : public CollectiveWorker {
     wait(deadline);
     RankTimes times;
     for (const LocalRank& rank : ranks_) {
+      if (!takes_part(wanted_, rank.number)) continue;
       float milliseconds = 0;
       check(cudaEventElapsedTime(&milliseconds, rank.begin.get(), rank.end.get()), rank.label, "cudaEventElapsedTime");
       times.add(static_cast<double>(milliseconds) * 1e-3);
@@ -183,7 +105,9 @@ class NcclWorker final : public CollectiveWorker {
     return wrong;
   }
 
-  std::string choice() const override { return is_made_of_sends(wanted_.what) ? "" : last_choice(nccl_log()); }
+  std::string choice() const override {
+    return is_made_of_sends(wanted_.what) ? "" : last_choice(nccl_log(last_lines));
+  }
 
  private:
   static void reserve(const LocalRank& rank, cuda::DeviceMemory& memory, std::uint64_t& has, std::uint64_t bytes) {
@@ -191,27 +115,14 @@ class NcclWorker final : public CollectiveWorker {
     rank.use();
     memory = {};
     has = 0;
-    memory = cuda::make_device_memory(bytes, rank.label);
-    has = bytes;
-  }
-
-  /// NCCL reads what is forced when a communicator is made; one that is split off shares all else with the first.
-  void choose_communicators() {
-    const Forced forced = forced_by(wanted_);
-    if (forced.empty()) {
-      now_ = &base_;
-      return;
+    try {
+      memory = cuda::make_device_memory(bytes, rank.label);
+    } catch (const cuda::CudaError& e) {
+      if (e.status() != cudaErrorMemoryAllocation) throw;
+      throw BadInput("--size: " + rank.label + " has not the memory for buffers of " + format_size(bytes) +
+                     ": name a smaller size, or end what else has its memory");
     }
-    auto& found = forced_[forced];
-    now_ = &found;
-    if (!found.empty()) return;
-    const Environment environment(forced);
-    std::vector<ncclComm_t> made(ranks_.size());
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
-    for (std::size_t i = 0; i < ranks_.size(); ++i)
-      check_nccl(ncclCommSplit(base_[i], 0, ranks_[i].number, &made[i], nullptr), "ncclCommSplit");
-    check_nccl(ncclGroupEnd(), "ncclCommSplit");
-    found = std::move(made);
+    has = bytes;
   }
 
   std::byte* sending(const LocalRank& rank) const {
@@ -228,14 +139,14 @@ class NcclWorker final : public CollectiveWorker {
 
   /// Of all ranks of this process, one collective.
   void once() {
-    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    nccl::check(ncclGroupStart(), "ncclGroupStart");
     for (std::size_t i = 0; i < ranks_.size(); ++i) begin(ranks_[i], (*now_)[i]);
-    check_nccl(ncclGroupEnd(), word(wanted_.what).data());
+    nccl::check(ncclGroupEnd(), word(wanted_.what).data());
   }
 
   void begin(const LocalRank& rank, ncclComm_t comm) const {
-    const ncclDataType_t type = *find(types, wanted_.type);
-    const ncclRedOp_t op = *find(reductions, wanted_.reduction);
+    const ncclDataType_t type = *nccl::type_of(wanted_.type);
+    const ncclRedOp_t op = nccl::operation_of(wanted_.reduction);
     const std::byte* const from = sending(rank);
     std::byte* const to = receiving(rank);
     const cudaStream_t stream = rank.stream.get();
@@ -243,15 +154,15 @@ class NcclWorker final : public CollectiveWorker {
     const int root = wanted_.root;
     switch (wanted_.what) {
       case Collective::all_reduce:
-        return check_nccl(ncclAllReduce(from, to, count, type, op, comm, stream), "ncclAllReduce");
+        return nccl::check(ncclAllReduce(from, to, count, type, op, comm, stream), "ncclAllReduce");
       case Collective::all_gather:
-        return check_nccl(ncclAllGather(from, to, part, type, comm, stream), "ncclAllGather");
+        return nccl::check(ncclAllGather(from, to, part, type, comm, stream), "ncclAllGather");
       case Collective::reduce_scatter:
-        return check_nccl(ncclReduceScatter(from, to, part, type, op, comm, stream), "ncclReduceScatter");
+        return nccl::check(ncclReduceScatter(from, to, part, type, op, comm, stream), "ncclReduceScatter");
       case Collective::broadcast:
-        return check_nccl(ncclBroadcast(from, to, count, type, root, comm, stream), "ncclBroadcast");
+        return nccl::check(ncclBroadcast(from, to, count, type, root, comm, stream), "ncclBroadcast");
       case Collective::reduce:
-        return check_nccl(ncclReduce(from, to, count, type, op, root, comm, stream), "ncclReduce");
+        return nccl::check(ncclReduce(from, to, count, type, op, root, comm, stream), "ncclReduce");
       case Collective::alltoall:
         for (int peer = 0; peer < all_; ++peer) {
           send(part_at(from, peer), part, peer, comm, stream);
@@ -270,6 +181,10 @@ class NcclWorker final : public CollectiveWorker {
       case Collective::sendrecv:
         send(from, count, (rank.number + 1) % all_, comm, stream);
         return receive(to, count, (rank.number + all_ - 1) % all_, comm, stream);
+      case Collective::send:
+        if (rank.number == wanted_.source) send(from, count, wanted_.destination, comm, stream);
+        if (rank.number == wanted_.destination) receive(to, count, wanted_.source, comm, stream);
+        return;
     }
   }
 
@@ -278,10 +193,10 @@ class NcclWorker final : public CollectiveWorker {
     return buffer + place_of_part(layout_, peer) * bytes_of(wanted_.type);
   }
   void send(const std::byte* from, std::size_t count, int peer, ncclComm_t comm, cudaStream_t stream) const {
-    check_nccl(ncclSend(from, count, *find(types, wanted_.type), peer, comm, stream), "ncclSend");
+    nccl::check(ncclSend(from, count, *nccl::type_of(wanted_.type), peer, comm, stream), "ncclSend");
   }
   void receive(std::byte* to, std::size_t count, int peer, ncclComm_t comm, cudaStream_t stream) const {
-    check_nccl(ncclRecv(to, count, *find(types, wanted_.type), peer, comm, stream), "ncclRecv");
+    nccl::check(ncclRecv(to, count, *nccl::type_of(wanted_.type), peer, comm, stream), "ncclRecv");
   }
 
   void record_graph(int repeats) {
@@ -360,8 +275,8 @@ class NcclWorker final : public CollectiveWorker {
         if (status != cudaErrorNotReady) check(status, ranks_[i].label, "the collective");
         if (looks % looks_between != 0) continue;
         ncclResult_t state = ncclSuccess;
-        check_nccl(ncclCommGetAsyncError((*now_)[i], &state), "ncclCommGetAsyncError");
-        check_nccl(state, "the collective");
+        nccl::check(ncclCommGetAsyncError((*now_)[i], &state), "ncclCommGetAsyncError");
+        nccl::check(state, "the collective");
         if (deadline.passed()) throw TimedOut(ranks_[i].label + ": the collective did not end in time");
       }
     }
@@ -378,12 +293,12 @@ class NcclWorker final : public CollectiveWorker {
   }
 
   static constexpr int looks_between = 4096;
+  static constexpr std::size_t last_lines = 4096;  ///< bytes of the log that have the last collective's choice
 
   int all_;
   std::vector<LocalRank> ranks_;
-  std::vector<ncclComm_t> base_;
-  std::map<Forced, std::vector<ncclComm_t>> forced_;
-  std::vector<ncclComm_t>* now_ = &base_;
+  nccl::Communicators communicators_;
+  const std::vector<ncclComm_t>* now_ = nullptr;  ///< of what was prepared
   CollectiveCase wanted_;
   Layout layout_;
   int graph_repeats_ = 0;
@@ -393,7 +308,7 @@ class NcclWorker final : public CollectiveWorker {
 
 NcclId new_nccl_id() {
   ncclUniqueId unique{};
-  check_nccl(ncclGetUniqueId(&unique), "ncclGetUniqueId");
+  nccl::check(ncclGetUniqueId(&unique), "ncclGetUniqueId");
   NcclId id{};
   static_assert(sizeof(unique) == sizeof(id));
   std::memcpy(id.data(), &unique, sizeof(unique));
@@ -401,11 +316,11 @@ NcclId new_nccl_id() {
 }
 
 std::unique_ptr<CollectiveWorker> make_nccl_worker(NcclRanks ranks, const NcclId& id) {
-  return std::make_unique<NcclWorker>(std::move(ranks), id);
+  return std::make_unique<NcclWorker>(ranks, id);
 }
 
 std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
-  if (!find(types, wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
+  if (!nccl::type_of(wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
   if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.what))
     return std::string(word(wanted.what)) + " is made of sends, for which NCCL has no algorithm: leave out --algorithm";
   return std::nullopt;
@@ -413,7 +328,7 @@ std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
 
 std::string nccl_version() {
   int version = 0;
-  check_nccl(ncclGetVersion(&version), "ncclGetVersion");
+  nccl::check(ncclGetVersion(&version), "ncclGetVersion");
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }

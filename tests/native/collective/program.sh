@@ -63,6 +63,7 @@ done <<EOF
 --reduction avg|MPI has no reduction avg
 --type half|MPI has no type half
 --testcase all_reduce_perf_ring|algorithms, protocols and channels are NCCL
+--testcase rank_to_rank_bandwidth_nccl|p2p_matrix measures messages
 --size 4 --testcase all_gather_perf|each needs a part of 16 bytes
 EOF
 

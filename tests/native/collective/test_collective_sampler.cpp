@@ -55,24 +55,24 @@ const Round first{{0, 0}};
 
 TEST(CollectiveSampler, HasTheBusBandwidthOfTheMeanOfAllRanks) {
   ScriptedCollectives ranks(1e-3);
-  CollectiveSampler sampler(ranks, {all_reduce}, 1);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
   const Sampled sampled = sampler.sample(first, {}).front();
   EXPECT_EQ(sampled.status, CellStatus::ok);
   EXPECT_TRUE(sampled.verified);
   const auto values = values_of(Metric::bandwidth, sampled);
   ASSERT_EQ(values.size(), 7u);
   EXPECT_NEAR(values.front(), (1 << 20) * 1.5 / 1e-3 * 1e-9, 1e-9) << "2 (n - 1) / n of 4 ranks is 1.5";
-  EXPECT_EQ(sampler.choices().at(0), "RING, LL");
+  EXPECT_EQ(sampler.choices().at({0, 0}), "RING, LL");
 }
 
 TEST(CollectiveSampler, RepeatsAShortCollectiveUntilTheSampleIsLong) {
   ScriptedCollectives ranks(1e-4);
-  CollectiveSampler sampler(ranks, {all_reduce}, 1);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
   sampler.sample(first, {});
   EXPECT_EQ(ranks.repeats.back(), 50) << "5 ms";
   ScriptedCollectives cold(1e-4);
   cold.slow_start = 40;
-  CollectiveSampler again(cold, {all_reduce}, 1);
+  CollectiveSampler again(cold, {{{0, 0}, all_reduce}}, 1);
   again.sample(first, {});
   EXPECT_EQ(cold.repeats.back(), 50) << "what the first one took is no measure of the others";
 }
@@ -80,17 +80,17 @@ TEST(CollectiveSampler, RepeatsAShortCollectiveUntilTheSampleIsLong) {
 TEST(CollectiveSampler, OneWrongElementIsCorrupt) {
   ScriptedCollectives ranks(1e-3);
   ranks.wrong = 1;
-  CollectiveSampler sampler(ranks, {all_reduce}, 1);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
   const Sampled sampled = sampler.sample(first, {}).front();
   EXPECT_EQ(sampled.status, CellStatus::corrupt);
   EXPECT_EQ(sampled.why, "1 wrong elements arrived");
-  EXPECT_EQ(sampler.wrong().at(0), 1u);
+  EXPECT_EQ(sampler.wrong().at({0, 0}), 1u);
 }
 
 TEST(CollectiveSampler, ARankThatIsLostIsNoValueAndEndsTheOthers) {
   ScriptedCollectives ranks(1e-3);
   ranks.fails_at = 4;
-  CollectiveSampler sampler(ranks, {all_reduce, all_reduce}, 1);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}, {{0, 1}, all_reduce}}, 1);
   const Sampled sampled = sampler.sample(first, {}).front();
   EXPECT_EQ(sampled.status, CellStatus::timeout);
   EXPECT_EQ(sampled.why, "rank2 does not answer");
@@ -103,11 +103,23 @@ TEST(CollectiveSampler, TakesEachColumnsOwnCase) {
   ScriptedCollectives ranks(1e-3);
   CollectiveCase in_place = all_reduce;
   in_place.in_place = true;
-  CollectiveSampler sampler(ranks, {all_reduce, in_place}, 1);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}, {{0, 1}, in_place}}, 1);
   sampler.sample({{0, 1}}, {});
   ASSERT_EQ(ranks.prepared.size(), 1u);
   EXPECT_TRUE(ranks.prepared.front().in_place);
   EXPECT_EQ(sampler.paths({0, 0}).size(), 4u) << "every rank takes part, for drills";
+}
+
+TEST(CollectiveSampler, ASendIsOfItsTwoRanks) {
+  ScriptedCollectives ranks(1e-3);
+  CollectiveSampler sampler(ranks,
+                            {{{1, 3}, {.what = Collective::send, .bytes = 1 << 20, .source = 1, .destination = 3}}}, 1);
+  const Sampled sampled = sampler.sample({{1, 3}}, {}).front();
+  EXPECT_NEAR(values_of(Metric::bandwidth, sampled).front(), (1 << 20) / 1e-3 * 1e-9, 1e-9);
+  const auto paths = sampler.paths({1, 3});
+  ASSERT_EQ(paths.size(), 1u);
+  EXPECT_EQ(paths.front().source, "rank1");
+  EXPECT_EQ(paths.front().destination, "rank3");
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ Buffers carried_out(const CollectiveCase& wanted, const Layout& layout, const Bu
         case Collective::sendrecv:
           value = sent[(rank + n - 1) % n][i];
           break;
+        case Collective::send:
+          value = sent[0][i];  // to rank 1
+          break;
       }
       got[rank].push_back(value);
     }

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <nccl.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collective/layout.hpp"
+#include "collective/nccl/nccl_worker.hpp"
+
+namespace linkmatrix::nccl {
+
+/// The communicators of one set of ranks: one whose choices are NCCL's, and one for each that is forced. They are left
+/// to the end of the process: to destroy them takes half a second.
+class Communicators {
+ public:
+  /// Throws DeviceError where NCCL cannot begin.
+  Communicators(const NcclRanks& ranks, const NcclId& id);
+
+  /// Of every rank of this process, in order; made when it is first asked for, by all processes together.
+  const std::vector<ncclComm_t>& of(const CollectiveCase& wanted);
+
+ private:
+  /// What forces a choice of NCCL when a communicator is made, by the variable that it reads then.
+  using Forced = std::map<std::string, std::string>;
+  static Forced forced_by(const CollectiveCase& wanted);
+
+  int first_;
+  std::map<Forced, std::vector<ncclComm_t>> made_;
+};
+
+}  // namespace linkmatrix::nccl

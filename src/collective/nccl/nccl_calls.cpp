@@ -1,0 +1,52 @@
+#include "collective/nccl/nccl_calls.hpp"
+
+#include <string>
+
+#include "collective/worker.hpp"
+
+namespace linkmatrix::nccl {
+namespace {
+
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 3)
+constexpr ncclDataType_t f8e4m3 = ncclFloat8e4m3, f8e5m2 = ncclFloat8e5m2;
+#else
+constexpr ncclDataType_t f8e4m3 = ncclNumTypes, f8e5m2 = ncclNumTypes;  // it has none
+#endif
+
+constexpr std::array types{std::pair{ElementType::f32, ncclFloat32}, std::pair{ElementType::f64, ncclFloat64},
+                           std::pair{ElementType::f16, ncclFloat16}, std::pair{ElementType::bf16, ncclBfloat16},
+                           std::pair{ElementType::f8e4m3, f8e4m3},   std::pair{ElementType::f8e5m2, f8e5m2},
+                           std::pair{ElementType::i8, ncclInt8},     std::pair{ElementType::u8, ncclUint8},
+                           std::pair{ElementType::i32, ncclInt32},   std::pair{ElementType::u32, ncclUint32},
+                           std::pair{ElementType::i64, ncclInt64},   std::pair{ElementType::u64, ncclUint64}};
+
+constexpr std::array reductions{std::pair{Reduction::sum, ncclSum}, std::pair{Reduction::prod, ncclProd},
+                                std::pair{Reduction::min, ncclMin}, std::pair{Reduction::max, ncclMax},
+                                std::pair{Reduction::avg, ncclAvg}};
+
+template <class Key, class Value, std::size_t n>
+std::optional<Value> find(const std::array<std::pair<Key, Value>, n>& table, Key key) {
+  for (const auto& [known, value] : table)
+    if (known == key) return value;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check(ncclResult_t status, const char* call) {
+  if (status == ncclSuccess || status == ncclInProgress) return;
+  std::string said = ncclGetLastError(nullptr);
+  while (!said.empty() && (said.back() == '\n' || said.back() == ' ')) said.pop_back();
+  if (said.find("no algorithm/protocol available") != std::string::npos)
+    throw NotAvailable(std::string(call) + ": NCCL has no such algorithm, protocol or number of channels here");
+  throw DeviceError(std::string(call) + " failed: " + ncclGetErrorString(status) + (said.empty() ? "" : ": " + said));
+}
+
+std::optional<ncclDataType_t> type_of(ElementType type) {
+  const auto found = find(types, type);
+  return found == ncclNumTypes ? std::nullopt : found;
+}
+
+ncclRedOp_t operation_of(Reduction reduction) { return find(reductions, reduction).value_or(ncclSum); }
+
+}  // namespace linkmatrix::nccl
