@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -92,6 +93,70 @@ def hide(cluster):
     yield put
     for folder in hidden:
         everywhere("umount", "--lazy", str(folder))
+
+
+class Daemons:
+    """Slurm's daemons of the cluster, to be ended and started again."""
+
+    def __init__(self, environment):
+        self.folder = Path(environment["SLURM_CONF"]).parents[1]
+        self.environment = {**os.environ, **environment, "MYSQL_UNIX_PORT": str(self.folder / "db" / "socket")}
+        self.ended = []
+
+    def end(self, name, number):
+        os.kill(int((self.folder / "run" / f"{name}.pid").read_text()), number)
+        self.ended.append(name)
+
+    def start(self, name):
+        """Its name is free, and its port too, a little after the other one has ended."""
+        for _ in range(50):
+            done = subprocess.run([name], env=self.environment, stdin=subprocess.DEVNULL, timeout=20, check=False)
+            if done.returncode == 0:
+                self.ended.remove(name)
+                return
+            time.sleep(0.2)
+
+    def restart_controller(self):
+        """It reads its configuration anew: nodes are added by this alone."""
+        self.end("slurmctld", signal.SIGTERM)
+        self.start("slurmctld")
+
+    def until_well(self):
+        """All is as it was: accounting answers, and all nodes are idle."""
+        for name in list(self.ended):
+            self.start(name)
+        for _ in range(300):
+            idle, told = (
+                subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
+                for command in (["sinfo", "-h", "-N", "-p", "cpu", "-t", "idle", "-o", "%N"], ["sacct", "-n"])
+            )
+            if len(idle.stdout.split()) == NODES and told.returncode == 0:
+                return
+            time.sleep(0.2)
+        raise AssertionError("the cluster did not become as it was")
+
+
+@pytest.fixture
+def daemons(cluster):
+    found = Daemons(cluster)
+    yield found
+    found.until_well()
+
+
+@pytest.fixture
+def fleet(cluster, daemons):
+    """The partition `fleet`: the nodes, and 497 that there are in the configuration only; gone when the test ends."""
+    configuration = Path(cluster["SLURM_CONF"])
+    before = configuration.read_text()
+    more = (
+        'NodeName=gone[001-497] NodeAddr=10.98.77.253 State=DOWN Reason="never built"\nPartitionName=fleet Nodes=ALL\n'
+    )
+    configuration.write_text(before + more)
+    daemons.restart_controller()
+    daemons.until_well()
+    yield "fleet"
+    configuration.write_text(before)
+    daemons.restart_controller()
 
 
 @pytest.fixture

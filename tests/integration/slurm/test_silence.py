@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -16,49 +15,6 @@ HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 # in its seconds sacct is asked more than the four times that ReFrame bears
 LONG = ("-S", "intranode_p2p.extra_opts=--samples,3000,--target-ci,0.001,--max-time,16,--size,1MiB")
-
-
-class Daemons:
-    """Slurm's daemons of the cluster, to be ended and started again."""
-
-    def __init__(self, environment):
-        self.folder = Path(environment["SLURM_CONF"]).parents[1]
-        self.environment = {**os.environ, **environment, "MYSQL_UNIX_PORT": str(self.folder / "db" / "socket")}
-        self.ended = []
-
-    def end(self, name, number):
-        os.kill(int((self.folder / "run" / f"{name}.pid").read_text()), number)
-        self.ended.append(name)
-
-    def start(self, name):
-        """Its name is free, and its port too, a little after the other one has ended."""
-        for _ in range(50):
-            done = subprocess.run([name], env=self.environment, stdin=subprocess.DEVNULL, timeout=20, check=False)
-            if done.returncode == 0:
-                self.ended.remove(name)
-                return
-            time.sleep(0.2)
-
-    def until_well(self):
-        """All is as it was: accounting answers, and all nodes are idle."""
-        for name in list(self.ended):
-            self.start(name)
-        for _ in range(300):
-            idle, told = (
-                subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
-                for command in (["sinfo", "-h", "-N", "-p", "cpu", "-t", "idle", "-o", "%N"], ["sacct", "-n"])
-            )
-            if len(idle.stdout.split()) == 3 and told.returncode == 0:
-                return
-            time.sleep(0.2)
-        raise AssertionError("the cluster did not become as it was")
-
-
-@pytest.fixture
-def daemons(cluster):
-    found = Daemons(cluster)
-    yield found
-    found.until_well()
 
 
 def only(run):

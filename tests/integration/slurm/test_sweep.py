@@ -18,6 +18,7 @@ SWEEP = ("-r", "--mode=sweep")
 CPU = '"descr": "nodes without GPUs: host memory and the network",'
 FAULT = 'if [ "$(hostname)" = lmx3 ]; then FAULT="--simulate-fault corrupt:cpu1"; fi'
 WRONG_ON_LMX3 = {CPU: f"{CPU} 'prepare_cmds': ['{FAULT}'],"}
+NO_FAULT = ("-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB")
 SHORT = ("-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB,$FAULT")
 
 
@@ -104,7 +105,7 @@ def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(
     monkeypatch.setenv("LINKMATRIX_NODES", "lmx[1-2]")
     meanwhile(drain)
     try:
-        run = login(*SWEEP, *SHORT[:1], SHORT[1].removesuffix(",$FAULT"), replace={'"slurm"': f'"{back_end}"'})
+        run = login(*SWEEP, *NO_FAULT, replace={'"slurm"': f'"{back_end}"'})
         left = slurm("squeue", "-h", "-o", "%j")
     finally:
         slurm("scontrol", "update", "nodename=lmx2", "state=resume")
@@ -118,7 +119,7 @@ def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(
 
 def test_a_node_that_stays_busy_is_no_verdict_and_no_failure(login, slurm, busy, monkeypatch):
     monkeypatch.setenv("LINKMATRIX_NODES", "lmx2")
-    run = login(*SWEEP, *SHORT[:1], SHORT[1].removesuffix(",$FAULT"), "-S", "max_pending_time=8s")
+    run = login(*SWEEP, *NO_FAULT, "-S", "max_pending_time=8s")
     assert run.code != 0
     (one,) = judged(run)
     assert one.verdict is Verdict.NO_VERDICT
@@ -128,6 +129,27 @@ def test_a_node_that_stays_busy_is_no_verdict_and_no_failure(login, slurm, busy,
 
 def test_a_node_is_asked_for_by_the_name_that_the_scheduler_has_of_it(login, monkeypatch):
     monkeypatch.setenv("LINKMATRIX_NODES", "lmx3.cluster.example")
-    run = login(*SWEEP, *SHORT[:1], SHORT[1].removesuffix(",$FAULT"))
+    run = login(*SWEEP, *NO_FAULT)
     assert run.code == 0, run.output
     assert [check["job_nodelist"] for check in run.checks()] == [["lmx3"]]
+
+
+def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_other_is_listed(
+    login, slurm, fleet, monkeypatch, capsys
+):
+    monkeypatch.setenv("LINKMATRIX_NODES", "all")
+    before, begin = jobs_of(slurm), time.monotonic()
+    run = login(*SWEEP, *NO_FAULT, replace={"--partition=cpu": f"--partition={fleet}"})
+    seconds = time.monotonic() - begin
+    by_result = {}
+    for check in run.checks():
+        by_result.setdefault(check["result"], []).append(check["node"])
+    assert sorted(by_result["pass"]) == ["lmx1", "lmx2", "lmx3"], run.output
+    assert by_result.keys() == {"pass", "skip"} and len(by_result["skip"]) == 497
+    assert len(set(jobs_of(slurm)) - set(before)) == 3
+    found = {one.test.node: one for one in judged(run)}
+    reasons = {found[node].reasons[0].replace("down*", "down") for node in by_result["skip"]}  # * : it does not answer
+    assert reasons == {"not run: the scheduler says down: never built"}
+    assert show_sweep.lines(judged(run))[0] == "500 nodes: 500 NO VERDICT"  # there are no references
+    with capsys.disabled():
+        print(f"\na sweep of 500 nodes, 3 of them there: {seconds:.0f} s")
