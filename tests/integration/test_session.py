@@ -103,6 +103,18 @@ def test_a_test_that_is_repeated_has_a_job_of_its_own(reframe):
     assert Path(check["stagedir"], "process1", "record.json").exists()
 
 
+def test_what_failed_is_measured_again_where_the_session_is_restored(reframe):
+    wrong = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
+    first = reframe(*BOTH, *wrong, "-S", "intranode_p2p.size=1MiB")
+    assert first.code != 0
+    (report,) = (first.prefix / "reports").glob("run-report-*.json")
+    again = reframe("-r", f"--restore-session={report}", "--failed", *QUICK)
+    assert again.code == 0, again.output
+    assert {check["testcase"]: check["result"] for check in again.checks()} == {READ: "pass", WRITE: "pass"}
+    for check in again.checks():
+        assert record_of(check)["asked_by"] == check["display_name"]
+
+
 def test_distribute_is_refused_with_what_to_do(reframe):
     run = reframe(*BOTH, "--distribute=all")
     assert run.code != 0
