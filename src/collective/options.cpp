@@ -13,8 +13,8 @@ namespace {
 
 using Action = CollectiveOptions::Action;
 
-/// Half of the agreement that is wanted with nccl-tests. Launches and the ranks' turns vary by more than copies do.
-constexpr double default_target = 0.005;
+/// Launches and the turns of ranks vary by more than copies do.
+constexpr double default_target = 0.01;
 
 /// What an option needs of a run to do anything there, and what is said where it does not hold.
 struct Condition {
@@ -97,7 +97,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
           o.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);
           o.measure.stop.max_samples = 4 * o.measure.stop.min_samples;
         }}},
-      {{"--target-ci", "PERCENT", "stop when the median's interval is within ± this (default: 0.5)",
+      {{"--target-ci", "PERCENT", "stop when the median's interval is within ± this (default: 1)",
         [&](auto v) {
           o.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
           o.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for

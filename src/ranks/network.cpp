@@ -43,7 +43,7 @@ class MpiNetwork final : public Network {
       ranks_->dismiss();
       throw BadInput(table_.refusal());
     }
-    if (options_.memory == Memory::device && options_.devices.make_backend) find_devices();
+    if (options_.memory == Memory::device) find_devices();
     topology_ = table_.topology(most_in_record);
     software_ = {{"MPI", mpi_library()},
                  {"MPI network", text_of(mine.facts.network)},
@@ -164,10 +164,11 @@ class MpiNetwork final : public Network {
  private:
   /// What this process can find out of the links of its own node holds where all ranks are on it.
   void find_devices() {
-    devices_ = options_.devices.make_backend(*ranks_, *this, table_.copies_sharing());
-    if (!table_.is_one_node()) return;
+    const auto& [make_payload, discover, make_backend] = options_.devices;
+    if (make_backend) devices_ = make_backend(*ranks_, *this, table_.copies_sharing());
+    if (!discover || !table_.is_one_node()) return;
     std::vector<Endpoint> endpoints = table_.endpoints();
-    Topology links = options_.devices.discover(endpoints);
+    Topology links = discover(endpoints);
     table_.set_links(std::move(endpoints), std::move(links));
   }
 

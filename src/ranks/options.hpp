@@ -32,9 +32,9 @@ struct DeviceSupport {
   /// Makes the memory of a device for this rank, the `number`-th of its node, and describes the device in its facts.
   /// Throws BadInput where the rank should have none, DeviceError where the device does not work.
   std::function<std::unique_ptr<Payload>(Communicator&, int number, RankFacts&)> make_payload;
-  /// The links between the devices of this node, whose own limits it fills in.
+  /// The links between the devices of this node, whose own limits it fills in; empty: nothing is known of them.
   std::function<Topology(std::vector<Endpoint>& devices)> discover;
-  /// The ranks' devices as one back end, whose memory they share so.
+  /// The ranks' devices as one back end, whose memory they share so; empty: nothing is copied between them.
   std::function<std::unique_ptr<Backend>(Correspondence&, const Machine&, Transport sharing)> make_backend;
 };
 

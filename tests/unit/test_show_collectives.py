@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import collectives
 import pytest
@@ -12,6 +13,7 @@ from linkmatrix.record import reading
 from linkmatrix.show import curves, page
 
 NAME = "all_reduce_perf"
+DATA = Path(__file__).parent.parent / "data"
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +124,15 @@ def test_our_own_program_is_shown_as_an_import_is(tmp_path, linkmatrix, nodes):
     assert tables[0] == tables[1] and len(tables[0]) == (5 if nodes == 1 else 4)
     assert linkmatrix("report", path, "--out", tmp_path / "page")[0] == 3
     assert linkmatrix("diagnose", path)[0] == 3
+
+
+def test_a_record_of_real_devices_says_its_samples_once_and_by_what_each_size_ran(linkmatrix):
+    code, out = linkmatrix("show", DATA / "h200x2_all_reduce.record.json")
+    text = " ".join(out.split())
+    assert code == 3
+    assert "bus bandwidth (GB/s) of 2 ranks on one node, a line a size" in text
+    assert re.search(r" 7 to 28 samples a cell, data verified", text)
+    assert "16 KiB: note: NCCL ran RING, LL, channels 0..1" in text
 
 
 def test_each_way_and_number_of_nodes_is_a_series_of_its_own(nights, folder, linkmatrix):

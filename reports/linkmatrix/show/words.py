@@ -80,12 +80,13 @@ def how(result: Result) -> str:
     )
 
 
-def sampled(result: Result) -> str:
-    """ "7 samples a cell"; of a matrix that is not held, where they are."""
-    matrix = from_result(result)
-    if matrix.apart is not None:
-        return f"samples in {matrix.apart.name}"
-    samples = matrix.whole.numbers("samples")
+def sampled(*results: Result) -> str:
+    """ "7 samples a cell" of one or several; of a matrix that is not held, where they are."""
+    matrices = [from_result(result) for result in results]
+    apart = [matrix.apart.name for matrix in matrices if matrix.apart is not None]
+    if apart:
+        return f"samples in {', '.join(apart)}"
+    samples = np.concatenate([matrix.whole.numbers("samples").ravel() for matrix in matrices])
     samples = samples[np.isfinite(samples)]
     low, high = (int(samples.min()), int(samples.max())) if len(samples) else (0, 0)
     return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} a cell"

@@ -3,6 +3,7 @@
 #include "collective/nccl_log.hpp"
 #include "device/cuda/discovery.hpp"
 #include "ranks/device/device_payload.hpp"
+#include "ranks/device/device_support.hpp"
 
 namespace linkmatrix {
 
@@ -16,7 +17,7 @@ ranks::DeviceSupport nccl_rank_support(MakeNcclAnswerer make) {
     NcclRanks own{{ordinal}, {"gpu" + std::to_string(number)}, mpi.rank(), mpi.size()};
     return std::make_unique<ranks::HostPayload>(mpi, false, make(std::move(own)));
   };
-  support.discover = nullptr;
+  support.discover = ranks::device_support().discover;
   return support;
 }
 
