@@ -24,6 +24,14 @@ LOST_NODE = (
     r"lost connection to (?:node|host) (\S+)",
     r"remote host:\s+(\S+)",
 )
+# how launchers say that a process died; others that exit then follow from it
+DIED = re.compile(
+    r"srun: error: .*task.*: (?:Segmentation fault|Bus error|Killed|Aborted|Illegal instruction|Out Of Memory).*"
+    r"|.*(?:noticed that process rank|exited on signal) .*",
+    re.IGNORECASE,
+)
+# lines of Open MPI that tell nothing
+EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
@@ -69,8 +77,10 @@ def said_by(errors, last):
     # a launcher says in several lines, and in any order, why it ended; that it was ended by the program, which has said
     # why, is no news
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    lines = [line for line in lines if not EMPTY_WORDS.fullmatch(line)]
+    died = [line for line in lines if DIED.fullmatch(line)]
     own = [line for line in lines if line.startswith("p2p_matrix: ")]
-    quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *lines[-MOST_LINES:]]
+    quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *died[:1], *lines[-MOST_LINES:]]
     return " / ".join(dict.fromkeys(quoted))
 
 

@@ -96,14 +96,16 @@ def verdict(job, now):
         return f"the job could never begin, and was CANCELLED: {meaning(reason)}"
     if job.max_pending_time and now - job.submit_time >= job.max_pending_time:
         why = f"the scheduler's reason was: {meaning(reason)}" if reason else "the scheduler gave no reason"
-        return f"it did not begin in time, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {why}"
+        late = "stands still" if job.state in STOPPED else "did not begin in time"
+        return f"it {late}, max_pending_time is {job.max_pending_time:g} s: CANCELLED; {why}"
     return None
 
 
 # Slurm
 
 QUEUED_BY_SLURM = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
-QUEUED_BY_SLURM |= {"REVOKED", "STOPPED", "SUSPENDED"}
+STOPPED = {"STOPPED", "SUSPENDED"}
+QUEUED_BY_SLURM |= {"REVOKED", *STOPPED}
 
 
 def squeue(scheduler, jobs):
@@ -130,7 +132,7 @@ def end_pending(scheduler, jobs):
     if due:
         reasons = squeue(scheduler, due)
         for job in due:
-            note(job, reasons.get(job.jobid, ""), now)
+            note(job, reasons.get(job.jobid, "").replace("None", ""), now)
     for job in waiting:
         reason = seen[job].reason if job in seen else ""
         why = verdict(job, now)

@@ -63,6 +63,33 @@ def test_launchers_name_the_node_that_is_gone(line, node):
     assert endings.lost_nodes(f"something\n{line}\n") == [node]
 
 
+DIED = """srun: error: lmx3: task 2: {}
+srun: launch/slurm: _step_signal: Terminating StepId=1.0
+srun: error: lmx1: task 0: Exited with exit code 4
+--------------------------------------------------------------------------
+MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
+with errorcode 4.
+
+NOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.
+You may or may not see output from other processes, depending on
+exactly when Open MPI kills them.
+--------------------------------------------------------------------------
+srun: error: lmx2: task 1: Exited with exit code 4
+"""
+
+
+@pytest.mark.parametrize("how", ["Segmentation fault", "Killed", "Bus error (core dumped)", "Out Of Memory"])
+def test_the_rank_that_died_is_named_before_those_that_followed_from_it(how):
+    text = said("FAILED", DIED.format(how), "")
+    assert f"not with 'Result: PASS': srun: error: lmx3: task 2: {how} / " in text
+    assert "You may or may not see" not in text and "----" not in text
+
+
+def test_the_rank_that_died_is_named_where_mpirun_says_so():
+    line = "mpirun noticed that process rank 2 with PID 0 on node n3 exited on signal 11 (Segmentation fault)."
+    assert line in said("FAILED", f"{line}\n" + "a\nb\nc\nd\n", "")
+
+
 def test_a_full_disk_is_said_with_its_folder(monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10, 10, 0))
     text = said("FAILED", "", "| 0.1 | 0.", "/scratch/run")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+from reframe.core.exceptions import SpawnedProcessError
 
 
 @pytest.fixture
@@ -96,3 +97,51 @@ def test_a_job_of_pbs_that_can_never_run_is_deleted_and_another_is_not(pending):
     later.exception = ValueError("[jobid=13] maximum pending time exceeded")
     pending.say_why(back_end, later)
     assert str(later._exception).endswith("exceeded; the scheduler's reason was: Job is queued behind others")
+
+
+class StandInSlurm(StandInBackEnd):
+    """Slurm's back end: `squeue` is told by the test, and scancel may give no answer."""
+
+    _squeue, _cancel_reasons, answers = "squeue", (), True
+
+    def cancel_many(self, jobs):
+        if not self.answers:
+            raise SpawnedProcessError("scancel", "", "Unable to contact slurm controller", 1)
+        self.deleted += [job.jobid for job in jobs]
+
+
+@pytest.fixture
+def late(pending, monkeypatch):
+    """The module at a time when jobs have waited too long, of which squeue knows no reason."""
+    monkeypatch.setattr(pending.time, "time", lambda: 1000.0 + 28800)
+    monkeypatch.setattr(pending.osext, "run_command", lambda *_, **__: type("Done", (), {"stdout": "12|None\n"}))
+    return pending
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("REQUEUED", "did not begin in time"), ("REQUEUE_HOLD", "did not begin in time"), ("SUSPENDED", "stands still")],
+)
+def test_a_job_that_waits_again_or_stands_still_is_not_waited_for_without_end(late, state, words):
+    job, back_end = StandInJob(state=state), StandInSlurm()
+    late.end_pending(back_end, [job])
+    assert back_end.deleted == ["12"]
+    assert f"it {words}, max_pending_time is 28800 s" in str(job._exception)
+    assert str(job._exception).endswith("the scheduler gave no reason")
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
+def test_a_job_that_runs_is_not_ended(late, state):
+    job, back_end = StandInJob(state=state), StandInSlurm()
+    late.end_pending(back_end, [job])
+    assert back_end.deleted == [] and job._exception is None
+
+
+def test_a_cancellation_without_an_answer_is_tried_again(late):
+    job, back_end = StandInJob(), StandInSlurm()
+    back_end.answers = False
+    late.end_pending(back_end, [job])
+    assert job._exception is None
+    back_end.answers = True
+    late.end_pending(back_end, [job])
+    assert back_end.deleted == ["12"] and "did not begin in time" in str(job._exception)
