@@ -23,6 +23,7 @@ from linkmatrix.files import write_whole
 from . import build_log, spack_environment
 from .configured_once import ConfiguredOnce
 from .expect import Promise
+from .processes import BUILT
 from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -268,8 +269,9 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
 
     @sanity_function
     def programs_are_there(self):
-        program = os.path.join(self.stagedir, "prefix", "bin", "p2p_matrix")
-        return sn.assert_true(os.access(program, os.X_OK), msg=f"the build left no program {program}")
+        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in BUILT]
+        missing = [program for program in programs if not os.access(program, os.X_OK)]
+        return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
 
 
 def on_path(*tools):

@@ -32,6 +32,8 @@ DIED = re.compile(
 )
 # lines of Open MPI that tell nothing
 EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
+# how a sentence of a program of ours begins
+OURS = re.compile(r"(?:p2p_matrix|collective_perf): ")
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
@@ -79,12 +81,12 @@ def said_by(errors, last):
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     lines = [line for line in lines if not EMPTY_WORDS.fullmatch(line)]
     died = [line for line in lines if DIED.fullmatch(line)]
-    own = [line for line in lines if line.startswith("p2p_matrix: ")]
+    own = [line for line in lines if OURS.match(line)]
     quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *died[:1], *lines[-MOST_LINES:]]
     return " / ".join(dict.fromkeys(quoted))
 
 
-def sentences(state, errors, text, folder):
+def sentences(state, errors, text, folder, program="p2p_matrix"):
     """Why a run is no PASS: [] where it is one. text: standard output; folder: where both were written."""
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
@@ -93,8 +95,8 @@ def sentences(state, errors, text, folder):
     said = said_by(errors, last)
     if reasons and last.startswith("Result: TIMEOUT") and state != "TIMEOUT":
         # the program's word for any end that comes from outside
-        return [*reasons, "p2p_matrix was stopped before its end" + (f": {own}" if (own := not_of_nodes(said)) else "")]
-    return [*reasons, f"p2p_matrix ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
+        return [*reasons, f"{program} was stopped before its end" + (f": {own}" if (own := not_of_nodes(said)) else "")]
+    return [*reasons, f"{program} ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
 
 
 def not_of_nodes(said):

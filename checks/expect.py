@@ -121,6 +121,36 @@ def transports_between_nodes(result):
     ]
 
 
+def engine_faults(results, engine):
+    """Was each result measured by the promised library?"""
+    return [
+        f"{one['testcase']} of {one['size_bytes']} bytes was measured by {one['engine']}, not by {engine}"
+        for one in results
+        if one["engine"] != engine
+    ]
+
+
+def nccl_faults(record, transport=None, network=None, direct=False):
+    """Did NCCL connect its ranks as promised? transport: inside a node, "P2P"; network: between nodes, "IB"; direct:
+    whether it reads and writes the memory of GPUs. None and False promise nothing.
+    """
+    said = record["software"]
+    found = [word for word in said.get("NCCL transports", "").split(", ") if word]
+    between = [word for word in found if word.startswith("NET/")]
+    faults = []
+    if (transport or direct) and not found:
+        faults.append("the record does not say how NCCL connected its ranks: leave NCCL_DEBUG unset")
+    if transport:
+        wrong = [word for word in found if word not in between and word.partition("/")[0] != transport]
+        faults += [f"NCCL went by {word}, the partition promises {transport}" for word in wrong]
+    if network and said.get("NCCL network") != network:
+        faults.append(f"NCCL's network is {said.get('NCCL network', 'unknown')}, the partition promises {network}")
+    if direct:
+        wrong = [word for word in between if "GDRDMA" not in word.split("/")]
+        faults += [f"NCCL went by {word}, the partition promises GPUDirect" for word in wrong]
+    return faults
+
+
 def path_faults(record, promise):
     """Is every pair of devices connected as promised? Names the pair that is not."""
     topology = record["topology"]

@@ -1,4 +1,4 @@
-"""What every check of p2p_matrix has in common: one run of the program, read once, judged without gaps."""
+"""What every check of a program that measures has in common: one run of the program, read once, judged without gaps."""
 
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from .session_test import session_test
 
 
 class p2p_matrix_run(session_test, special=True):
-    """A test of p2p_matrix: the base of the checks, which say what to measure and what must come out.
+    """A test of p2p_matrix, or of another `program`: the base of the checks, which say what to measure and what must
+    come out.
 
     It reads its part of what the session left: standard output, which is what is judged, and the record of the same
     run, `record.json`, which is kept in the output directory.
@@ -54,7 +55,9 @@ class p2p_matrix_run(session_test, special=True):
     #: :default: ``[]``
     tolerated_counters = variable(typ.List[str], value=[])
 
-    executable = "p2p_matrix"
+    #: the program that measures, one of `processes.BUILT`
+    program = "p2p_matrix"
+    executable = program
     keep_files = ["record.json", "record.*.npy"]  # cells of matrices that are too large for the record
 
     def prepare(self):
@@ -75,6 +78,7 @@ class p2p_matrix_run(session_test, special=True):
             testcase=testcase,
             opts=(*self.program_opts(), *self.extra_opts),
             size=self.size_asked_for(),
+            program=self.program,
             tasks=self.num_tasks,
             on_each=self.num_tasks_per_node,
             gpus=self.gpus_of_job(),
@@ -126,7 +130,7 @@ class p2p_matrix_run(session_test, special=True):
         self.text, errors = self.outputs()
         if self.text is None:
             return [self.without_output()]
-        return endings.sentences(self.job.state, errors, self.text, self.stagedir)
+        return endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program)
 
     def node_faults(self):
         """Did it run on the node that was asked for?"""

@@ -15,7 +15,8 @@ from pathlib import Path
 from linkmatrix.files import write_whole
 from linkmatrix.record.apart import Apart
 
-HEAD = re.compile(r"(?P<testcase>[a-z0-9_]+): .+, \d+ bytes\b.*")
+# a table of a size, or, as nccl-tests prints it, of all sizes of a collective
+HEAD = re.compile(r"(?P<of_size>[a-z0-9_]+): .+, \d+ bytes\b.*|# (?P<of_all>[a-z0-9_]+)")
 MEASURING = ("--testcase", "--size")  # options with a value that do nothing where nothing is measured
 ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
@@ -28,7 +29,7 @@ def text_of(text, testcase, result):
     kept, about = [], None
     for line in text.splitlines():
         if head := HEAD.fullmatch(line):
-            about = head["testcase"]
+            about = head["of_size"] or head["of_all"]
         elif line.startswith("whole run: "):
             about = None
         if about in (None, testcase) and not ENDING.fullmatch(line):

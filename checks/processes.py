@@ -12,6 +12,7 @@ from .ranks import launch_options, layout_of
 LEAST_SECONDS = 600  # of a process that measures, the program's own --timeout
 TOPOLOGY_SECONDS = 120  # of one that only looks
 SECONDS_EACH = 60  # of a test case, where a process has so many that they may need more
+BUILT = ("p2p_matrix", "collective_perf")  # by `build`: programs that measure, with the same options of a process
 ROOM = 120  # seconds of the job beside its processes: starts, modules, launchers
 
 # in the folder of a process, what is meant for one test of the job alone: of a program that looks where the process
@@ -23,11 +24,11 @@ LOOK, RANKS = "topology", "ranks"
 class Wish:
     """What one test needs of a job.
 
-    program: its path, "" for p2p_matrix. testcase: "" for what needs none: another program, or a look at the topology,
-    which each process of p2p_matrix takes before it measures. size: of --size, "" for the program's own, None where the
-    test case has one of its own. opts: the other options. on_each: ranks on a node, None where it does not matter.
-    group: only tests with the same word share a process. becomes: whether the program takes another one's command
-    behind `--into FOLDER`, writes what it has to say there, and becomes that one.
+    program: one of BUILT, or the path of another. testcase: "" for what needs none: another program, or a look at the
+    topology, which each process of p2p_matrix takes before it measures. size: of --size, "" for the program's own, None
+    where the test case has one of its own. opts: the other options. on_each: ranks on a node, None where it does not
+    matter. group: only tests with the same word share a process. becomes: whether the program takes another one's
+    command behind `--into FOLDER`, writes what it has to say there, and becomes that one.
     """
 
     check: str
@@ -40,8 +41,13 @@ class Wish:
     without_mpi: bool = False
     group: str = ""
     node: str = ""
-    program: str = ""
+    program: str = BUILT[0]
     becomes: bool = False
+
+    @property
+    def measures(self):
+        """Whether its program measures, or is to look."""
+        return self.program in BUILT
 
     @property
     def nodes(self):
@@ -56,7 +62,7 @@ def kind_of(wish):
 
 @dataclass
 class Process:
-    """One run of p2p_matrix: what its tests have in common; `tests` are their unique names, and `looking` those of them
+    """One run of a program: what its tests have in common; `tests` are their unique names, and `looking` those of them
     that want no more than the topology. before: the one whose program becomes this one's."""
 
     wish: Wish
@@ -75,7 +81,7 @@ class Process:
         self.size = wish.size if self.size is None else self.size
         self.testcases += [wish.testcase] if wish.testcase and wish.testcase not in self.testcases else []
         self.tests.append(wish.check)
-        self.looking += [] if wish.testcase or wish.program else [wish.check]
+        self.looking += [] if wish.testcase or not wish.measures else [wish.check]
 
     def follows(self, other):
         """Whether the program of another process can become this one: ranks of one node, started in the same way."""
@@ -100,7 +106,7 @@ class Process:
 
     def options(self, asked_by, folder):
         """All options of the program."""
-        if self.wish.program:
+        if not self.wish.measures:
             return list(self.wish.opts)
         named = ["--testcase", ",".join(self.testcases)] if self.testcases else ["--topology"]
         size = ["--size", self.size] if self.size else []
@@ -111,18 +117,19 @@ class Process:
 
 
 def processes_of(wishes):
-    """As few processes as can measure what is wished; what only looks comes first."""
+    """As few processes as can measure what is wished: what only looks, then matrices, then collectives."""
     found = []
     for wish in wishes:
         process = next((one for one in found if one.takes(wish)), None)
         if process is None:
             found.append(process := Process(wish, wish.size))
         process.add(wish)
+    found.sort(key=lambda process: (bool(process.testcases), process.wish.program != BUILT[0]))
     for process in found[:]:
         if after := next((one for one in found if one.follows(process)), None):
             after.before = process
             found.remove(process)
-    return sorted(found, key=lambda process: bool(process.testcases))
+    return found
 
 
 def places_of(processes):
@@ -174,9 +181,9 @@ def fill(test, processes, asked_by):
 
 def commands_of(test, process, folder, asked_by):
     """The lines of the job's script that make a process run in its folder."""
-    built = Path(test.build.stagedir) / "prefix" / "bin" / "p2p_matrix"
+    built = Path(test.build.stagedir) / "prefix" / "bin" / process.wish.program  # which an absolute path replaces
     said = process.options(asked_by if len(process.tests) > 1 else asked_by_alone(test, process), folder)
-    program, folders = [shlex.quote(process.wish.program or str(built))], folder
+    program, folders = [shlex.quote(str(built))], folder
     if process.before:
         folders = f"{folder}/{RANKS}"
         program = [shlex.quote(process.before.wish.program), "--into", folders, *program]

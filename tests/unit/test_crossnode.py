@@ -218,6 +218,7 @@ def test_the_program_is_quoted_though_its_launcher_wrote_more_after_it(tmp_path,
         stderr=str(tmp_path / "err"),
         stagedir=str(tmp_path),
         job=SimpleNamespace(state="FAILED"),
+        program="p2p_matrix",
     )
     check = checks("p2p").p2p_matrix_run
     run.outputs = check.outputs.__get__(run)

@@ -44,6 +44,27 @@ def test_ranks_are_known_by_their_engine_or_their_program(make_record, engine, b
     assert keys.check_of(content | {"asked_by": "another %x=1"}, result) == "another"
 
 
+@pytest.mark.parametrize(
+    ("engine", "nodes", "check"),
+    [
+        ("nccl", 1, "device_collectives"),
+        ("nccl", 2, "node_device_collectives"),
+        ("mpi", 1, "rank_collectives"),
+        ("mpi", 2, "node_collectives"),
+        ("nccl", None, "collective_perf"),
+    ],
+)
+def test_collectives_have_the_references_of_the_check_that_measures_the_same(make_record, engine, nodes, check):
+    content = make_record()
+    for number, device in enumerate(content["devices"]):
+        device["node"] = f"n{number % (nodes or 1)}"
+    if nodes is None:
+        content["devices"] = []
+    result = content["results"][0] | {"engine": engine, "rows": ["all"], "columns": ["out-of-place", "in-place"]}
+    assert keys.check_of(content, result) == check
+    assert keys.check_of(content | {"asked_by": "another %x=1"}, result) == "another"
+
+
 def test_what_nobody_asked_for_is_the_usual():
     assert keys.variant_of({}) == keys.variant_of({"asked_by": None}) == ""
     assert keys.asking_check({"asked_by": "node_sweep"}) == keys.asking_check({}) == ""

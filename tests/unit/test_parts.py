@@ -57,6 +57,25 @@ def test_the_parts_of_a_text_have_each_table_once(parts, full):
     ]
 
 
+def test_the_parts_of_collectives_have_every_size_and_the_table_of_all_sizes(parts):
+    text = (DATA / "h200x2_collectives.txt").read_text()
+
+    def tables(of):
+        return [(one.testcase, one.title, one.size_bytes, one.cells) for one in printed.p2p_matrix(of)]
+
+    names = list(dict.fromkeys(name for name, *_ in tables(text)))
+    assert len(names) == 11
+    for name in names:
+        part = parts.text_of(text, name, "PASS")
+        assert tables(part) == [one for one in tables(text) if one[0] == name]
+        assert [line for line in part.splitlines() if line.startswith("# ") and "_perf" in line] == [f"# {name}"]
+
+
+def test_a_collective_that_printed_nothing_but_its_last_table_is_no_part_of_the_one_before(parts):
+    text = "a_perf: time (us), 8 bytes, …\nx\n# b_perf\ny\nwhole run: 1 s\nResult: FAIL\n"
+    assert parts.text_of(text, "a_perf", "FAIL").splitlines() == [*text.splitlines()[:2], *text.splitlines()[-2:]]
+
+
 def test_a_part_has_the_head_of_the_run_its_own_verification_and_no_other(parts, full):
     text = parts.text_of(full, "device_to_device_memcpy_write_ce", "FAIL")
     assert text.startswith(full.splitlines()[0])

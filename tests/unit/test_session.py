@@ -1,6 +1,7 @@
 """Which test cases share a process: checks/processes.py."""
 
 import importlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +53,32 @@ def test_another_program_has_its_own_process_and_none_of_the_options_of_p2p_matr
     binding, measuring = processes.processes_of([wish("a"), other])
     assert (binding.wish.program, binding.options("session", "process1"), binding.looking) == ("/bin/other", [], [])
     assert measuring.testcases == ["a"]
+
+
+def test_collectives_are_measured_by_their_own_program_with_the_options_of_a_process(processes, wish):
+    of_all = [wish(name, program="collective_perf", opts=("--size", "4KiB"), size=None) for name in ("c", "d")]
+    matrices, together = processes.processes_of([*of_all, wish("a")])
+    assert (matrices.testcases, together.testcases) == (["a"], ["c", "d"])
+    said = together.options("session", "process2")
+    assert said[:4] == ["--testcase", "c,d", "--record", "process2/record.json"]
+    assert said[-4:] == ["--asked-by", "session", "--size", "4KiB"]
+    assert (together.looking, together.look(), together.seconds()) == ([], None, processes.LEAST_SECONDS)
+
+
+def test_each_process_runs_its_own_program_of_the_build(processes, wish):
+    launcher = SimpleNamespace(registered_name="local", options=[], run_command=lambda job: "")
+    test = SimpleNamespace(
+        build=SimpleNamespace(stagedir="/stage"),
+        job=SimpleNamespace(launcher=launcher),
+        current_partition=SimpleNamespace(extras={}),
+        layout={"num_nodes": 1, "num_tasks": 1, "num_tasks_per_node": 1},
+        num_cpus_per_task=None,
+        display_name="session",
+        names={},
+    )
+    wishes = [wish("a"), wish("c", program="collective_perf"), wish("", program="/bin/where", opts=())]
+    ran = [processes.commands_of(test, one, "p", "s")[1].split()[0] for one in processes.processes_of(wishes)]
+    assert ran == ["/bin/where", "/stage/prefix/bin/p2p_matrix", "/stage/prefix/bin/collective_perf"]
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -10,6 +10,7 @@ from collectives import DOCUMENT, LAYOUT, own
 
 from linkmatrix import cli
 from linkmatrix.record import reading
+from linkmatrix.references.tables import References
 from linkmatrix.show import curves, page
 
 NAME = "all_reduce_perf"
@@ -185,5 +186,12 @@ def test_runs_on_one_node_and_on_two_make_no_references_together(tmp_path, linkm
         when = f"2026-11-{10 + number}T01:50:22Z"
         records = collectives.imported(tmp_path / str(number), DOCUMENT, "--measured", when)
         found += [records / "04", records / "07"]
-    code, out = linkmatrix("adopt", *found, "--table", "a100", "--file", tmp_path / "p2p.yaml")
+    command = ("adopt", *found, "--table", "a100", "--file", tmp_path / "p2p.yaml", "--write")
+    code, out = linkmatrix(*command, "--check", "another")
     assert code == 1 and f"refused: {NAME}_tree: the runs measured it in several ways or sizes" in out
+    assert linkmatrix(*command)[0] == 0
+    found = References.load(tmp_path / "p2p.yaml")
+    checks = ("device_collectives", "node_device_collectives")
+    one, two = (found.of_check(check).table("a100", f"{NAME}_tree") for check in checks)
+    both = one.keys() & two.keys()
+    assert both and all(one[name] != two[name] for name in both)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..record.collective import is_collective
+from ..record.collective import extent_of, is_collective
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
@@ -20,7 +20,14 @@ SWEEP = "@sweep"
 VARIANTS = [(r"%extent=all\b", "@all"), (r"^crossnode_device_matrix\b", "@device"), (r"^crossnode_sweep\b", SWEEP)]
 #: Checks that have no references of their own: they measure what others have them for.
 FOR_OTHERS = ("node_sweep",)
-COLLECTIVE = "collective_perf"  # of collectives that no check asked for
+#: The checks of collectives, by engine and whether there are several nodes.
+COLLECTIVES = {
+    ("nccl", False): "device_collectives",
+    ("nccl", True): "node_device_collectives",
+    ("mpi", False): "rank_collectives",
+    ("mpi", True): "node_collectives",
+}
+COLLECTIVE = "collective_perf"  # of collectives on nobody knows how many nodes
 
 
 def size_of(table: str) -> int | None:
@@ -44,7 +51,8 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     if asked:
         return asked
     if is_collective(result):
-        return COLLECTIVE
+        nodes = extent_of(record).nodes
+        return COLLECTIVE if nodes is None else COLLECTIVES[result["engine"], nodes > 1]
     nodes, on_device = {device["node"] for device in record["devices"]}, result["memory"] == "device"
     if result["engine"] != "mpi" and record["backend"] != "mpi":
         return "intranode_p2p"

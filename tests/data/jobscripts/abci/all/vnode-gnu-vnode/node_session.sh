@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=1:24:0
+#$ -l h_rt=1:34:0
 #$ -l rt_F=1
 #$ -S /bin/bash
 #$ -r n
@@ -14,3 +14,5 @@ mkdir -p process2/ranks
 mpirun -np 4 --map-by ppr:4:node REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err
 mkdir -p process3
 mpirun -np 4 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi > process3/out 2> process3/err
+mkdir -p process4
+mpirun -np 4 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process4/out 2> process4/err

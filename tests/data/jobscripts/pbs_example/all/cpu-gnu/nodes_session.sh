@@ -2,7 +2,7 @@
 #PBS -N rfm_nodes_sessi
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=1:2:0
+#PBS -l walltime=1:12:0
 #PBS -l select=2:mpiprocs=1:ncpus=1
 #PBS -q workq
 #PBS -l place=scatter:excl
@@ -21,3 +21,5 @@ mkdir -p process5
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process5/out 2> process5/err
 mkdir -p process6
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process6/out 2> process6/err
+mkdir -p process7
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process7/out 2> process7/err

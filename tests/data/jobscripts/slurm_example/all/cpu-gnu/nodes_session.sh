@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=1:2:0
+#SBATCH --time=1:12:0
 #SBATCH --exclusive
 #SBATCH --nodes=2
 #SBATCH --partition=cpu
@@ -22,3 +22,5 @@ mkdir -p process5
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 1:4MiB:4 > process5/out 2> process5/err
 mkdir -p process6
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process6/out 2> process6/err
+mkdir -p process7
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process7/out 2> process7/err

@@ -1,0 +1,214 @@
+"""How fast is what all GPUs, or all ranks, do together: every size, out of place and in place?"""
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
+
+import linkmatrix.record.printed
+
+from .crossnode import CrossNode
+from .expect import Table, device_faults, engine_faults, nccl_faults, rank_faults
+from .p2p import p2p_matrix_run
+from .session import nodes_session
+from .sizes import all_there, collective_faults, sizes_of, sizes_option
+
+TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
+OUT, IN = "out-of-place", "in-place"
+BOTH = (OUT, IN)
+
+#: The test cases of collective_perf that are measured: the ways of NCCL, and of MPI, which chooses its algorithms.
+CASES = {
+    "all_reduce_perf": (BOTH, BOTH),
+    "all_reduce_perf_ring": (BOTH, ()),
+    "all_reduce_perf_tree": (BOTH, ()),
+    "all_gather_perf": (BOTH, BOTH),
+    "reduce_scatter_perf": (BOTH, BOTH),
+    "broadcast_perf": (BOTH, (IN,)),
+    "reduce_perf": (BOTH, BOTH),
+    "alltoall_perf": ((OUT,), (OUT,)),
+    "gather_perf": (BOTH, BOTH),
+    "scatter_perf": (BOTH, BOTH),
+    "sendrecv_perf": ((OUT,), (OUT,)),
+}
+OF_NCCL = {name: nccl for name, (nccl, _) in CASES.items()}
+OF_MPI = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
+
+
+class collective_run(p2p_matrix_run, special=True):
+    """A test of collective_perf: the base of the checks of collectives.
+
+    The performance variables are bus bandwidths of a way and a size in bytes, such as ``in-place@4194304``.
+    """
+
+    #: The sizes: of --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR, which references are for as far as they are of
+    #: the same.
+    #:
+    #: :type: :class:`str`
+    #: :default: from 1 KiB by fours: of GPUs to 1 GiB, between nodes to 16 MiB, else 4 KiB and 4 MiB
+    sizes = variable(str, value="", loggable=True)
+
+    program = executable = "collective_perf"
+    #: by which library, and the test cases that it has, with their ways
+    engine, cases = "mpi", OF_MPI
+    usual_sizes = "4KiB,4MiB"  # every quick run has them
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"acceptance", "full", "collectives"}
+        if self.testcase == "all_reduce_perf":
+            self.tags |= {"quick"}
+
+    def program_opts(self):
+        return sizes_option(self.sizes or self.usual_sizes)
+
+    def wanted_ranks(self):
+        """How many take part."""
+        return self.num_tasks
+
+    def machine_faults(self):
+        """Is all that should take part there, and as promised?"""
+        raise NotImplementedError
+
+    def faults(self):
+        self.tables = [
+            table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
+        ]
+        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+        wanted = sizes_of(self.sizes or self.usual_sizes)
+        faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
+        faults += collective_faults(self.results, self.tables, TABLES, self.cases[self.testcase])
+        return [*self.machine_faults(), *engine_faults(self.results, self.engine), *faults, *self.counter_faults()]
+
+    def nccl_promise(self):
+        """What the partition's extras say of NCCL."""
+        extras = self.current_partition.extras
+        return extras.get("nccl_transport"), extras.get("nccl_network")
+
+    @run_before("performance")
+    def publish_sizes(self):
+        if self.is_dry_run():
+            return
+        self.perf_variables = {
+            f"{way}@{table.size_bytes}": sn.make_performance_function(sn.defer(value), table.unit)
+            for table in self.tables
+            if table.title == TABLES[0].title
+            for (_, way), value in table.cells.items()
+            if isinstance(value, float)
+        }
+
+
+@rfm.simple_test
+class device_collectives(collective_run):
+    """Measures one collective of NCCL between all GPUs of a node, in one process.
+
+    A partition may promise by what NCCL connects its GPUs: extras['nccl_transport'], such as ``P2P``. What went another
+    way, such as SHM, through host memory, fails then.
+    """
+
+    #: The test case of collective_perf.
+    testcase = parameter(OF_NCCL, loggable=True)
+
+    descr = "collectives between the GPUs of a node"
+    valid_systems = ["+gpu +cuda +nccl"]
+    valid_prog_environs = ["+cuda +nccl"]
+    num_tasks = 1
+    without_mpi = True
+    engine, cases = "nccl", OF_NCCL
+    usual_sizes = "1KiB:1GiB:4"
+
+    def prepare(self):
+        super().prepare()
+        where = self.current_partition.fullname
+        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
+        self.num_gpus_per_node = self.promise.devices
+
+    def wanted_ranks(self):
+        return self.promise.devices or len(self.record["devices"])
+
+    def machine_faults(self):
+        return device_faults(self.record, self.promise) + nccl_faults(self.record, self.nccl_promise()[0])
+
+
+@rfm.simple_test
+class rank_collectives(collective_run):
+    """Measures one collective of MPI between ranks of one node: host memory, through the partition's launcher."""
+
+    #: The test case of collective_perf.
+    testcase = parameter(OF_MPI, loggable=True)
+
+    #: Ranks on the node.
+    #:
+    #: :type: :class:`int`
+    #: :default: 0: as many as the node has GPUs, or 2 where it has none
+    ranks = variable(int, value=0)
+
+    descr = "collectives between ranks"
+    valid_systems = ["+mpi"]
+    valid_prog_environs = ["+mpi"]
+
+    def prepare(self):
+        super().prepare()
+        self.num_tasks = self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
+        if self.ranks:
+            self.measure_of_it(f"{self.ranks}-ranks")
+
+    def machine_faults(self):
+        return rank_faults(self.record, 1, self.num_tasks)
+
+
+@rfm.simple_test
+class node_collectives(collective_run, CrossNode):
+    """Measures one collective of MPI between ranks of several nodes: host memory and the network.
+
+    References of the extent ``all`` stand in the table with ``@all`` added to its name.
+    """
+
+    #: The test case of collective_perf.
+    testcase = parameter(OF_MPI, loggable=True)
+
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    extent = parameter(["two", "all"], loggable=True)
+
+    session = fixture(nodes_session, scope="environment")
+    descr = "collectives between nodes"
+    valid_systems = ["+mpi +crossnode"]
+    valid_prog_environs = ["+mpi"]
+    usual_sizes = "1KiB:16MiB:4"
+
+    def prepare(self):
+        super().prepare()
+        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
+        if self.extent == "all":
+            self.measure_of_it("all")
+
+    def machine_faults(self):
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
+
+
+@rfm.simple_test
+class node_device_collectives(node_collectives):
+    """The same by NCCL between GPUs of several nodes, one rank for each.
+
+    A partition may promise NCCL's network, extras['nccl_network'], such as ``IB``, and with extras['gpudirect'] that no
+    data between nodes goes through host memory.
+    """
+
+    #: The test case of collective_perf.
+    testcase = parameter(OF_NCCL, loggable=True)
+
+    descr = "collectives between GPUs of different nodes"
+    valid_systems = ["+gpu +cuda +nccl +mpi +crossnode"]
+    valid_prog_environs = ["+cuda +nccl +mpi"]
+    engine, cases = "nccl", OF_NCCL
+    usual_sizes = "1KiB:1GiB:4"
+
+    def prepare(self):
+        super().prepare()
+        self.num_gpus_per_node = self.promise.devices
+
+    def program_opts(self):
+        return [*super().program_opts(), "--memory", "device"]
+
+    def machine_faults(self):
+        direct = self.current_partition.extras.get("gpudirect", False)
+        return super().machine_faults() + nccl_faults(self.record, *self.nccl_promise(), direct=direct)

@@ -1,0 +1,55 @@
+"""Of what is measured with several sizes: which, and what is missing of each. Plain Python, as `expect` is."""
+
+from linkmatrix.record.units import parse_size
+
+from .expect import cell_faults, table_faults
+
+PART = 16  # bytes that each rank's part of a buffer is a multiple of, as src/collective/layout.cpp rounds it down
+
+
+def sizes_of(text):
+    """The sizes of "4KiB,1MiB", as of --size, and of "1KiB:1GiB:4", as of --sweep. Raises BadInput."""
+    if ":" not in text:
+        return [parse_size(word, "the size") for word in text.split(",")]
+    low, high, *factor = text.split(":")
+    least, most = (0 if end.strip() == "0" else parse_size(end, "the size") for end in (low, high))
+    size, times, found = float(max(least, 1)), float(factor[0]) if factor else 2.0, [0] if least == 0 else []
+    while size < most and times > 1:
+        found += [int(size + 0.5)] if not found or int(size + 0.5) > found[-1] else []
+        size *= times
+    return found if found and found[-1] >= most else [*found, most]
+
+
+def sizes_option(text):
+    """The option of a program for such sizes."""
+    return ["--sweep" if ":" in text else "--size", text]
+
+
+def all_there(results, wanted, ranks, what):
+    """Is each of the wanted sizes among the results of a test case, and no other? A size is rounded down to a part for
+    each rank.
+    """
+    found = [result["size_bytes"] for result in results]
+    fits = [size - PART * ranks < there <= size for size, there in zip(wanted, found, strict=False)]
+    if len(found) == len(wanted) and all(fits):
+        return []
+    missing = [size for size in wanted if not any(size - PART * ranks < there <= size for there in found)]
+    said = f", without {', '.join(map(str, missing))} bytes" if missing else ""
+    return [f"{what}: {len(wanted)} sizes were to be measured, there are {len(found)}{said}"]
+
+
+def collective_faults(results, tables, wanted, ways):
+    """Has each result every way of `ways`, in each of the wanted tables, and was its data compared?"""
+    faults = []
+    for result in results:
+        testcase, size = result["testcase"], result["size_bytes"]
+        name = f"{testcase} of {size} bytes"
+        own = [table for table in tables if (table.testcase, table.size_bytes) == (testcase, size)]
+        found = table_faults(own, wanted, testcase)
+        found += [fault for table in own for fault in cell_faults(table, [("all", way) for way in ways])]
+        if list(result["columns"]) != list(ways):
+            found.append(f"{testcase}: it should be {' and '.join(ways)}, it is {' and '.join(result['columns'])}")
+        if not found and not (result["verified"] is True and result["complete"] is True):
+            found = [f"{testcase}: it is not complete, or its data was not compared"]
+        faults += [fault.replace(testcase, name, 1) for fault in found]
+    return list(dict.fromkeys(faults))

@@ -1,0 +1,81 @@
+"""Collectives between ranks of this machine, through ReFrame: nothing is replaced by a fake."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record.reading
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+ALL_REDUCE = ("-r", "-n", "rank_collectives.*=all_reduce_perf$")
+FEW = "extra_opts=--samples,3,--target-ci,50"
+WAYS = ("out-of-place", "in-place")
+
+
+@pytest.fixture
+def ranks(reframe, unavailable):
+    """A function that runs checks with the given options, where there is an MPI."""
+
+    def run(*options, **keywords):
+        done = reframe(*options, **keywords)
+        if not done.checks():
+            unavailable("no MPI here, so ReFrame has no rank check to run")
+        return done
+
+    return run
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def names(check):
+    """The performance variables of a test case of the report."""
+    return {name.split(":")[-1] for name in check["perfvalues"]}
+
+
+def test_every_collective_of_mpi_is_a_check_of_its_own_in_one_process(ranks):
+    run = ranks("-r", "-n", "rank_collectives", "-S", FEW, "-S", "rank_collectives.sizes=1KiB:64KiB:8")
+    assert run.code == 0, run.output
+    assert "9 test cases in 1 process of one job" in run.output
+    found = {check["testcase"]: names(check) for check in run.checks()}
+    sizes = (1024, 8192, 65536)
+    assert found["all_reduce_perf"] == {f"{way}@{size}" for way in WAYS for size in sizes}
+    assert found["broadcast_perf"] == {f"in-place@{size}" for size in sizes}
+    assert found["alltoall_perf"] == {f"out-of-place@{size}" for size in sizes}
+    for check in run.checks():
+        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        assert {result["testcase"] for result in record["results"]} == {check["testcase"]}
+        assert record["asked_by"] == check["display_name"]
+
+
+def test_a_quick_run_has_a_collective_beside_the_ranks_and_holds_it_against_its_references(ranks):
+    lines = ["rank_collectives:", "  $index: [reference_name, testcase]", "  bench:", "    all_reduce_perf:"]
+    lines += [f"      '{way}@4096': [99999.0, -0.1, 0.1, GB/s]" for way in WAYS]  # more than any memory can do
+    few = ("-n", "rank_binding|rank_collectives", "-t", "quick", "-S", FEW, "-S", "rank_collectives.sizes=4KiB")
+    run = ranks("-r", *few, "-S", "rank_collectives.reference_name=bench", references="\n".join(lines))
+    assert "2 test cases in 1 process" in run.output
+    binding, collective = sorted(run.checks(), key=lambda check: check["name"])
+    assert (binding["result"], collective["fail_phase"]) == ("pass", "performance"), run.output
+    assert re.search(r"(in|out-of)-place@4096=\d", collective["fail_reason"])
+
+
+def test_a_rank_whose_data_is_wrong_fails_the_sanity_with_the_size(ranks):
+    run = ranks(*ALL_REDUCE, "-S", f"{FEW},--simulate-fault,corrupt:rank1", "-S", "rank_collectives.sizes=4KiB,1MiB")
+    assert run.code != 0
+    check = only(run)
+    assert check["fail_phase"] == "sanity"
+    assert "collective_perf ended with 'Result: FAIL'" in check["fail_reason"]
+    for size in (4096, 1 << 20):
+        assert f"all_reduce_perf of {size} bytes: all 2 cells of all are 'corrupt'" in check["fail_reason"]
+
+
+def test_sizes_and_data_that_are_not_what_the_check_wants_are_no_pass(ranks):
+    run = ranks(*ALL_REDUCE, "-S", f"{FEW},--no-verify", "-S", "rank_collectives.sizes=4KiB")
+    assert "all_reduce_perf of 4096 bytes: it is not complete, or its data was not compared" in only(run)["fail_reason"]
+    run = ranks(*ALL_REDUCE, "-S", FEW, "-S", "rank_collectives.sizes=many")
+    assert "collective_perf: --size 'many'" in only(run)["fail_reason"]

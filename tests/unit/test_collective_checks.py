@@ -1,0 +1,209 @@
+"""What the checks of collectives say of a run that is not as asked for: a recorded run of two GPUs, spoiled."""
+
+import copy
+import importlib
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import linkmatrix.record.printed
+import linkmatrix.record.reading
+from linkmatrix.errors import BadInput
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+PRINTED = (DATA / "h200x2_collectives.txt").read_text()
+RECORD = linkmatrix.record.reading.load(DATA / "h200x2_collectives.record.json")
+SIZES, BYTES = "1MiB,64MiB,1GiB", (1 << 20, 1 << 26, 1 << 30)
+SUM = "all_reduce_perf"
+GPUS = {"devices": 2, "model": "NVIDIA H200"}
+
+
+def checks(name):
+    """A module of checks/; conftest.py says where that is."""
+    return importlib.import_module(f"linkmatrix_checks.{name}")
+
+
+collectives, expect, sizes = checks("collectives"), checks("expect"), checks("sizes")
+
+
+def judged(testcase=SUM, text=PRINTED, change=None, promise=GPUS, wanted=SIZES, check=None, **more):
+    """The sentences of a check on the recorded run, printed as `text` and with the record spoiled by change(record)."""
+    record = copy.deepcopy(RECORD)
+    if change:
+        change(record)
+    check = check or collectives.device_collectives
+    run = SimpleNamespace(
+        testcase=testcase,
+        record=record,
+        text=text,
+        sizes=wanted,
+        usual_sizes=check.usual_sizes,
+        engine=check.engine,
+        cases=check.cases,
+        promise=expect.Promise(**promise),
+        current_partition=SimpleNamespace(extras=more.pop("extras", {"nccl_transport": "P2P"})),
+        tolerated_counters=[],
+        **more,
+    )
+    for method in ("machine_faults", "counter_faults", "wanted_ranks", "nccl_promise"):
+        setattr(run, method, getattr(check, method).__get__(run))
+    return check.faults(run)
+
+
+def results_of(record, testcase=SUM):
+    return [result for result in record["results"] if result["testcase"] == testcase]
+
+
+@pytest.mark.parametrize("testcase", collectives.OF_NCCL)
+def test_a_run_as_it_was_asked_for_has_no_faults(testcase):
+    assert judged(testcase) == []
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_a_size_that_was_lost_is_no_pass(which):
+    def lose(record):
+        record["results"].remove(results_of(record)[which])
+
+    assert judged(change=lose) == [f"{SUM}: 3 sizes were to be measured, there are 2, without {BYTES[which]} bytes"]
+
+
+def test_sizes_that_nobody_asked_for_are_no_pass():
+    assert judged(wanted="1MiB,64MiB") == [f"{SUM}: 2 sizes were to be measured, there are 3"]
+    # those of the check, from 1 KiB to 1 GiB by fours
+    (said,) = judged(wanted="")
+    assert said.startswith(f"{SUM}: 11 sizes were to be measured, there are 3, without 1024, 4096, ")
+
+
+def table(title, size):
+    return rf"^{SUM}: {title} \([^)]+\), {size} bytes.*?\n\n"
+
+
+def without(title, size):
+    """The printed text without one table of one size."""
+    text, count = re.subn(table(title, size), "", PRINTED, flags=re.MULTILINE | re.DOTALL)
+    assert count == 1
+    return text
+
+
+@pytest.mark.parametrize("title", ["algorithm bandwidth", "time"])
+@pytest.mark.parametrize("size", BYTES)
+def test_a_table_that_is_missing_is_told_with_its_size(title, size):
+    (said,) = judged(text=without(title, size))
+    assert said.startswith(f"{SUM} of {size} bytes printed no table '{title} (")
+    with pytest.raises(BadInput, match="it was cut off"):  # which is a fault too
+        judged(text=without("bus bandwidth", size))
+
+
+@pytest.mark.parametrize("size", BYTES)
+def test_a_size_of_which_nothing_was_printed_is_told(size):
+    text = re.sub(rf"^{SUM}: [^\n]*, {size} bytes.*?\n\n", "", PRINTED, flags=re.MULTILINE | re.DOTALL)
+    assert [said.partition(" printed no table ")[0] for said in judged(text=text)] == [f"{SUM} of {size} bytes"] * 3
+
+
+@pytest.mark.parametrize("word", ["timeout", "not-run", "corrupt"])
+def test_a_cell_that_was_not_measured_is_told_with_its_size(word):
+    head = table("time", BYTES[1])
+    found = re.search(head, PRINTED, re.MULTILINE | re.DOTALL)[0]
+    text = PRINTED.replace(found, re.sub(r"^(all +\S+ +)\S+$", rf"\1{word}", found, flags=re.MULTILINE))
+    assert judged(text=text) == [f"{SUM} of {BYTES[1]} bytes: all->in-place is '{word}'"]
+
+
+def test_a_way_that_is_missing_is_told():
+    def only_in_place(record):
+        results_of(record)[0]["columns"] = ["in-place"]
+
+    (said,) = judged(change=only_in_place)
+    assert said == f"{SUM} of {BYTES[0]} bytes: it should be out-of-place and in-place, it is in-place"
+
+
+@pytest.mark.parametrize("of", [{"verified": None}, {"verified": False}, {"complete": False}])
+def test_data_that_nobody_compared_is_told_with_its_size(of):
+    def spoil(record):
+        results_of(record)[2].update(of)
+
+    assert judged(change=spoil) == [f"{SUM} of {BYTES[2]} bytes: it is not complete, or its data was not compared"]
+
+
+def test_what_was_lost_of_another_test_case_is_no_fault_of_this_one():
+    def lose(record):
+        record["results"].remove(results_of(record, "all_gather_perf")[0])
+
+    assert judged(change=lose) == []
+
+
+def test_a_gpu_that_is_missing_is_told():
+    said = judged(promise={**GPUS, "devices": 4})
+    assert any("the partition promises 4 GPUs, " in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("P2P/CUMEM", []),
+        ("P2P/CUMEM, SHM/direct/direct", ["NCCL went by SHM/direct/direct, the partition promises P2P"]),
+        ("", ["the record does not say how NCCL connected its ranks: leave NCCL_DEBUG unset"]),
+    ],
+)
+def test_another_transport_of_nccl_than_promised_is_told(found, said):
+    def spoil(record):
+        record["software"]["NCCL transports"] = found
+
+    assert judged(change=spoil) == said
+    assert judged(change=spoil, extras={}) == []
+
+
+@pytest.mark.parametrize(
+    ("software", "said"),
+    [
+        ({"NCCL transports": "P2P/CUMEM, NET/IB/0/GDRDMA", "NCCL network": "IB"}, []),
+        ({"NCCL transports": "NET/IB/0", "NCCL network": "IB"}, ["NCCL went by NET/IB/0, the partition promises GPUD"]),
+        ({"NCCL transports": "P2P/CUMEM"}, ["NCCL's network is unknown, the partition promises IB"]),
+        ({}, ["the record does not say how NCCL connected", "NCCL's network is unknown, the partition promises IB"]),
+    ],
+)
+def test_another_network_of_nccl_than_promised_is_told(software, said):
+    found = expect.nccl_faults({"software": software}, network="IB", direct=True)
+    assert len(found) == len(said)
+    assert all(one.startswith(wanted) for one, wanted in zip(found, said, strict=True))
+
+
+def test_ranks_that_are_missing_and_another_library_are_told():
+    found = judged(check=collectives.rank_collectives, num_tasks=4)
+    assert "4 ranks were started, 2 took part" in found
+    assert f"{SUM} of {BYTES[0]} bytes was measured by nccl, not by mpi" in found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("4KiB,1MiB", [4096, 1 << 20]),
+        ("1KiB:64KiB:4", [1024, 4096, 16384, 65536]),
+        ("1:9", [1, 2, 4, 8, 9]),
+        ("0:4:2", [0, 1, 2, 4]),
+        ("1:10:1.5", [1, 2, 3, 5, 8, 10]),
+    ],
+)
+def test_sizes_are_those_of_the_program(text, found):
+    assert sizes.sizes_of(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "4KiB,", "many", "1KiB:"])
+def test_sizes_that_are_none_are_bad_input(text):
+    with pytest.raises(BadInput, match="the size "):
+        sizes.sizes_of(text)
+
+
+def test_a_size_is_rounded_down_to_a_part_of_each_rank():
+    results = [{"size_bytes": 1008}, {"size_bytes": 65520}]
+    assert sizes.all_there(results, [1024, 65536], 3, "x") == []
+    assert sizes.all_there(results, [1024, 65536], 1, "x") != []
+    assert sizes.all_there(results[::-1], [1024, 65536], 3, "x") != []
+
+
+def test_the_variables_are_those_that_adopt_makes():
+    run = SimpleNamespace(is_dry_run=lambda: False)
+    run.tables = [one for one in linkmatrix.record.printed.p2p_matrix(PRINTED) if one.testcase == SUM]
+    collectives.collective_run.publish_sizes(run)
+    assert set(run.perf_variables) == {f"{way}@{size}" for way in collectives.BOTH for size in BYTES}
