@@ -116,6 +116,17 @@ class Daemons:
                 return
             time.sleep(0.2)
 
+    def lose_jobs(self):
+        """The controller ends and begins again without any job, and with numbers that accounting has no job of."""
+        configuration = self.folder / "etc" / "slurm.conf"
+        before = configuration.read_text()
+        self.end("slurmctld", signal.SIGKILL)
+        for file in (self.folder / "state").glob("job_state*"):
+            file.unlink()
+        configuration.write_text(f"{before}FirstJobId={1_000_000 + int(time.time()) % 60_000_000}\n")
+        self.start("slurmctld")
+        configuration.write_text(before)
+
     def restart_controller(self):
         """It reads its configuration anew: nodes are added by this alone."""
         self.end("slurmctld", signal.SIGTERM)

@@ -66,10 +66,7 @@ def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, s
         end = time.monotonic() + 60
         while "rfm_node_session" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
             time.sleep(0.2)
-        daemons.end("slurmctld", signal.SIGKILL)
-        for file in (daemons.folder / "state").glob("job_state*"):
-            file.unlink()
-        daemons.start("slurmctld")
+        daemons.lose_jobs()
 
     config = shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     text = (config / "slurm_silence.py").read_text()
