@@ -27,7 +27,7 @@ from .processes import BUILT
 from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-FEATURES = ("cuda", "mpi")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
+FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
 # programs of others that ask the same questions: from Spack, a module of the environment, or on PATH; none is needed
 PEERS = (
     *("nvbandwidth", "p2pBandwidthLatencyTest", "all_reduce_perf", "sendrecv_perf", "ib_write_bw", "ib_write_lat"),
@@ -48,6 +48,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     ``cuda``      the back end cuda, for the architectures of the environment's
                   ``extras['cuda_arch']`` ('90', or '80;90'), else for the GPUs at hand
     ``mpi``       the back end mpi
+    ``nccl``      beside ``cuda``, collectives of GPUs; of the environment's extras,
+                  ``nccl_root`` says where CMake finds NCCL, if not by itself
     ============  =====================================================================
 
     Of the partition's extras, ``build_locally`` (default: True) says whether to build where ReFrame runs or as a job on
@@ -146,7 +148,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         self.postbuild_cmds += [f"PATH=$PWD/prefix/bin:$PATH command -v {' '.join(PEERS)} > peers || :", "touch built"]
 
     def features(self):
-        return set(self.current_partition.features) & set(self.current_environ.features)
+        found = set(self.current_partition.features) & set(self.current_environ.features)
+        return found if "cuda" in found else found - {"nccl"}
 
     def architectures(self):
         """Those of `extras['cuda_arch']` that are to be built: ["80", "90"]."""
@@ -196,6 +199,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         options = [f"-DLINKMATRIX_{name.upper()}={switch[name in self.features()]}" for name in FEATURES]
         if self.architectures():
             options.append(f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(self.architectures())}")
+        if "nccl" in self.features() and (place := self.current_environ.extras.get("nccl_root")):
+            options.append(f"-DNCCL_ROOT={place}")
 
         self.build_system = ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))

@@ -94,7 +94,7 @@ def spec(variants, archs, further=""):
 def peers(features, archs):
     """The specs of peers.yaml for an environment with these features; archs: as in `check_externals`."""
     lists = {name: specs for one in yaml.safe_load(PEERS.read_text())["definitions"] for name, specs in one.items()}
-    wanted = {"peers_" + "_".join(sorted(features)), *(["peers_cuda"] if "cuda" in features else [])}
+    wanted = {"peers_" + "_".join(sorted(set(features) - {"nccl"})), *(["peers_cuda"] if "cuda" in features else [])}
     specs = [spec for name, specs in lists.items() if name in wanted for spec in specs]
     return [f"{spec} cuda_arch={','.join(archs)}" if archs and "+cuda" in spec else spec for spec in specs]
 

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+from linkmatrix.site import nccl
+
 # the GPUs that shipped references are of: (model, how many) and their table in ../references
 KNOWN = {("NVIDIA H200", 8): "hgx-h200", ("NVIDIA H200", 4): "hgx-h200-half"}
 
@@ -75,6 +77,8 @@ with ThreadPoolExecutor() as pool:
     reached, found = pool.submit(pairs), gpus()
 mpi = bool(shutil.which("mpirun") and shutil.which("mpicxx"))
 nvcc = shutil.which("nvcc")
+with_nccl = nccl.place(nvcc) if found else ""
+libraries = [*(["mpi"] if mpi else []), *(["nccl"] if with_nccl else [])]
 
 system = {
     "name": "this-machine",  # "generic" is ReFrame's own
@@ -88,7 +92,7 @@ system = {
             # two programs at once would measure each other
             "max_jobs": 1,
             "environs": ["default"],
-            "features": [*(["gpu", "cuda"] if found else []), *(["mpi"] if mpi else [])],
+            "features": [*(["gpu", "cuda"] if found else []), *libraries],
             "env_vars": mpi_variables() if mpi else [],
             # both given, so that ReFrame leaves nothing about this machine in ../topology
             "processor": {"num_cpus": len(os.sched_getaffinity(0))},
@@ -105,6 +109,7 @@ environments = [
         "cc": os.environ.get("CC", "gcc"),
         "cxx": os.environ.get("CXX", "g++"),
         "nvcc": nvcc or "nvcc",
-        "features": [*(["cuda"] if nvcc else []), *(["mpi"] if mpi else [])],
+        "features": [*(["cuda"] if nvcc else []), *libraries],
+        "extras": {"nccl_root": with_nccl} if with_nccl else {},
     }
 ]

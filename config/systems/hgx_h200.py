@@ -17,7 +17,7 @@ system = {
             # two programs at once would measure each other
             "max_jobs": 1,
             "environs": ["gnu-cuda"],
-            "features": ["gpu", "cuda", "mpi"],
+            "features": ["gpu", "cuda", "mpi", "nccl"],
             "extras": {
                 # the table in ../references that measurements here are held against
                 "reference": "hgx-h200",
@@ -25,6 +25,8 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # by what NCCL connects them
+                "nccl_transport": "P2P",
                 # mpirun gives each rank a core of its own, not all of them
                 "rank_options": ["--bind-to", "core"],
             },
@@ -39,7 +41,9 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
+        # "nccl" too, where NCCL is installed: collectives of GPUs
         "features": ["cuda", "mpi"],
+        # "nccl_root": "/opt/nccl" beside it, where CMake does not find NCCL by itself
         "extras": {"cuda_arch": "90"},
     }
 ]

@@ -17,12 +17,14 @@ system = {
             # two programs at once would measure each other
             "max_jobs": 1,
             "environs": ["gnu-cuda"],
-            "features": ["gpu", "cuda", "mpi"],
+            "features": ["gpu", "cuda", "mpi", "nccl"],
             "extras": {
                 "reference": "hgx-h200-half",
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # by what NCCL connects them
+                "nccl_transport": "P2P",
                 # mpirun gives each rank a core of its own, not all of them
                 "rank_options": ["--bind-to", "core"],
             },

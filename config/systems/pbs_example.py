@@ -53,7 +53,7 @@ system = {
                 "-V",
             ],
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
+            # what its nodes and network have: gpu cuda mpi nccl, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
             "resources": [
                 # how a job asks for a certain node: -S on=node017; Torque: {host} alone
@@ -130,6 +130,8 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
+        # "nccl" too, here and in the partition's, where NCCL is installed: collectives of GPUs. "nccl_root" in extras
+        # says where, if CMake does not find it by itself
         "features": ["cuda", "mpi"],
         # architectures to build for: the login node may have no GPU to ask
         "extras": {"cuda_arch": "90"},

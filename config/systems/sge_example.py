@@ -133,6 +133,8 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
+        # "nccl" too, here and in the partition's, where NCCL is installed: collectives of GPUs. "nccl_root" in extras
+        # says where, if CMake does not find it by itself
         "features": ["cuda", "mpi"],
         # architectures to build for: the login node may have no GPU to ask
         "extras": {"cuda_arch": "90"},

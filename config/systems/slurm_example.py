@@ -50,7 +50,7 @@ system = {
             # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
             # it should not choose itself; UCX takes those near each rank
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
+            # what its nodes and network have: gpu cuda mpi nccl, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
             # how a job asks for a certain node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
@@ -105,6 +105,9 @@ system = {
                 "link_class": "NV18",
                 "peer_access": True,
                 "hops": 1,
+                # with the feature nccl: by what NCCL connects GPUs of a node, and its network between nodes
+                # "nccl_transport": "P2P",
+                # "nccl_network": "IB",
                 # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
                 # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees:
                 # all of the job with "--gpu-bind=none", those near its cores with "--gpu-bind=closest", one with
@@ -141,6 +144,8 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
+        # "nccl" too, here and in the partition's, where NCCL is installed: collectives of GPUs. "nccl_root" in extras
+        # says where, if CMake does not find it by itself
         "features": ["cuda", "mpi"],
         # architectures to build for: the login node may have no GPU to ask
         "extras": {"cuda_arch": "90"},

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from linkmatrix.site import nccl
+
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -21,6 +23,7 @@ def generic(monkeypatch, folder, nvidia_smi=None, visible=None):
     """config/systems/generic.py as a machine with this nvidia-smi (a shell script's text) would read it."""
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(nccl, "prefixes", lambda toolkits=(): [str(folder)])
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     if nvidia_smi is not None:
@@ -46,6 +49,13 @@ def test_gpus_are_counted_by_model(monkeypatch, tmp_path):
         {"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 2},
         {"type": "gpu", "arch": "sm_89", "model": "NVIDIA L4", "num_devices": 1},
     ]
+
+
+def test_a_library_of_collectives_is_promised_beside_gpus_alone(monkeypatch, tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libnccl.so.2").touch()
+    assert generic(monkeypatch, tmp_path)["features"] == []
+    assert generic(monkeypatch, tmp_path, "echo 'NVIDIA L4, 8.9'")["features"] == ["gpu", "cuda", "nccl"]
 
 
 def test_hidden_gpus_are_not_expected(monkeypatch, tmp_path):

@@ -63,6 +63,12 @@ VARIANTS = {
     "gpus-in-every-job": Variant(
         ("-n", "rank_p2p", *ON_A_NODE), (f"# {EVERY_JOB}", EVERY_JOB), ("slurm_example", "pbs_example"), build=True
     ),
+    "nccl": Variant(
+        ("-n", "device_collectives"),
+        ('"features": ["cuda", "mpi"]', '"features": ["cuda", "mpi", "nccl"]'),
+        ("hgx_h200",),
+        build=True,
+    ),
     "sweep": Variant(("--mode=sweep",), systems=("slurm_example", "pbs_example", "sge_example"), nodes="n01"),
     "build-on-a-node": Variant(("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True),
 }

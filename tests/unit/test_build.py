@@ -5,8 +5,11 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+import reframe.utility.sanity as sn
+from reframe.core.exceptions import SanityError
 
-on_path = importlib.import_module("linkmatrix_checks.build").on_path
+module = importlib.import_module("linkmatrix_checks.build")
+on_path = module.on_path
 ConfiguredOnce = importlib.import_module("linkmatrix_checks.configured_once").ConfiguredOnce
 
 # stands for CMake: it notes what it is asked for, makes the cache, and fails where FAIL is set
@@ -107,3 +110,54 @@ def test_a_configuration_that_failed_counts_for_none(build):
     build()
     assert build("-DA=2", fail="yes") == ["configure", "failed"]
     assert build("-DA=1") == ["configure", "build"]
+
+
+@pytest.fixture
+def options(tmp_path):
+    """A function that gives CMake's options for the features of a partition and of an environment, and its extras."""
+
+    def of(partition, environment, **extras):
+        made = module.build_linkmatrix
+        run = SimpleNamespace(
+            current_partition=SimpleNamespace(features=partition.split()),
+            current_environ=SimpleNamespace(features=environment.split(), extras=extras),
+            build_folder=lambda: tmp_path / "objects",
+            alone_in=lambda folder: None,
+            cmake_opts=[],
+        )
+        run.features = made.features.__get__(run)
+        run.architectures = made.architectures.__get__(run)
+        made.with_cmake(run)
+        return run.built.split()[1:]
+
+    return of
+
+
+def test_what_partition_and_environment_have_in_common_is_built(options):
+    assert options("gpu cuda mpi nccl", "cuda mpi") == [
+        "-DLINKMATRIX_CUDA=ON",
+        "-DLINKMATRIX_MPI=ON",
+        "-DLINKMATRIX_NCCL=OFF",
+    ]
+    assert "-DLINKMATRIX_NCCL=ON" in options("gpu cuda nccl", "cuda nccl")
+    assert "-DLINKMATRIX_NCCL=OFF" in options("mpi nccl", "mpi nccl")  # it needs the back end cuda
+
+
+def test_nccl_is_looked_for_where_the_environment_says(options):
+    assert options("gpu cuda nccl", "cuda nccl", nccl_root="/opt/nccl")[-1] == "-DNCCL_ROOT=/opt/nccl"
+    for partition in ("gpu cuda", "nccl"):
+        assert not any("NCCL_ROOT" in one for one in options(partition, "cuda nccl", nccl_root="/opt/nccl"))
+
+
+@pytest.mark.parametrize("lacks", ["p2p_matrix", "collective_perf"])
+def test_a_build_without_one_of_its_programs_is_none(tmp_path, lacks):
+    folder = tmp_path / "prefix" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("p2p_matrix", "collective_perf"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    check = module.build_linkmatrix.programs_are_there
+    assert sn.evaluate(check(SimpleNamespace(stagedir=str(tmp_path))))
+    (folder / lacks).unlink()
+    with pytest.raises(SanityError, match=f"the build left no program {folder / lacks}"):
+        sn.evaluate(check(SimpleNamespace(stagedir=str(tmp_path))))

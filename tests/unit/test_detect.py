@@ -7,7 +7,7 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.site import machine
+from linkmatrix.site import machine, nccl
 
 # what stands in for nvidia-smi; `topo -m` underlines its head line and ends with the NICs and a legend
 FAKE_NVIDIA_SMI = """#!/bin/sh
@@ -43,6 +43,9 @@ def fake_nvidia_smi(tmp_path, monkeypatch):
         (tmp_path / "topo").write_text(topology)
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/bin{os.pathsep}/usr/bin")
         monkeypatch.setenv("FAKE_NVIDIA_SMI", str(tmp_path))
+        monkeypatch.setattr(nccl, "SYSTEM", ())
+        for name in nccl.VARIABLES:
+            monkeypatch.delenv(name, raising=False)
         only = {"nvidia-smi", *commands}
         monkeypatch.setattr(machine.shutil, "which", lambda name: str(folder / name) if name in only else None)
 
@@ -90,6 +93,52 @@ def test_gpus_and_their_common_link_class_are_promised(fake_nvidia_smi, config, 
 def test_nothing_is_promised_about_links_that_are_not_all_alike(fake_nvidia_smi, topology):
     fake_nvidia_smi(topology=topology)
     assert machine.machine().link_class is None
+
+
+def with_nccl(prefix, header="nccl.h", library="lib/libnccl.so.2"):
+    """A prefix with these files of NCCL."""
+    for file in filter(None, [header and f"include/{header}", library]):
+        (prefix / file).parent.mkdir(parents=True, exist_ok=True)
+        (prefix / file).touch()
+    return prefix
+
+
+@pytest.mark.parametrize("name", nccl.VARIABLES)
+def test_nccl_beside_gpus_is_promised_and_where_it_is(fake_nvidia_smi, config, tmp_path, monkeypatch, name):
+    fake_nvidia_smi()
+    monkeypatch.setenv(name, str(with_nccl(tmp_path / "nccl")))
+    assert cli.main(["detect", "--system", "my-node", "--config", str(config)]) == 0
+    system, environments = systems(config)
+    assert system["partitions"][0]["features"] == ["gpu", "cuda", "nccl"]
+    assert environments[0]["features"] == ["cuda", "nccl"]
+    assert environments[0]["extras"] == {"cuda_arch": "90", "nccl_root": str(tmp_path / "nccl")}
+
+
+@pytest.mark.parametrize("library", ["lib/libnccl.so", "lib64/libnccl.so.2", "lib/x86_64-linux-gnu/libnccl.so.2.28"])
+def test_nccl_in_the_systems_folders_is_found_by_cmake_itself(fake_nvidia_smi, tmp_path, monkeypatch, library):
+    fake_nvidia_smi()
+    monkeypatch.setattr(nccl, "SYSTEM", (str(with_nccl(tmp_path / "usr", library=library)),))
+    assert machine.environment_extras(machine.machine()) == '{"cuda_arch": "90"}'
+    assert machine.machine().nccl == str(tmp_path / "usr")
+
+
+@pytest.mark.parametrize("lacks", ["header", "library"])
+def test_half_of_nccl_is_none(fake_nvidia_smi, tmp_path, monkeypatch, lacks):
+    fake_nvidia_smi()
+    monkeypatch.setenv("NCCL_ROOT", str(with_nccl(tmp_path / "nccl", **{lacks: ""})))
+    assert machine.machine().nccl == ""
+
+
+def test_nccl_is_looked_for_beside_the_cuda_compiler(fake_nvidia_smi, tmp_path):
+    fake_nvidia_smi()
+    assert nccl.place(str(with_nccl(tmp_path / "cuda") / "bin" / "nvcc")) == str(tmp_path / "cuda")
+
+
+def test_nccl_without_gpus_is_not_promised(fake_nvidia_smi, tmp_path, monkeypatch):
+    fake_nvidia_smi()
+    monkeypatch.setenv("NCCL_ROOT", str(with_nccl(tmp_path / "nccl")))
+    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
+    assert machine.machine().nccl == ""
 
 
 @pytest.mark.parametrize("query", ["No devices were found\n", "0, NVIDIA H200, GPU-1, 0000:1B:00.0, [N/A]\n"])

@@ -123,13 +123,22 @@ def test_variants_and_cmake_options_are_the_same_in_recipe_checks_and_sources():
     tree = ast.parse(RECIPE.read_text())
     mapped = {call.args[1].value: call.args[0].value for call in calls(tree, "define_from_variant")}
     options = set(re.findall(r"^option\((\w+)", (REPOSITORY / "src" / "CMakeLists.txt").read_text(), re.MULTILINE))
-    assert mapped == {"cuda": "LINKMATRIX_CUDA", "mpi": "LINKMATRIX_MPI"}
+    assert mapped == {name: f"LINKMATRIX_{name.upper()}" for name in ("cuda", "mpi", "nccl")}
     assert set(mapped.values()) | {"LINKMATRIX_TESTS"} <= options
-    assert 'FEATURES = ("cuda", "mpi")' in (REPOSITORY / "checks" / "build.py").read_text()
+    assert 'FEATURES = ("cuda", "mpi", "nccl")' in (REPOSITORY / "checks" / "build.py").read_text()
     defined = {call.args[0].value for call in calls(tree, ".define")}
     assert {name for name in defined if name.startswith("LINKMATRIX")} <= options
     variants = {call.args[0].value for call in calls(tree, "variant") if ast.unparse(call.func) == "variant"}
     assert variants == {"mpi", "nccl"}  # cuda and cuda_arch are CudaPackage's
+
+
+def test_the_recipe_takes_an_nccl_for_the_same_architectures():
+    (needed,) = (
+        call
+        for call in calls(ast.parse(RECIPE.read_text()), "depends_on")
+        if ast.unparse(call).startswith("depends_on(f'nccl ")
+    )
+    assert ast.unparse(needed) == "depends_on(f'nccl +cuda cuda_arch={arch}', when=f'+nccl cuda_arch={arch}')"
 
 
 def test_a_release_is_a_tag_of_the_checkout_that_the_recipe_lies_in():
@@ -140,7 +149,7 @@ def test_a_release_is_a_tag_of_the_checkout_that_the_recipe_lies_in():
 def test_every_conflict_of_the_recipe_says_the_remedy():
     conflicts = calls(ast.parse(RECIPE.read_text()), "conflicts")
     messages = [keyword.value.value for call in conflicts for keyword in call.keywords if keyword.arg == "msg"]
-    assert len(messages) == len(conflicts) >= 3
+    assert len(messages) == len(conflicts) >= 2
     assert all("say '" in message for message in messages)
 
 
@@ -225,6 +234,7 @@ def test_peers_are_those_that_the_environment_can_build():
     names = [spec.split()[0] for spec in environment.peers({"cuda", "mpi"}, ["90"])]
     assert sorted(names) == ["nccl-tests", "nvbandwidth", "osu-micro-benchmarks"]
     assert all(spec.endswith("cuda_arch=90") for spec in environment.peers({"cuda", "mpi"}, ["90"]))
+    assert environment.peers({"cuda", "mpi", "nccl"}, ["90"]) == environment.peers({"cuda", "mpi"}, ["90"])
 
 
 def test_the_concrete_spec_is_read_from_the_lock_file():

@@ -19,7 +19,7 @@ import jinja2
 
 from ..errors import BadInput
 from ..files import write_whole
-from . import spack
+from . import nccl, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -56,7 +56,8 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What was found. link_class is the one that all pairs of GPUs share, None where there is no such class."""
+    """What was found. link_class is the one that all pairs of GPUs share, None where there is no such class; nccl the
+    prefix of NCCL, "" where it is not, or there is no GPU."""
 
     host: str
     cores: int
@@ -66,6 +67,7 @@ class Machine:
     scheduler: str
     launcher: str
     mpi: bool
+    nccl: str = ""
 
 
 def machine() -> Machine:
@@ -88,6 +90,7 @@ def machine() -> Machine:
         scheduler=scheduler,
         launcher=launcher,
         mpi=mpi,
+        nccl=nccl.place(shutil.which("nvcc")) if gpus else "",
     )
 
 
@@ -182,6 +185,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
     models = Counter(gpu.name for gpu in found.gpus)
     cuda = ["cuda"] if found.gpus else []
     mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
+    library = ["nccl"] if found.nccl else []
     return template("system.jinja").render(
         found=found,
         system=system,
@@ -190,10 +194,17 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         hostname=re.escape(found.host),
         gpu_option=GPU_OPTIONS.get(found.scheduler),
         once=ONCE.get(found.scheduler),
-        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi],
-        environment=cuda + mpi,
-        archs=",".join(architectures(found)),
+        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library],
+        environment=cuda + mpi + library,
+        extras=environment_extras(found),
     )
+
+
+def environment_extras(found: Machine) -> str:
+    """What programs are built for, and where NCCL is, as Python code; "" for nothing."""
+    archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
+    place = {"nccl_root": found.nccl} if found.nccl and found.nccl not in nccl.SYSTEM else {}
+    return json.dumps(archs | place, ensure_ascii=False).replace("\x7f", "\\u007f") if archs | place else ""
 
 
 def checked_name(name: str, what: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ..errors import BadInput
+from . import nccl as places
 
 OLDEST = (1, 0)  # the first that knows the package API of spack-env/repo
 TIMEOUT_S = 600  # the first question to a new Spack may fetch its recipes and index them
@@ -120,11 +121,10 @@ def is_real(entry: dict[str, Any]) -> bool:
 
 
 def nccl(packages: dict[str, Any], archs: list[str]) -> dict[str, Any]:
-    """The entry for NCCL, which Spack cannot find: beside CUDA, in $NCCL_ROOT or in /usr; none where it is not."""
+    """The entry for NCCL, which Spack cannot find: where its variables say, beside CUDA or in /usr; none without it."""
     toolkits = [entry["prefix"] for entry in packages.get("cuda", {}).get("externals", ()) if "prefix" in entry]
-    for prefix in filter(None, [os.environ.get("NCCL_ROOT"), os.environ.get("NCCL_HOME"), *toolkits, "/usr"]):
-        header = Path(prefix) / "include" / "nccl.h"
-        text = header.read_text(errors="replace") if header.is_file() else ""
+    for prefix in places.prefixes(toolkits):
+        text = places.header(prefix).read_text(errors="replace")
         numbers = [
             re.search(rf"^#define NCCL_{part} +(\d+)", text, re.MULTILINE) for part in ("MAJOR", "MINOR", "PATCH")
         ]

@@ -22,11 +22,9 @@ class Linkmatrix(CMakePackage, CudaPackage):
     version("main", branch="main")
 
     variant("mpi", default=True, description="Build the back end mpi")
-    variant("nccl", default=False, description="Build the NCCL programs")
+    variant("nccl", default=False, description="Build the collectives of GPUs, by NCCL")
 
     conflicts("+nccl", when="~cuda", msg="+nccl needs +cuda: say '+cuda cuda_arch=90 +nccl', or '~nccl'")
-    # With the first of them this line goes, and cmake_args gets a third define_from_variant.
-    conflicts("+nccl", when="+cuda", msg="linkmatrix has no NCCL program yet: say '~nccl'")
     conflicts("cuda_arch=none", when="+cuda", msg="+cuda needs an architecture: say 'cuda_arch=90' for an H100 or H200")
 
     depends_on("cxx", type="build")
@@ -34,6 +32,8 @@ class Linkmatrix(CMakePackage, CudaPackage):
     # a developed package is built in its sources' own environment: the tests are not built unless asked for
     depends_on("googletest", type="test")
     depends_on("mpi", when="+mpi")
+    for arch in CudaPackage.cuda_arch_values:
+        depends_on(f"nccl +cuda cuda_arch={arch}", when=f"+nccl cuda_arch={arch}")
 
     @property
     def root_cmakelists_dir(self):
@@ -45,9 +45,12 @@ class Linkmatrix(CMakePackage, CudaPackage):
         args = [
             self.define_from_variant("LINKMATRIX_CUDA", "cuda"),
             self.define_from_variant("LINKMATRIX_MPI", "mpi"),
+            self.define_from_variant("LINKMATRIX_NCCL", "nccl"),
             self.define("LINKMATRIX_TESTS", self.run_tests),
         ]
         if self.spec.satisfies("+cuda"):
             args.append(self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value))
             args.append(self.define("CMAKE_CUDA_COMPILER", self.spec["cuda"].prefix.bin.nvcc))
+        if self.spec.satisfies("+nccl"):
+            args.append(self.define("NCCL_ROOT", self.spec["nccl"].prefix))
         return args

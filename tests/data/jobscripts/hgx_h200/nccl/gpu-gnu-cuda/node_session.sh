@@ -1,0 +1,3 @@
+#!/bin/bash
+mkdir -p process1
+STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --timeout 660 --record process1/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:1GiB:4 > process1/out 2> process1/err
