@@ -13,6 +13,7 @@ from .expect import Table, cell_faults, rank_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
 from .p2p import p2p_matrix_run
 from .session import nodes_session
+from .sizes import all_there, sizes_of
 from .variables import matrix_variables
 
 #: The test cases of p2p_matrix between ranks, with the tables that each prints.
@@ -203,7 +204,8 @@ class crossnode_sweep(p2p_matrix_run, CrossNode):
         pairs = list(permutations([device["label"] for device in self.record["devices"]], 2))
         printed = {table.size_bytes for table in self.tables}
         results = self.record["results"]
-        if len(results) < 2 or printed != {result["size_bytes"] for result in results}:
+        faults += all_there(results, sizes_of(self.sizes), 0, self.testcase)
+        if printed != {result["size_bytes"] for result in results}:
             faults.append(f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep")
         for table in self.tables:
             faults += cell_faults(table, pairs)

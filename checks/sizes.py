@@ -9,10 +9,14 @@ PART = 16  # bytes that each rank's part of a buffer is a multiple of, as src/co
 
 def sizes_of(text):
     """The sizes of "4KiB,1MiB", as of --size, and of "1KiB:1GiB:4", as of --sweep. Raises BadInput."""
+
+    def size_of(word):
+        return 0 if word.strip() == "0" else parse_size(word, "the size")
+
     if ":" not in text:
-        return [parse_size(word, "the size") for word in text.split(",")]
+        return [size_of(word) for word in text.split(",")]
     low, high, *factor = text.split(":")
-    least, most = (0 if end.strip() == "0" else parse_size(end, "the size") for end in (low, high))
+    least, most = size_of(low), size_of(high)
     size, times, found = float(max(least, 1)), float(factor[0]) if factor else 2.0, [0] if least == 0 else []
     while size < most and times > 1:
         found += [int(size + 0.5)] if not found or int(size + 0.5) > found[-1] else []
@@ -26,14 +30,17 @@ def sizes_option(text):
 
 
 def all_there(results, wanted, ranks, what):
-    """Is each of the wanted sizes among the results of a test case, and no other? A size is rounded down to a part for
-    each rank.
+    """Is each of the wanted sizes among the results of a test case, and no other? A size of a collective is rounded
+    down to a part for each of its ranks; of what has no such parts, ranks is 0.
     """
     found = [result["size_bytes"] for result in results]
-    fits = [size - PART * ranks < there <= size for size, there in zip(wanted, found, strict=False)]
-    if len(found) == len(wanted) and all(fits):
+
+    def fits(size, there):
+        return size - max(PART * ranks, 1) < there <= size
+
+    if len(found) == len(wanted) and all(map(fits, wanted, found)):
         return []
-    missing = [size for size in wanted if not any(size - PART * ranks < there <= size for there in found)]
+    missing = [size for size in wanted if not any(fits(size, there) for there in found)]
     said = f", without {', '.join(map(str, missing))} bytes" if missing else ""
     return [f"{what}: {len(wanted)} sizes were to be measured, there are {len(found)}{said}"]
 

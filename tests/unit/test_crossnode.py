@@ -35,7 +35,7 @@ def spoil(text, *changes):
     return text
 
 
-def judged(check, testcase, name, nodes, text=None, change=None, ranks=1):
+def judged(check, testcase, name, nodes, text=None, change=None, ranks=1, sizes="1KiB:16KiB:4"):
     """The sentences of a check on a recorded run, printed as `text` and with the record spoiled by change(record)."""
     record = copy.deepcopy(linkmatrix.record.reading.load(DATA / f"{name}.record.json"))
     if change:
@@ -45,6 +45,7 @@ def judged(check, testcase, name, nodes, text=None, change=None, ranks=1):
         record=record,
         text=text or (DATA / f"{name}.txt").read_text(),
         nodes=nodes,
+        sizes=sizes,
         num_tasks_per_node=ranks,
         tolerated_counters=[],
     )
@@ -135,9 +136,22 @@ def test_a_size_that_was_not_printed_and_one_that_was_not_measured_are_told():
     text = spoil(SWEPT, (rf"^{RANKS}: bandwidth \(GB/s\), 4096 bytes.*?(?=^{RANKS}: bandwidth \(GB/s\), 16384)", ""))
     assert of_sweep(text=text) == [f"{RANKS}: 3 sizes were measured, 2 printed, of a sweep"]
     fewer = of_sweep(change=lambda record: record["results"].pop(1))
-    assert fewer == [f"{RANKS}: 2 sizes were measured, 3 printed, of a sweep"]
-    (one,) = of_sweep(change=lambda record: record["results"].__delitem__(slice(1, None)))
+    assert fewer == [
+        f"{RANKS}: 3 sizes were to be measured, there are 2, without 4096 bytes",
+        f"{RANKS}: 2 sizes were measured, 3 printed, of a sweep",
+    ]
+    missing, one = of_sweep(change=lambda record: record["results"].__delitem__(slice(1, None)))
+    assert missing == f"{RANKS}: 3 sizes were to be measured, there are 1, without 4096, 16384 bytes"
     assert one == f"{RANKS}: 1 sizes were measured, 3 printed, of a sweep"
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_a_size_that_was_neither_printed_nor_measured_is_told(which):
+    """A process that was killed between two sizes leaves whole ones alone."""
+    size = (1024, 4096, 16384)[which]
+    text = re.sub(rf"^{RANKS}: [^\n]*, {size} bytes.*?(?=^{RANKS}|^whole run)", "", SWEPT, flags=re.M | re.S)
+    found = of_sweep(text=text, change=lambda record: record["results"].pop(which))
+    assert found == [f"{RANKS}: 3 sizes were to be measured, there are 2, without {size} bytes"]
 
 
 def test_a_size_whose_data_was_not_compared_is_told_and_an_empty_message_has_none():
@@ -150,7 +164,7 @@ def test_a_size_whose_data_was_not_compared_is_told_and_an_empty_message_has_non
         record["results"][0].update(size_bytes=0, verified=None)
 
     text = spoil(SWEPT, (r"\), 1024 bytes", "), 0 bytes"))
-    assert of_sweep(change=empty, text=text) == []
+    assert of_sweep(change=empty, text=text, sizes="0,4KiB,16KiB") == []
 
 
 def test_a_cell_of_one_size_is_told():
