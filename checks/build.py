@@ -20,7 +20,7 @@ from reframe.core.runtime import emit_loadenv_commands, runtime
 from linkmatrix.errors import BadInput
 from linkmatrix.files import write_whole
 
-from . import build_log, spack_environment
+from . import build_log, preset_builds, spack_environment
 from .configured_once import ConfiguredOnce
 from .expect import Promise
 from .processes import BUILT
@@ -202,7 +202,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         if "nccl" in self.features() and (place := self.current_environ.extras.get("nccl_root")):
             options.append(f"-DNCCL_ROOT={place}")
 
-        self.build_system = ConfiguredOnce()
+        built = self.preset_folder(options)
+        self.build_system = preset_builds.BuiltByPreset() if built else ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
         self.build_system.max_concurrency = os.cpu_count()
         self.build_system.config_opts = [
@@ -211,12 +212,20 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
             *map(shlex.quote, options),
             *self.cmake_opts,
         ]
-        folder = self.build_folder()
+        folder = built or self.build_folder()
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
         self.alone_in(folder)
         self.built = " ".join(["cmake", *options, *self.cmake_opts])
         self.postbuild_cmds = [f"cmake --install {shlex.quote(str(folder))} --prefix prefix"]
+
+    def preset_folder(self, options):
+        """The folder of `make build` that these options would make the same of; None where there is none."""
+        if not self.build_locally or self.cmake_opts:
+            return None
+        told = dict(option.removeprefix("-D").split("=", 1) for option in options)
+        told["CMAKE_BUILD_TYPE"] = "Release"
+        return preset_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
 
     def alone_in(self, folder):
         """Two sessions may share the folder: the second waits. The lock ends with the script.

@@ -123,6 +123,7 @@ def options(tmp_path):
             current_environ=SimpleNamespace(features=environment.split(), extras=extras),
             build_folder=lambda: tmp_path / "objects",
             alone_in=lambda folder: None,
+            preset_folder=lambda options: None,
             cmake_opts=[],
         )
         run.features = made.features.__get__(run)

@@ -1,0 +1,50 @@
+"""The folders that `make build` leaves: a session that would compile the same takes them and compiles nothing."""
+
+import os
+import re
+import shutil
+
+from reframe.core.buildsystems import CMake
+
+PRESETS = ("host", "cuda", "mpi", "all")  # of src/CMakePresets.json, as scripts/preset chooses
+ENTRY = re.compile(r"^(?P<name>[\w-]+):\w+=(?P<value>.*)$", re.MULTILINE)
+
+
+class BuiltByPreset(CMake):
+    """Of a folder that is configured: the build alone, which configures it anew where the sources say so."""
+
+    def emit_build_commands(self, environ):
+        return super().emit_build_commands(environ)[-1:]
+
+
+def cache_of(folder):
+    """{name: value} of a folder's CMakeCache.txt; {} where it was not configured."""
+    try:
+        return {entry["name"]: entry["value"] for entry in ENTRY.finditer((folder / "CMakeCache.txt").read_text())}
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
+def same_tool(path, name):
+    """Is the compiler of a cache the one that the environment would use?"""
+    found = shutil.which(name) if name else None
+    return bool(path and found) and os.path.realpath(path) == os.path.realpath(found)
+
+
+def folder_of(root, source, environ, options):
+    """The folder of a preset in `root` that was made of `source` by these compilers and options; None: there is none.
+
+    options: {name: value} of what CMake would be told. An environment with modules, variables or flags of its own may
+    make other programs of the same options: it has none.
+    """
+    flags = (environ.cppflags, environ.cflags, environ.cxxflags, environ.fflags, environ.ldflags)
+    if environ.modules or environ.env_vars or any(flags):
+        return None
+    for preset in PRESETS:
+        cache = cache_of(root / preset)
+        told = all(cache.get(name) == value for name, value in options.items())
+        cuda = options.get("LINKMATRIX_CUDA") != "ON" or same_tool(cache.get("CMAKE_CUDA_COMPILER"), environ.nvcc)
+        place = cache.get("CMAKE_HOME_DIRECTORY")
+        if place == str(source) and told and cuda and same_tool(cache.get("CMAKE_CXX_COMPILER"), environ.cxx):
+            return root / preset
+    return None
