@@ -118,14 +118,12 @@ class Daemons:
 
     def lose_jobs(self):
         """The controller ends and begins again without any job, and with numbers that accounting has no job of."""
-        configuration = self.folder / "etc" / "slurm.conf"
-        before = configuration.read_text()
         self.end("slurmctld", signal.SIGKILL)
         for file in (self.folder / "state").glob("job_state*"):
             file.unlink()
-        configuration.write_text(f"{before}FirstJobId={1_000_000 + int(time.time()) % 60_000_000}\n")
+        with (self.folder / "etc" / "slurm.conf").open("a") as configuration:  # it stays: it is read more than once
+            configuration.write(f"FirstJobId={1_000_000 + int(time.time()) % 60_000_000}\n")
         self.start("slurmctld")
-        configuration.write_text(before)
 
     def restart_controller(self):
         """It reads its configuration anew: nodes are added by this alone."""
