@@ -34,7 +34,7 @@ mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a t
 	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
 	@python tests/tools/mutants.py $(ARGS)
 
-bench: build ## time whole runs beside nvbandwidth and the CUDA sample, where they are on PATH; ARGS goes to p2p_matrix
+bench: build ## time whole runs beside nvbandwidth, the CUDA sample and nccl-tests, where they are on PATH; ARGS goes to p2p_matrix
 	@scripts/bench .build/$$(scripts/preset)/p2p_matrix $(ARGS)
 
 clean: ## remove what was built and installed; results stay
