@@ -1,4 +1,4 @@
-"""References of this machine: six runs of two checks adopted at once, and an acceptance that lacks none of them."""
+"""References of this machine: six runs of three checks adopted at once, and an acceptance that lacks none of them."""
 
 import json
 
@@ -10,7 +10,13 @@ from linkmatrix.references.tables import References
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 QUICK = "--samples,3,--target-ci,50"
-WHAT = ("-r", "-n", "rank_p2p.*rank_to_rank_bandwidth_mpi|intranode_p2p.*device_to_device_memcpy_write_ce$")
+ONE_OF_EACH = (
+    "rank_p2p.*rank_to_rank_bandwidth_mpi",
+    "intranode_p2p.*device_to_device_memcpy_write_ce$",
+    "rank_collectives.*=all_reduce_perf$",
+)
+WHAT = ("-r", "-n", "|".join(ONE_OF_EACH))
+SIZES = {"rank_p2p": "size=1MiB", "intranode_p2p": "size=1MiB", "rank_collectives": "sizes=1MiB,4MiB"}
 WIDE = ("--floor", "90,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
 
 
@@ -20,15 +26,16 @@ def make_steady(prefix):
     for file in sorted(prefix.rglob("record.json")):
         record = json.loads(file.read_text())
         for result in record["results"]:
-            measured = first.setdefault(result["testcase"], {key: result[key] for key in ("values", "low", "high")})
+            of_run = {key: result[key] for key in ("values", "low", "high")}
+            measured = first.setdefault((result["testcase"], result["size_bytes"]), of_run)
             result.update(measured)
         file.write_text(json.dumps(record))
 
 
 def test_six_runs_are_adopted_and_an_acceptance_against_them_is_green(reframe, tmp_path, capsys, unavailable):
     options = [*WHAT]
-    for check in ("rank_p2p", "intranode_p2p"):
-        for more in ("reference_name=here", "size=1MiB", f"extra_opts={QUICK}"):
+    for check, size in SIZES.items():
+        for more in ("reference_name=here", size, f"extra_opts={QUICK}"):
             options += ["-S", f"{check}.{more}"]
     six = reframe(*options, "--repeat=6", folder="six")
     if not any(case["name"].startswith("rank_p2p") for case in six.checks()):
@@ -40,10 +47,12 @@ def test_six_runs_are_adopted_and_an_acceptance_against_them_is_green(reframe, t
     code = cli.main(["adopt", str(report), "--file", str(file), "--write", *WIDE])
     assert code == 0, capsys.readouterr().out
     references = References.load(file)
-    assert references.names() == ["here@1MiB"] and len(references.testcases("here@1MiB")) == 2
+    assert references.names() == ["here", "here@1MiB"] and len(references.testcases("here@1MiB")) == 2
+    collective = references.of_check("rank_collectives").table("here", "all_reduce_perf")
+    assert set(collective) == {f"{way}@{size}" for way in ("out-of-place", "in-place") for size in (1 << 20, 1 << 22)}
     again = reframe(*options, "--mode=acceptance", references=file.read_text(), folder="again")
     assert again.code == 0, again.output
-    assert [case["result"] for case in again.checks()] == ["pass"] * 2
+    assert [case["result"] for case in again.checks()] == ["pass"] * 3
     capsys.readouterr()
     code = cli.main(["show", str(again.prefix), "--references", str(file.parent)])
     assert code == 0, capsys.readouterr().out
