@@ -7,6 +7,7 @@ anything (a Content-Security-Policy that allows its own style sheet, by hash, an
 import base64
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -207,8 +208,10 @@ def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     found = []
     for one in judged:
         lines = [*one.reasons, *words.fact_lines(one)]
+        times = Counter(result["testcase"] for result, _ in one.matrices)
         for result, matrix in one.matrices:
-            where = f"{result['testcase']}: " if len(one.matrices) > 1 else ""
+            size = f", {words.size(result['size_bytes'])}" if times[result["testcase"]] > 1 else ""
+            where = f"{result['testcase']}{size}: " if len(one.matrices) > 1 else ""
             told = [*words.fact_lines(one, result), *words.marked_cells(matrix, MOST_LINES)]
             lines += [where + line for line in told]
         if lines:
