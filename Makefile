@@ -16,9 +16,9 @@ help: ## show this list
 
 setup: $(VENV)/.ready ## install linkmatrix and the tools that this machine lacks, into .venv
 
-build: setup ## build the programs, with CUDA and MPI where this machine has them
-	@preset=$$(scripts/preset) && mkdir -p .build && cd src && \
-	  flock ../.build/$$preset.lock sh -c "cmake --preset $$preset && cmake --build --preset $$preset"
+build: setup ## build the programs, with CUDA, NCCL and MPI where this machine has them
+	@preset=$$(scripts/preset) && nccl=$$(scripts/preset nccl) && mkdir -p .build && cd src && \
+	  flock ../.build/$$preset.lock sh -c "cmake --preset $$preset $$nccl && cmake --build --preset $$preset"
 
 run: setup ## measure this machine, show the matrices and write the report; ARGS goes to reframe
 	@scripts/measure $(ARGS)

@@ -110,6 +110,6 @@ environments = [
         "cxx": os.environ.get("CXX", "g++"),
         "nvcc": nvcc or "nvcc",
         "features": [*(["cuda"] if nvcc else []), *libraries],
-        "extras": {"nccl_root": with_nccl} if with_nccl else {},
+        "extras": {"nccl_root": with_nccl} if nccl.told(with_nccl) else {},
     }
 ]

@@ -1,9 +1,9 @@
 # Collectives of GPUs. NCCL is looked for where NCCL_ROOT says (a prefix, or the folder nvidia/nccl of the Python wheels
-# nvidia-nccl-cu12 and -cu13, which have no libnccl.so without a number), in modules' paths, and in the system.
+# nvidia-nccl-cu12 and -cu13, which have no libnccl.so without a number), in modules' paths, beside CUDA, and in the system.
 if(NOT LINKMATRIX_CUDA)
   message(FATAL_ERROR "LINKMATRIX_NCCL needs the devices' back end: configure with -DLINKMATRIX_CUDA=ON too")
 endif()
-set(nccl_places ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME} $ENV{NCCL_DIR})
+set(nccl_places ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME} $ENV{NCCL_DIR} ${CUDAToolkit_LIBRARY_ROOT})
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${nccl_places} PATH_SUFFIXES include)
 find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_places} PATH_SUFFIXES lib lib64)
 if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)

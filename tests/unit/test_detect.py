@@ -131,7 +131,8 @@ def test_half_of_nccl_is_none(fake_nvidia_smi, tmp_path, monkeypatch, lacks):
 
 def test_nccl_is_looked_for_beside_the_cuda_compiler(fake_nvidia_smi, tmp_path):
     fake_nvidia_smi()
-    assert nccl.place(str(with_nccl(tmp_path / "cuda") / "bin" / "nvcc")) == str(tmp_path / "cuda")
+    place = nccl.place(str(with_nccl(tmp_path / "cuda") / "bin" / "nvcc"))
+    assert (place, nccl.told(place), nccl.told("")) == (str(tmp_path / "cuda"), "", "")
 
 
 def test_nccl_without_gpus_is_not_promised(fake_nvidia_smi, tmp_path, monkeypatch):

@@ -203,7 +203,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
 def environment_extras(found: Machine) -> str:
     """What programs are built for, and where NCCL is, as Python code; "" for nothing."""
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
-    place = {"nccl_root": found.nccl} if found.nccl and found.nccl not in nccl.SYSTEM else {}
+    place = {"nccl_root": found.nccl} if found.nccl and nccl.told(found.nccl) else {}
     return json.dumps(archs | place, ensure_ascii=False).replace("\x7f", "\\u007f") if archs | place else ""
 
 

@@ -1,4 +1,4 @@
-"""Where NCCL is: the places that src/cmake/nccl.cmake looks into, and those beside a CUDA."""
+"""Where NCCL is: the places that src/cmake/nccl.cmake looks into."""
 
 import os
 from collections.abc import Iterable
@@ -23,6 +23,11 @@ def place(nvcc: str | None = None) -> str:
     """The first prefix with header and library; "" where there is none. nvcc: the compiler of a CUDA."""
     toolkits = [str(Path(nvcc).resolve().parents[1])] if nvcc else []
     return next((prefix for prefix in prefixes(toolkits) if has_library(prefix)), "")
+
+
+def told(prefix: str) -> str:
+    """The prefix, if CMake would find it only in a shell with this one's variables; else ""."""
+    return prefix if prefix in [os.environ.get(name) for name in VARIABLES] else ""
 
 
 def has_library(prefix: str) -> bool:
