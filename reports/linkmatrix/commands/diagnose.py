@@ -1,7 +1,7 @@
 """`linkmatrix diagnose`: verdicts for rows, columns and classes, and what is at fault, in sentences to act on."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..locate.diagnosis import diagnose
 from ..locate.sentences import listed
+from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
 from ..record.collective import is_collective
 from ..record.reading import Result
@@ -42,15 +43,15 @@ def run_diagnose(options: argparse.Namespace) -> int:
             if options.testcase and result["testcase"] not in options.testcase:
                 continue
             verdicts.append(one.of_matrix(matrix))
-            for line in lines(one, result, matrix):
+            for line in lines(one, result, matrix, judged):
                 print(clean(line))
     verdict = worst(verdicts)
     print(words.WORDS[verdict])
     return EXIT_CODES[verdict]
 
 
-def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """All that is said of a matrix."""
+def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judged] = ()) -> Iterator[str]:
+    """All that is said of a matrix; run: where the links of a collective are looked for."""
     verdict = one.of_matrix(matrix)
     found = diagnose(one.test.record or {}, result, matrix)
     yield f"{words.WORDS[verdict]}  {result['testcase']} ({units.size(result['size_bytes'])})"
@@ -59,6 +60,8 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
         yield f"  {sentence}"
     if is_collective(result):
         yield from (f"  {line}" for line in words.marked_cells(matrix))
+        content = one.test.record or {}
+        yield from (f"  {line}" for line in explain(result, matrix, content, pairs_of(one, result, run)))
         if verdict is Verdict.PASS:
             yield "  nothing is at fault"
         return
@@ -74,6 +77,18 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
         yield f"  {confirmed}"
     if found.from_inside:
         yield "  Without references: seen from inside, a class that is slow as a whole looks healthy."
+
+
+def pairs_of(one: Judged, collective: Result, run: Sequence[Judged]) -> list[Pairs]:
+    """The matrices of pairs that a run has of the nodes of a collective."""
+    nodes = {device["node"] for device in (one.test.record or {}).get("devices", [])}
+    return [
+        Pairs(result, matrix, diagnose(other.test.record or {}, result, matrix).sentences)
+        for other in run
+        if nodes & {device["node"] for device in (other.test.record or {}).get("devices", [])}
+        for result, matrix in other.matrices
+        if is_of_pairs(result, collective)
+    ]
 
 
 def counts(result: Result, matrix: MatrixVerdict) -> Iterator[str]:

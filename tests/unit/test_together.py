@@ -1,0 +1,110 @@
+"""A slow collective is held against its links: is one of them slow too, or did the library choose badly?"""
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from linkmatrix import cli
+
+DATA = Path(__file__).parent.parent / "data"
+COLLECTIVE = json.loads((DATA / "h200x2_all_reduce.record.json").read_text())
+SIZE = 1 << 30
+LINK, BUS = 367.0, 322.0
+
+
+def collective(**software):
+    """One size of the recorded all-reduce, of two GPUs of the node vm."""
+    record = copy.deepcopy(COLLECTIVE)
+    record["results"] = [one for one in record["results"] if one["size_bytes"] == SIZE]
+    record["software"] |= software
+    return record
+
+
+def pairs(there, back):
+    """The matrix of sends between the same GPUs, in GB/s."""
+    record = collective()
+    record["expected"] = ["rank_to_rank_bandwidth_nccl"]
+    result = record["results"][0]
+    result |= {"testcase": "rank_to_rank_bandwidth_nccl", "quantity": "bandwidth", "parts": {}, "notes": []}
+    result |= {"rows": ["gpu0", "gpu1"], "columns": ["gpu0", "gpu1"], "sampled": None}
+
+    def grid(first, second, diagonal=None):
+        return [[diagonal, first], [second, diagonal]]
+
+    result |= {name: grid(there, back) for name in ("values", "low", "high")}
+    result |= {"status": grid("ok", "ok", "not-applicable"), "link_class": grid("NV18", "NV18", "X")}
+    result |= {"samples": grid(7, 7), "converged": grid(True, True), "limit": grid(450, 450)}
+    return result | {"round": None, "began": None, "ended": None}, record
+
+
+@pytest.fixture
+def diagnosed(tmp_path, capsys):
+    """A function that gives what diagnose says of an all-reduce at a share of its reference, and a matrix or none."""
+    references = tmp_path / "references"
+    references.mkdir()
+    ways = {f"{way}@{SIZE}": [BUS, -0.05, 0.05, "GB/s"] for way in ("out-of-place", "in-place")}
+    cells = {pair: [LINK, -0.05, 0.05, "GB/s"] for pair in ("gpu0->gpu1", "gpu1->gpu0")}
+    index = {"$index": ["reference_name", "testcase"]}
+    tables = {
+        "device_collectives": {**index, "here": {"all_reduce_perf": ways}},
+        "intranode_p2p": {**index, "here": {"rank_to_rank_bandwidth_nccl": cells}},
+    }
+    YAML().dump(tables, references / "p2p.yaml")
+
+    def run(share, links=None, **software):
+        place = tmp_path / "run"
+        place.mkdir(exist_ok=True)
+        record = collective(**software)
+        for name in ("values", "low", "high"):
+            record["results"][0][name] = [[BUS * share, BUS * share]]
+        record["results"][0]["sampled"] = None
+        (place / "a.record.json").write_text(json.dumps(record))
+        if links:
+            result, other = pairs(*links)
+            (place / "b.record.json").write_text(json.dumps(other | {"results": [result]}))
+        code = cli.main(["diagnose", str(place), "--references", str(references), "--reference", "here"])
+        return code, " ".join(capsys.readouterr().out.split())
+
+    return run
+
+
+def test_a_link_that_is_slow_too_is_named(diagnosed):
+    code, said = diagnosed(0.8, (LINK, 0.78 * LINK))
+    assert code == 1
+    assert "all ranks together are 20.0 % slow" in said
+    why = re.search(r"the links explain it: rank_to_rank_bandwidth_nccl: (.*?) FAIL", said)
+    assert why and "gpu1->gpu0" in why[1] and "22.0 % slow" in why[1]
+
+
+def test_links_that_are_well_leave_the_librarys_choice(diagnosed):
+    code, said = diagnosed(0.8, (LINK, LINK))
+    assert code == 1
+    assert (
+        "the links are as they should be (rank_to_rank_bandwidth_nccl): look at what the library made of them" in said
+    )
+    assert "NCCL: ran RING, SIMPLE, channels 0..23" in said and "rings 24" in said
+
+
+def test_a_link_that_loses_much_less_is_not_blamed(diagnosed):
+    _, said = diagnosed(0.6, (LINK, 0.92 * LINK))
+    assert "the links do not explain it: they lose 8.0 % at most (rank_to_rank_bandwidth_nccl)" in said
+
+
+def test_without_a_matrix_nobody_is_blamed(diagnosed):
+    _, said = diagnosed(0.8)
+    assert "no matrix of its links was held against references in this run" in said
+
+
+def test_shared_memory_between_gpus_that_have_links_is_said(diagnosed):
+    _, said = diagnosed(0.3, (LINK, LINK), **{"NCCL transports": "SHM/direct/direct"})
+    assert "NCCL goes by SHM/direct/direct between devices of one node that are NV18" in said
+
+
+def test_a_collective_as_fast_as_it_should_be_needs_no_explanation(diagnosed):
+    code, said = diagnosed(1.0, (LINK, LINK))
+    assert code == 0
+    assert "together" not in said and "links" not in said
