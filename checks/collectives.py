@@ -1,13 +1,17 @@
 """How fast is what all GPUs, or all ranks, do together: every size, out of place and in place?"""
 
+from itertools import permutations
+
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 
 import linkmatrix.record.printed
 
+from .case import p2p_matrix_case
 from .crossnode import CrossNode
-from .expect import Table, device_faults, engine_faults, nccl_faults, rank_faults
+from .expect import Table, device_faults, engine_faults, nccl_faults, path_faults, rank_faults
+from .intranode import BANDWIDTH
 from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .sizes import all_there, collective_faults, sizes_of, sizes_option
@@ -127,6 +131,48 @@ class device_collectives(collective_run):
 
     def machine_faults(self):
         return device_faults(self.record, self.promise) + nccl_faults(self.record, self.nccl_promise()[0])
+
+
+@rfm.simple_test
+class device_sends(p2p_matrix_case):
+    """Measures the matrix of NCCL's own sends between the GPUs of a node, in one process: one pair after the other.
+
+    The partition's promises are those of `device_collectives`, and those of its links.
+    """
+
+    #: The test case of collective_perf.
+    testcase = parameter(["rank_to_rank_bandwidth_nccl"], loggable=True)
+
+    descr = "sends of NCCL between the GPUs of a node"
+    valid_systems = ["+gpu +cuda +nccl"]
+    valid_prog_environs = ["+cuda +nccl"]
+    tags = {"acceptance", "full", "collectives"}
+    num_tasks = 1
+    without_mpi = True
+    program = executable = "collective_perf"
+
+    def prepare(self):
+        super().prepare()
+        where = self.current_partition.fullname
+        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
+        self.num_gpus_per_node = self.promise.devices
+
+    def program_opts(self):
+        return []
+
+    def wanted_tables(self):
+        return BANDWIDTH
+
+    def machine_faults(self):
+        transport = self.current_partition.extras.get("nccl_transport")
+        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return faults + nccl_faults(self.record, transport) + engine_faults(self.record["results"], "nccl")
+
+    def wanted_cells(self):
+        return list(permutations([device["label"] for device in self.record["devices"]], 2))
+
+    def excused_cells(self):
+        return set()
 
 
 @rfm.simple_test

@@ -67,16 +67,24 @@ def test_a_driver_that_does_not_answer_is_no_gpu(monkeypatch, tmp_path):
     assert generic(monkeypatch, tmp_path, "echo 'NVIDIA-SMI has failed'; exit 9")["devices"] == []
 
 
-def test_checks_run_every_test_case_of_the_program(reframe):
+def test_checks_run_every_test_case_of_the_programs(reframe, on_system):
     """A test case that is added to the program and to no check would never be measured."""
     run = reframe("-r", "-n", WRITE, "--keep-stage-files")
-    (program,) = (run.prefix / "stage").rglob("prefix/bin/p2p_matrix")
-    listed = subprocess.run([program, "--list"], capture_output=True, text=True, timeout=60, check=True).stdout
-    described = reframe("--system=slurm-example", "--describe").output
-    checks = json.loads(described[described.index("[\n") :])
-    assert {line.split()[0] for line in listed.splitlines()} == {
-        check["testcase"] for check in checks if "testcase" in check
-    }
+    libraries = {'"features": ["cuda", "mpi"]': '"features": ["cuda", "mpi", "nccl"]'}
+    measured = {"p2p_matrix": set(), "collective_perf": set()}
+    for described in (
+        reframe("--system=slurm-example", "--describe").output,
+        on_system("hgx_h200.py", "gpu", "--describe", replace=libraries).output,
+    ):
+        for check in json.loads(described[described.index("[\n") :]):
+            if "testcase" in check:
+                program = "collective_perf" if "collectives" in check["tags"] else "p2p_matrix"
+                measured[program].add(check["testcase"])
+    for name, testcases in measured.items():
+        (program,) = (run.prefix / "stage").rglob(f"prefix/bin/{name}")
+        said = subprocess.run([program, "--list"], capture_output=True, text=True, timeout=60, check=True).stdout
+        forced = {line.split()[0] for line in said.splitlines() if line.endswith(" forced")}  # too many for anyone
+        assert {line.split()[0] for line in said.splitlines()} - forced == testcases - forced
 
 
 def test_partitions_with_the_same_environment_and_processor_share_a_build(on_system):

@@ -64,7 +64,7 @@ VARIANTS = {
         ("-n", "rank_p2p", *ON_A_NODE), (f"# {EVERY_JOB}", EVERY_JOB), ("slurm_example", "pbs_example"), build=True
     ),
     "nccl": Variant(
-        ("-n", "device_collectives"),
+        ("-n", "device_collectives|device_sends"),
         ('"features": ["cuda", "mpi"]', '"features": ["cuda", "mpi", "nccl"]'),
         ("hgx_h200",),
         build=True,

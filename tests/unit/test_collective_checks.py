@@ -169,6 +169,37 @@ def test_another_network_of_nccl_than_promised_is_told(software, said):
     assert all(one.startswith(wanted) for one, wanted in zip(found, said, strict=True))
 
 
+SENDS = "rank_to_rank_bandwidth_nccl"
+PAIRS = (DATA / "h200x2_sends.txt").read_text()
+
+
+def of_sends(text=PAIRS, change=None, promise=GPUS, transport="P2P"):
+    """The sentences of the check of NCCL's pairs on its recorded run."""
+    record = linkmatrix.record.reading.load(DATA / "h200x2_sends.record.json")
+    if change:
+        change(record)
+    extras = {"nccl_transport": transport}
+    run = SimpleNamespace(testcase=SENDS, record=record, text=text, tolerated_counters=[])
+    run.promise, run.current_partition = expect.Promise(**promise), SimpleNamespace(extras=extras)
+    methods = ("machine_faults", "matrix_faults", "counter_faults", "wanted_tables", "wanted_cells", "excused_cells")
+    for method in methods:
+        setattr(run, method, getattr(collectives.device_sends, method).__get__(run))
+    return collectives.device_sends.faults(run)
+
+
+def test_the_pairs_of_nccl_are_all_there_compared_and_as_promised():
+    assert of_sends() == []
+    assert of_sends(transport="SHM") == ["NCCL went by P2P/direct pointer, the partition promises SHM"]
+    assert len(of_sends(promise={**GPUS, "link_class": "NV12"})) == 2
+    unverified = PAIRS.replace("verified: 2 of 2 cells", "verified: 1 of 2 cells")
+    assert of_sends(unverified) == [f"{SENDS}: 2 cells must be verified, the program says 1 of 2 cells"]
+
+    def another(record):
+        record["results"][0]["engine"] = "ce"
+
+    assert of_sends(change=another) == [f"{SENDS} of 536870912 bytes was measured by ce, not by nccl"]
+
+
 def test_ranks_that_are_missing_and_another_library_are_told():
     found = judged(check=collectives.rank_collectives, num_tasks=4)
     assert "4 ranks were started, 2 took part" in found

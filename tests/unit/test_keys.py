@@ -33,6 +33,8 @@ def test_a_table_says_its_size_behind_an_at_sign(table, size):
         ("mpi", "cuda", "rank_p2p"),
         ("ce", "mpi", "rank_p2p"),
         ("mpi", "mpi", "rank_p2p"),
+        ("nccl", "cuda", "device_sends"),
+        ("nccl", "mpi", "device_sends"),
     ],
 )
 def test_ranks_are_known_by_their_engine_or_their_program(make_record, engine, backend, check):

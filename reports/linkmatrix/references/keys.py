@@ -27,7 +27,8 @@ COLLECTIVES = {
     ("mpi", False): "rank_collectives",
     ("mpi", True): "node_collectives",
 }
-COLLECTIVE = "collective_perf"  # of collectives on nobody knows how many nodes
+COLLECTIVE = "collective_perf"  # of collectives on nobody knows how many nodes, and of NCCL's pairs of several
+SENDS = "device_sends"  # of NCCL's pairs on one node
 
 
 def size_of(table: str) -> int | None:
@@ -54,6 +55,8 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         nodes = extent_of(record).nodes
         return COLLECTIVE if nodes is None else COLLECTIVES[result["engine"], nodes > 1]
     nodes, on_device = {device["node"] for device in record["devices"]}, result["memory"] == "device"
+    if result["engine"] == "nccl":
+        return SENDS if len(nodes) == 1 else COLLECTIVE
     if result["engine"] != "mpi" and record["backend"] != "mpi":
         return "intranode_p2p"
     if len(nodes) > 1:
