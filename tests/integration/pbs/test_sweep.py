@@ -1,0 +1,74 @@
+"""A sweep of a real OpenPBS's nodes: one job and one test a node; what is offline has no job."""
+
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record.reading
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+from linkmatrix.show import sweep as show_sweep
+
+pytestmark = [pytest.mark.integration, pytest.mark.pbs]
+
+SWEEP = ("-r", "--mode=sweep")
+SHORT = "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB"
+ONE, OTHER = "lmp1", "lmp2"
+
+
+@pytest.fixture
+def sweep(login, monkeypatch):
+    """A function that sweeps nodes, and returns the run, its tests by node and what `linkmatrix` says of it."""
+
+    def run(nodes, *options, **keywords):
+        monkeypatch.setenv("LINKMATRIX_NODES", nodes)
+        done = login(*SWEEP, "-S", SHORT, *options, **keywords)
+        (report,) = (done.prefix / "reports").glob("run-report-*.json")
+        judged = judging.judge_all(stored.find(report), References.load(None), None)
+        return done, {check["node"]: check for check in done.checks()}, judged
+
+    return run
+
+
+@pytest.fixture
+def offline(pbs):
+    """A function that takes a node out of service, with a reason, until the test ends."""
+    taken = []
+
+    def take(node):
+        taken.append(node)
+        pbs("pbsnodes", "-C", "bad DIMM", "-o", node)
+
+    yield take
+    for node in taken:
+        pbs("pbsnodes", "-C", "", "-r", node)
+
+
+def test_every_node_has_one_job_and_one_test_and_is_measured_itself(sweep, pbs):
+    run, by_node, judged = sweep("all")
+    assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "pass"}, run.output
+    for node, check in by_node.items():
+        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        assert record["host"]["name"] == node
+        assert len(record["results"]) == 4
+    assert len({check["jobid"] for check in by_node.values()}) == 2
+    assert len(judged) == 2
+    assert pbs("qstat") == ""
+
+
+def test_an_offline_node_is_listed_with_its_reason_and_has_no_job(sweep, offline, pbs):
+    offline(OTHER)
+    run, by_node, judged = sweep("all")
+    assert {node: check["result"] for node, check in by_node.items()} == {ONE: "pass", OTHER: "skip"}, run.output
+    assert by_node[OTHER]["jobid"] is None
+    said = [line for line in show_sweep.lines(judged) if OTHER in line]
+    assert any("not run: the scheduler says offline" in line and "bad DIMM" in line for line in said), said
+    assert pbs("qstat") == ""
+
+
+def test_the_node_that_is_at_fault_is_named(sweep):
+    run, by_node, judged = sweep(ONE, "-S", f"{SHORT},--simulate-fault,corrupt:cpu1")
+    assert run.code != 0
+    assert "cpu1" in by_node[ONE]["fail_reason"]
+    assert [one.verdict for one in judged] == [Verdict.FAIL]
