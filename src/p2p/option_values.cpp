@@ -16,6 +16,12 @@ std::map<std::string, double> parse_limits(std::string_view text) {
   return limits;
 }
 
+Engine parse_engine(std::string_view text) {
+  for (const Engine engine : {Engine::ce, Engine::sm, Engine::mpi})
+    if (text == word(engine)) return engine;
+  throw BadInput("unknown engine '" + std::string(text) + "': use ce, sm or mpi");
+}
+
 int parse_threads(std::string_view text) {
   const int threads = parse_count("--threads", text, 32, 1024);
   if (threads % 32 != 0) throw BadInput("--threads '" + std::string(text) + "': use a multiple of 32, up to 1024");

@@ -49,6 +49,7 @@ TEST(Options, NameTheNearestKnownWord) {
             }).find("did you mean device_to_device_memcpy_write_ce"),
             std::string::npos);
   EXPECT_NE(message([] { parse({"--engine", "dma"}); }).find("ce, sm or mpi"), std::string::npos);
+  EXPECT_NE(message([] { parse({"--engine", "nccl"}); }).find("ce, sm or mpi"), std::string::npos);
 }
 
 TEST(Options, RefuseContradictionsAndHalfOptions) {
