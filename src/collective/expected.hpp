@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "collective/layout.hpp"
 #include "core/pattern.hpp"
@@ -48,7 +49,9 @@ constexpr Expectation expectation_of(const CollectiveCase& wanted, const Layout&
                   .part = layout.part,
                   .limit = exact_limit(wanted.type),
                   .factors = 0};
-  while ((std::uint64_t{2} << out.factors) <= out.limit) ++out.factors;
+  // Not more than there are ranks: where all bring a 2, one that counts twice in another's place is not seen.
+  while (out.factors < static_cast<std::uint64_t>(ranks) && (std::uint64_t{2} << out.factors) <= out.limit)
+    ++out.factors;
   return out;
 }
 
@@ -58,14 +61,14 @@ LINKMATRIX_HOST_DEVICE constexpr std::uint64_t sent_element(const Expectation& e
   const bool reduces =
       e.what == Collective::all_reduce || e.what == Collective::reduce_scatter || e.what == Collective::reduce;
   if (!reduces || e.reduction == Reduction::min || e.reduction == Reduction::max) return mixed % (e.limit + 1);
+  const std::uint64_t turn = (static_cast<std::uint64_t>(rank) + index) % static_cast<std::uint64_t>(e.ranks);
   if (e.reduction == Reduction::prod) {
     // Some of the ranks, others for each element, bring a 2.
-    const std::uint64_t twos = pattern_word(0, index) % (e.factors + 1), ranks = static_cast<std::uint64_t>(e.ranks);
-    return (static_cast<std::uint64_t>(rank) + index) % ranks < twos ? 2 : 1;
+    return turn < pattern_word(0, index) % (e.factors + 1) ? 2 : 1;
   }
   const std::uint64_t each = e.limit / static_cast<std::uint64_t>(e.ranks);
   if (each > 0) return mixed % (each + 1);
-  return static_cast<std::uint64_t>(rank) < e.limit ? mixed % 2 : 0;  // more ranks than the type can count
+  return turn < e.limit ? mixed % 2 : 0;  // more ranks than the type can count: others for each element
 }
 
 /// Of all ranks' elements at `index`, reduced.
@@ -143,10 +146,31 @@ constexpr std::uint64_t place_of_part(const Layout& layout, int rank) {
   return static_cast<std::uint64_t>(rank) * layout.part;
 }
 
-/// How far a value may be from what is expected, as a share of it: an average is rounded once for each rank.
+/// Whether a type has whole numbers only: of those an average is one too, rounded down.
+constexpr bool is_whole(ElementType type) {
+  return type == ElementType::i8 || type == ElementType::u8 || type == ElementType::i32 || type == ElementType::u32 ||
+         type == ElementType::i64 || type == ElementType::u64;
+}
+
+/// How far a value may be from what is expected, as a share of it: an average is rounded once for each rank, but not
+/// where the number of ranks is a power of 2, by which every type divides exactly. From 1 on, nothing wrong is seen.
 constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
-  if (wanted.reduction != Reduction::avg || !reduces(wanted.what)) return 0;
+  const bool divides_exactly = is_whole(wanted.type) || (ranks & (ranks - 1)) == 0;
+  if (wanted.reduction != Reduction::avg || !reduces(wanted.what) || divides_exactly) return 0;
   return 2.0 * ranks / static_cast<double>(exact_limit(wanted.type));
+}
+
+/// Whether an element differs from what must have arrived by more than the tolerance; one that is not a number does. A
+/// double is compared whole: as a float, it has half of its bits. What is no type of C++ has at most those of a float.
+template <class T>
+LINKMATRIX_HOST_DEVICE constexpr bool is_wrong(T element, double expected, double tolerance) {
+  double value = 0;
+  if constexpr (std::is_arithmetic_v<T>)
+    value = static_cast<double>(element);
+  else
+    value = static_cast<double>(static_cast<float>(element));
+  const double most = tolerance * expected;
+  return !(value - expected <= most && expected - value <= most);
 }
 
 }  // namespace linkmatrix

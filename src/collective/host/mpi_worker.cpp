@@ -192,7 +192,7 @@ class MpiWorker final : public CollectiveWorker {
     const std::uint64_t count = received_elements(wanted_, layout_, rank());
     std::uint64_t wrong = 0;
     for (std::uint64_t i = 0; i < count; ++i)
-      if (from[i] != static_cast<T>(expected_element(expected, rank(), i))) ++wrong;
+      if (is_wrong(from[i], expected_element(expected, rank(), i), 0)) ++wrong;
     return wrong;
   }
 

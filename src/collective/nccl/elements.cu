@@ -24,7 +24,6 @@ __global__ void fill_kernel(T* to, std::uint64_t count, Expectation expected, in
     to[i] = T(static_cast<float>(sent_element(expected, rank, i)));
 }
 
-/// A value that is not a number differs from every other.
 template <class T>
 __global__ void check_kernel(const T* from, std::uint64_t count, Expectation expected, int rank, bool whole,
                              double tolerance, unsigned long long* wrong) {
@@ -33,15 +32,9 @@ __global__ void check_kernel(const T* from, std::uint64_t count, Expectation exp
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     double value = expected_element(expected, rank, i);
     if (whole) value = floor(value);  // an average of whole numbers is one
-    const double difference = fabs(static_cast<double>(static_cast<float>(from[i])) - value);
-    if (!(difference <= tolerance * value)) ++found;
+    if (is_wrong(from[i], value, tolerance)) ++found;
   }
   if (found > 0) atomicAdd(wrong, found);
-}
-
-bool is_whole(ElementType type) {
-  return type == ElementType::i8 || type == ElementType::u8 || type == ElementType::i32 || type == ElementType::u32 ||
-         type == ElementType::i64 || type == ElementType::u64;
 }
 
 /// Calls `work` with a null pointer to the type that a device has of it. All numbers that are sent fit a float.
