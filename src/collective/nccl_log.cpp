@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstdlib>
 #include <set>
+#include <span>
 
 #include "core/units.hpp"
 
@@ -30,6 +33,26 @@ void each_line(std::string_view text, const Work& work) {
     work(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
+}
+
+// NCCL's own lists, by whose numbers its log names a choice up to 2.24.
+constexpr std::array<std::string_view, 7> algorithms{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
+                                                     "NVLSTree", "PAT"};
+constexpr std::array<std::string_view, 3> protocols{"LL", "LL128", "Simple"};
+
+/// As a number of the list, or in capitals with underscores, the log has what the environment spells "NVLSTree".
+bool is_same(const std::string& logged, std::string_view forced, std::span<const std::string_view> list) {
+  if (logged.size() == 1 && std::isdigit(static_cast<unsigned char>(logged[0])) != 0) {
+    const auto number = static_cast<std::size_t>(logged[0] - '0');
+    return number < list.size() && list[number] == forced;
+  }
+  const auto plain = [](std::string_view text) {
+    std::string out;
+    for (const char c : text)
+      if (c != '_') out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return out;
+  };
+  return plain(logged) == plain(forced);
 }
 
 std::string joined(const std::set<std::string>& words) { return join({words.begin(), words.end()}, ", "); }
@@ -87,6 +110,14 @@ std::string last_choice(std::string_view log) {
   if (const auto protocol = after(line, " proto ", " "); !protocol.empty()) text += ", " + protocol;
   if (const auto channels = after(line, "channel{Lo..Hi}={", "}"); !channels.empty()) text += ", channels " + channels;
   return text;
+}
+
+bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted) {
+  const std::string algorithm = after(choice, "", ","), protocol = after(choice, ", ", ",");
+  if (wanted.algorithm[0] != 0 && !is_same(algorithm, wanted.algorithm.data(), algorithms)) return false;
+  if (wanted.protocol[0] != 0 && !is_same(protocol, wanted.protocol.data(), protocols)) return false;
+  const std::string last = after(choice, "..", ",");  // channels count from 0
+  return wanted.channels == 0 || last.empty() || std::atoi(last.c_str()) < wanted.channels;
 }
 
 }  // namespace linkmatrix

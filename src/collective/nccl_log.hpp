@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "collective/layout.hpp"
+
 namespace linkmatrix {
 
 /// Has NCCL write what it decides into memory of this process; before its first call. Does nothing where the user has
@@ -20,5 +22,8 @@ std::map<std::string, std::string> facts_of_log(std::string_view log);
 
 /// What the last collective of a log ran by: "RING, SIMPLE, channels 0..23"; empty where it does not say.
 std::string last_choice(std::string_view log);
+
+/// Whether a choice, as last_choice has it, is what a case forces: its algorithm, its protocol, and not more channels.
+bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted);
 
 }  // namespace linkmatrix

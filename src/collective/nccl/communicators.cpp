@@ -47,28 +47,30 @@ Communicators::Communicators(const NcclRanks& ranks, const NcclId& id) : first_{
   check(ncclGroupEnd(), "ncclCommInitRank");
 }
 
-/// NCCL reads what is forced when a communicator is made; one that is split off shares all else with the first.
+/// NCCL reads algorithm and protocol when a communicator is made; one that is split off shares all else with the first.
+/// Of channels it reads the environment once in a process, for the first communicator: a later one has them of its
+/// configuration.
 const std::vector<ncclComm_t>& Communicators::of(const CollectiveCase& wanted) {
   const Forced forced = forced_by(wanted);
   if (const auto known = made_.find(forced); known != made_.end()) return known->second;
   const std::vector<ncclComm_t>& base = made_.at({});
-  const Environment environment(forced);
+  const Environment environment(forced.environment);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  if (forced.channels > 0) config.minCTAs = config.maxCTAs = forced.channels;
+  ncclConfig_t* const own = forced.channels > 0 ? &config : nullptr;  // else that of the first
   std::vector<ncclComm_t> made(base.size());
   check(ncclGroupStart(), "ncclGroupStart");
   for (std::size_t i = 0; i < base.size(); ++i)
-    check(ncclCommSplit(base[i], 0, first_ + static_cast<int>(i), &made[i], nullptr), "ncclCommSplit");
+    check(ncclCommSplit(base[i], 0, first_ + static_cast<int>(i), &made[i], own), "ncclCommSplit");
   check(ncclGroupEnd(), "ncclCommSplit");
   return made_[forced] = std::move(made);
 }
 
 Communicators::Forced Communicators::forced_by(const CollectiveCase& wanted) {
   Forced forced;
-  if (wanted.algorithm[0] != 0) forced["NCCL_ALGO"] = wanted.algorithm.data();
-  if (wanted.protocol[0] != 0) forced["NCCL_PROTO"] = wanted.protocol.data();
-  if (wanted.channels > 0) {
-    forced["NCCL_MIN_NCHANNELS"] = std::to_string(wanted.channels);
-    forced["NCCL_MAX_NCHANNELS"] = std::to_string(wanted.channels);
-  }
+  if (wanted.algorithm[0] != 0) forced.environment["NCCL_ALGO"] = wanted.algorithm.data();
+  if (wanted.protocol[0] != 0) forced.environment["NCCL_PROTO"] = wanted.protocol.data();
+  forced.channels = wanted.channels;
   return forced;
 }
 

@@ -22,8 +22,13 @@ class Communicators {
   const std::vector<ncclComm_t>& of(const CollectiveCase& wanted);
 
  private:
-  /// What forces a choice of NCCL when a communicator is made, by the variable that it reads then.
-  using Forced = std::map<std::string, std::string>;
+  /// What forces a choice of NCCL when a communicator is made.
+  struct Forced {
+    std::map<std::string, std::string> environment{};  ///< by the variable that it reads then
+    int channels = 0;                                  ///< 0: its own choice
+
+    auto operator<=>(const Forced&) const = default;
+  };
   static Forced forced_by(const CollectiveCase& wanted);
 
   int first_;

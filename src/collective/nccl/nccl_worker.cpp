@@ -201,12 +201,17 @@ class NcclWorker final : public CollectiveWorker {
 
   void record_graph(int repeats) {
     if (graph_repeats_ == repeats && ranks_.front().graph) return;
-    for (const LocalRank& rank : ranks_) {
-      rank.use();
-      check(cudaStreamBeginCapture(rank.stream.get(), cudaStreamCaptureModeThreadLocal), rank.label,
-            "cudaStreamBeginCapture");
+    try {
+      for (const LocalRank& rank : ranks_) {
+        rank.use();
+        check(cudaStreamBeginCapture(rank.stream.get(), cudaStreamCaptureModeThreadLocal), rank.label,
+              "cudaStreamBeginCapture");
+      }
+      for (int i = 0; i < repeats; ++i) once();
+    } catch (...) {
+      leave_recording();
+      throw;
     }
-    for (int i = 0; i < repeats; ++i) once();
     std::vector<cudaGraph_t> recorded(ranks_.size());
     for (std::size_t i = 0; i < ranks_.size(); ++i) {  // all, before any call that a recording forbids
       ranks_[i].use();
@@ -220,6 +225,17 @@ class NcclWorker final : public CollectiveWorker {
       cudaGraphDestroy(recorded[i]);
     }
     graph_repeats_ = repeats;
+  }
+
+  /// A stream that still recorded could not do what is measured next.
+  void leave_recording() const {
+    for (const LocalRank& rank : ranks_) {
+      cudaSetDevice(rank.ordinal);
+      cudaGraph_t recorded = nullptr;
+      cudaStreamEndCapture(rank.stream.get(), &recorded);
+      if (recorded != nullptr) cudaGraphDestroy(recorded);
+    }
+    cudaGetLastError();  // what was thrown is what is said
   }
 
   void mark(cuda::Event LocalRank::*event) const {
@@ -284,12 +300,12 @@ class NcclWorker final : public CollectiveWorker {
 
   /// What was forced and is not what ran would be measured under a wrong name.
   void refuse_other_choice() const {
-    const std::string ran = choice(), wanted = wanted_.algorithm.data();
-    if (wanted.empty() || ran.empty()) return;
-    const auto same = [](char a, char b) { return std::toupper(a) == std::toupper(b); };
-    const std::string word = ran.substr(0, ran.find(','));
-    if (!std::equal(word.begin(), word.end(), wanted.begin(), wanted.end(), same))
-      throw DeviceError("NCCL ran " + ran + " where " + wanted + " was forced");
+    const std::string ran = choice();
+    if (ran.empty() || is_forced_choice(ran, wanted_)) return;
+    std::string forced = wanted_.algorithm.data();
+    if (wanted_.protocol[0] != 0) forced += (forced.empty() ? "" : ", ") + std::string(wanted_.protocol.data());
+    if (wanted_.channels > 0) forced += (forced.empty() ? "" : ", ") + std::to_string(wanted_.channels) + " channels";
+    throw DeviceError("NCCL ran " + ran + " where " + forced + " was forced");
   }
 
   static constexpr int looks_between = 4096;
@@ -322,7 +338,7 @@ std::unique_ptr<CollectiveWorker> make_nccl_worker(NcclRanks ranks, const NcclId
 std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
   if (!nccl::type_of(wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
   if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.what))
-    return std::string(word(wanted.what)) + " is made of sends, for which NCCL has no algorithm: leave out --algorithm";
+    return std::string(word(wanted.what)) + " is made of sends, for which NCCL has no algorithm to choose";
   return std::nullopt;
 }
 

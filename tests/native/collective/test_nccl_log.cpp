@@ -15,10 +15,14 @@ constexpr std::string_view recorded =
     "vm:3198:3210 [1] NCCL INFO Ring 00 : 0 -> 1 -> 0\n"
     "vm:3198:3210 [1] NCCL INFO Ring 01 : 0 -> 1 -> 0\n"
     "vm:3198:3209 [0] NCCL INFO Ring 00 : 1 -> 0 -> 1\n"
-    "vm:3198:3209 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/direct pointer\n"
-    "vm:3198:3210 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/direct pointer\n"
-    "vm:3198:3198 [0] NCCL INFO AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}\n"
-    "vm:3198:3198 [0] NCCL INFO AllReduce: 16777216 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
+    "vm:3198:3209 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/direct "
+    "pointer\n"
+    "vm:3198:3210 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/direct "
+    "pointer\n"
+    "vm:3198:3198 [0] NCCL INFO AllReduce: 65536 Bytes -> Algo RING proto LL "
+    "channel{Lo..Hi}={0..7}\n"
+    "vm:3198:3198 [0] NCCL INFO AllReduce: 16777216 Bytes -> Algo RING proto "
+    "SIMPLE channel{Lo..Hi}={0..23}\n";
 
 TEST(NcclLog, SaysWhatWasMadeAndByWhichTransports) {
   const auto facts = facts_of_log(recorded);
@@ -39,6 +43,32 @@ TEST(NcclLog, OfAnotherVersionSaysNothingInsteadOfSomethingWrong) {
   EXPECT_TRUE(facts_of_log("vm:1:1 [0] NCCL INFO Init COMPLETE\n\n\n").empty());
   EXPECT_EQ(last_choice("AllReduce: opCount 0 sendbuff 0x7f\n"), "");
   EXPECT_EQ(last_choice("x -> Algo 1 proto 2 time 12.3"), "1, 2") << "2.24 and before have numbers";
+}
+
+CollectiveCase forcing(std::string_view algorithm, std::string_view protocol = "", int channels = 0) {
+  CollectiveCase wanted{.channels = channels};
+  algorithm.copy(wanted.algorithm.data(), wanted.algorithm.size() - 1);
+  protocol.copy(wanted.protocol.data(), wanted.protocol.size() - 1);
+  return wanted;
+}
+
+TEST(NcclLog, KnowsAForcedAlgorithmInEverySpelling) {
+  EXPECT_TRUE(is_forced_choice("RING, SIMPLE, channels 0..23", forcing("Ring")));
+  EXPECT_TRUE(is_forced_choice("NVLS_TREE, SIMPLE, channels 0..23", forcing("NVLSTree")));
+  EXPECT_TRUE(is_forced_choice("COLLNET_DIRECT, SIMPLE", forcing("CollnetDirect")));
+  EXPECT_TRUE(is_forced_choice("1, 2", forcing("Ring", "Simple")));
+  EXPECT_TRUE(is_forced_choice("TREE, LL", forcing("")));
+  EXPECT_FALSE(is_forced_choice("TREE, SIMPLE, channels 0..23", forcing("Ring")));
+  EXPECT_FALSE(is_forced_choice("NVLS, SIMPLE", forcing("NVLSTree")));
+  EXPECT_FALSE(is_forced_choice("0, 2", forcing("Ring")));
+  EXPECT_FALSE(is_forced_choice("9, 2", forcing("Ring")));
+}
+
+TEST(NcclLog, KnowsThatAnotherProtocolOrMoreChannelsRanThanWereForced) {
+  EXPECT_TRUE(is_forced_choice("RING, LL128, channels 0..3", forcing("", "LL128", 4)));
+  EXPECT_TRUE(is_forced_choice("RING, LL, channels 0..0", forcing("Ring", "LL", 4))) << "small ones need fewer";
+  EXPECT_FALSE(is_forced_choice("RING, SIMPLE, channels 0..3", forcing("Ring", "LL")));
+  EXPECT_FALSE(is_forced_choice("RING, LL, channels 0..23", forcing("Ring", "LL", 4)));
 }
 
 }  // namespace
