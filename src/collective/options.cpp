@@ -55,7 +55,12 @@ std::string_view known_protocol(std::string_view text) {
 
 std::vector<std::uint64_t> parse_sizes(std::string_view text) {
   std::vector<std::uint64_t> sizes;
-  for (const std::string& part : split(text, ',')) sizes.push_back(parse_size("--size", part));
+  for (const std::string& part : split(text, ',')) {
+    const std::uint64_t size = parse_size("--size", part);
+    if (std::ranges::find(sizes, size) != sizes.end())
+      throw BadInput("--size '" + std::string(text) + "' names " + part + " twice: name each once");
+    sizes.push_back(size);
+  }
   return sizes;
 }
 

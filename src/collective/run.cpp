@@ -6,6 +6,7 @@
 #include "collective/collective_sampler.hpp"
 #include "collective/collective_table.hpp"
 #include "collective/collectives.hpp"
+#include "collective/expected.hpp"
 #include "collective/library.hpp"
 #include "core/units.hpp"
 #include "measure/store.hpp"
@@ -51,22 +52,34 @@ class CollectiveRun final : public ProgramRun {
     end_phase("measure");
   }
 
-  /// Named test cases must run; of a suite, those that can. What cannot, and what would do nothing, is refused here,
-  /// before anything is measured.
+  /// Named test cases must run; of a suite, those that the library has. What cannot, and what would do nothing, is
+  /// refused here, before anything is measured.
   std::vector<CollectiveTestCase> chosen() const {
     auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
     refuse_idle_options(wanted);
-    if (options_.named.empty())
-      std::erase_if(wanted, [this](const auto& t) { return columns_of(t, sizes_of(t).front()).empty(); });
-    if (wanted.empty()) throw BadInput("none of the asked test cases can run here: name one with --testcase");
+    if (options_.named.empty()) std::erase_if(wanted, [this](const auto& t) { return !is_known(t); });
     for (const auto& testcase : wanted)
       for (const std::uint64_t bytes : sizes_of(testcase)) {
         layout_of(form_of(testcase, bytes), count());
         if (columns_of(testcase, bytes).empty())
-          throw BadInput("--testcase " + testcase.name +
+          throw BadInput(testcase.name +
                          " cannot run here: " + collectives_->refusal(form_of(testcase, bytes)).value_or(""));
+        refuse_blind(form_of(testcase, bytes));
       }
     return wanted;
+  }
+
+  /// Whether the library has it in its plainest form: what only the options rule out is no reason to leave it out.
+  bool is_known(const CollectiveTestCase& testcase) const {
+    return !of_library({}, testcase, collectives_->default_sizes().front()).empty();
+  }
+
+  /// Where nothing wrong would be seen, nothing is said to be right.
+  void refuse_blind(const CollectiveCase& wanted) const {
+    if (!options_.measure.verify || tolerance_of(wanted, count()) < 1) return;
+    throw BadInput("--reduction avg: " + std::string(word(wanted.type)) + " rounds an average of " +
+                   std::to_string(count()) + " ranks so much that no wrong element would be seen: choose another " +
+                   "--type, or say --no-verify");
   }
 
   void refuse_idle_options(const std::vector<CollectiveTestCase>& testcases) const {
@@ -89,7 +102,9 @@ class CollectiveRun final : public ProgramRun {
   }
 
   CollectiveCase form_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
-    CollectiveCase wanted = options_.form;
+    return form_of(options_.form, testcase, bytes);
+  }
+  static CollectiveCase form_of(CollectiveCase wanted, const CollectiveTestCase& testcase, std::uint64_t bytes) {
     wanted.what = testcase.what;
     wanted.bytes = bytes;
     testcase.algorithm.copy(wanted.algorithm.data(), wanted.algorithm.size() - 1);
@@ -98,7 +113,11 @@ class CollectiveRun final : public ProgramRun {
 
   /// The ways that a test case has here: out of place, and in place.
   std::vector<CollectiveCase> columns_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
-    std::vector<CollectiveCase> cases(2, form_of(testcase, bytes));
+    return of_library(options_.form, testcase, bytes);
+  }
+  std::vector<CollectiveCase> of_library(const CollectiveCase& form, const CollectiveTestCase& testcase,
+                                         std::uint64_t bytes) const {
+    std::vector<CollectiveCase> cases(2, form_of(form, testcase, bytes));
     cases[1].in_place = true;
     std::erase_if(cases, [this](const CollectiveCase& one) {
       return (one.in_place && !has_in_place(one.what)) || collectives_->refusal(one);

@@ -20,13 +20,14 @@ one_line() { [ "$(wc -l <"$work/err")" -eq 1 ] || fail "$what: a complaint is on
 code() { [ "$code" -eq "$1" ] || fail "$what: exit code $code, not $1"; }
 no_leftover() { [ -z "$(find "$work" -name '*.partial')" ] || fail "$what: a half-written record is left"; }
 
-# expect_of CODE SECONDS 'what it protects' COMMAND…: runs it, for so long at most
+# expect_of CODE SECONDS 'what it protects' COMMAND…: runs it, for so long at most, and with no input: mpirun would read
+# the lines of the loop that calls this, which then ends with its first one
 expect_of() {
   wanted=$1
   limit=$2
   what=$3
   shift 3
-  timeout "$limit" "$@" >"$work/out" 2>"$work/err"
+  timeout "$limit" "$@" </dev/null >"$work/out" 2>"$work/err"
   code=$?
   code "$wanted"
 }

@@ -61,6 +61,10 @@ done <<EOF
 --root 1 --testcase all_reduce_perf|does nothing in this run
 --root 99 --testcase reduce_perf|there are ranks 0 to
 --reduction avg|MPI has no reduction avg
+--suite full --reduction avg|MPI has no reduction avg
+--suite full --type bfloat16|MPI has no type bfloat16
+--suite full --size 1048576GiB|MPI counts up to
+--size 4KiB,8KiB,4096|names 4096 twice
 --type half|MPI has no type half
 --testcase all_reduce_perf_ring|algorithms, protocols and channels are NCCL
 --testcase rank_to_rank_bandwidth_nccl|p2p_matrix measures messages
