@@ -23,6 +23,7 @@ class CollectiveSampler final : public Sampler {
   /// From each rank to the next: every rank takes part.
   std::vector<Path> paths(const Place& place) const override;
   bool is_there(const Place&) const override { return !collectives_.lost_as(); }
+  bool needs_all(const Place&) const override { return true; }
   CellStatus lost_as(const Place&) const override { return collectives_.lost_as().value_or(CellStatus::error); }
   std::vector<Lost> take_lost() override { return collectives_.take_lost(); }
   Sensitivity sensitivity() const override { return {least_, most_}; }

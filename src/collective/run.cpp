@@ -32,8 +32,9 @@ class CollectiveRun final : public ProgramRun {
   Started start() override {
     collectives_ = choose_collectives(options_);
     std::vector<std::string> notes;
-    if (options_.fault) notes.push_back("simulated fault: " + options_.fault->text());
-    return {collectives_->machine(), collectives_->nodes(), std::move(notes)};
+    if (!options_.fault) return {collectives_->machine(), collectives_->nodes(), std::move(notes)};
+    notes.push_back("simulated fault: " + options_.fault->text());
+    return {faulty_.emplace(collectives_->machine(), *options_.fault), collectives_->nodes(), std::move(notes)};
   }
 
   void serve() override { collectives_->serve(); }
@@ -66,12 +67,23 @@ class CollectiveRun final : public ProgramRun {
                          " cannot run here: " + collectives_->refusal(form_of(testcase, bytes)).value_or(""));
         refuse_blind(form_of(testcase, bytes));
       }
+    if (options_.fault && std::ranges::none_of(wanted, [this](const auto& t) { return has_fault(t); }))
+      throw BadInput("--simulate-fault " + options_.fault->text() +
+                     ": nothing that is measured has it: name a rank, or the way from one to the next");
     return wanted;
   }
 
   /// Whether the library has it in its plainest form: what only the options rule out is no reason to leave it out.
   bool is_known(const CollectiveTestCase& testcase) const {
     return !of_library({}, testcase, collectives_->default_sizes().front()).empty();
+  }
+
+  bool has_fault(const CollectiveTestCase& testcase) const {
+    const CollectiveSampler::Cases cases = plan(testcase, sizes_of(testcase).front()).cases;
+    const CollectiveSampler sampler(*collectives_, cases, options_.measure.warmup);
+    return std::ranges::any_of(cases, [&](const auto& one) {
+      return std::ranges::any_of(sampler.paths(one.first), [&](const Path& path) { return options_.fault->has(path); });
+    });
   }
 
   /// Where nothing wrong would be seen, nothing is said to be right.
@@ -238,6 +250,7 @@ class CollectiveRun final : public ProgramRun {
 
   const CollectiveOptions& options_;
   std::unique_ptr<Collectives> collectives_;
+  std::optional<FaultyMachine> faulty_;
 };
 
 }  // namespace

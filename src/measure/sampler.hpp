@@ -65,6 +65,9 @@ class Sampler {
   /// Whether all endpoints of a cell are there.
   virtual bool is_there(const Place& place) const = 0;
 
+  /// Whether a cell has nothing left where one of its endpoints is not there, as a fan of copies has.
+  virtual bool needs_all(const Place&) const { return false; }
+
   /// How the cells of an endpoint end that is not there: timeout where it hung or fell silent, else error.
   virtual CellStatus lost_as(const Place&) const { return CellStatus::error; }
 

@@ -69,12 +69,13 @@ bool FaultySampler::touches(const Place& place) const {
   return std::any_of(paths.begin(), paths.end(), [this](const Path& path) { return fault_.touches(path); });
 }
 
-/// Whether a cell ends with what is lost: one whose copies all begin or end there, but not a fan that has others too.
+/// Whether a cell ends with what is lost: one whose copies all begin or end there, or that needs every endpoint, but
+/// not a fan that has others too.
 bool FaultySampler::falls_with_it(const Place& place) const {
   const auto paths = sampler_.paths(place);
   const auto touched = [this](const Path& path) { return fault_.touches(path); };
-  return is_way(fault_) ? std::any_of(paths.begin(), paths.end(), touched)
-                        : std::all_of(paths.begin(), paths.end(), touched);
+  return is_way(fault_) || sampler_.needs_all(place) ? std::any_of(paths.begin(), paths.end(), touched)
+                                                     : std::all_of(paths.begin(), paths.end(), touched);
 }
 
 /// An endpoint is lost with all that begins or ends there; a way between two only as itself.

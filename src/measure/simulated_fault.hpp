@@ -46,6 +46,7 @@ class FaultySampler final : public Sampler {
   std::vector<int> resources(const Place& place) const override { return sampler_.resources(place); }
   std::vector<Path> paths(const Place& place) const override { return sampler_.paths(place); }
   bool is_there(const Place& place) const override;
+  bool needs_all(const Place& place) const override { return sampler_.needs_all(place); }
   CellStatus lost_as(const Place& place) const override;
   std::vector<Lost> take_lost() override;
   Sensitivity sensitivity() const override { return sampler_.sensitivity(); }

@@ -47,6 +47,8 @@ expect 0 "another root" --root 1 --size 4KiB --testcase broadcast_perf,reduce_pe
 expect 1 "wrong elements" --size 4KiB --simulate-fault corrupt:rank1
 prints '^Result: FAIL$'
 [ "$(count '"corrupt"')" -ge 1 ] || fail "the cell must be corrupt"
+expect 0 "errors that a rank counts" --size 4KiB --simulate-fault counter:rank1
+prints '^counter rose: .*rank1'
 expect 3 "a rank that fails" --size 4KiB,8KiB --simulate-fault error:rank1
 prints '^Result: ERROR$'
 
@@ -59,6 +61,10 @@ done <<EOF
 --protocol LL|does nothing in this run
 --devices 0|does nothing in this run
 --root 1 --testcase all_reduce_perf|does nothing in this run
+--simulate-fault corrupt:rank99|there is no endpoint 'rank99'
+--simulate-fault shared:rank0|does nothing in this run
+--simulate-fault corrupt:rank0 --no-verify|does nothing in this run
+--simulate-fault error:rank1->rank1|nothing that is measured has it
 --root 99 --testcase reduce_perf|there are ranks 0 to
 --reduction avg|MPI has no reduction avg
 --suite full --reduction avg|MPI has no reduction avg

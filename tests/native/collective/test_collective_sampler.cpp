@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collective/collective_sampler.hpp"
+#include "measure/simulated_fault.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -120,6 +121,17 @@ TEST(CollectiveSampler, ASendIsOfItsTwoRanks) {
   ASSERT_EQ(paths.size(), 1u);
   EXPECT_EQ(paths.front().source, "rank1");
   EXPECT_EQ(paths.front().destination, "rank3");
+}
+
+TEST(CollectiveSampler, HasNothingLeftInADrillWhereOneOfItsRanksFails) {
+  for (const auto& [kind, status] : {std::pair{SimulatedFault::Kind::error, CellStatus::error},
+                                     std::pair{SimulatedFault::Kind::hang, CellStatus::timeout}}) {
+    ScriptedCollectives ranks(1e-3);
+    CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+    FaultySampler faulty(sampler, {kind, "rank1"});
+    EXPECT_EQ(faulty.sample(first, {.until = Deadline::in(0.01)}).front().status, status);
+    EXPECT_FALSE(faulty.is_there({0, 0}));
+  }
 }
 
 }  // namespace

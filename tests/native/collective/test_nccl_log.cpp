@@ -15,14 +15,10 @@ constexpr std::string_view recorded =
     "vm:3198:3210 [1] NCCL INFO Ring 00 : 0 -> 1 -> 0\n"
     "vm:3198:3210 [1] NCCL INFO Ring 01 : 0 -> 1 -> 0\n"
     "vm:3198:3209 [0] NCCL INFO Ring 00 : 1 -> 0 -> 1\n"
-    "vm:3198:3209 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/direct "
-    "pointer\n"
-    "vm:3198:3210 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/direct "
-    "pointer\n"
-    "vm:3198:3198 [0] NCCL INFO AllReduce: 65536 Bytes -> Algo RING proto LL "
-    "channel{Lo..Hi}={0..7}\n"
-    "vm:3198:3198 [0] NCCL INFO AllReduce: 16777216 Bytes -> Algo RING proto "
-    "SIMPLE channel{Lo..Hi}={0..23}\n";
+    "vm:3198:3209 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/direct pointer\n"
+    "vm:3198:3210 [1] NCCL INFO Channel 00/0 : 1[1] -> 0[0] via P2P/direct pointer\n"
+    "vm:3198:3198 [0] NCCL INFO AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}\n"
+    "vm:3198:3198 [0] NCCL INFO AllReduce: 16777216 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..23}\n";
 
 TEST(NcclLog, SaysWhatWasMadeAndByWhichTransports) {
   const auto facts = facts_of_log(recorded);
