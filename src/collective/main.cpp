@@ -15,7 +15,7 @@ constexpr const char* program = "collective_perf";
 std::string list() {
   std::ostringstream out;
   for (const auto& testcase : collective_testcases())
-    out << std::left << std::setw(32) << testcase.name << testcase.description << '\n';
+    out << std::left << std::setw(44) << testcase.name << testcase.description << '\n';
   return out.str();
 }
 

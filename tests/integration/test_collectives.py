@@ -53,10 +53,10 @@ def test_every_collective_of_mpi_is_a_check_of_its_own_in_one_process(ranks):
         assert record["asked_by"] == check["display_name"]
 
 
-def test_a_quick_run_has_a_collective_beside_the_ranks_and_holds_it_against_its_references(ranks):
+def test_a_collective_is_held_against_its_references_beside_the_other_checks_of_ranks(ranks):
     lines = ["rank_collectives:", "  $index: [reference_name, testcase]", "  bench:", "    all_reduce_perf:"]
     lines += [f"      '{way}@4096': [99999.0, -0.1, 0.1, GB/s]" for way in WAYS]  # more than any memory can do
-    few = ("-n", "rank_binding|rank_collectives", "-t", "quick", "-S", FEW, "-S", "rank_collectives.sizes=4KiB")
+    few = ("-n", "rank_binding|rank_collectives.*=all_reduce_perf$", "-S", FEW, "-S", "rank_collectives.sizes=4KiB")
     run = ranks("-r", *few, "-S", "rank_collectives.reference_name=bench", references="\n".join(lines))
     assert "2 test cases in 1 process" in run.output
     binding, collective = sorted(run.checks(), key=lambda check: check["name"])
