@@ -1,8 +1,9 @@
 #include "collective/nccl/nccl_calls.hpp"
 
+#include <cstring>
 #include <string>
 
-#include "collective/worker.hpp"
+#include "collective/nccl/nccl_worker.hpp"
 
 namespace linkmatrix::nccl {
 namespace {
@@ -50,3 +51,30 @@ std::optional<ncclDataType_t> type_of(ElementType type) {
 ncclRedOp_t operation_of(Reduction reduction) { return find(reductions, reduction).value_or(ncclSum); }
 
 }  // namespace linkmatrix::nccl
+
+namespace linkmatrix {
+
+NcclId new_nccl_id() {
+  ncclUniqueId unique{};
+  nccl::check(ncclGetUniqueId(&unique), "ncclGetUniqueId");
+  NcclId id{};
+  static_assert(sizeof(unique) == sizeof(id));
+  std::memcpy(id.data(), &unique, sizeof(unique));
+  return id;
+}
+
+std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
+  if (!nccl::type_of(wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
+  if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.what))
+    return std::string(word(wanted.what)) + " is made of sends, for which NCCL has no algorithm to choose";
+  return std::nullopt;
+}
+
+std::string nccl_version() {
+  int version = 0;
+  nccl::check(ncclGetVersion(&version), "ncclGetVersion");
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace linkmatrix

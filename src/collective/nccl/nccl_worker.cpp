@@ -3,7 +3,6 @@
 #include <nccl.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "collective/expected.hpp"
@@ -322,31 +321,8 @@ class NcclWorker final : public CollectiveWorker {
 
 }  // namespace
 
-NcclId new_nccl_id() {
-  ncclUniqueId unique{};
-  nccl::check(ncclGetUniqueId(&unique), "ncclGetUniqueId");
-  NcclId id{};
-  static_assert(sizeof(unique) == sizeof(id));
-  std::memcpy(id.data(), &unique, sizeof(unique));
-  return id;
-}
-
 std::unique_ptr<CollectiveWorker> make_nccl_worker(NcclRanks ranks, const NcclId& id) {
   return std::make_unique<NcclWorker>(ranks, id);
-}
-
-std::optional<std::string> nccl_refusal(const CollectiveCase& wanted) {
-  if (!nccl::type_of(wanted.type)) return "this NCCL has no type " + std::string(word(wanted.type));
-  if (wanted.algorithm[0] != 0 && is_made_of_sends(wanted.what))
-    return std::string(word(wanted.what)) + " is made of sends, for which NCCL has no algorithm to choose";
-  return std::nullopt;
-}
-
-std::string nccl_version() {
-  int version = 0;
-  nccl::check(ncclGetVersion(&version), "ncclGetVersion");
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
 }
 
 }  // namespace linkmatrix
