@@ -15,6 +15,9 @@ using Action = CollectiveOptions::Action;
 
 /// Launches and the turns of ranks vary by more than copies do.
 constexpr double default_target = 0.01;
+/// Seconds that a noisy cell may take beyond its seven samples: a suite has hundreds of cells, and more samples make
+/// ranks that share cores no quieter.
+constexpr double default_patience = 0.1;
 
 /// What an option needs of a run to do anything there, and what is said where it does not hold.
 struct Condition {
@@ -152,6 +155,7 @@ CollectiveOptions parse_collective_options(std::span<char* const> arguments) {
   CollectiveOptions o;
   int ways_of_size = 0;
   o.measure.stop.target = default_target;
+  o.measure.stop.patience = default_patience;
   if (started_by_mpirun()) o.memory = Memory::host;
   for (const char* argument : arguments) o.command.emplace_back(argument);
   o.given = parse_command_line(arguments.subspan(1), options_of(option_table(o, ways_of_size)));
