@@ -32,6 +32,8 @@ constexpr Condition of_ranks{[](auto&, auto& run) { return run.has_ranks; },
                              "one process has its devices: start ranks with mpirun"};
 constexpr Condition of_nccl{[](auto&, auto& run) { return run.memory == Memory::device; },
                             "MPI between host memory has no such choice: leave it out"};
+constexpr Condition of_host{[](auto&, auto& run) { return run.memory == Memory::host; },
+                            "no host memory is measured: leave it out"};
 constexpr Condition reduction{[](auto&, auto& run) { return run.any_reduces; },
                               "nothing that is measured reduces: leave it out, or measure such as all_reduce_perf"};
 constexpr Condition root{[](auto&, auto& run) { return run.any_has_root; },
@@ -107,6 +109,9 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--memory", "MEMORY", "of ranks: device, by NCCL, or host, by MPI (default: host)",
         [&](auto v) { o.memory = parse_word<Memory>(v); }},
        of_ranks},
+      {{"--huge-pages", "on|off", "host memory in pages of 2 MiB (default: on; OSU's benchmarks have small ones)",
+        [&](auto v) { o.huge_pages = parse_switch("--huge-pages", v); }},
+       of_host},
       {{"--samples", "N", "samples of a cell before it may stop (default: 7; at most four times as many)",
         [&](auto v) {
           o.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);

@@ -25,6 +25,7 @@ struct CollectiveOptions : ProgramOptions {
   CollectiveCase form;                    ///< type, reduction, root and the like of every case
   std::vector<int> devices;               ///< empty: all
   Memory memory = Memory::device;         ///< of ranks
+  bool huge_pages = true;                 ///< of host memory
   MeasureOptions measure;
   std::optional<SimulatedFault> fault;
   std::vector<std::string_view> given;  ///< names of the options, as given

@@ -189,8 +189,8 @@ std::unique_ptr<Collectives> make_rank_collectives(const CollectiveOptions& opti
   std::vector<std::string> words = options.command;
   words.erase(words.begin());  // the program may lie elsewhere on another node
   network.options = join(words, " ");
-  network.make_answerer = [](ranks::Communicator& mpi) {
-    return answerer([&mpi](const Question&) { return make_mpi_worker(mpi, true); });
+  network.make_answerer = [huge = options.huge_pages](ranks::Communicator& mpi) {
+    return answerer([&mpi, huge](const Question&) { return make_mpi_worker(mpi, huge); });
   };
 #ifdef LINKMATRIX_NCCL
   network.devices = nccl_rank_support([](NcclRanks own) {

@@ -42,6 +42,7 @@ done
 for reduction in prod min max; do
   expect 0 "reduction $reduction" --reduction $reduction --size 4KiB --testcase all_reduce_perf,reduce_scatter_perf
 done
+expect 0 "small pages" --huge-pages off --size 100003
 expect 0 "another root" --root 1 --size 4KiB --testcase broadcast_perf,reduce_perf,gather_perf,scatter_perf
 
 expect 1 "wrong elements" --size 4KiB --simulate-fault corrupt:rank1

@@ -38,6 +38,7 @@ TEST(CollectiveOptions, ThatDoNothingInARunAreRefused) {
   const CollectiveScope host{.has_ranks = true, .memory = Memory::host, .any_reduces = true, .any_has_root = false};
   refused({"--protocol", "LL"}, host);
   refused({"--graph"}, host);
+  refused({"--huge-pages", "off"}, {.has_ranks = true, .memory = Memory::device});
   refused({"--channels", "2"}, host);
   refused({"--devices", "0,1"}, host);
   refused({"--root", "1"}, host);
