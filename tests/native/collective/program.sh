@@ -81,10 +81,13 @@ EOF
 # A rank that stops: what was measured before is kept, and nothing hangs.
 what="a rank that stops"
 rm -f "$work/r.json"
-timeout 90 "$mpirun" --oversubscribe -n "$ranks" "$program" --size 4KiB,8KiB,16KiB --samples 200 --target-ci 0.001 \
+timeout 90 "$mpirun" --oversubscribe -n "$ranks" "$program" --size 4KiB,8KiB,16KiB --samples 10000 \
   --max-time 30 --collective-timeout 2 --timeout 20 --record "$work/r.json" >"$work/out" 2>"$work/err" &
 launcher=$!
-sleep 3
+for _ in $(seq 100); do # until it measures
+  [ ! -s "$work/r.json" ] || break
+  sleep 0.2
+done
 victim=$(pgrep -f "$work/r.json" | while read -r pid; do
   [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" = 1 ] && echo "$pid"
 done | head -n 1)
