@@ -1,11 +1,11 @@
 #include "collective/options.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
 #include "program/launcher.hpp"
+#include "program/option_rows.hpp"
 #include "program/option_values.hpp"
 
 namespace linkmatrix {
@@ -112,33 +112,18 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--huge-pages", "on|off", "host memory in pages of 2 MiB (default: on; OSU's benchmarks have small ones)",
         [&](auto v) { o.huge_pages = parse_switch("--huge-pages", v); }},
        of_host},
-      {{"--samples", "N", "samples of a cell before it may stop (default: 7; at most four times as many)",
-        [&](auto v) {
-          o.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);
-          o.measure.stop.max_samples = 4 * o.measure.stop.min_samples;
-        }}},
-      {{"--target-ci", "PERCENT", "stop when the median's interval is within ± this (default: 1)",
-        [&](auto v) {
-          o.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
-          o.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for
-        }}},
+      {samples_option(o.measure)},
+      {target_option(o.measure, "1")},
       {{"--warmup", "N", "collectives before the first sample (default: 1)",
         [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }}},
       {{"--no-verify", "", "do not compare what arrived", [&](auto) { o.measure.verify = false; }}},
-      {{"--max-time", "SECONDS", "of one size: then one sample for each cell left (default: 60)",
-        [&](auto v) { o.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }}},
+      {max_time_option(o.measure, "of one size")},
       {{"--collective-timeout", "SECONDS", "of one cell; after one that hangs no other can begin (default: 30)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--collective-timeout", v, 0.1, 86400); }}},
-      {{"--timeout", "SECONDS", "of the whole run; what was measured by then is kept (default: 600)",
-        [&](auto v) { o.timeout = parse_number("--timeout", v, 0.001, 604800); }}},
-      {{"--record", "FILE", "write everything as JSON, schema linkmatrix.record/2",
-        [&](auto v) {
-          if (v.empty()) throw BadInput("--record '': name a file");
-          o.record = v;
-        }}},
-      {{"--asked-by", "NAME", "the check that asks, for the record", [&](auto v) { o.asked_by = v; }}, record},
-      {{"--max-display", "N", "print at most N rows and columns (default: 16)",
-        [&](auto v) { o.max_display = static_cast<std::size_t>(parse_count("--max-display", v, 1, 100000)); }}},
+      {timeout_option(o)},
+      {record_option(o)},
+      {asked_by_option(o), record},
+      {max_display_option(o)},
       {{"--simulate-fault", "KIND:RANK", "drill: " + simulated_fault_kinds() + " at a rank, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
        drill},

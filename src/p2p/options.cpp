@@ -1,12 +1,12 @@
 #include "p2p/options.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "core/command_line.hpp"
 #include "core/units.hpp"
 #include "p2p/budget.hpp"
 #include "p2p/option_values.hpp"
+#include "program/option_rows.hpp"
 #include "program/option_values.hpp"
 
 namespace linkmatrix {
@@ -150,18 +150,8 @@ std::vector<Group> option_table(Given& given) {
        }},
       {"How long, and how well",
        {
-           {{"--samples", "N", "samples of a cell before it may stop (default: 7; at most four times as many)",
-             [&](auto v) {
-               o.measure.stop.min_samples = parse_count("--samples", v, 1, 10000);
-               o.measure.stop.max_samples = 4 * o.measure.stop.min_samples;
-             }},
-            {measures}},
-           {{"--target-ci", "PERCENT", "stop when the median's interval is within ± this (default: 0.25)",
-             [&](auto v) {
-               o.measure.stop.target = parse_number("--target-ci", v, 0.001, 100) / 100;
-               o.measure.stop.patience = std::numeric_limits<double>::infinity();  // it was asked for
-             }},
-            {measures}},
+           {samples_option(o.measure), {measures}},
+           {target_option(o.measure, "0.25"), {measures}},
            {{"--warmup", "N", "transfers of each cell before its first sample (default: 1)",
              [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }},
             {measures}},
@@ -172,9 +162,7 @@ std::vector<Group> option_table(Given& given) {
             {measures}},
            {{"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},
             {measures}},
-           {{"--max-time", "SECONDS", "of one matrix: then one sample for each cell left (default: 60)",
-             [&](auto v) { o.measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }},
-            {measures}},
+           {max_time_option(o.measure, "of one matrix"), {measures}},
            {{"--pair-timeout", "SECONDS",
              "of the pairs measured at once; what hangs is marked and the rest goes on (default: 30)",
              [&](auto v) {
@@ -186,23 +174,13 @@ std::vector<Group> option_table(Given& given) {
              "more)",
              [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
             {measures}},
-           {{"--timeout", "SECONDS", "of the whole run; what was measured by then is kept (default: 600)",
-             [&](auto v) { o.timeout = parse_number("--timeout", v, 0.001, 604800); }},
-            {runs}},
+           {timeout_option(o), {runs}},
        }},
       {"What is written",
        {
-           {{"--record", "FILE", "write everything as JSON, schema linkmatrix.record/2",
-             [&](auto v) {
-               if (v.empty()) throw BadInput("--record '': name a file");
-               o.record = v;
-             }},
-            {runs}},
-           {{"--asked-by", "NAME", "the check that asks, for the record", [&](auto v) { o.asked_by = v; }},
-            {runs, keeps_record}},
-           {{"--max-display", "N", "print at most N rows and columns (default: 16)",
-             [&](auto v) { o.max_display = static_cast<std::size_t>(parse_count("--max-display", v, 1, 100000)); }},
-            {runs}},
+           {record_option(o), {runs}},
+           {asked_by_option(o), {runs, keeps_record}},
+           {max_display_option(o), {runs}},
            {{"--utilisation", "", "print each value's share of its path's limit too",
              [&](auto) { o.utilisation = true; }},
             {measures, has_limits, knows_limits}},

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/command_line.hpp"
+#include "measure/engine.hpp"
+#include "program/program_run.hpp"
+
+namespace linkmatrix {
+
+/// Rows that the option tables of several programs have; each keeps a reference to what it fills in.
+
+Option samples_option(MeasureOptions& measure);
+/// percent: the program's own.
+Option target_option(MeasureOptions& measure, std::string_view percent);
+/// of: "of one matrix".
+Option max_time_option(MeasureOptions& measure, std::string_view of);
+Option timeout_option(ProgramOptions& options);
+Option record_option(ProgramOptions& options);
+Option asked_by_option(ProgramOptions& options);
+Option max_display_option(ProgramOptions& options);
+
+}  // namespace linkmatrix
