@@ -9,6 +9,7 @@
 #$ -S /bin/bash
 #$ -V
 #$ -r n
+export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
 STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend host > process1/out 2> process1/err
 mkdir -p process2/ranks
