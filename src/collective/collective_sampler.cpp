@@ -6,9 +6,9 @@
 namespace linkmatrix {
 namespace {
 
-constexpr double sample_seconds = 0.005;  // that ranks begin some µs apart is a few thousandths of it
-constexpr double least_repeats = 3;       // the first one after a pause is slower: of 4 GiB on two H200 by 1.7 %
-constexpr double most_repeats = 100;      // more would wait in a device's queue
+constexpr double sample_seconds = 0.002;  // that ranks begin a µs or two apart is a thousandth of it
+constexpr double least_repeats = 1;
+constexpr double most_repeats = 100;  // more would wait in a device's queue
 
 int repeats_for(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), least_repeats, most_repeats));
