@@ -23,17 +23,41 @@ void write_host(JsonWriter& w, const HostBlock& host) {
   w.end_object();
 }
 
-void write_facts(JsonWriter& w, std::string_view name, const FactTexts& facts) {
-  w.key(name).begin_object();
+void write_fact_texts(JsonWriter& w, const FactTexts& facts) {
+  w.begin_object();
   for (const auto& [fact, text] : facts)
     if (!text.empty()) w.member(fact, text);
   w.end_object();
+}
+
+void write_facts(JsonWriter& w, std::string_view name, const FactTexts& facts) {
+  w.key(name);
+  write_fact_texts(w, facts);
 }
 
 /// The texts and what else is known by another name.
 FactTexts with(FactTexts facts, const FactTexts& more) {
   facts.insert(more.begin(), more.end());
   return facts;
+}
+
+void write_adapter(JsonWriter& w, const AdapterPort& port, const std::string& node) {
+  w.begin_object().member("name", port.name).member("state", text_or_null(port.state));
+  w.member("physical_state", text_or_null(port.physical_state));
+  w.member("rate", text_or_null(port.rate)).member("link_layer", text_or_null(port.link_layer));
+  w.member("numa", port.numa < 0 ? std::nullopt : std::optional(port.numa));
+  write_facts(w, "part", port.part);
+  write_facts(w, "place", with(port.place, {{"node", node}}));
+  w.key("interfaces").begin_array();
+  for (const FactTexts& interface : port.interfaces) write_fact_texts(w, interface);
+  w.end_array();
+  write_facts(w, "pcie", port.pcie);
+  w.key("gpus").begin_array();
+  for (const GpuPath& gpu : port.gpus) {
+    w.begin_object().member("pci", gpu.pci).member("link_class", gpu.link_class).member("bridges", gpu.bridges);
+    w.member("nearest", gpu.nearest).end_object();
+  }
+  w.end_array().end_object();
 }
 
 void write_nodes(JsonWriter& w, const std::vector<NodeFacts>& nodes) {
@@ -51,14 +75,7 @@ void write_nodes(JsonWriter& w, const std::vector<NodeFacts>& nodes) {
   w.end_array();
   w.key("adapters").begin_array();
   for (const auto& node : nodes)
-    for (const auto& port : node.adapters) {
-      w.begin_object().member("name", port.name).member("state", text_or_null(port.state));
-      w.member("rate", text_or_null(port.rate)).member("link_layer", text_or_null(port.link_layer));
-      w.member("numa", port.numa < 0 ? std::nullopt : std::optional(port.numa));
-      write_facts(w, "part", port.part);
-      write_facts(w, "place", with(port.place, {{"node", node.name}}));
-      w.end_object();
-    }
+    for (const auto& port : node.adapters) write_adapter(w, port, node.name);
   w.end_array();
 }
 

@@ -31,13 +31,25 @@ struct Endpoint {
   std::optional<double> link_limit, host_limit;
 };
 
+/// The way from a network adapter to a GPU of the same machine, by PCI.
+struct GpuPath {
+  std::string pci;         ///< address of the GPU
+  std::string link_class;  ///< PIX PXB PHB NODE SYS in nvidia-smi's words; empty: unknown
+  int bridges = 0;         ///< PCI bridges that both are behind
+  bool nearest = false;    ///< no other GPU is nearer to the adapter
+};
+
 /// A port of a network adapter, as the kernel lists it.
 struct AdapterPort {
   std::string name;                     ///< "mlx5_0", "ens1f0"
   FactTexts part;                       ///< "guid", "mac", "firmware", "board", "model"
   FactTexts place;                      ///< "node", "pci", "slot", "port"
   std::string state, rate, link_layer;  ///< in the kernel's words, "ACTIVE", "400 Gb/sec (4X NDR)"; empty: unknown
+  std::string physical_state;           ///< "LinkUp", "Polling"; empty: unknown
   int numa = -1;                        ///< NUMA node, -1 unknown
+  std::vector<FactTexts> interfaces;    ///< of the network: "name", "state", "bond", the one that it is a part of
+  FactTexts pcie;                       ///< "speed", "width" now, "speed_at_most", "width_at_most" of the adapter
+  std::vector<GpuPath> gpus;            ///< in the order of their addresses
 };
 
 /// A machine of the run; empty: unknown, or not readable by this user.

@@ -5,6 +5,7 @@
 
 #include "core/record.hpp"
 #include "core/table.hpp"
+#include "device/host/adapters.hpp"
 #include "device/host/host_facts.hpp"
 #include "program/health.hpp"
 #include "run/atomic_file.hpp"
@@ -79,6 +80,7 @@ void ProgramRun::describe(Record& record, const Started& started, const std::vec
   record.backend = machine_->name();
   for (const Endpoint& endpoint : machine_->endpoints())
     if (endpoint.kind == EndpointKind::device) record.devices.push_back(endpoint);
+  name_nearest_adapters(record.devices, started.nodes);
   record.topology = machine_->topology();
   record.software = machine_->software();
   record.health = open_health(record.devices, states);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/units.hpp"
+#include "device/host/adapters.hpp"
 #include "device/host/available_memory.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/node_facts.hpp"

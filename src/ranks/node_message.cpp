@@ -88,7 +88,7 @@ void for_each_text(Node& node, const Visit& visit) {
 }
 template <class Port, class Visit>
 void for_each_text_of_port(Port& port, const Visit& visit) {
-  for (auto* text : {&port.name, &port.state, &port.rate, &port.link_layer}) visit(*text);
+  for (auto* text : {&port.name, &port.state, &port.rate, &port.link_layer, &port.physical_state}) visit(*text);
 }
 
 }  // namespace
@@ -103,6 +103,14 @@ std::vector<std::byte> pack(const NodeFacts& node) {
     writer.facts(port.part);
     writer.facts(port.place);
     writer.number(port.numa);
+    writer.number(port.interfaces.size());
+    for (const FactTexts& interface : port.interfaces) writer.facts(interface);
+    writer.facts(port.pcie);
+    writer.number(port.gpus.size());
+    for (const GpuPath& gpu : port.gpus) {
+      writer.text(gpu.pci), writer.text(gpu.link_class);
+      writer.number(gpu.bridges), writer.number(int{gpu.nearest});
+    }
   }
   return writer.take();
 }
@@ -118,6 +126,14 @@ NodeFacts unpack(std::span<const std::byte> bytes) {
     port.part = reader.facts();
     port.place = reader.facts();
     port.numa = reader.number<int>();
+    for (auto more = reader.number<std::size_t>(); more > 0; --more) port.interfaces.push_back(reader.facts());
+    port.pcie = reader.facts();
+    for (auto more = reader.number<std::size_t>(); more > 0; --more) {
+      GpuPath& gpu = port.gpus.emplace_back();
+      read(gpu.pci), read(gpu.link_class);
+      gpu.bridges = reader.number<int>();
+      gpu.nearest = reader.number<int>() != 0;
+    }
   }
   reader.end();
   return node;

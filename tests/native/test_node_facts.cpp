@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "device/host/adapters.hpp"
 #include "device/host/node_facts.hpp"
 #include "own_folder.hpp"
 

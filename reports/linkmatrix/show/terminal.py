@@ -23,7 +23,7 @@ from ..record.units import figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import again, findings, words
+from . import adapters, again, findings, words
 from .collectives import COLUMNS, Collective, groups
 
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
@@ -113,6 +113,7 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
     if any(one.matrices for one in judged):
         show_legend(screen)
     show_overview(screen, judged)
+    show_adapters(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
     screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
@@ -271,6 +272,16 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
         word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<10}  "
         screen.print(screen.text(f"{word}{name:<{width}}  {said}"))
     screen.print()
+
+
+def show_adapters(screen: Screen, judged: list[Judged]) -> None:
+    """The network adapters of the nodes."""
+    records = (one.test.record for one in judged if one.test.record)
+    lines = list(adapters.lines(records, screen.console.width))
+    for line in lines:
+        screen.print(screen.text(line, "dim") if line.startswith("  ") else line)
+    if lines:
+        screen.print()
 
 
 def show_legend(screen: Screen) -> None:

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "core/topology.hpp"
 
@@ -14,8 +13,5 @@ NodeFacts node_facts(const std::filesystem::path& root = "/");
 
 /// NodeFacts::boot alone; empty where the kernel does not tell.
 std::string boot_id(const std::filesystem::path& root = "/");
-
-/// Ports of InfiniBand, RoCE and Omni-Path adapters alone, in the order of their names.
-std::vector<AdapterPort> fabric_ports(const std::filesystem::path& root = "/");
 
 }  // namespace linkmatrix

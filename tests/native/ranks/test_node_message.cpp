@@ -16,6 +16,10 @@ NodeFacts a_node() {
     port.state = "ACTIVE";
     port.rate = "400 Gb/sec (4X NDR)";
     port.numa = numa;
+    port.physical_state = "LinkUp";
+    port.interfaces = {{{"name", "ib0"}, {"state", "up"}}, {{"name", "ib1"}}};
+    port.pcie = {{"width", "16"}};
+    port.gpus = {{"0000:1b:00.0", "PIX", 3, true}, {"0000:43:00.0", "SYS", 0, false}};
   }
   return node;
 }
@@ -33,6 +37,15 @@ TEST(NodeMessage, BringsWhatANodeSaysOfItself) {
     EXPECT_EQ(to.place, from.place);
     EXPECT_EQ(to.state + to.rate + to.link_layer, from.state + from.rate + from.link_layer);
     EXPECT_EQ(to.numa, from.numa);
+    EXPECT_EQ(to.physical_state, from.physical_state);
+    EXPECT_EQ(to.interfaces, from.interfaces);
+    EXPECT_EQ(to.pcie, from.pcie);
+    ASSERT_EQ(to.gpus.size(), from.gpus.size());
+    for (std::size_t g = 0; g < from.gpus.size(); ++g) {
+      EXPECT_EQ(to.gpus[g].pci + to.gpus[g].link_class, from.gpus[g].pci + from.gpus[g].link_class);
+      EXPECT_EQ(to.gpus[g].bridges, from.gpus[g].bridges);
+      EXPECT_EQ(to.gpus[g].nearest, from.gpus[g].nearest);
+    }
   }
 }
 

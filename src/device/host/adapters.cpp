@@ -1,0 +1,157 @@
+#include "device/host/adapters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "device/host/kernel_files.hpp"
+#include "device/host/pci.hpp"
+
+namespace linkmatrix {
+namespace {
+
+namespace fs = std::filesystem;
+
+const GpuPath nowhere;  // farther than any
+
+void put(FactTexts& facts, const std::string& name, const std::string& text) {
+  if (!text.empty()) facts[name] = text;
+}
+
+void put_pci(AdapterPort& port, const fs::path& device) {
+  const PciPlace place = pci_place(device);
+  put(port.place, "pci", place.address());
+  const std::string numa = line_of(device / "numa_node");
+  port.numa = numa.empty() ? -1 : std::atoi(numa.c_str());
+  for (const auto& [fact, file] : {std::pair{"speed", "current_link_speed"},
+                                   {"width", "current_link_width"},
+                                   {"speed_at_most", "max_link_speed"},
+                                   {"width_at_most", "max_link_width"}})
+    put(port.pcie, fact, line_of(device / file));
+}
+
+/// "4: ACTIVE" → "ACTIVE".
+std::string after_number(const std::string& text) {
+  const auto colon = text.find(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+/// What is said of a network interface; its bond carries the traffic of several.
+FactTexts interface_at(const fs::path& interface) {
+  FactTexts facts{{"name", interface.filename().string()}};
+  put(facts, "state", line_of(interface / "operstate"));
+  std::error_code failure;
+  const fs::path master = fs::read_symlink(interface / "master", failure);
+  if (!failure && fs::exists(interface / "master/bonding", failure)) put(facts, "bond", master.filename().string());
+  return facts;
+}
+
+/// Network interfaces of a port: those that its addresses are of, and those of its device with the same port. An
+/// adapter counts its ports from 1 in one place and from 0 in the other; older drivers have dev_id alone.
+std::vector<FactTexts> interfaces_of(const fs::path& sys, const fs::path& adapter, const fs::path& port) {
+  std::set<std::string> names;
+  for (const fs::path& of_address : entries(port / "gid_attrs/ndevs"))
+    if (const std::string name = line_of(of_address); !name.empty()) names.insert(name);
+  const int number = std::atoi(port.filename().c_str()) - 1;
+  for (const fs::path& interface : entries(adapter / "device/net")) {
+    const long dev_port = std::strtol(line_of(interface / "dev_port").c_str(), nullptr, 10);
+    const long dev_id = std::strtol(line_of(interface / "dev_id").c_str(), nullptr, 16);
+    if ((dev_port != 0 ? dev_port : dev_id) == number) names.insert(interface.filename().string());
+  }
+  std::vector<FactTexts> found;
+  for (const std::string& name : names) found.push_back(interface_at(sys / "class/net" / name));
+  return found;
+}
+
+std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
+  std::vector<AdapterPort> ports;
+  for (const fs::path& adapter : entries(sys / "class/infiniband"))
+    for (const fs::path& at : entries(adapter / "ports")) {
+      AdapterPort port;
+      port.name = adapter.filename().string();
+      for (const auto& [fact, file] :
+           {std::pair{"guid", "node_guid"}, {"firmware", "fw_ver"}, {"board", "board_id"}, {"model", "hca_type"}})
+        put(port.part, fact, line_of(adapter / file));
+      put_pci(port, adapter / "device");
+      port.place["port"] = at.filename().string();
+      port.state = after_number(line_of(at / "state"));
+      port.physical_state = after_number(line_of(at / "phys_state"));
+      port.rate = line_of(at / "rate");
+      port.link_layer = line_of(at / "link_layer");
+      port.interfaces = interfaces_of(sys, adapter, at);
+      ports.push_back(std::move(port));
+    }
+  return ports;
+}
+
+/// Network interfaces of PCI devices that have no entry above.
+void add_ethernet(const fs::path& sys, std::vector<AdapterPort>& ports) {
+  std::set<std::string> known;
+  for (const AdapterPort& port : ports) {
+    if (const auto at = port.place.find("pci"); at != port.place.end()) known.insert(at->second);
+    for (const FactTexts& interface : port.interfaces) known.insert(interface.at("name"));
+  }
+  for (const fs::path& interface : entries(sys / "class/net")) {
+    AdapterPort port;
+    port.name = interface.filename().string();
+    put_pci(port, interface / "device");
+    const auto pci = port.place.find("pci");
+    if (pci == port.place.end() || known.contains(pci->second) || known.contains(port.name)) continue;
+    put(port.part, "mac", line_of(interface / "address"));
+    port.state = line_of(interface / "operstate");
+    const std::string speed = line_of(interface / "speed");
+    if (std::atoi(speed.c_str()) > 0) port.rate = speed + " Mb/s";
+    port.link_layer = "Ethernet";
+    port.interfaces = {interface_at(interface)};
+    ports.push_back(std::move(port));
+  }
+}
+
+/// The way from each port to each GPU.
+void add_gpus(const fs::path& root, std::vector<AdapterPort>& ports) {
+  const std::vector<PciPlace> gpus = gpus_below(root);
+  for (AdapterPort& port : ports) {
+    const auto pci = port.place.find("pci");
+    if (pci == port.place.end()) continue;
+    const PciPlace place = pci_place(root / "sys/bus/pci/devices" / pci->second);
+    for (const PciPlace& gpu : gpus) port.gpus.push_back(path_between(place, gpu));
+    for (GpuPath& gpu : port.gpus)
+      gpu.nearest = nearer(gpu, nowhere) &&
+                    std::ranges::none_of(port.gpus, [&](const GpuPath& other) { return nearer(other, gpu); });
+  }
+}
+
+}  // namespace
+
+std::vector<AdapterPort> fabric_ports(const fs::path& root) { return infiniband_ports(root / "sys"); }
+
+std::vector<AdapterPort> adapter_ports(const fs::path& root) {
+  std::vector<AdapterPort> ports = fabric_ports(root);
+  add_ethernet(root / "sys", ports);
+  add_gpus(root, ports);
+  return ports;
+}
+
+void name_nearest_adapters(std::vector<Endpoint>& devices, const std::vector<NodeFacts>& nodes) {
+  for (Endpoint& device : devices) {
+    const auto node = std::ranges::find(nodes, device.node, &NodeFacts::name);
+    if (device.pci.empty() || node == nodes.end()) continue;
+    GpuPath best;
+    std::set<std::string> names;
+    for (const AdapterPort& port : node->adapters) {
+      const auto way = std::ranges::find(port.gpus, device.pci, &GpuPath::pci);
+      if (!port.place.contains("port") || way == port.gpus.end()) continue;
+      if (nearer(best, *way) || !nearer(*way, nowhere)) continue;
+      if (nearer(*way, best)) names.clear();
+      best = *way;
+      names.insert(port.name);
+    }
+    if (!names.empty()) device.nics.assign(names.begin(), names.end());
+  }
+}
+
+}  // namespace linkmatrix
