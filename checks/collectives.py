@@ -14,7 +14,7 @@ from .expect import Table, device_faults, engine_faults, nccl_faults, path_fault
 from .intranode import BANDWIDTH
 from .p2p import p2p_matrix_run
 from .session import nodes_session
-from .sizes import all_there, collective_faults, sizes_of, sizes_option
+from .sizes import all_there, collective_faults, sizes_of, sizes_option, utilisation_faults
 
 TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
@@ -42,6 +42,10 @@ class collective_run(p2p_matrix_run, special=True):
     """A test of collective_perf: the base of the checks of collectives.
 
     The performance variables are bus bandwidths of a way and a size in bytes, such as ``in-place@4194304``.
+
+    A partition may promise how much of what links allow, in percent, the largest size of a test case has:
+    extras['collective_utilisation'], such as ``{"all_reduce_perf": 70}``. Inside a node a GPU's NVLinks or PCIe slot
+    count, between nodes the sum of a node's network ports.
     """
 
     #: The sizes: of --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR, which references are for as far as they are of
@@ -77,6 +81,8 @@ class collective_run(p2p_matrix_run, special=True):
         wanted = sizes_of(self.sizes or self.usual_sizes)
         faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
         faults += collective_faults(self.results, self.tables, TABLES, self.cases[self.testcase])
+        promised = self.current_partition.extras.get("collective_utilisation", {})
+        faults += utilisation_faults(self.results, promised.get(self.testcase))
         return [*self.machine_faults(), *engine_faults(self.results, self.engine), *faults, *self.counter_faults()]
 
     def nccl_promise(self):

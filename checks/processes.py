@@ -19,8 +19,8 @@ ROOM = 120  # seconds of the job beside its processes: starts, modules, launcher
 # left no record, and of one that ranks run before they measure
 LOOK, RANKS = "topology", "ranks"
 
-# MPI sees the machine through hwloc, which asks OpenCL for its devices too: mpirun starts 4 ranks on 4 H200 in 1.3 s with
-# it and in 0.16 s without (Open MPI 4.1.6), and no rank is placed by them. What the site has set stays.
+# MPI sees the machine through hwloc, which asks OpenCL for its devices too: mpirun starts 4 ranks on 4 H200 in 1.3 s
+# with it and in 0.16 s without (Open MPI 4.1.6), and no rank is placed by them. What the site has set stays.
 OF_RANKS = {"HWLOC_COMPONENTS": "${HWLOC_COMPONENTS:--opencl}"}
 
 

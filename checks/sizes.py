@@ -60,3 +60,22 @@ def collective_faults(results, tables, wanted, ways):
             found = [f"{testcase}: it is not complete, or its data was not compared"]
         faults += [fault.replace(testcase, name, 1) for fault in found]
     return list(dict.fromkeys(faults))
+
+
+def utilisation_faults(results, percent):
+    """Does the largest size reach the promised share of the bus bandwidth that links allow, in each way that it has?"""
+    if percent is None or not results:
+        return []
+    largest = max(results, key=lambda result: result["size_bytes"])
+    name = f"{largest['testcase']} of {largest['size_bytes']} bytes"
+    shares = largest["parts"].get("utilisation", {}).get("values") or [[None] * len(largest["columns"])]
+    faults = []
+    for way, share in zip(largest["columns"], shares[0], strict=True):
+        if share is None:
+            faults.append(
+                f"{name}, {way}: what links allow is not known here, so {percent:g} % of it, as the partition promises,"
+                " cannot be judged: remove it from extras['collective_utilisation']"
+            )
+        elif not share >= percent:
+            faults.append(f"{name}, {way}: {share:.1f} % of what links allow, the partition promises {percent:g} %")
+    return faults

@@ -37,7 +37,7 @@ system = {
 environments = [
     {
         "name": "gnu-cuda",
-        "target_systems": ["hgx-h200", "hgx-h200-half"],
+        "target_systems": ["hgx-h200"],
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",

@@ -1,7 +1,7 @@
 """Half of an HGX H200: a virtual machine with 4 of the 8 GPUs; through the NVSwitches NV18 between all pairs.
 
-`reframe --system=hgx-h200-half` takes it on any such machine. Its environment is that of hgx_h200.py; how many GPUs
-there are stands in ../topology/hgx-h200-half-gpu/devices.json.
+`reframe --system=hgx-h200-half` takes it on any such machine. How many GPUs there are stands in
+../topology/hgx-h200-half-gpu/devices.json.
 """
 
 system = {
@@ -31,3 +31,17 @@ system = {
         }
     ],
 }
+
+environments = [
+    {
+        "name": "gnu-cuda",
+        "target_systems": ["hgx-h200-half"],
+        "cc": "gcc",
+        "cxx": "g++",
+        "nvcc": "nvcc",
+        # its collectives have references; without "nccl" they are left out
+        "features": ["cuda", "mpi", "nccl"],
+        # "nccl_root": "/opt/nccl" beside it, where CMake does not find NCCL by itself
+        "extras": {"cuda_arch": "90"},
+    }
+]

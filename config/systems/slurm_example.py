@@ -108,6 +108,8 @@ system = {
                 # with the feature nccl: by what NCCL connects GPUs of a node, and its network between nodes
                 # "nccl_transport": "P2P",
                 # "nccl_network": "IB",
+                # how many percent of what links allow the largest size of a collective must have
+                # "collective_utilisation": {"all_reduce_perf": 70},
                 # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
                 # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees:
                 # all of the job with "--gpu-bind=none", those near its cores with "--gpu-bind=closest", one with

@@ -120,4 +120,10 @@ bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted) {
   return wanted.channels == 0 || last.empty() || std::atoi(last.c_str()) < wanted.channels;
 }
 
+bool adds_in_network(const std::string& choice) {
+  constexpr std::array in_network{"CollnetDirect", "CollnetChain", "NVLS", "NVLSTree"};
+  const std::string algorithm = after(choice, "", ",");
+  return std::ranges::any_of(in_network, [&](const char* one) { return is_same(algorithm, one, algorithms); });
+}
+
 }  // namespace linkmatrix

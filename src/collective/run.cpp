@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "collective/bus_limit.hpp"
 #include "collective/collective_sampler.hpp"
 #include "collective/collective_table.hpp"
 #include "collective/collectives.hpp"
 #include "collective/expected.hpp"
 #include "collective/library.hpp"
+#include "collective/nccl_log.hpp"
 #include "core/units.hpp"
 #include "measure/store.hpp"
 #include "program/program_run.hpp"
@@ -224,6 +226,7 @@ class CollectiveRun final : public ProgramRun {
       MatrixResult& result = record.results.back();
       for (const auto& [place, wanted] : cases)
         if (wanted.what != Collective::send) add_figures(place, wanted, sampler, result, line);
+      if (first.what != Collective::send) add_limits(cases, sampler, result);
       note_choices(sampler, result);
     });
     return line;
@@ -240,6 +243,22 @@ class CollectiveRun final : public ProgramRun {
     CollectiveFigures figures{microseconds, algorithm, bus, std::nullopt};
     if (const auto wrong = sampler.wrong().find(place); wrong != sampler.wrong().end()) figures.wrong = wrong->second;
     (wanted.in_place ? line.in_place : line.out_of_place) = figures;
+  }
+
+  void add_limits(const CollectiveSampler::Cases& cases, const CollectiveSampler& sampler, MatrixResult& result) const {
+    for (const auto& [place, wanted] : cases) {
+      const auto choice = sampler.choices().find(place);
+      if (choice != sampler.choices().end() && adds_in_network(choice->second)) continue;
+      result.limit(place.row, place.column) = bus_limit(wanted.what, endpoints_of_ranks(), collectives_->nodes());
+    }
+    result.add_utilisation();
+  }
+
+  std::vector<Endpoint> endpoints_of_ranks() const {
+    const std::vector<std::string> labels = collectives_->ranks();
+    std::vector<Endpoint> ranks = collectives_->machine().endpoints();
+    std::erase_if(ranks, [&](const Endpoint& one) { return std::ranges::find(labels, one.label) == labels.end(); });
+    return ranks;
   }
 
   static void note_choices(const CollectiveSampler& sampler, MatrixResult& result) {

@@ -238,3 +238,32 @@ def test_the_variables_are_those_that_adopt_makes():
     run.tables = [one for one in linkmatrix.record.printed.p2p_matrix(PRINTED) if one.testcase == SUM]
     collectives.collective_run.publish_sizes(run)
     assert set(run.perf_variables) == {f"{way}@{size}" for way in collectives.BOTH for size in BYTES}
+
+
+def with_utilisation(*shares):
+    def change(record):
+        largest = max(results_of(record), key=lambda result: result["size_bytes"])
+        largest["parts"]["utilisation"] = {"title": "utilisation", "unit": "%", "values": [list(shares)]}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ((73.4, 73.1), []),
+        ((73.4, 69.9), ["in-place: 69.9 % of what links allow, the partition promises 70 %"]),
+        ((73.4, float("nan")), ["in-place: nan % of what links allow, the partition promises 70 %"]),
+        ((None, 73.1), ["out-of-place: what links allow is not known here"]),
+    ],
+)
+def test_the_promised_share_of_what_links_allow_is_reached_or_known_to_be_missed(shares, expected):
+    faults = judged(change=with_utilisation(*shares), extras={"collective_utilisation": {SUM: 70}})
+    assert len(faults) == len(expected)
+    assert all(wanted in fault for wanted, fault in zip(expected, faults, strict=True))
+
+
+def test_a_promised_share_without_a_limit_in_the_record_is_no_pass():
+    faults = judged(extras={"collective_utilisation": {SUM: 70}})
+    assert len(faults) == 2 and all("cannot be judged" in fault for fault in faults)
+    assert judged(extras={"collective_utilisation": {"alltoall_perf": 70}}) == [], "promised of another one"
