@@ -8,6 +8,7 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, var
 
 import linkmatrix.record.printed
 
+from .adapters import adapter_faults
 from .case import p2p_matrix_case
 from .expect import Table, cell_faults, rank_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
@@ -63,8 +64,11 @@ class CrossNode(rfm.RegressionTestPlugin):
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def machine_faults(self):
-        """All ranks that were started took part, on as many nodes as were asked for, as many on each."""
-        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
+        """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them
+        has the adapters that the partition promises."""
+        partition = self.current_partition
+        promised = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + promised
 
 
 @rfm.simple_test

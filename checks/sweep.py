@@ -15,6 +15,7 @@ from linkmatrix.runs import judging, testcases
 from linkmatrix.show import words
 
 from . import nodes
+from .adapters import adapter_faults
 from .expect import device_faults, path_faults
 from .intranode import CASES, limit_options, without_pairs
 from .p2p import p2p_matrix_run
@@ -151,9 +152,11 @@ class node_sweep(p2p_matrix_run, special=True):
 
     def machine_faults(self):
         """What the partition promises of each node, and this one lacks."""
+        partition = self.current_partition
+        found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         if not self.on_gpus:
-            return []
-        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+            return found
+        return found + device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
 
     def failed_cells(self):
         """The worst cells of each test case that fails."""

@@ -50,7 +50,8 @@ system = {
             # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
             # it should not choose itself; UCX takes those near each rank
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi nccl, and crossnode where a job may take several nodes
+            # what its nodes and network have: gpu cuda mpi nccl, rdma where extras["adapters"] says which adapters, and
+            # crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
             # how a job asks for a certain node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
@@ -99,6 +100,9 @@ system = {
                 # "reference": "slurm-example",
                 # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,
+                # with the feature rdma: network adapters that each node must have, judged before anything is timed; a
+                # list of such groups, where they are not all alike. `linkmatrix detect` on a node writes it
+                # "adapters": {"number": 8, "rate": 400, "link_layer": "InfiniBand", "width": 16, "speed": 32},
                 # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
                 # "gpudirect": True,
                 # what every pair of GPUs of a node must have; what is left out is not judged

@@ -43,7 +43,7 @@ def judged(testcase=SUM, text=PRINTED, change=None, promise=GPUS, wanted=SIZES, 
         engine=check.engine,
         cases=check.cases,
         promise=expect.Promise(**promise),
-        current_partition=SimpleNamespace(extras=more.pop("extras", {"nccl_transport": "P2P"})),
+        current_partition=SimpleNamespace(features=[], extras=more.pop("extras", {"nccl_transport": "P2P"})),
         tolerated_counters=[],
         **more,
     )

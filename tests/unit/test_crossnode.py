@@ -35,7 +35,9 @@ def spoil(text, *changes):
     return text
 
 
-def judged(check, testcase, name, nodes, text=None, change=None, ranks=1, sizes="1KiB:16KiB:4"):
+def judged(
+    check, testcase, name, nodes, text=None, change=None, ranks=1, sizes="1KiB:16KiB:4", features=(), extras=None
+):
     """The sentences of a check on a recorded run, printed as `text` and with the record spoiled by change(record)."""
     record = copy.deepcopy(linkmatrix.record.reading.load(DATA / f"{name}.record.json"))
     if change:
@@ -48,6 +50,7 @@ def judged(check, testcase, name, nodes, text=None, change=None, ranks=1, sizes=
         sizes=sizes,
         num_tasks_per_node=ranks,
         tolerated_counters=[],
+        current_partition=SimpleNamespace(features=features, extras=extras or {}),
     )
     methods = ("machine_faults", "matrix_faults", "counter_faults", "wanted_tables", "wanted_endpoints")
     methods += ("is_of_nodes", "wanted_cells", "excused_cells")

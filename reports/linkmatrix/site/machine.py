@@ -14,12 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
 from ..errors import BadInput
 from ..files import write_whole
-from . import nccl, spack
+from . import adapters, nccl, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -36,6 +37,7 @@ GPU_OPTIONS = {
 # how a job says that it does not begin again when its node is lost; Grid Engine's does not, by default
 ONCE = {"slurm": "--no-requeue", "pbs": "-r n"}
 TEMPLATES = Path(__file__).with_name("templates")
+ROOT = Path("/")  # of the kernel's files
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Gpu:
 @dataclass(frozen=True)
 class Machine:
     """What was found. link_class is the one that all pairs of GPUs share, None where there is no such class; nccl the
-    prefix of NCCL, "" where it is not, or there is no GPU."""
+    prefix of NCCL, "" where it is not, or there is no GPU; ports those of RDMA adapters."""
 
     host: str
     cores: int
@@ -68,6 +70,7 @@ class Machine:
     launcher: str
     mpi: bool
     nccl: str = ""
+    ports: tuple[adapters.Port, ...] = ()
 
 
 def machine() -> Machine:
@@ -91,6 +94,7 @@ def machine() -> Machine:
         launcher=launcher,
         mpi=mpi,
         nccl=nccl.place(shutil.which("nvcc")) if gpus else "",
+        ports=tuple(adapters.ports(ROOT)),
     )
 
 
@@ -186,6 +190,7 @@ def system_file(found: Machine, system: str, partition: str) -> str:
     cuda = ["cuda"] if found.gpus else []
     mpi = ["mpi"] if found.mpi or found.scheduler != "local" else []
     library = ["nccl"] if found.nccl else []
+    promised = adapters.promise(list(found.ports))
     return template("system.jinja").render(
         found=found,
         system=system,
@@ -194,9 +199,11 @@ def system_file(found: Machine, system: str, partition: str) -> str:
         hostname=re.escape(found.host),
         gpu_option=GPU_OPTIONS.get(found.scheduler),
         once=ONCE.get(found.scheduler),
-        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library],
+        features=[*(["gpu"] if found.gpus else []), *cuda, *mpi, *library, *(["rdma"] if promised else [])],
         environment=cuda + mpi + library,
         extras=environment_extras(found),
+        adapters=[as_code(group) for group in promised],
+        adapter_remarks=adapters.remarks(list(found.ports)),
     )
 
 
@@ -204,7 +211,12 @@ def environment_extras(found: Machine) -> str:
     """What programs are built for, and where NCCL is, as Python code; "" for nothing."""
     archs = {"cuda_arch": ",".join(architectures(found))} if found.gpus else {}
     place = {"nccl_root": found.nccl} if found.nccl and nccl.told(found.nccl) else {}
-    return json.dumps(archs | place, ensure_ascii=False).replace("\x7f", "\\u007f") if archs | place else ""
+    return as_code(archs | place) if archs | place else ""
+
+
+def as_code(value: dict[str, Any]) -> str:
+    """Texts, numbers and lists as Python code, whatever characters they have."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def checked_name(name: str, what: str) -> str:

@@ -1,0 +1,157 @@
+"""What a partition promises of the network adapters of its nodes, held against what a run found in its record.
+
+Plain Python, as `expect`: nothing here runs anything, faults are sentences, and what cannot be told is a fault.
+"""
+
+import re
+from dataclasses import dataclass, fields
+
+KEY = "adapters"  # of a partition's extras
+#: Of Gb/s, by the words in which the kernel says a rate.
+UNITS = {"Gb/sec": 1.0, "Mb/s": 1e-3}
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """Adapters that each node has, and what each of them must be; None and () promise nothing.
+
+    names: as the kernel names them, "mlx5_0", and "mlx5_0:2" for a second port; without it, all RDMA adapters. number:
+    of their ports. rate in Gb/s. width and speed, in GT/s, of the PCI link now.
+    """
+
+    names: tuple[str, ...] = ()
+    number: int | None = None
+    state: str | None = "ACTIVE"
+    rate: float | None = None
+    link_layer: str | None = None
+    width: int | None = None
+    speed: float | None = None
+
+
+class UnreadableError(ValueError):
+    """The promise is not one."""
+
+
+def promised(extras):
+    """The groups of adapters in a partition's extras. Raises UnreadableError, with the remedy."""
+    said = extras.get(KEY)
+    groups = said if isinstance(said, list | tuple) else [said] if said is not None else []
+    known = [field.name for field in fields(Adapters)]
+    for group in groups:
+        wrong = [str(name) for name in group if name not in known] if isinstance(group, dict) else [str(group)]
+        if wrong:
+            raise UnreadableError(f"extras['{KEY}'] of the partition has '{wrong[0]}': what may stand there is {known}")
+        for name in ("number", "rate", "width", "speed"):
+            if name in group and (isinstance(group[name], bool) or not isinstance(group[name], int | float)):
+                raise UnreadableError(f"extras['{KEY}'] of the partition has {name}={group[name]!r}: give a number")
+        if isinstance(group.get("names", ()), str):
+            raise UnreadableError(f"extras['{KEY}'] of the partition has names={group['names']!r}: give a list of them")
+    return [Adapters(**{**group, "names": tuple(group.get("names", ()))}) for group in groups]
+
+
+def adapter_faults(record, extras):
+    """Has each node of the run every promised adapter, and is each as promised? Where nothing is promised, a fault."""
+    try:
+        groups = promised(extras)
+    except UnreadableError as error:
+        return [str(error)]
+    if not groups:
+        return [
+            f"the partition has the feature rdma and does not say which adapters its nodes have: write extras['{KEY}'],"
+            f" such as {example(record['adapters'])}"
+        ]
+    if not record["nodes"]:
+        return ["the record does not say what adapters the nodes have: measure with a program of today"]
+    return [
+        fault
+        for node in [one["name"] for one in record["nodes"]]
+        for group in groups
+        for fault in faults_of_node(node, ports_of(record, node), group)
+    ]
+
+
+def ports_of(record, node):
+    """{name: port} of a node; those without RDMA too."""
+    ports = [port for port in record["adapters"] if port["place"].get("node") == node]
+    return {name_of(port): port for port in ports}
+
+
+def name_of(port):
+    """The name of a port in a promise."""
+    number = port["place"].get("port", "1")
+    return port["name"] + (f":{number}" if number != "1" else "")
+
+
+def has_rdma(port):
+    """Whether the kernel has it among RDMA adapters, and not as a network interface alone."""
+    return "port" in port["place"]
+
+
+def faults_of_node(node, ports, group):
+    """What one node lacks of a group, in sentences."""
+    rdma = [name for name, port in ports.items() if has_rdma(port)]
+    there = ", ".join(ports) or "none"
+    faults = [f"{node} has no adapter {name}: there are {there}" for name in group.names if name not in ports]
+    names = [name for name in group.names if name in ports] if group.names else rdma
+    if group.number is not None and len(names) != group.number:
+        faults.append(f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), promised are {group.number}")
+    if not group.names and group.number is None and not rdma:
+        faults.append(f"{node} has no RDMA adapter (/sys/class/infiniband): is its driver loaded?")
+    return faults + [fault for name in names for fault in faults_of_port(node, name, ports[name], group)]
+
+
+def faults_of_port(node, name, port, group):
+    """What one port is, and should not be."""
+    pcie = port.get("pcie", {})
+    physical = port.get("physical_state")
+    state = " ".join(filter(None, (port["state"], f"({physical})" if physical not in (None, "LinkUp") else "")))
+    found = {
+        "state": (port["state"], group.state, state),
+        "link layer": (port["link_layer"], group.link_layer, port["link_layer"]),
+        "rate": (rate_of(port), group.rate, port["rate"]),
+        "PCI width": (number(pcie.get("width")), group.width, spoken("x", pcie, "width")),
+        "PCI speed": (number(pcie.get("speed")), group.speed, spoken("", pcie, "speed")),
+    }
+    units = {"rate": " Gb/s", "PCI speed": " GT/s"}
+    where = ", ".join(filter(None, (port["place"].get("pci"), *(one["name"] for one in port.get("interfaces", ())))))
+    return [
+        f"{node}: the {what} of {name} ({where or 'no PCI device'}) is {said or 'unknown'}, promised is"
+        f" {'x' if what == 'PCI width' else ''}{wanted}{units.get(what, '')}"
+        for what, (value, wanted, said) in found.items()
+        if wanted is not None and not same(value, wanted)
+    ]
+
+
+def same(value, wanted):
+    """State words in any case: of what has no RDMA the kernel says "up" where that of RDMA is "ACTIVE"."""
+    if isinstance(wanted, str) and isinstance(value, str):
+        alike = {"up": "active"}
+        return alike.get(value.lower(), value.lower()) == alike.get(wanted.lower(), wanted.lower())
+    return value == wanted
+
+
+def spoken(prefix, pcie, what):
+    """x8 of x16."""
+    now, most = pcie.get(what), pcie.get(f"{what}_at_most")
+    if now is None:
+        return None
+    return f"{prefix}{now}" + (f" of {prefix}{most}" if most not in (None, now) else "")
+
+
+def number(text):
+    """The number that a text begins with, None for none."""
+    found = re.match(r"\d+(?:\.\d+)?", text or "")
+    return float(found[0]) if found else None
+
+
+def rate_of(port):
+    """Line rate in Gb/s; None where it is not known."""
+    found = re.match(r"(\d+(?:\.\d+)?) (Gb/sec|Mb/s)", port["rate"] or "")
+    return float(found[1]) * UNITS[found[2]] if found else None
+
+
+def example(adapters):
+    """What the found adapters would be as a promise."""
+    ports = [port for port in adapters if has_rdma(port) and port["state"] == "ACTIVE"]
+    rates = [rate for rate in map(rate_of, ports) if rate]
+    return {"number": len(ports) or 8, "rate": max(rates, default=400)}

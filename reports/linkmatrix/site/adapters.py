@@ -1,0 +1,91 @@
+"""The RDMA adapters of this machine, as the kernel lists them, and what of them can be promised."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: Of a promise: the file below the adapter's or the port's folder, and the number that its text begins with.
+NUMBERS = {"rate": "rate", "width": "device/current_link_width", "speed": "device/current_link_speed"}
+
+
+class Port(NamedTuple):
+    """A port, in the words of the kernel; names as in a promise."""
+
+    name: str
+    state: str
+    link_layer: str
+    numbers: tuple[tuple[str, float], ...]
+    at_most: tuple[tuple[str, float], ...]
+
+
+def ports(root: Path = Path("/")) -> list[Port]:
+    """All RDMA ports, in the order of their names, numbers as numbers."""
+    folder = root / "sys/class/infiniband"
+    found = [at for adapter in folder.glob("*") for at in (adapter / "ports").glob("*")]
+    return [port(at) for at in sorted(found, key=lambda at: (in_order(at.parent.parent.name), in_order(at.name)))]
+
+
+def port(at: Path) -> Port:
+    """What the folder of a port and its adapter say."""
+    adapter = at.parent.parent
+    places = {"rate": at / "rate", **{name: adapter / file for name, file in NUMBERS.items() if name != "rate"}}
+    most = {name: adapter / f"device/max_link_{name}" for name in ("width", "speed")}
+    return Port(
+        name=adapter.name + (f":{at.name}" if at.name != "1" else ""),
+        state=text(at / "state").partition(": ")[2],
+        link_layer=text(at / "link_layer"),
+        numbers=tuple((name, value) for name, file in places.items() if (value := number(file)) is not None),
+        at_most=tuple((name, value) for name, file in most.items() if (value := number(file)) is not None),
+    )
+
+
+def promise(found: list[Port]) -> list[dict[str, Any]]:
+    """Groups of ports that are alike and active, as extras['adapters'] has them; what is down is not promised."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for one in found:
+        if one.state == "ACTIVE":
+            groups.setdefault((one.link_layer, one.numbers), []).append(one.name)
+    return [
+        {"names": names, "state": "ACTIVE", **({"link_layer": layer} if layer else {}), **dict(numbers)}
+        for (layer, numbers), names in groups.items()
+    ]
+
+
+def remarks(found: list[Port]) -> list[str]:
+    """What is not as good as it could be, in sentences."""
+    said = [
+        f"{one.name} is {one.state or 'in an unknown state'}, so it is not promised"
+        for one in found
+        if one.state != "ACTIVE"
+    ]
+    units = {"width": "lanes", "speed": "GT/s"}
+    for one in found:
+        now = dict(one.numbers)
+        slow = [name for name, most in one.at_most if one.state == "ACTIVE" and now.get(name, most) < most]
+        said += [
+            f"the PCI link of {one.name} has {now[name]:g} of {dict(one.at_most)[name]:g} {units[name]}: should it?"
+            for name in slow
+        ]
+    return said
+
+
+def in_order(name: str) -> tuple[Any, ...]:
+    """mlx5_2 before mlx5_10."""
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part)
+
+
+def text(file: Path) -> str:
+    """The first line of a file; "" where there is none."""
+    try:
+        return file.read_text(encoding="ascii", errors="replace").partition("\n")[0].strip()
+    except OSError:
+        return ""
+
+
+def number(file: Path) -> float | int | None:
+    """The number that a file begins with, whole ones without a point; None for none."""
+    found = re.match(r"\d+(?:\.\d+)?", text(file))
+    if not found:
+        return None
+    value = float(found[0])
+    return int(value) if value.is_integer() else value

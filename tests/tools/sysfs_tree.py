@@ -1,0 +1,43 @@
+"""Makes the kernel's files of a machine from tests/data/adapters, as tests/native/sysfs_tree.hpp does."""
+
+from pathlib import Path
+
+DESCRIPTIONS = Path(__file__).resolve().parents[1] / "data" / "adapters"
+
+
+def make(machine: str, root: Path) -> Path:
+    """The files of a described machine below `root`/sys; returns `root`."""
+    for line in (DESCRIPTIONS / f"{machine}.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            add(root / "sys", line.split("; "))
+    return root
+
+
+def add(sys: Path, words: list[str]) -> None:
+    """One PCI function, RDMA adapter or network interface."""
+    kind, name, *rest = words
+    if kind == "pci":
+        folder, device = sys / "devices" / name, None
+        link(sys / "bus/pci/devices" / folder.name, folder)
+    else:
+        place, *rest = rest
+        function, _, below = place.partition("/")
+        device = None if place == "-" else (sys / "bus/pci/devices" / function).resolve() / below
+        what = "infiniband" if kind == "ib" else "net"
+        folder = (device or sys / "devices/virtual") / what / name
+        link(sys / "class" / what / name, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if device:
+        link(folder / "device", device)
+    for key, _, text in (entry.partition("=") for entry in rest):
+        if key == "master":
+            link(folder / key, sys / "class/net" / text)
+        else:
+            (folder / key).parent.mkdir(parents=True, exist_ok=True)
+            (folder / key).write_text(f"{text}\n")
+
+
+def link(name: Path, target: Path) -> None:
+    """A symbolic link, in a folder that may not be there yet."""
+    name.parent.mkdir(parents=True, exist_ok=True)
+    name.symlink_to(target)
