@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collective/expected.hpp"
+
 namespace linkmatrix {
 namespace {
 
@@ -41,8 +43,12 @@ std::vector<Path> CollectiveSampler::paths(const Place& place) const {
   if (wanted.what == Collective::send)
     return {
         {ranks.at(static_cast<std::size_t>(wanted.source)), ranks.at(static_cast<std::size_t>(wanted.destination))}};
+  std::vector<std::string> taking_part;
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    if (takes_part(wanted, static_cast<int>(r))) taking_part.push_back(ranks[r]);
   std::vector<Path> paths;
-  for (std::size_t r = 0; r < ranks.size(); ++r) paths.push_back({ranks[r], ranks[(r + 1) % ranks.size()]});
+  for (std::size_t r = 0; r < taking_part.size(); ++r)
+    paths.push_back({taking_part[r], taking_part[(r + 1) % taking_part.size()]});
   return paths;
 }
 

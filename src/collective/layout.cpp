@@ -34,7 +34,7 @@ std::size_t bytes_of(ElementType type) {
 }
 
 Layout layout_of(const CollectiveCase& wanted, int ranks) {
-  const std::uint64_t element = bytes_of(wanted.type), n = static_cast<std::uint64_t>(ranks);
+  const std::uint64_t element = bytes_of(wanted.type), n = static_cast<std::uint64_t>(members(wanted, ranks));
   const std::uint64_t all = wanted.bytes / element, part = part_of(wanted.bytes, element, n);
   const double others = static_cast<double>(n - 1) / static_cast<double>(n);
   Layout out;

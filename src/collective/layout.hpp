@@ -16,6 +16,7 @@ struct CollectiveCase {
   std::uint64_t bytes = 0;  ///< asked for; see Layout::size_bytes
   int root = 0;
   int source = 0, destination = 1;  ///< of a send
+  int left_out = -1;                ///< the rank that does not take part; -1: all do
   bool in_place = false;
   bool graph = false;                ///< of GPUs: recorded once and launched as a whole
   std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice
@@ -37,7 +38,13 @@ struct Layout {
   std::uint64_t elements() const { return sent > received ? sent : received; }
 };
 
-/// Throws BadInput where the size leaves some rank without an element.
+/// How many of all ranks take part in what is no send, and the number of one among them.
+constexpr int members(const CollectiveCase& wanted, int ranks) { return wanted.left_out < 0 ? ranks : ranks - 1; }
+constexpr int member_number(const CollectiveCase& wanted, int rank) {
+  return wanted.left_out < 0 || rank < wanted.left_out ? rank : rank - 1;
+}
+
+/// `ranks`: with the one that is left out. Throws BadInput where the size leaves some rank without an element.
 Layout layout_of(const CollectiveCase& wanted, int ranks);
 
 }  // namespace linkmatrix

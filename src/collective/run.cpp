@@ -23,6 +23,7 @@ struct SizePlan {
   MatrixResult result;
 };
 
+constexpr int most_left_out = 64;  // ranks that a suite leaves out in turn: each takes a communicator of NCCL, 0.07 s
 constexpr std::uint64_t pair_bytes = 512 * MiB;  // of a matrix of pairs, as p2p_matrix copies between devices
 
 class CollectiveRun final : public ProgramRun {
@@ -60,13 +61,15 @@ class CollectiveRun final : public ProgramRun {
   std::vector<CollectiveTestCase> chosen() const {
     auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
     refuse_idle_options(wanted);
-    if (options_.named.empty()) std::erase_if(wanted, [this](const auto& t) { return !is_known(t); });
+    if (options_.named.empty())
+      std::erase_if(wanted,
+                    [this](const auto& t) { return !is_known(t) || (t.leaves_out && count() > most_left_out); });
     for (const auto& testcase : wanted)
       for (const std::uint64_t bytes : sizes_of(testcase)) {
         layout_of(form_of(testcase, bytes), count());
         if (columns_of(testcase, bytes).empty())
-          throw BadInput(testcase.name +
-                         " cannot run here: " + collectives_->refusal(form_of(testcase, bytes)).value_or(""));
+          throw BadInput(testcase.name + " cannot run here: " +
+                         collectives_->refusal(form_of(testcase, bytes)).value_or("it needs 3 ranks or more"));
         refuse_blind(form_of(testcase, bytes));
       }
     if (options_.fault && std::ranges::none_of(wanted, [this](const auto& t) { return has_fault(t); }))
@@ -111,10 +114,6 @@ class CollectiveRun final : public ProgramRun {
 
   int count() const { return static_cast<int>(collectives_->ranks().size()); }
 
-  std::vector<std::uint64_t> sizes() const {
-    return options_.sizes.empty() ? collectives_->default_sizes() : options_.sizes;
-  }
-
   CollectiveCase form_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
     return form_of(options_.form, testcase, bytes);
   }
@@ -125,24 +124,31 @@ class CollectiveRun final : public ProgramRun {
     return wanted;
   }
 
-  /// The ways that a test case has here: out of place, and in place.
+  /// The ways that a test case has here: out of place, and in place; or out of place without each rank.
   std::vector<CollectiveCase> columns_of(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
     return of_library(options_.form, testcase, bytes);
   }
   std::vector<CollectiveCase> of_library(const CollectiveCase& form, const CollectiveTestCase& testcase,
                                          std::uint64_t bytes) const {
-    std::vector<CollectiveCase> cases(2, form_of(form, testcase, bytes));
-    cases[1].in_place = true;
+    std::vector<CollectiveCase> cases(testcase.leaves_out ? ranks_to_leave_out() : 2, form_of(form, testcase, bytes));
+    if (testcase.leaves_out)
+      for (std::size_t i = 0; i < cases.size(); ++i) cases[i].left_out = static_cast<int>(i);
+    else
+      cases[1].in_place = true;
     std::erase_if(cases, [this](const CollectiveCase& one) {
       return (one.in_place && !has_in_place(one.what)) || collectives_->refusal(one);
     });
     return cases;
   }
 
-  /// Sizes of a test case: a matrix of pairs is of one, where nobody says others.
+  /// Of two, none: one alone has nobody to reduce with.
+  std::size_t ranks_to_leave_out() const { return count() > 2 ? static_cast<std::size_t>(count()) : 0; }
+
+  /// Sizes of a test case: what is measured for each rank or pair is of one, where nobody says others.
   std::vector<std::uint64_t> sizes_of(const CollectiveTestCase& testcase) const {
-    if (testcase.what == Collective::send && options_.sizes.empty()) return {pair_bytes};
-    return sizes();
+    if (!options_.sizes.empty()) return options_.sizes;
+    if (testcase.what == Collective::send) return {pair_bytes};
+    return testcase.leaves_out ? std::vector{collectives_->default_sizes().back()} : collectives_->default_sizes();
   }
 
   SizePlan plan(const CollectiveTestCase& testcase, std::uint64_t bytes) const {
@@ -165,13 +171,18 @@ class CollectiveRun final : public ProgramRun {
     std::vector<std::string> columns;
     for (const CollectiveCase& one : columns_of(testcase, bytes)) {
       plan.cases[{0, columns.size()}] = one;
-      columns.push_back(one.in_place ? "in-place" : "out-of-place");
+      columns.push_back(column_of(one));
     }
     plan.result.quantity = "bus bandwidth";
     plan.result.shape({"all"}, columns);
     for (std::size_t c = 0; c < columns.size(); ++c)
       plan.result.link_class(0, c) = columns[c];  // the one is no measure of the other
     return plan;
+  }
+
+  std::string column_of(const CollectiveCase& one) const {
+    if (one.left_out >= 0) return "without-" + collectives_->ranks().at(static_cast<std::size_t>(one.left_out));
+    return one.in_place ? "in-place" : "out-of-place";
   }
 
   /// Every ordered pair of ranks.
@@ -194,7 +205,8 @@ class CollectiveRun final : public ProgramRun {
   void measure_all_of(const CollectiveTestCase& testcase) {
     std::vector<CollectiveLine> lines;
     for (const std::uint64_t bytes : sizes_of(testcase)) lines.push_back(measure_one(plan(testcase, bytes)));
-    if (testcase.what != Collective::send) supervisor().print(collective_table(testcase.name, lines));
+    const bool has_ways = testcase.what != Collective::send && !testcase.leaves_out;
+    if (has_ways) supervisor().print(collective_table(testcase.name, lines));
   }
 
   CollectiveLine measure_one(SizePlan plan) {
@@ -249,13 +261,15 @@ class CollectiveRun final : public ProgramRun {
     for (const auto& [place, wanted] : cases) {
       const auto choice = sampler.choices().find(place);
       if (choice != sampler.choices().end() && adds_in_network(choice->second)) continue;
-      result.limit(place.row, place.column) = bus_limit(wanted.what, endpoints_of_ranks(), collectives_->nodes());
+      result.limit(place.row, place.column) = bus_limit(wanted.what, endpoints_of(wanted), collectives_->nodes());
     }
     result.add_utilisation();
   }
 
-  std::vector<Endpoint> endpoints_of_ranks() const {
-    const std::vector<std::string> labels = collectives_->ranks();
+  /// Of the ranks that take part.
+  std::vector<Endpoint> endpoints_of(const CollectiveCase& wanted) const {
+    std::vector<std::string> labels = collectives_->ranks();
+    if (wanted.left_out >= 0) labels.erase(labels.begin() + wanted.left_out);
     std::vector<Endpoint> ranks = collectives_->machine().endpoints();
     std::erase_if(ranks, [&](const Endpoint& one) { return std::ranges::find(labels, one.label) == labels.end(); });
     return ranks;

@@ -22,14 +22,17 @@ std::vector<CollectiveTestCase> make_all() {
   for (const auto& [what, name] : Words<Collective>::table) {
     if (what == Collective::send) {
       all.push_back(
-          {"rank_to_rank_bandwidth_nccl", what, "", "sends of NCCL from each rank to each other, as a matrix"});
+          {"rank_to_rank_bandwidth_nccl", what, "", false, "sends of NCCL from each rank to each other, as a matrix"});
       continue;
     }
     const std::string program = std::string(name) + "_perf";
-    all.push_back({program, what, "", std::string(name) + ", by the library's own choice"});
+    all.push_back({program, what, "", false, std::string(name) + ", by the library's own choice"});
+    if (what == Collective::all_reduce)
+      all.push_back(
+          {program + "_without", what, "", true, std::string(name) + " of all ranks but one, without each in turn"});
     if (is_made_of_sends(what)) continue;
     for (const std::string_view algorithm : algorithms)
-      all.push_back({program + "_" + lower(algorithm), what, algorithm,
+      all.push_back({program + "_" + lower(algorithm), what, algorithm, false,
                      std::string(name) + ", NCCL's algorithm " + std::string(algorithm) + " forced"});
   }
   return all;

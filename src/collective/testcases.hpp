@@ -15,6 +15,7 @@ struct CollectiveTestCase {
   std::string name;
   Collective what;
   std::string_view algorithm;  ///< in the library's spelling, "Tree"; empty: its own choice
+  bool leaves_out = false;     ///< once without each rank, instead of out of place and in place
   std::string description;
 };
 
@@ -23,8 +24,8 @@ const std::vector<CollectiveTestCase>& collective_testcases();
 /// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
 std::vector<CollectiveTestCase> named_collectives(std::string_view names);
 
-/// "quick": all-reduce; "full": every collective by the library's own choice, all-reduce by ring and by tree, and the
-/// matrix of sends. Throws BadInput for another name.
+/// "quick": all-reduce; "full": every collective by the library's own choice, all-reduce by ring and by tree and without
+/// each rank, and the matrix of sends. Throws BadInput for another name.
 std::vector<CollectiveTestCase> collective_suite(std::string_view name);
 
 }  // namespace linkmatrix

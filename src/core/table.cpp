@@ -17,7 +17,7 @@ using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
 constexpr std::string_view axes = "row = source, column = destination";
-constexpr std::string_view together = "all ranks together, column = buffers";  // of a collective
+constexpr std::string_view together = "all ranks together, column = ";  // of a collective
 
 std::string number(double value, int decimals) {
   std::ostringstream out;
@@ -74,10 +74,16 @@ bool is_of_all_ranks(const MatrixResult& result) {
          (result.engine == Engine::nccl || result.engine == Engine::mpi);
 }
 
+std::string axes_text(const MatrixResult& result) {
+  if (!is_of_all_ranks(result)) return std::string(axes);
+  const bool leaves_out = !result.columns.empty() && result.columns.front().starts_with("without-");
+  return std::string(together) + (leaves_out ? "left out" : "buffers");
+}
+
 void print_table_head(std::ostream& out, const MatrixResult& result, const std::string& title,
                       const std::string& unit) {
   out << result.testcase << ": " << title << " (" << unit << "), " << result.size_bytes << " bytes"
-      << variant_text(result) << ", " << (is_of_all_ranks(result) ? together : axes) << '\n';
+      << variant_text(result) << ", " << axes_text(result) << '\n';
 }
 
 std::string cell_text(const MatrixResult& result, const Values& values, const std::string& unit, std::size_t r,

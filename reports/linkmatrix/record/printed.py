@@ -10,7 +10,11 @@ from .from_table import from_rows
 from .matrix import STATUS_WORDS, Matrix
 
 # what rows and columns are: of a matrix, and of what all ranks do together
-AXES = ("row = source, column = destination", "all ranks together, column = buffers")
+AXES = (
+    "row = source, column = destination",
+    "all ranks together, column = buffers",
+    "all ranks together, column = left out",
+)
 HEAD = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"
     rf"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), (?:{'|'.join(AXES)})"

@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "collective/expected.hpp"
@@ -75,7 +76,9 @@ class MpiWorker final : public CollectiveWorker {
 
   void prepare(const CollectiveCase& wanted, Deadline) override {
     wanted_ = wanted;
+    count_ = members(wanted, mpi_.size());
     layout_ = layout_of(wanted, mpi_.size());
+    choose_communicator();
     const std::uint64_t bytes = layout_.elements() * bytes_of(wanted.type);
     reserve_here(receive_, bytes, huge_);
     if (!wanted.in_place) reserve_here(send_, bytes, huge_);
@@ -85,8 +88,9 @@ class MpiWorker final : public CollectiveWorker {
   RankTimes run(int repeats, Deadline deadline) override {
     meet(deadline);
     const auto began = Clock::now();
-    for (int i = 0; i < repeats; ++i) once();
     RankTimes times;
+    if (!takes_part(wanted_, rank())) return times;
+    for (int i = 0; i < repeats; ++i) once();
     times.add(seconds_since(began));
     return times;
   }
@@ -95,14 +99,28 @@ class MpiWorker final : public CollectiveWorker {
     spoil();
     fill();
     meet(deadline);
-    once();
+    if (takes_part(wanted_, rank())) once();
     return with_type(wanted_.type, [this](auto zero) { return wrong_elements<decltype(zero)>(); });
   }
 
  private:
   int rank() const { return mpi_.rank(); }
+  /// Among those that take part.
+  int number() const { return member_number(wanted_, rank()); }
   bool is_root() const { return rank() == wanted_.root; }
   std::size_t bytes() const { return bytes_of(wanted_.type); }
+
+  /// All ranks, or those without the one that is left out, which all make together when it is first wanted. They are
+  /// left to the end of the process.
+  void choose_communicator() {
+    communicator_ = MPI_COMM_WORLD;
+    if (wanted_.left_out < 0) return;
+    const auto [known, is_new] = without_.try_emplace(wanted_.left_out, MPI_COMM_NULL);
+    const int color = rank() == wanted_.left_out ? MPI_UNDEFINED : 0;
+    if (is_new)
+      ranks::check_mpi(MPI_Comm_split(MPI_COMM_WORLD, color, rank(), &known->second), rank(), "MPI_Comm_split");
+    communicator_ = known->second;
+  }
 
   /// All ranks are there; those that come early wait here and not in the collective, which is timed.
   void meet(Deadline deadline) {
@@ -131,7 +149,7 @@ class MpiWorker final : public CollectiveWorker {
   void once() {
     const MPI_Datatype type = mpi_type(wanted_.type);
     const MPI_Op op = mpi_operation(wanted_.reduction);
-    const MPI_Comm all = MPI_COMM_WORLD;
+    const MPI_Comm all = communicator_;
     const int count = static_cast<int>(layout_.sent), part = static_cast<int>(layout_.part), root = wanted_.root;
     void* const to = receive_.data();
     const void* const from = wanted_.in_place ? MPI_IN_PLACE : send_.data();
@@ -155,7 +173,7 @@ class MpiWorker final : public CollectiveWorker {
       case Collective::scatter:
         return scatter(type);
       case Collective::sendrecv: {
-        const int next = (rank() + 1) % mpi_.size(), before = (rank() + mpi_.size() - 1) % mpi_.size();
+        const int next = (rank() + 1) % count_, before = (rank() + count_ - 1) % count_;
         return check(MPI_Sendrecv(from, count, type, next, 0, to, count, type, before, 0, all, MPI_STATUS_IGNORE),
                      "MPI_Sendrecv");
       }
@@ -175,24 +193,24 @@ class MpiWorker final : public CollectiveWorker {
   void spoil() { std::fill_n(receive_.data(), layout_.elements() * bytes(), static_cast<std::byte>(spoiled_byte)); }
 
   void fill() {
-    const Expectation expected = expectation_of(wanted_, layout_, mpi_.size());
+    const Expectation expected = expectation_of(wanted_, layout_, count_);
     with_type(wanted_.type, [&](auto zero) {
       using T = decltype(zero);
       T* const to = reinterpret_cast<T*>(sending());
       const std::uint64_t count = sent_elements(wanted_, layout_, rank());
-      for (std::uint64_t i = 0; i < count; ++i) to[i] = static_cast<T>(sent_element(expected, rank(), i));
+      for (std::uint64_t i = 0; i < count; ++i) to[i] = static_cast<T>(sent_element(expected, number(), i));
       return 0;
     });
   }
 
   template <class T>
   std::uint64_t wrong_elements() const {
-    const Expectation expected = expectation_of(wanted_, layout_, mpi_.size());
+    const Expectation expected = expectation_of(wanted_, layout_, count_);
     const T* const from = reinterpret_cast<const T*>(received());
     const std::uint64_t count = received_elements(wanted_, layout_, rank());
     std::uint64_t wrong = 0;
     for (std::uint64_t i = 0; i < count; ++i)
-      if (is_wrong(from[i], expected_element(expected, rank(), i), 0)) ++wrong;
+      if (is_wrong(from[i], expected_element(expected, number(), i), 0)) ++wrong;
     return wrong;
   }
 
@@ -200,6 +218,9 @@ class MpiWorker final : public CollectiveWorker {
   bool huge_;
   CollectiveCase wanted_;
   Layout layout_;
+  int count_ = 0;  ///< ranks that take part
+  MPI_Comm communicator_ = MPI_COMM_WORLD;
+  std::map<int, MPI_Comm> without_;  ///< by the rank that is left out
   HostMemory send_, receive_;
 };
 

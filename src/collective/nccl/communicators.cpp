@@ -60,8 +60,11 @@ const std::vector<ncclComm_t>& Communicators::of(const CollectiveCase& wanted) {
   ncclConfig_t* const own = forced.channels > 0 ? &config : nullptr;  // else that of the first
   std::vector<ncclComm_t> made(base.size());
   check(ncclGroupStart(), "ncclGroupStart");
-  for (std::size_t i = 0; i < base.size(); ++i)
-    check(ncclCommSplit(base[i], 0, first_ + static_cast<int>(i), &made[i], own), "ncclCommSplit");
+  for (std::size_t i = 0; i < base.size(); ++i) {
+    const int rank = first_ + static_cast<int>(i);
+    const int color = rank == forced.left_out ? NCCL_SPLIT_NOCOLOR : 0;
+    check(ncclCommSplit(base[i], color, rank, &made[i], own), "ncclCommSplit");
+  }
   check(ncclGroupEnd(), "ncclCommSplit");
   return made_[forced] = std::move(made);
 }
@@ -71,6 +74,7 @@ Communicators::Forced Communicators::forced_by(const CollectiveCase& wanted) {
   if (wanted.algorithm[0] != 0) forced.environment["NCCL_ALGO"] = wanted.algorithm.data();
   if (wanted.protocol[0] != 0) forced.environment["NCCL_PROTO"] = wanted.protocol.data();
   forced.channels = wanted.channels;
+  forced.left_out = wanted.left_out;
   return forced;
 }
 

@@ -11,14 +11,15 @@
 
 namespace linkmatrix::nccl {
 
-/// The communicators of one set of ranks: one whose choices are NCCL's, and one for each that is forced. They are left
-/// to the end of the process: to destroy them takes half a second.
+/// The communicators of one set of ranks: one whose choices are NCCL's, one for each that is forced, and one without
+/// each rank that is left out. They are left to the end of the process: to destroy them takes half a second.
 class Communicators {
  public:
   /// Throws DeviceError where NCCL cannot begin.
   Communicators(const NcclRanks& ranks, const NcclId& id);
 
-  /// Of every rank of this process, in order; made when it is first asked for, by all processes together.
+  /// Of every rank of this process, in order, null for one that is left out; made when it is first asked for, by all
+  /// processes together.
   const std::vector<ncclComm_t>& of(const CollectiveCase& wanted);
 
  private:
@@ -26,6 +27,7 @@ class Communicators {
   struct Forced {
     std::map<std::string, std::string> environment{};  ///< by the variable that it reads then
     int channels = 0;                                  ///< 0: its own choice
+    int left_out = -1;                                 ///< the rank without it
 
     auto operator<=>(const Forced&) const = default;
   };

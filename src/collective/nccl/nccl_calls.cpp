@@ -43,6 +43,12 @@ void check(ncclResult_t status, const char* call) {
   throw DeviceError(std::string(call) + " failed: " + ncclGetErrorString(status) + (said.empty() ? "" : ": " + said));
 }
 
+void check_state(ncclComm_t communicator) {
+  ncclResult_t state = ncclSuccess;
+  check(ncclCommGetAsyncError(communicator, &state), "ncclCommGetAsyncError");
+  check(state, "the collective");
+}
+
 std::optional<ncclDataType_t> type_of(ElementType type) {
   const auto found = find(types, type);
   return found == ncclNumTypes ? std::nullopt : found;

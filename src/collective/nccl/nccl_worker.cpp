@@ -154,7 +154,8 @@ class NcclWorker final : public CollectiveWorker {
   /// Of all ranks of this process, one collective.
   void once() {
     nccl::check(ncclGroupStart(), "ncclGroupStart");
-    for (std::size_t i = 0; i < ranks_.size(); ++i) begin(ranks_[i], (*now_)[i]);
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      if ((*now_)[i] != nullptr) begin(ranks_[i], (*now_)[i]);
     nccl::check(ncclGroupEnd(), word(wanted_.what).data());
   }
 
@@ -284,22 +285,23 @@ class NcclWorker final : public CollectiveWorker {
   }
 
   void fill() {
-    const Expectation expected = expectation_of(wanted_, layout_, all_);
+    const Expectation expected = expectation_of(wanted_, layout_, members(wanted_, all_));
     for (const LocalRank& rank : ranks_) {
       rank.use();
-      cuda::launch_fill(sending(rank), sent_elements(wanted_, layout_, rank.number), wanted_, expected, rank.number,
-                        rank.stream.get());
+      cuda::launch_fill(sending(rank), sent_elements(wanted_, layout_, rank.number), wanted_, expected,
+                        member_number(wanted_, rank.number), rank.stream.get());
     }
   }
 
   void compare() {
-    const Expectation expected = expectation_of(wanted_, layout_, all_);
+    const int count = members(wanted_, all_);
+    const Expectation expected = expectation_of(wanted_, layout_, count);
     for (const LocalRank& rank : ranks_) {
       rank.use();
       auto* const wrong = reinterpret_cast<unsigned long long*>(rank.wrong.get());
       check(cudaMemsetAsync(wrong, 0, sizeof(*wrong), rank.stream.get()), rank.label, "cudaMemsetAsync");
       cuda::launch_check(receiving(rank), received_elements(wanted_, layout_, rank.number), wanted_, expected,
-                         rank.number, tolerance_of(wanted_, all_), wrong, rank.stream.get());
+                         member_number(wanted_, rank.number), tolerance_of(wanted_, count), wrong, rank.stream.get());
     }
   }
 
@@ -312,9 +314,7 @@ class NcclWorker final : public CollectiveWorker {
         if (status == cudaSuccess) break;
         if (status != cudaErrorNotReady) check(status, ranks_[i].label, "the collective");
         if (looks % looks_between != 0) continue;
-        ncclResult_t state = ncclSuccess;
-        nccl::check(ncclCommGetAsyncError((*now_)[i], &state), "ncclCommGetAsyncError");
-        nccl::check(state, "the collective");
+        if ((*now_)[i] != nullptr) nccl::check_state((*now_)[i]);
         if (deadline.passed()) throw TimedOut(ranks_[i].label + ": the collective did not end in time");
       }
     }

@@ -32,7 +32,9 @@ done
 
 expect 0 "every collective, every element compared" --suite full --size 4KiB,100003
 prints '^Result: PASS$'
-[ "$(count '"testcase":')" -eq 18 ] || fail "nine collectives of two sizes are 18 results"
+results=18
+[ "$ranks" -gt 2 ] && results=20
+[ "$(count '"testcase":')" -eq "$results" ] || fail "nine collectives of two sizes, and one without each rank, are $results"
 ! grep -q '"wrong' "$work/out" || fail "nothing is wrong"
 prints ' N/A  *N/A'
 
@@ -44,6 +46,15 @@ for reduction in prod min max; do
 done
 expect 0 "small pages" --huge-pages off --size 100003
 expect 0 "another root" --root 1 --size 4KiB --testcase broadcast_perf,reduce_perf,gather_perf,scatter_perf
+
+if [ "$ranks" -gt 2 ]; then
+  expect 0 "all ranks but one, without each in turn" --size 4KiB,100003 --testcase all_reduce_perf_without
+  prints 'without-.*rank0 .*without-.*rank2'
+  [ "$(count '"verified": *true')" -eq 2 ] || fail "what fewer ranks reduce is compared too"
+  expect 1 "a rank that spoils what it takes part in" --size 4KiB --testcase all_reduce_perf_without \
+    --simulate-fault corrupt:rank1
+  [ "$(count '"ok"')" -eq 1 ] || fail "without rank1 all is as it should be"
+fi
 
 expect 1 "wrong elements" --size 4KiB --simulate-fault corrupt:rank1
 prints '^Result: FAIL$'

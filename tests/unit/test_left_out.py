@@ -1,0 +1,91 @@
+"""All ranks but one, without each in turn: who holds the others back is said where it is clear, and nowhere else."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkmatrix import cli
+from linkmatrix.locate import left_out
+
+DATA = Path(__file__).parent.parent / "data"
+RECORD = json.loads((DATA / "h200x2_all_reduce.record.json").read_text())
+
+
+def result(values, half=0.002):
+    """A result of all-reduce without each rank, and the interval of each as a fraction of it."""
+    found = copy.deepcopy(next(one for one in RECORD["results"] if one["size_bytes"] == 1 << 30))
+    columns = [f"without-gpu{number}" for number in range(len(values))]
+    known = [value is not None for value in values]
+    found |= {"testcase": "all_reduce_perf_without", "columns": columns, "parts": {}, "notes": [], "sampled": None}
+    found |= {"values": [values], "status": [["ok" if there else "timeout" for there in known]]}
+    found["low"] = [[value and value * (1 - half) for value in values]]
+    found["high"] = [[value and value * (1 + half) for value in values]]
+    found |= {"link_class": [columns], "samples": [[7] * len(values)], "converged": [[True] * len(values)]}
+    found |= {"limit": [[450.0] * len(values)], "round": None, "began": None, "ended": None}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ([355, 355, 355, 355], []),
+        ([280, 280, 280, 354], ["gpu3"]),
+        ([280, 354, 281, 353], ["gpu1", "gpu3"]),
+        ([280, 354, 353], ["gpu1", "gpu2"]),
+        ([354, 280, 281], ["gpu0"]),
+        ([354, 280], []),  # of two, which is as it should be?
+        ([280, 300, 320, 340], []),  # no step
+        ([350, 350, 350, 354], []),  # 1 %: no fault
+        ([280, 280, 354, 354, 354], []),  # three at once are no rank and no link
+        ([280, 280, None, 354], []),  # the one that is missing may be as fast
+    ],
+)
+def test_the_rank_or_the_link_that_holds_the_others_back_is_named(values, named):
+    cured, gap = left_out.holding_back(result(values))
+    assert sorted(one.label for one in cured) == named
+    assert (gap > 0.02) == bool(named)
+
+
+def test_a_step_inside_the_noise_is_none():
+    assert left_out.holding_back(result([330, 330, 330, 350], half=0.03)) == ([], 0.0)
+
+
+@given(st.lists(st.floats(1.0, 1.01), min_size=3, max_size=16))
+def test_of_ranks_that_are_alike_none_is_named(values):
+    assert left_out.holding_back(result(values)) == ([], 0.0)
+
+
+@given(st.integers(3, 64), st.floats(0.05, 0.9), st.data())
+def test_a_slow_rank_is_named_among_any_number(ranks, loss, data):
+    slow = data.draw(st.integers(0, ranks - 1))
+    noise = data.draw(st.lists(st.floats(0.999, 1.001), min_size=ranks, max_size=ranks))
+    values = [value * (1.0 if rank == slow else 1 - loss) for rank, value in enumerate(noise)]
+    cured, gap = left_out.holding_back(result(values))
+    assert [one.label for one in cured] == [f"gpu{slow}"]
+    assert gap == pytest.approx(1 / (1 - loss) - 1, rel=0.1)
+
+
+def of_three_gpus():
+    """The recorded run of two GPUs with a third one that is linked as they are."""
+    record = copy.deepcopy(RECORD)
+    record["devices"].append(copy.deepcopy(record["devices"][1]) | {"label": "gpu2", "uuid": "GPU-2", "part": {}})
+    topology = record["topology"]
+    topology["labels"].append("gpu2")
+    for matrix in [one for name, one in topology.items() if name != "labels" and one]:
+        matrix[0].append(matrix[0][1])
+        matrix[1].append(matrix[1][0])
+        matrix.append([matrix[1][0], matrix[0][1], matrix[0][0]])
+    return record
+
+
+def test_diagnose_says_it_without_any_reference(tmp_path, capsys):
+    record = of_three_gpus() | {"results": [result([280.0, 280.0, 354.0])], "expected": ["all_reduce_perf_without"]}
+    path = tmp_path / "run.record.json"
+    path.write_text(json.dumps(record))
+    assert cli.main(["diagnose", str(path)]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the others are 26.4 % faster without gpu2 than without any other rank: gpu2 or what joins it" in said
