@@ -1,0 +1,221 @@
+#!/bin/bash
+# Runs a program of perftest over each network adapter of two nodes. A launcher starts it as one rank on each: rank 0 runs
+# the servers, rank 1 the clients, between adapters of the same name, and prints what they say:
+#
+#   adapter_pairs.sh --into FOLDER [--adapters mlx5_0,mlx5_1:2] [--at-once] [--memory host|cuda] [--port FIRST]
+#                    [--limit SECONDS] [--sysfs DIR] PROGRAM [OPTION…]
+#
+#   adapter server n1 mlx5_0 100 Gb/sec (4X EDR)
+#   step ib_write_bw mlx5_0 alone code=0
+#   | what the client printed
+#   Result: PASS
+#
+# FOLDER: a new one that both nodes see, by which they meet. Without --adapters it is every port that is active; --at-once
+# adds a step of all of them together. cuda: the GPU that is nearest by PCI. Ports of TCP are the first free ones from
+# FIRST (18515) on. No server or client lives longer than SECONDS (60), and none longer than this script.
+# Exit codes: 0 all was measured, 1 not all, 2 bad input, 4 the other rank is not there.
+
+set -u
+folder='' wanted='' at_once='' memory=host port=18515 limit=60 sysfs=/sys
+
+# shellcheck disable=SC2086 # an unset variable is no word
+first() { echo "${1:--}"; }
+# shellcheck disable=SC2086
+rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
+node=$(uname -n)
+role=([0]=server [1]=client)
+
+give_up() { # CODE SENTENCE: the other rank need not wait
+  echo "adapter_pairs: $node: $2" >&2
+  [ -d "$folder" ] && echo "$node: $2" > "$folder/ended.$rank"
+  [ "$rank" = 1 ] && echo "Result: FAIL"
+  exit "$1"
+}
+
+stop_children() { # each ends its program, and kills it if it does not go
+  local running
+  running=$(jobs -p)
+  # shellcheck disable=SC2086
+  [ -n "$running" ] && kill $running 2>/dev/null && wait
+}
+trap stop_children EXIT
+trap 'exit 143' TERM INT HUP
+
+value_of() { # OPTION and the words that follow: the option's value
+  [ $# -ge 2 ] || give_up 2 "$1 needs a value"
+  echo "$2"
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --into) folder=$(value_of "$@") || exit 2 ;;
+    --adapters) wanted=$(value_of "$@") || exit 2 ;;
+    --memory) memory=$(value_of "$@") || exit 2 ;;
+    --port) port=$(value_of "$@") || exit 2 ;;
+    --limit) limit=$(value_of "$@") || exit 2 ;;
+    --sysfs) sysfs=$(value_of "$@") || exit 2 ;;
+    --at-once) at_once=yes && set -- - "$@" ;;
+    --*) give_up 2 "there is no option $1" ;;
+    *) break ;;
+  esac
+  shift 2
+done
+[ $# -gt 0 ] || give_up 2 "which program? Name one of perftest, such as ib_write_bw"
+[ -n "$folder" ] || give_up 2 "--into FOLDER is missing: one that both nodes see"
+case $rank in 0 | 1) ;; *) give_up 2 "this is rank $rank: start two ranks, one on each of two nodes" ;; esac
+case $memory in host | cuda) ;; *) give_up 2 "--memory $memory: there are host and cuda" ;; esac
+case $port$limit in *[!0-9]*) give_up 2 "--port $port --limit $limit: give numbers" ;; esac
+program=$1
+shift
+mkdir -p "$folder" || give_up 2 "$folder cannot be made: name a folder that both nodes can write to with --into"
+command -v "$program" > /dev/null || give_up 2 "$program is not on PATH: install perftest, or load its module"
+
+ports_here() { # "mlx5_0 400 Gb/sec (4X NDR)" for each port that is active, or was asked for
+  local at name
+  for at in "$sysfs"/class/infiniband/*/ports/*; do
+    name=${at%/ports/*} name=${name##*/}
+    [ "${at##*/}" = 1 ] || name=$name:${at##*/}
+    case ${wanted:+,$wanted,} in
+      '') grep -q ACTIVE "$at/state" 2>/dev/null || continue ;;
+      *",$name,"*) ;;
+      *) continue ;;
+    esac
+    echo "$name $(cat "$at/rate" 2>/dev/null)"
+  done
+}
+
+shared_parts() { # PATH PATH: how many folders they begin with in common
+  local -a one other
+  IFS=/ read -ra one <<< "$1"
+  IFS=/ read -ra other <<< "$2"
+  local i=0
+  while [ $i -lt ${#one[@]} ] && [ "${one[$i]}" = "${other[$i]:-}" ]; do i=$((i + 1)); done
+  echo $i
+}
+
+nearest_gpu() { # ADAPTER: the number of the GPU behind the most of the same PCI bridges
+  local here best=-1 found='' index address shared
+  here=$(realpath "$sysfs/class/infiniband/$1/device")
+  while IFS=', ' read -r index address; do
+    address=$(echo "${address#0000}" | tr 'A-F' 'a-f')
+    shared=$(shared_parts "$here" "$(realpath -q "$sysfs/bus/pci/devices/$address")")
+    [ "$shared" -gt "$best" ] && best=$shared found=$index
+  done < <(nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader 2>/dev/null)
+  echo "$found"
+}
+
+with_us=() # it ends when this script does, however that ends
+setpriv --pdeathsig TERM true 2>/dev/null && with_us=(setpriv --pdeathsig TERM)
+
+run() { # ADAPTER PORT [HOST]: the program, near its adapter, within the limit; OPTION… are in $options
+  local name=${1%%:*} of_adapter=1 cores gpu
+  local -a near=() where=()
+  [ "$1" = "$name" ] || of_adapter=${1#*:}
+  cores=$(cat "$sysfs/class/infiniband/$name/device/local_cpulist" 2>/dev/null)
+  [ -n "$cores" ] && taskset -c "$cores" true 2>/dev/null && near=(taskset -c "$cores")
+  if [ "$memory" = cuda ]; then
+    gpu=$(nearest_gpu "$name")
+    [ -n "$gpu" ] || { echo "--memory cuda: nvidia-smi shows no GPU on $node" && return 2; }
+    where=("--use_cuda=$gpu")
+  fi
+  exec "${with_us[@]}" timeout -k 5 "$limit" "${near[@]}" "$program" -d "$name" -i "$of_adapter" -p "$2" \
+    "${where[@]}" "${options[@]}" "${@:3}" 2>&1
+}
+
+listening() { # PORT of TCP on this node
+  grep -qE "^ *[0-9]+: [0-9A-F]+:$(printf %04X "$1") [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+
+wait_for() { # FILE of the other rank, which may have ended
+  local patience=$((limit + limit / 6 + 1)) peer=$((1 - rank))
+  local until=$((SECONDS + patience))
+  until [ -e "$1" ]; do
+    [ -e "$folder/ended.$peer" ] && give_up 1 "the ${role[$peer]} has ended: $(cat "$folder/ended.$peer")"
+    [ $SECONDS -lt $until ] || give_up 4 "the ${role[$peer]} has not answered in $patience s: does it run, and do \
+both nodes see $folder?"
+    sleep 0.05
+    ls "$folder" > /dev/null # a file system of the network looks again
+  done
+}
+
+tell() { # FILE TEXT, which the other rank finds whole
+  echo "$2" > "$1.part" && mv "$1.part" "$1"
+}
+
+last_words() { grep -v '^[-[:space:]]*$' "$1" | tail -n 1; }
+
+serve() { # STEP ADAPTER: tells by which port, or why not; its process is $served
+  local out="$folder/$1.$2.server" until=$((SECONDS + limit)) words
+  while :; do
+    while listening "$port"; do port=$((port + 1)); done
+    run "$2" "$port" > "$out" &
+    served=$!
+    until listening "$port" || ! kill -0 $served 2>/dev/null || [ $SECONDS -ge $until ]; do sleep 0.05; done
+    sleep 0.1 # one whose port another took ends
+    kill -0 $served 2>/dev/null && listening "$port" && break
+    kill -0 $served 2>/dev/null || { grep -q "Couldn't listen" "$out" && port=$((port + 1)) && continue; }
+    kill $served 2>/dev/null
+    words=$(last_words "$out")
+    tell "$folder/$1.$2.port" "failed the server on $node did not begin: ${words:-it did not listen within $limit s}"
+    return
+  done
+  tell "$folder/$1.$2.port" "$node $port"
+  port=$((port + 1))
+}
+
+serve_step() { # STEP ADAPTER…
+  local step=$1 name until
+  shift
+  for name in "$@"; do serve "$step" "$name"; done
+  wait_for "$folder/$step.done"
+  until=$((SECONDS + 5))
+  while [ -n "$(jobs -rp)" ] && [ $SECONDS -lt $until ]; do sleep 0.05; done
+  stop_children
+}
+
+ask_step() { # STEP ADAPTER…
+  local step=$1 name host at how=alone code
+  local -A process=() why=()
+  shift
+  [ $# -gt 1 ] && how="at-once"
+  for name in "$@"; do
+    wait_for "$folder/$step.$name.port"
+    read -r host at < "$folder/$step.$name.port"
+    [ "$host" = failed ] && why[$name]=$at && continue
+    run "$name" "$at" "$host" > "$folder/$step.$name.client" &
+    process[$name]=$!
+  done
+  for name in "$@"; do
+    code=1
+    [ -n "${process[$name]:-}" ] && { wait "${process[$name]}" && code=0 || code=$?; }
+    [ $code = 124 ] && why[$name]="it took more than $limit s"
+    echo "step $program $name $how code=$code"
+    [ -e "$folder/$step.$name.client" ] && sed 's/^/| /' "$folder/$step.$name.client"
+    [ -n "${why[$name]:-}" ] && echo "| adapter_pairs: ${why[$name]}"
+    [ $code = 0 ] || missed=yes
+  done
+  tell "$folder/$step.done" ""
+}
+
+options=("$@") missed=''
+tell "$folder/adapters.$rank" "$(ports_here)"
+mapfile -t names < <(ports_here | cut -d' ' -f1)
+wait_for "$folder/adapters.$((1 - rank))"
+mine=$(cut -d' ' -f1 "$folder/adapters.$rank") others=$(cut -d' ' -f1 "$folder/adapters.$((1 - rank))")
+[ -n "$mine" ] || give_up 1 "there is no active RDMA adapter${wanted:+ among $wanted} ($sysfs/class/infiniband)"
+[ "$mine" = "$others" ] || give_up 1 "the adapters of the two nodes differ: ${mine//$'\n'/ } here, ${others//$'\n'/ } there"
+if [ "$rank" = 1 ]; then
+  tell "$folder/node.1" "$node"
+  wait_for "$folder/node.0"
+  sed "s/^/adapter server $(cat "$folder/node.0") /" "$folder/adapters.0"
+  sed "s/^/adapter client $node /" "$folder/adapters.1"
+  act=ask_step
+else
+  tell "$folder/node.0" "$node"
+  act=serve_step
+fi
+for name in "${names[@]}"; do $act "alone-$name" "$name"; done
+[ -n "$at_once" ] && [ ${#names[@]} -gt 1 ] && $act "at-once" "${names[@]}"
+[ "$rank" = 0 ] && exit 0
+[ -n "$missed" ] && echo "Result: FAIL" && exit 1
+echo "Result: PASS"
