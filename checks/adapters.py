@@ -16,7 +16,8 @@ class Adapters:
     """Adapters that each node has, and what each of them must be; None and () promise nothing.
 
     names: as the kernel names them, "mlx5_0", and "mlx5_0:2" for a second port; without it, all RDMA adapters. number:
-    of their ports. rate in Gb/s. width and speed, in GT/s, of the PCI link now.
+    of their ports. rate in Gb/s. width and speed, in GT/s, of the PCI link now. ratio: of the rate, that perftest must
+    reach over one; at_once: of the sum of each alone, over all at once.
     """
 
     names: tuple[str, ...] = ()
@@ -26,6 +27,8 @@ class Adapters:
     link_layer: str | None = None
     width: int | None = None
     speed: float | None = None
+    ratio: float | None = None
+    at_once: float | None = None
 
 
 class UnreadableError(ValueError):
@@ -41,7 +44,7 @@ def promised(extras):
         wrong = [str(name) for name in group if name not in known] if isinstance(group, dict) else [str(group)]
         if wrong:
             raise UnreadableError(f"extras['{KEY}'] of the partition has '{wrong[0]}': what may stand there is {known}")
-        for name in ("number", "rate", "width", "speed"):
+        for name in ("number", "rate", "width", "speed", "ratio", "at_once"):
             if name in group and (isinstance(group[name], bool) or not isinstance(group[name], int | float)):
                 raise UnreadableError(f"extras['{KEY}'] of the partition has {name}={group[name]!r}: give a number")
         if isinstance(group.get("names", ()), str):

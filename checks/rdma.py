@@ -1,10 +1,32 @@
 """Has each node the network adapters that it should have, and what do they deliver?"""
 
-import reframe as rfm
+import json
+from pathlib import Path
+from types import SimpleNamespace
 
-from .adapters import adapter_faults
+import reframe as rfm
+import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import fixture, parameter, run_before, variable
+from reframe.core.exceptions import ReframeError
+
+from linkmatrix.files import write_whole
+from linkmatrix.record.units import parse_size
+
+from .adapters import UnreadableError, adapter_faults, promised
+from .build import REPOSITORY
+from .crossnode import CrossNode
 from .p2p import p2p_matrix_run
-from .processes import LOOK
+from .perftest import PEER, faults_of, output_of, ratio_faults, record_of
+from .processes import LOOK, Wish
+from .session import nodes_session
+from .variables import matrix_variables
+
+#: The programs of perftest that are test cases.
+BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
+LATENCIES = ("ib_write_lat", "ib_read_lat", "ib_send_lat")
+AT_ONCE = "_at_once"
+SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
 
 
 @rfm.simple_test
@@ -47,3 +69,152 @@ class rdma_adapters(p2p_matrix_run):
 
     def faults(self):
         return adapter_faults(self.record, self.current_partition.extras)
+
+
+@rfm.simple_test
+class rdma_perftest(p2p_matrix_run, CrossNode):
+    """Runs a program of perftest over each network adapter between two nodes, or over all of them at once.
+
+    Server and clients are started in one job by `src/rdma/adapter_pairs.sh`, on the cores near their adapter. The
+    performance variables are those of a matrix of the adapters, ``mlx5_0->peer`` and ``min[NET]``. Beside references,
+    what is measured is held against the promise of the partition, extras['adapters']:
+
+    ============  ===========================================================================
+    ``names``     the adapters that are measured; without it, all that are active
+    ``ratio``     of the line rate, that a bandwidth must reach over each, such as 0.95
+    ``at_once``   of the sum of each alone, that all must reach at once
+    ============  ===========================================================================
+    """
+
+    #: The program of perftest.
+    testcase = parameter([*BANDWIDTHS, *LATENCIES, *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
+
+    #: Bytes of each message of a bandwidth, with the suffixes KiB, MiB and GiB; latencies are of perftest's own, 2.
+    #:
+    #: :type: :class:`str`
+    #: :default: ``'1MiB'``
+    size = variable(str, value="", loggable=True)
+
+    #: Seconds that each bandwidth is measured, of which the first and last two do not count.
+    #:
+    #: :type: :class:`int`
+    #: :default: 6
+    seconds = variable(int, value=6)
+
+    #: Further options of the program, e.g. ``-S rdma_perftest.perftest_opts=-x,3`` for the index of a GID.
+    #:
+    #: :type: :class:`List[str]`
+    #: :default: ``[]``
+    perftest_opts = variable(typ.List[str], value=[])
+
+    session = fixture(nodes_session, scope="environment")
+    descr = "what a network adapter delivers, by perftest"
+    valid_systems = ["+rdma +crossnode"]
+    valid_prog_environs = ["*"]
+    tags = {"crossnode", "rdma", "acceptance", "full"}
+    program = "adapter_pairs"
+    memory = "host"
+
+    def prepare(self):
+        super().prepare()
+        self.place_on_nodes(2, 1)
+        if self.size and not self.is_latency():
+            self.measure_of_it(self.size)
+
+    def is_latency(self):
+        """Whether it is one, which has a size of its own."""
+        return self.testcase in LATENCIES
+
+    def promised(self):
+        """The groups of adapters that the partition promises. Raises ReframeError for what cannot be read."""
+        try:
+            return promised(self.current_partition.extras)
+        except UnreadableError as error:
+            raise ReframeError(str(error)) from None
+
+    def wish(self):
+        names = [name for group in self.promised() for name in group.names]
+        return Wish(
+            check=self.unique_name,
+            testcase="",
+            opts=(
+                *("--into", f"meeting-{self.unique_name}"),
+                *(("--adapters", ",".join(names)) if names else ()),
+                *(("--at-once",) if self.steps()[1:] else ()),
+                *(("--memory", "cuda") if self.memory == "device" else ()),
+                *self.command(),
+            ),
+            program=str(SCRIPT),
+            tasks=2,
+            on_each=1,
+            gpus=self.gpus_of_job(),
+            node=self.on,
+        )
+
+    def command(self):
+        """The program with its options."""
+        program = self.testcase.removesuffix(AT_ONCE)
+        measured = ("--report_gbits", "-s", str(parse_size(self.size or "1MiB", "size")), "-D", str(self.seconds))
+        return (program, "-F", *(() if self.is_latency() else measured), *self.perftest_opts)
+
+    def steps(self):
+        """Those that each adapter must have; the last is the test case."""
+        return ["alone", "at-once"] if self.testcase.endswith(AT_ONCE) else ["alone"]
+
+    def result_faults(self):
+        """The script prints what the programs said, and the record is made of that."""
+        faults = super().result_faults()
+        if self.text is None:
+            return faults
+        self.output = output_of(self.text)
+        command = " ".join(self.command())
+        content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
+        write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
+        missing = faults_of(self.output, self.steps())
+        return missing or faults
+
+    def faults(self):
+        groups = self.promised()
+        named = [name for group in groups for name in group.names]
+        faults = [f"{name} was not measured" for name in named if name not in self.output.names]
+        wanted = [group.number for group in groups if group.number is not None and not group.names]
+        if wanted and len(self.output.names) != sum(wanted):
+            faults.append(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
+        return faults + ratio_faults(self.output, self.record, groups)
+
+    @run_before("performance")
+    def publish_adapters(self):
+        if self.is_dry_run():
+            return
+        (result,) = self.record["results"]
+        cells = {
+            (row, PEER): float(value)
+            for row, (value,) in zip(result["rows"], result["values"], strict=True)
+            if value is not None
+        }
+        table = SimpleNamespace(testcase=self.testcase, rows=result["rows"], columns=[PEER], cells=cells)
+        found = matrix_variables(table, {pair: "NET" for pair in cells})
+        self.perf_variables = {
+            name: sn.make_performance_function(sn.defer(value), result["unit"]) for name, value in found.items()
+        }
+
+
+@rfm.simple_test
+class rdma_device_perftest(rdma_perftest):
+    """The same with the memory of the GPU that is nearest to the adapter (GPUDirect), as far as perftest can.
+
+    References stand in the table with ``@device`` added to its name.
+    """
+
+    #: The program of perftest, which must be built with CUDA.
+    testcase = parameter([*BANDWIDTHS, *LATENCIES[1:], *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
+
+    descr = "what a network adapter delivers from the memory of GPUs, by perftest"
+    valid_systems = ["+rdma +crossnode +gpu +cuda"]
+    valid_prog_environs = ["+cuda"]
+    memory = "device"
+
+    def prepare(self):
+        super().prepare()
+        self.num_gpus_per_node = self.promise.devices
+        self.measure_of_it("device")

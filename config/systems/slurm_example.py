@@ -103,6 +103,7 @@ system = {
                 # with the feature rdma: network adapters that each node must have, judged before anything is timed; a
                 # list of such groups, where they are not all alike. `linkmatrix detect` on a node writes it
                 # "adapters": {"number": 8, "rate": 400, "link_layer": "InfiniBand", "width": 16, "speed": 32},
+                # beside these, what perftest must reach: "ratio": 0.95 of the rate, "at_once": 0.95 of the sum of each
                 # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
                 # "gpudirect": True,
                 # what every pair of GPUs of a node must have; what is left out is not judged

@@ -67,6 +67,7 @@ case $memory in host | cuda) ;; *) give_up 2 "--memory $memory: there are host a
 case $port$limit in *[!0-9]*) give_up 2 "--port $port --limit $limit: give numbers" ;; esac
 program=$1
 shift
+[ -e "$folder/adapters.$rank" ] && give_up 2 "$folder is of another run: name a new one with --into"
 mkdir -p "$folder" || give_up 2 "$folder cannot be made: name a folder that both nodes can write to with --into"
 command -v "$program" > /dev/null || give_up 2 "$program is not on PATH: install perftest, or load its module"
 
@@ -190,7 +191,7 @@ ask_step() { # STEP ADAPTER…
     [ -n "${process[$name]:-}" ] && { wait "${process[$name]}" && code=0 || code=$?; }
     [ $code = 124 ] && why[$name]="it took more than $limit s"
     echo "step $program $name $how code=$code"
-    [ -e "$folder/$step.$name.client" ] && sed 's/^/| /' "$folder/$step.$name.client"
+    [ -e "$folder/$step.$name.client" ] && awk '{ print "| " $0 }' "$folder/$step.$name.client"
     [ -n "${why[$name]:-}" ] && echo "| adapter_pairs: ${why[$name]}"
     [ $code = 0 ] || missed=yes
   done

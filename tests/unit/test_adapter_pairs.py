@@ -184,6 +184,8 @@ def test_other_adapters_on_the_other_node_or_none_are_one_sentence_and_end_both(
     ends = pair(*BANDWIDTH, adapters="", sysfs={1: tmp_path / "other" / "sys"})
     assert all(code == 1 for code, _, _ in ends)
     assert any("the adapters of the two nodes differ: mlx4_0 here, mlx5_0 mlx5_1 " in errors for _, _, errors in ends)
+    (code, _, errors), _ = pair(*BANDWIDTH)
+    assert code == 2 and "meeting is of another run: name a new one with --into" in errors
     shutil.rmtree(tmp_path / "meeting")
     ends = pair(*BANDWIDTH, adapters="mlx5_99")
     assert all("there is no active RDMA adapter among mlx5_99 (" in errors or code == 1 for code, _, errors in ends)
