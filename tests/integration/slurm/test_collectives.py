@@ -1,0 +1,152 @@
+"""Collectives between nodes through a real Slurm: host memory over the network, judged, and what is at fault named."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import linkmatrix.record.reading
+from linkmatrix import cli
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+SIZES = (1024, 1 << 20)
+WAYS = ("out-of-place", "in-place")
+NAMES = {f"{way}@{size}" for way in WAYS for size in SIZES}
+FEW = "extra_opts=--samples,3,--target-ci,50"
+SIZE_OPTIONS = ("-S", "node_collectives.sizes=1KiB,1MiB")
+SLOW = "lmx2"
+
+# as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
+MPIRUN = {
+    '"launcher": "srun"': '"launcher": "mpirun"',
+    '"rank_options": ["--cpu-bind=cores"]': '"rank_options": ["--map-by", "numa", "--bind-to", "core"]',
+}
+
+
+def all_reduce(extent="two"):
+    """The options of reframe for an all-reduce of few bytes and samples."""
+    return ("-r", "-n", f"node_collectives.*=all_reduce_perf.*extent={extent}", *SIZE_OPTIONS)
+
+
+def only(run):
+    """The one check that ran."""
+    (check,) = run.checks()
+    return check
+
+
+def record_of(check, folder="outputdir"):
+    return linkmatrix.record.reading.load(Path(check[folder]) / "record.json")
+
+
+def judged(run):
+    """The verdict of linkmatrix on the one check, by the references that the run had."""
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    (one,) = judging.judge_all(stored.find(report), References.load(run.prefix / "references"), None)
+    return one.verdict
+
+
+def references(table, least):
+    """Those of an all-reduce, in GB/s."""
+    lines = ["node_collectives:", "  $index: [reference_name, testcase]", f"  {table}:", "    all_reduce_perf:"]
+    return "\n".join([*lines, *(f"      '{name}': [{least}, -0.5, null, GB/s]" for name in sorted(NAMES)), ""])
+
+
+@pytest.mark.parametrize("replace", [{}, MPIRUN], ids=["srun", "mpirun"])
+def test_an_all_reduce_of_two_nodes_is_judged_and_has_its_table(login, replace):
+    here = ("-S", "node_collectives.reference_name=here")
+    run = login(*all_reduce(), *here, "-S", FEW, references=references("here", "0.000001"), replace=replace)
+    assert run.code == 0, run.output
+    check = only(run)
+    assert judged(run) in (Verdict.PASS, Verdict.WARN)  # few samples are noisy
+    assert {name.split(":")[-1] for name in check["perfvalues"]} == NAMES
+    record = record_of(check)
+    assert len({device["node"] for device in record["devices"]}) == len(record["devices"]) == 2
+    assert [result["size_bytes"] for result in record["results"]] == list(SIZES)
+    assert all(result["verified"] and result["complete"] for result in record["results"])
+    table = (Path(check["outputdir"]) / "rfm_job.out").read_text().partition("\n# all_reduce_perf\n")[2]
+    rows = re.findall(r"^ +(\d+) +\d+ +float +sum .* (\d+)$", table, re.MULTILINE)
+    assert rows == [(str(size), "0") for size in SIZES]  # none wrong
+
+
+def test_an_all_reduce_that_is_too_slow_fails_for_its_sizes(login):
+    """No network carries a thousand GB/s."""
+    here = ("-S", "node_collectives.reference_name=here")
+    run = login(*all_reduce(), *here, "-S", FEW, references=references("here", 1000))
+    assert run.code != 0
+    assert only(run)["fail_phase"] == "performance"
+    assert judged(run) is Verdict.FAIL
+
+
+def test_wrong_data_of_a_rank_fails_the_sanity_with_its_sizes(login):
+    run = login(*all_reduce(), "-S", f"{FEW},--simulate-fault,corrupt:rank1")
+    assert run.code != 0
+    check = only(run)
+    assert check["fail_phase"] == "sanity"
+    for size in SIZES:
+        assert f"all_reduce_perf of {size} bytes: all 2 cells of all are 'corrupt'" in check["fail_reason"]
+    assert judged(run) is Verdict.FAIL
+
+
+@pytest.mark.parametrize("fault", ["error:rank1", "hang:rank1,--collective-timeout,5"], ids=["error", "hang"])
+def test_a_rank_that_fails_or_hangs_is_named_and_no_size_looks_measured(login, fault):
+    run = login(*all_reduce("all"), "-S", "node_collectives.nodes=3", "-S", f"{FEW},--simulate-fault,{fault}")
+    assert run.code != 0
+    check = only(run)
+    assert "rank1 was lost: simulated fault" in check["fail_reason"]
+    word = fault.partition(":")[0].replace("hang", "timeout")
+    for size in SIZES:
+        assert f"all_reduce_perf of {size} bytes: all 2 cells of all are '{word}'" in check["fail_reason"]
+    assert not any(result["complete"] for result in record_of(check, "stagedir")["results"])
+    assert judged(run) is Verdict.FAIL
+
+
+@pytest.fixture
+def slow_link():
+    """What SLOW sends goes through a narrow gate until the test ends; a function that shuts it."""
+    gate = ["ip", "netns", "exec", SLOW, "tc", "qdisc"]
+
+    def shut():
+        narrow = ["root", "tbf", "rate", "100mbit", "burst", "64k", "latency", "100ms"]
+        subprocess.run([*gate, "add", "dev", "eth0", *narrow], check=True, timeout=20)
+
+    yield shut
+    subprocess.run([*gate, "del", "dev", "eth0", "root"], check=False, timeout=20, capture_output=True)
+
+
+def lower_bounds(*checks):
+    """References of what was measured, of which half is enough."""
+    tables = {}
+    for check in checks:
+        values = {name.split(":")[-1]: value[0] for name, value in check["perfvalues"].items()}
+        lines = [f"      '{name}': [{value:.9f}, -0.5, null, GB/s]" for name, value in values.items()]
+        table = "here" + check["reference_variant"]
+        head = [f"{check['name'].split()[0]}:", "  $index: [reference_name, testcase]"]
+        tables[check["name"]] = [*head, f"  {table}:", f"    {check['testcase']}:", *lines]
+    return "\n".join(line for table in tables.values() for line in [*table, ""])
+
+
+def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys):
+    """By the matrix of the same nodes, which the same job measures."""
+    pairs = "crossnode_matrix.*rank_to_rank_bandwidth_mpi.*extent=all"
+    wanted = (*all_reduce(), "-n", pairs, "-S", FEW, "-S", "crossnode_matrix.size=1MiB", "-S", "nodes=3")
+    well = login(*wanted)
+    assert well.code == 0, well.output
+    slow_link()
+    here = ("-S", "reference_name=here")
+    run = login(*wanted, *here, references=lower_bounds(*well.checks()))
+    assert run.code != 0
+    by_name = {check["name"].split()[0]: check for check in run.checks()}
+    assert {check["fail_phase"] for check in by_name.values()} == {"performance"}, run.output
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    capsys.readouterr()
+    assert cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")]) == 1
+    said = capsys.readouterr().out
+    of_size = said.partition("FAIL  all_reduce_perf (1 MiB)\n")[2].partition("\nFAIL  ")[0]
+    assert re.search(
+        rf"the links explain it: rank_to_rank_bandwidth_mpi: {SLOW}:rank1 sends \S+ % slow to every peer", of_size
+    )
