@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
+from linkmatrix.errors import clean
 from linkmatrix.record.apart import Apart
 
 MAX_FAULTS = 8  # more sentences than this do not help
@@ -46,9 +47,12 @@ class Promise:
 
 
 def listed(faults):
-    """The faults as one text, the first ones if there are many."""
+    """The faults as one text, the first ones if there are many; without what a program wrote to steer a terminal.
+
+    ReFrame's JUnit file takes no such signs, and the session would end over it.
+    """
     more = len(faults) - MAX_FAULTS
-    return "; ".join(faults[:MAX_FAULTS]) + (f"; and {more} more" if more > 0 else "")
+    return clean("; ".join(faults[:MAX_FAULTS]) + (f"; and {more} more" if more > 0 else ""))
 
 
 def device_faults(record, promise):

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from itertools import permutations
 from pathlib import Path
 
@@ -203,3 +204,13 @@ def test_without_spack_cmake_builds_and_the_results_say_so_and_why(fault, tmp_pa
     assert kept["method"] == "cmake"
     assert kept["built"].startswith("cmake -DLINKMATRIX_CUDA=OFF ")
     assert only(run)["built"] == kept["built"]
+
+
+def test_what_a_program_writes_to_steer_a_terminal_ends_no_session_and_loses_no_junit(reframe, tmp_path):
+    (tmp_path / "word").write_text("\033[31mred")
+    wanted = ("-S", f"intranode_p2p.extra_opts=$(cat {tmp_path}/word)", f"--report-junit={tmp_path}/junit.xml")
+    run = reframe("-r", "-n", "device_to_device_memcpy_write_ce$", *wanted)
+    assert "' [31mred' is no option" in only(run)["fail_reason"]
+    assert "run session stopped" not in run.output
+    (failure,) = ElementTree.parse(tmp_path / "junit.xml").iter("failure")
+    assert "is no option" in failure.text

@@ -57,6 +57,15 @@ def test_the_reason_is_told(written):
     assert Tree.parse(path).find(".//error").get("message") == "<because> & so on"
 
 
+def test_words_that_are_not_ascii_lose_nothing_of_a_file_whose_encoding_reframe_calls_utf8(tmp_path):
+    path, said = tmp_path / "junit.xml", "4 µs → gpu0 ‘größer’"
+    failure = f'<failure type="failure" message="sanity">{said}</failure>'
+    suite = f'<testsuite tests="1"><testcase name="t0">{failure}</testcase></testsuite>'
+    path.write_bytes(f"<?xml version='1.0' encoding='utf8'?>\n<testsuites>{suite}</testsuites>".encode())
+    assert junit.mended(path, report(["fail"])) == ""
+    assert Tree.parse(path).find(".//failure").text == said
+
+
 def test_a_file_that_does_not_fit_the_report_goes(written):
     path = written(["pass"])
     assert "was removed" in junit.mended(path, report(["pass", "pass"]))

@@ -18,7 +18,8 @@ def mended(path: Path, report: dict[str, Any]) -> str:
     if not path.is_file():
         return ""
     try:
-        tree = Tree.parse(path)
+        # ReFrame calls its encoding 'utf8', of which expat knows no more than ASCII
+        tree = Tree.parse(path, Tree.XMLParser(encoding="utf-8"))
         suites = tree.getroot().findall("testsuite")
         for suite, run in zip(suites, report["runs"], strict=True):
             mend(suite, run["testcases"])
