@@ -193,3 +193,12 @@ def test_colours_reach_terminals_and_no_files(tmp_path):
     assert b"\x1b[" in said
     log = (tmp_path / "reframe.log").read_bytes()
     assert b"PASSED" in log and b"\x1b[" not in log
+
+
+def test_a_variable_that_tests_have_and_their_fixtures_have_not_is_no_warning(reframe):
+    chosen = ("--dry-run", "-n", f"intranode_p2p.*={WRITE}$", "--warn-as-error")
+    run = reframe(*chosen, "-S", "on=anywhere")
+    assert run.code == 0, run.output
+    for unknown in ("onn=anywhere", "node_session.on=anywhere"):
+        run = reframe(*chosen, "-S", unknown)
+        assert run.code != 0 and "the following variables were not set" in run.output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import reframe
-from reframe.core import pipeline, warnings
+from reframe.core import decorators, pipeline, warnings
 from reframe.core.schedulers import Job, pbs, slurm
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler
 from reframe.core.schedulers.sge import SgeJobScheduler
@@ -32,6 +32,7 @@ def test_this_reframe_has_what_is_changed():
     assert isinstance(inspect.getattr_static(slurm._SlurmJob, "nodelist"), property)
     assert "yaml.safe_load(" in inspect.getsource(pipeline)
     assert "self.__ref_file" in inspect.getsource(pipeline._ReferenceDict.resolve_external_references)
+    assert "_setvars(new_fixtures." in inspect.getsource(decorators)
     walk = inspect.getsource(warnings.user_deprecation_warning)
     assert "in inspect.stack()" in walk and "inspect.getmodule(s.frame)" in walk and walk.count("inspect.") == 2
 
