@@ -63,6 +63,20 @@ def test_the_record_decides_and_not_the_word_passed(machine):
     assert "again: reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc0" in out
 
 
+def test_what_was_not_measured_is_said_with_its_reason_once_for_all_that_share_it(machine):
+    report = json.loads(machine.prepare("fail", "fail", "pass"))
+    for case in report["runs"][0]["testcases"][:2]:
+        why = "job 7 did not begin in time; the scheduler's reason was: JobHeldUser"
+        case |= {"unmeasured": f"not run: {why}", "fail_reason": f"sanity error: {why}"}
+        (Path(case["outputdir"]) / "record.json").unlink()
+    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    (machine.folder / "code").write_text("1")
+    code, out = machine.run()
+    (line,) = (line for line in out.splitlines() if "JobHeldUser" in line)
+    assert line.startswith("  not measured: intranode_p2p %testcase=0 and 1 more: job 7 did not begin in time; ")
+    assert code == 3
+
+
 @pytest.mark.parametrize("mode", ["quick", "acceptance"])
 def test_a_machine_without_references_gets_no_verdict_and_is_told_what_to_do(machine, mode):
     machine.lack_a_reference("gpu0->gpu1")

@@ -37,6 +37,8 @@ class StandInJob:
         ("Can Never Run: Insufficient amount of resource: ngpus", True, "no node has"),
         ("PartitionDown", False, "ask your administrators"),
         ("Priority", False, "other jobs"),
+        ("JobHeldUser", False, "scontrol release"),
+        ("JobHeldAdmin", False, "an administrator"),
         ("QOSGrpNodeLimit", False, ""),
         ("something new", False, ""),
     ],

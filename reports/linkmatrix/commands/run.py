@@ -26,7 +26,7 @@ from ..runs.judging import Judged
 from ..runs.modes import MODES, NODES, SWEEP, selects
 from ..runs.supervise import supervised
 from ..show import findings, sweep, words
-from ..show.reruns import rerun_lines
+from ..show.reruns import rerun_lines, unmeasured_lines
 from ..site import environment
 from ..site import nodes as site_nodes
 
@@ -184,10 +184,11 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
     verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    lines += [f"note: {clean(note)}" for note in run.notes]
+    lines += [*unmeasured_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1:
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
-        lines.append(f"{len(attempts) - 1} retries, of {', '.join(again)[:400]}: what failed once is not forgotten")
+        count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
+        lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
     if code != 0 and verdict < Verdict.NO_VERDICT:
         verdict = Verdict.NO_VERDICT
@@ -210,9 +211,9 @@ def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
 
 
 def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
-    """(the last attempt of each test case; those that failed before they passed, with the reason).
+    """(of each test case the attempt that counts; those that failed before they passed, with the reason).
 
-    Wrong data is no matter of chance: an attempt with some stays in the first list.
+    It is the last one; but wrong data is no matter of chance: what follows an attempt with some does not count.
     """
     attempts: dict[tuple[str, str, str], list[Judged]] = {}
     for one in judged:
@@ -220,7 +221,7 @@ def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
     final, passed_later = [], []
     for tries in attempts.values():
         wrong = [one for one in tries[:-1] if any(has_status(result, "corrupt") for result, _ in one.matrices)]
-        final += [*wrong, tries[-1]]
+        final.append([*tries[-1:], *wrong][-1])
         failed = next((one for one in tries[:-1] if one.verdict > Verdict.WARN), None)
         if failed and tries[-1].verdict <= Verdict.WARN:
             reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]

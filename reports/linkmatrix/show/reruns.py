@@ -1,4 +1,4 @@
-"""The command that measures a failed test case of a run again."""
+"""What of a run was not measured, and why; and the command that measures a failed test case again."""
 
 import shlex
 from collections.abc import Iterator
@@ -6,8 +6,25 @@ from typing import Any
 
 from ..errors import clean
 from ..judge.verdicts import Verdict
+from ..record import units
 from ..runs.judging import Judged
 from ..runs.modes import NODES
+
+MOST_REASONS, MOST_CHARACTERS = 5, 400
+
+
+def unmeasured_lines(judged: list[Judged]) -> list[str]:
+    """Why tests were not measured, in one line for all that share the reason; a sweep says it of each of its nodes."""
+    tests: dict[str, list[str]] = {}
+    for one in judged:
+        if one.test.unmeasured and one.test.result != "skip" and not one.test.node:
+            reason = (one.test.reason or one.test.unmeasured).removeprefix("sanity error: ")
+            tests.setdefault(reason, []).append(one.test.name)
+    lines = []
+    for reason, names in tests.items():
+        who = clean(names[0]) + (f" and {len(names) - 1} more" if names[1:] else "")
+        lines.append(f"  not measured: {who}: {clean(reason)[:MOST_CHARACTERS]}")
+    return units.first(lines, MOST_REASONS)
 
 
 def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:

@@ -1,0 +1,160 @@
+"""`linkmatrix run` on the login node of a real Slurm: jobs that are held, tests that are repeated, two runs at once."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.slurm]
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+LITTLE = "intranode_p2p.extra_opts=--samples,3,--size,1MiB"
+PAIRS = ("cpu0->cpu1", "cpu1->cpu0")
+ONE = ("-n", "device_to_device_memcpy_write_ce$", "-S", LITTLE)
+THREE = ("-n", "intranode_p2p.*device_to_device_(bidirectional_)?memcpy_(write|read)_ce$")
+
+
+@pytest.fixture
+def site(tmp_path):
+    """This repository with a configuration of its own: what `linkmatrix run` is started in."""
+    folder = tmp_path / "site"
+    shutil.copytree(REPOSITORY / "config", folder / "config")
+    for name in ("checks", "src", "reports"):
+        (folder / name).symlink_to(REPOSITORY / name)
+    return folder
+
+
+@pytest.fixture
+def run(cluster, site, tmp_path):
+    """A function that calls `linkmatrix run`: its exit code, its output, the report, the folder of results.
+
+    options: of `linkmatrix run`; more: of ReFrame
+    """
+
+    def call(*more, options=(), folder="results"):
+        prefix = tmp_path / folder
+        variables = {
+            "LINKMATRIX_PREFIX": str(prefix),
+            "CUDA_VISIBLE_DEVICES": "",
+            "PYTHONPATH": str(REPOSITORY / "reports"),
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "RFM_POLL_RATE_MAX": "10",
+        }
+        reframe = ["--reframe", str(Path(sys.executable).parent / "reframe")]
+        command = [sys.executable, "-m", "linkmatrix", "run", "--mode=quick", "--system=slurm-example:cpu", *reframe]
+        done = subprocess.run(
+            [*command, *options, "--", "--nocolor", *more],
+            env={**os.environ, **cluster, **variables},
+            cwd=site,
+            timeout=150,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        reports = sorted((prefix / "reports").glob("run-report-*.json"))
+        content = json.loads(reports[-1].read_text()) if reports else None
+        return SimpleNamespace(code=done.returncode, output=done.stdout, report=content, prefix=prefix)
+
+    return call
+
+
+def held_back(slurm, action, seconds=60):
+    """Holds the job of a check before it can begin, lets the nodes go that it waits for, and acts on it."""
+    other = slurm("sbatch", "--parsable", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 300")
+
+    def hold():
+        job, end = None, time.monotonic() + seconds
+        while not job and time.monotonic() < end:
+            job = re.search(r"^(\d+) rfm_node_session", slurm("squeue", "-h", "-t", "PD", "-o", "%i %j"), re.MULTILINE)
+            time.sleep(0.2)
+        slurm("scontrol", "uhold", job[1])
+        slurm("scancel", other)
+        action(job[1])
+
+    return hold
+
+
+def test_a_job_that_is_held_is_waited_for_no_longer_than_said_and_is_no_verdict_with_the_reason(run, slurm, meanwhile):
+    meanwhile(held_back(slurm, lambda job: None))
+    done = run(*ONE, "-S", "max_pending_time=15s")
+    assert done.code == 3, done.output
+    held = "JobHeldUser (its user holds it: `scontrol release` lets it go)"
+    assert re.search(rf"waiting: job \d+ \(rfm_node_session\S*\): {re.escape(held)}", done.output)
+    last = done.output[done.output.index("1 test case: 1 NO VERDICT") :]
+    assert "  not measured: intranode_p2p" in last and held in last
+    assert slurm("squeue", "-h") == ""
+
+
+def test_a_job_that_is_released_is_measured(run, slurm, meanwhile):
+    def release(job):
+        end = time.monotonic() + 60
+        while "JobHeldUser" not in slurm("squeue", "-h", "-o", "%r") and time.monotonic() < end:
+            time.sleep(0.2)
+        slurm("scontrol", "release", job)
+
+    meanwhile(held_back(slurm, release))
+    done = run(*ONE)
+    (case,) = (case for case in done.report["runs"][0]["testcases"] if not case["fixture"])
+    assert "measured and verified; there are no references" in done.output, done.output
+    assert Path(case["stagedir"], "record.json").exists()
+
+
+def drill_of_the_first_job(folder, fault):
+    """The option that has the first job, and no other, do a drill: its shell makes a folder there, which is then."""
+    return ("-S", f"{LITTLE},$(mkdir {folder}/once 2>/dev/null && echo --simulate-fault {fault})")
+
+
+def of_each(report):
+    """{test: its results, one for each attempt}."""
+    found = {}
+    for attempt in report["runs"]:
+        for case in attempt["testcases"]:
+            if not case["fixture"]:
+                found.setdefault(case["display_name"], []).append(case["result"])
+    return found
+
+
+@pytest.fixture
+def references(site):
+    """Any bandwidth is enough."""
+    lines = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  here:"]
+    names = [*(f"{word}[{link}]" for word in ("min", "median", "max") for link in ("CORE", "NODE")), *PAIRS]
+    for kind in ("memcpy_write_ce", "memcpy_read_ce", "bidirectional_memcpy_write_ce"):
+        lines += [f"    device_to_device_{kind}:", *(f"      '{name}': [0.001, -0.5, null, GB/s]" for name in names)]
+    (site / "config" / "references" / "p2p.yaml").write_text("\n".join([*lines, ""]))
+    return ("-S", "intranode_p2p.reference_name=here")
+
+
+def test_what_failed_once_is_repeated_alone_and_is_no_clean_pass(run, references, tmp_path):
+    done = run(*THREE, *drill_of_the_first_job(tmp_path, "error:cpu1"), *references, options=("--retries=2",))
+    assert done.code == 3 and "no manifest says what quick" in done.output, done.output  # only a selection ran
+    attempts = of_each(done.report)
+    assert len(attempts) == 3 and set(map(tuple, attempts.values())) == {("fail", "pass")}
+    assert re.search(r"^3 test cases: 3 (PASS|WARN)$", done.output, re.MULTILINE)
+    assert done.output.count("passed when it was repeated: intranode_p2p") == 3
+
+
+def test_wrong_data_stays_a_failure_though_it_passes_when_it_is_repeated(run, references, tmp_path):
+    done = run(*THREE, *drill_of_the_first_job(tmp_path, "corrupt:cpu1"), *references, options=("--retries=2",))
+    assert done.code == 1, done.output
+    assert set(map(tuple, of_each(done.report).values())) == {("fail", "pass")}
+    assert "3 test cases: 3 FAIL" in done.output
+    assert "FAIL  quick of slurm-example:cpu" in done.output
+
+
+def test_reframe_by_itself_loses_no_test_that_it_repeats(login, tmp_path):
+    once = drill_of_the_first_job(tmp_path, "error:cpu1")
+    run = login("-r", *THREE, *once, "--max-retries=2", f"--report-junit={tmp_path}/junit.xml")
+    assert run.code == 0, run.output
+    assert [check["result"] for check in run.checks()] == ["pass"] * 3
+    suites = ElementTree.parse(tmp_path / "junit.xml").findall("testsuite")
+    assert [(len(suite.findall("testcase")), suite.get("failures")) for suite in suites] == [(5, "3"), (3, "0")]
