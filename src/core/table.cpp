@@ -17,7 +17,8 @@ using CellText = std::function<std::string(std::size_t, std::size_t)>;
 
 constexpr std::size_t worst_shown = 8;
 constexpr std::string_view axes = "row = source, column = destination";
-constexpr std::string_view together = "all ranks together, column = ";  // of a collective
+constexpr std::string_view together = "all ranks together, column = ";           // of a collective
+constexpr std::string_view computed = "all devices together, column = devices";  // of a simulation
 
 std::string number(double value, int decimals) {
   std::ostringstream out;
@@ -75,6 +76,7 @@ bool is_of_all_ranks(const MatrixResult& result) {
 }
 
 std::string axes_text(const MatrixResult& result) {
+  if (result.metric == Metric::compute) return std::string(computed);
   if (!is_of_all_ranks(result)) return std::string(axes);
   const bool leaves_out = !result.columns.empty() && result.columns.front().starts_with("without-");
   return std::string(together) + (leaves_out ? "left out" : "buffers");

@@ -18,7 +18,8 @@ enum class Operation { copy, chase, atomic, flag };
 enum class Engine { ce, sm, mpi, nccl };
 enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };
-enum class Metric { bandwidth, bidirectional, latency };
+/// compute: of what devices calculate, no metric of a copy.
+enum class Metric { bandwidth, bidirectional, latency, compute };
 enum class Memory { device, host };
 enum class Concurrency { automatic, serial, rounds, bisection };
 enum class HostPages { pinned, pageable };
@@ -87,6 +88,9 @@ constexpr std::string_view word(E value) {
     if (e == value) return text;
   return "?";
 }
+
+/// Nobody asks for copies of that metric: it is none of the table's.
+constexpr std::string_view word(Metric value) { return value == Metric::compute ? "compute" : word<Metric>(value); }
 
 /// All spellings, "a, b or c": for messages and --help.
 template <class E>

@@ -24,8 +24,9 @@ Option target_option(MeasureOptions& measure, std::string_view percent) {
           }};
 }
 
-Option max_time_option(MeasureOptions& measure, std::string_view of) {
-  return {"--max-time", "SECONDS", std::string(of) + ": then one sample for each cell left (default: 60)",
+Option max_time_option(MeasureOptions& measure, std::string_view of, std::string_view seconds) {
+  return {"--max-time", "SECONDS",
+          std::string(of) + ": then one sample for each cell left (default: " + std::string(seconds) + ")",
           [&measure](auto v) { measure.max_seconds = parse_number("--max-time", v, 0.001, 86400); }};
 }
 

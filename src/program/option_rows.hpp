@@ -14,8 +14,8 @@ namespace linkmatrix {
 Option samples_option(MeasureOptions& measure);
 /// percent: the program's own.
 Option target_option(MeasureOptions& measure, std::string_view percent);
-/// of: "of one matrix".
-Option max_time_option(MeasureOptions& measure, std::string_view of);
+/// of: "of one matrix". seconds: the program's own.
+Option max_time_option(MeasureOptions& measure, std::string_view of, std::string_view seconds = "60");
 Option timeout_option(ProgramOptions& options);
 Option record_option(ProgramOptions& options);
 Option asked_by_option(ProgramOptions& options);

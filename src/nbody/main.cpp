@@ -1,0 +1,31 @@
+#include <span>
+
+#include "nbody/options.hpp"
+#include "nbody/run.hpp"
+#include "program/program_main.hpp"
+
+namespace {
+
+using namespace linkmatrix;
+
+constexpr const char* program = "nbody_scaling";
+
+ExitCode act(const NbodyOptions& options) {
+  using Action = NbodyOptions::Action;
+  switch (options.action) {
+    case Action::help:
+      return print_text(nbody_help());
+    case Action::version:
+      return print_text("linkmatrix nbody_scaling " LINKMATRIX_VERSION "\n");
+    case Action::measure:
+      return run_nbody(options, supervisor_of(program));
+  }
+  return ExitCode::bad_input;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return program_main(
+      program, [&] { return act(parse_nbody_options(std::span<char* const>(argv, static_cast<std::size_t>(argc)))); });
+}

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "measure/sampler.hpp"
+#include "nbody/nbody_system.hpp"
+
+namespace linkmatrix {
+
+/// Samples one number of bodies on several numbers of devices, each a cell. They never run at once.
+class NbodySampler final : public Sampler {
+ public:
+  using Cases = std::map<Place, NbodyCase>;
+
+  /// steps: of each sample; 0: as many as it needs.
+  NbodySampler(NbodySystem& system, Cases cases, int steps)
+      : system_{system}, cases_{std::move(cases)}, steps_{steps} {}
+
+  std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
+  std::vector<int> resources(const Place&) const override { return {0}; }
+  /// From each device to the next, of one alone to itself.
+  std::vector<Path> paths(const Place& place) const override;
+  bool is_there(const Place& place) const override { return !system_.lost_as(cases_.at(place).devices); }
+  bool needs_all(const Place&) const override { return true; }
+  CellStatus lost_as(const Place& place) const override {
+    return system_.lost_as(cases_.at(place).devices).value_or(CellStatus::error);
+  }
+  std::vector<Lost> take_lost() override { return system_.take_lost(); }
+  Sensitivity sensitivity() const override { return {least_, most_}; }
+  Clocking clocking() const override { return {system_.timing(), std::nullopt}; }
+
+ private:
+  Sampled sample_one(const NbodyCase& wanted, const SampleRule& rule);
+
+  static constexpr double least_ = 0.01, most_ = 0.03;  ///< devices wait for each other in every step
+
+  NbodySystem& system_;
+  Cases cases_;
+  int steps_;
+};
+
+}  // namespace linkmatrix

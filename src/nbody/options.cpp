@@ -1,0 +1,181 @@
+#include "nbody/options.hpp"
+
+#include <algorithm>
+
+#include "core/command_line.hpp"
+#include "core/sweep.hpp"
+#include "core/units.hpp"
+#include "program/option_rows.hpp"
+#include "program/option_values.hpp"
+
+namespace linkmatrix {
+namespace {
+
+using Action = NbodyOptions::Action;
+
+constexpr int most_bodies = 100'000'000;
+constexpr int most_devices = 1 << 20;
+/// Devices wait for each other in every step.
+constexpr double default_target = 0.01;
+constexpr double default_patience = 0.1;
+/// Of one number of bodies: seven steps of a million on one device of today, and one of four millions, take so long.
+constexpr double default_max_seconds = 10;
+constexpr double default_cell_timeout = 120;
+
+/// What an option needs of a run to do anything there, and what is said where it does not hold.
+struct Condition {
+  bool (*holds)(const NbodyOptions&, bool has_ranks);
+  std::string_view why_not;
+};
+
+constexpr Condition always{[](auto&, bool) { return true; }, ""};
+constexpr Condition of_one_process{[](auto&, bool ranks) { return !ranks; },
+                                   "the launcher chooses the ranks: start fewer with mpirun -n"};
+constexpr Condition of_ranks{[](auto&, bool ranks) { return ranks; },
+                             "one process has its devices: start ranks with mpirun, or say --backend"};
+constexpr Condition drill{[](auto& o, bool) {
+                            using Kind = SimulatedFault::Kind;
+                            return o.fault && o.fault->kind != Kind::shared &&
+                                   (o.fault->kind != Kind::corrupt || o.measure.verify);
+                          },
+                          "nothing is measured that could have the fault: leave it out ('shared': simulations never "
+                          "run at once; 'corrupt': without --no-verify)"};
+constexpr Condition record{[](auto& o, bool) { return o.record.has_value(); },
+                           "it stands in the record: say --record FILE too"};
+
+struct Row {
+  Option option;
+  Condition needs = always;
+};
+
+template <class T>
+void refuse_twice(std::string_view option, std::string_view text, const std::vector<T>& found, const T& value,
+                  const std::string& part) {
+  if (std::ranges::find(found, value) != found.end())
+    throw BadInput(std::string(option) + " '" + std::string(text) + "' names " + part + " twice: name each once");
+}
+
+template <class E>
+std::vector<E> parse_words(std::string_view option, std::string_view text) {
+  std::vector<E> found;
+  for (const std::string& part : split(text, ',')) {
+    const E value = parse_word<E>(part);
+    refuse_twice(option, text, found, value, part);
+    found.push_back(value);
+  }
+  return found;
+}
+
+template <class N>
+std::vector<N> parse_numbers(std::string_view option, std::string_view text, int most) {
+  std::vector<N> found;
+  for (const std::string& part : split(text, ',')) {
+    const N value = static_cast<N>(parse_count(option, part, 1, most));
+    refuse_twice(option, text, found, value, part);
+    found.push_back(value);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<std::uint64_t> parse_bodies_sweep(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 2 && parts.size() != 3)
+    throw BadInput("--sweep '" + std::string(text) + "': use MIN:MAX or MIN:MAX:FACTOR, such as 10000:4000000:4");
+  const int low = parse_count("--sweep", parts[0], 1, most_bodies),
+            high = parse_count("--sweep", parts[1], 1, most_bodies);
+  if (low > high)
+    throw BadInput("--sweep begins at " + parts[0] + " and ends at " + parts[1] + ": name the smaller number first");
+  const double factor = parts.size() == 3 ? parse_number("--sweep", parts[2], 1.01, 1024) : 2;
+  return sweep_sizes(static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(high), factor);
+}
+
+std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
+  const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
+  return {
+      {{"--bodies", "N[,N…]",
+        "bodies of a simulation; where the scaling is weak, of each device (default: of GPUs "
+        "16384 to 4194304, else 2048 to 32768, by fours)",
+        [&](auto v) { o.bodies = parse_numbers<std::uint64_t>("--bodies", v, most_bodies), ++ways_of_bodies; }}},
+      {{"--sweep", "MIN:MAX[:FACTOR]", "bodies from MIN to MAX (default factor: 2)",
+        [&](auto v) { o.bodies = parse_bodies_sweep(v), ++ways_of_bodies; }}},
+      {{"--precision", "TYPE[,TYPE]", all_words<Precision>() + ", or both (default: float)",
+        [&](auto v) { o.precisions = parse_words<Precision>("--precision", v); }}},
+      {{"--scaling", "SCALING[,SCALING]",
+        "strong: the same bodies on more devices; weak: as many bodies on each device (default: strong)",
+        [&](auto v) { o.scalings = parse_words<Scaling>("--scaling", v); }}},
+      {{"--counts", "N[,N…]", "numbers of devices (default: 1, 2, 4 … and all); the efficiency is over the least",
+        [&](auto v) { o.counts = parse_numbers<int>("--counts", v, most_devices); }}},
+      {{"--devices", "I[,J…]", "only these devices, in this order (default: all)",
+        [&](auto v) { o.devices = parse_devices(v); }},
+       of_one_process},
+      {{"--backend", "BACKEND",
+        all_words<NbodyOptions::On>() + ": GPUs where there are any, else cores (default: auto)",
+        [&](auto v) { o.on = parse_word<NbodyOptions::On>(v); }},
+       of_one_process},
+      {{"--memory", "MEMORY", "of ranks: device, a GPU each, or host, a core each (default: host)",
+        [&](auto v) { o.memory = parse_word<Memory>(v); }},
+       of_ranks},
+      {{"--steps", "N", "of a sample (default: as many as take 20 ms)",
+        [&](auto v) { o.steps = parse_count("--steps", v, 1, 100000); }}},
+      {samples_option(o.measure)},
+      {target_option(o.measure, "1")},
+      {{"--no-verify", "", "do not compare forces and positions", [&](auto) { o.measure.verify = false; }}},
+      {max_time_option(o.measure, "of one number of bodies", "10")},
+      {{"--cell-timeout", "SECONDS", "of one number of bodies on one number of devices (default: 120)",
+        [&](auto v) { o.measure.cell_timeout = parse_number("--cell-timeout", v, 0.1, 86400); }}},
+      {timeout_option(o)},
+      {record_option(o)},
+      {asked_by_option(o), record},
+      {max_display_option(o)},
+      {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds() + " at a device, e.g. corrupt:gpu1",
+        [&](auto v) { o.fault = parse_simulated_fault(v); }},
+       drill},
+      {{"--version", "", "print the version and end", action(Action::version)}},
+      {{"--help", "", "print this and end", action(Action::help)}},
+  };
+}
+
+std::vector<Option> options_of(const std::vector<Row>& rows) {
+  std::vector<Option> options;
+  for (const Row& row : rows) options.push_back(row.option);
+  return options;
+}
+
+}  // namespace
+
+NbodyOptions parse_nbody_options(std::span<char* const> arguments) {
+  NbodyOptions o;
+  int ways_of_bodies = 0;
+  o.measure.stop.target = default_target;
+  o.measure.stop.patience = default_patience;
+  o.measure.max_seconds = default_max_seconds;
+  o.measure.cell_timeout = default_cell_timeout;
+  for (const char* argument : arguments) o.command.emplace_back(argument);
+  o.given = parse_command_line(arguments.subspan(1), options_of(option_table(o, ways_of_bodies)));
+  if (ways_of_bodies > 1) throw BadInput("say the bodies in one way: --bodies or --sweep");
+  return o;
+}
+
+void refuse_unused(const NbodyOptions& options, bool has_ranks) {
+  NbodyOptions unused;
+  int ways_of_bodies = 0;
+  for (const auto& [option, needs] : option_table(unused, ways_of_bodies)) {
+    const bool is_given = std::ranges::find(options.given, option.name) != options.given.end();
+    if (is_given && !needs.holds(options, has_ranks))
+      throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(needs.why_not));
+  }
+}
+
+std::string nbody_help() {
+  NbodyOptions unused;
+  int ways_of_bodies = 0;
+  return "nbody_scaling measures how much faster devices compute together than one alone: an N-body simulation in\n"
+         "which each body attracts every other, on 1, 2, 4 … devices of this process or, under mpirun, ranks. Forces,\n"
+         "momentum, energy and exchanged positions are compared. What does nothing in a run is refused.\n\n" +
+         options_text(options_of(option_table(unused, ways_of_bodies))) +
+         "\nExit codes: 0 measured and verified, 1 verification failed, 2 bad input, 3 device or MPI error,\n"
+         "4 timed out (what was measured is in the record).\n";
+}
+
+}  // namespace linkmatrix

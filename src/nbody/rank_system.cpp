@@ -1,0 +1,149 @@
+#include "nbody/rank_system.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "core/units.hpp"
+#include "nbody/host/rank_simulation.hpp"
+#include "nbody/local_system.hpp"
+#include "ranks/network.hpp"
+#include "ranks/payload.hpp"
+#ifdef LINKMATRIX_CUDA
+#include "nbody/cuda/ranks/rank_devices.hpp"
+#endif
+
+namespace linkmatrix {
+namespace {
+
+enum class Task : int { prepare, run, find };
+
+/// What rank 0 asks of the ranks that take part, itself among them, and what each replies: plain data.
+struct Question {
+  Task task = Task::run;
+  NbodyCase wanted{};
+  int steps = 1;
+  Proof proof = Proof::steps;
+  double interactions = 0, seconds = 30;
+};
+struct Reply {
+  double seconds = 0;
+  Findings found{};
+};
+static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Reply>);
+
+template <class T>
+std::vector<std::byte> bytes_of_object(const T& object) {
+  const auto* const first = reinterpret_cast<const std::byte*>(&object);
+  return {first, first + sizeof(T)};
+}
+template <class T>
+T object_of(std::span<const std::byte> bytes) {
+  T object{};
+  if (bytes.size() != sizeof(T)) throw DeviceError("a message of another build arrived");
+  std::memcpy(&object, bytes.data(), sizeof(T));
+  return object;
+}
+
+ranks::Answerer answerer(std::shared_ptr<Simulation> simulation) {
+  return [simulation = std::move(simulation)](std::span<const std::byte> bytes) {
+    const Question question = object_of<Question>(bytes);
+    const Deadline deadline = Deadline::in(question.seconds);
+    Reply reply;
+    if (question.task == Task::prepare) simulation->prepare(question.wanted, deadline);
+    if (question.task == Task::run) reply.seconds = simulation->run(question.steps, {}, deadline);
+    if (question.task == Task::find)
+      find_in(*simulation, question.wanted, question.proof, question.interactions, deadline, reply.found);
+    return bytes_of_object(reply);
+  };
+}
+
+class RankSystem final : public NbodySystem {
+ public:
+  explicit RankSystem(const ranks::NetworkOptions& options) : network_{ranks::Network::start(options)} {}
+
+  Machine& machine() override { return *network_; }
+  std::vector<NodeFacts> nodes() override { return network_->nodes(); }
+  std::vector<std::string> devices() const override { return network_->labels(false); }
+  Memory memory() const override { return network_->memory(); }
+  std::string transport() const override { return "mpi"; }
+  std::string timing() const override { return memory() == Memory::device ? "events" : "messages"; }
+  std::vector<std::uint64_t> default_bodies() const override {
+    if (memory() == Memory::host) return {2048, 8192, 32768};
+    return {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+  }
+
+  NbodyAnswer prepare(const NbodyCase& wanted, double seconds) override {
+    prepared_ = wanted;
+    Findings none;
+    return ask({.task = Task::prepare, .wanted = wanted, .seconds = seconds}, none);
+  }
+  NbodyAnswer run(int steps, double seconds) override {
+    Findings none;
+    return ask({.task = Task::run, .wanted = prepared_, .steps = steps, .seconds = seconds}, none);
+  }
+  NbodyAnswer find(Proof what, double interactions, double seconds, Findings& found) override {
+    return ask(
+        {.task = Task::find, .wanted = prepared_, .proof = what, .interactions = interactions, .seconds = seconds},
+        found);
+  }
+
+  std::optional<CellStatus> lost_as(int) const override { return lost_as_; }
+  std::vector<Lost> take_lost() override { return network_->take_lost(); }
+
+  void serve() override { network_->serve(); }
+  std::optional<std::string> disorder() override { return network_->disorder(); }
+  void dismiss(ExitCode code) override { network_->dismiss(code); }
+
+ private:
+  /// All ranks of the case at once, this one too. What one could not do, none has done.
+  NbodyAnswer ask(const Question& question, Findings& found) {
+    std::vector<ranks::Correspondence::Question> questions;
+    for (int rank = 0; rank < prepared_.devices; ++rank) questions.push_back({rank, bytes_of_object(question)});
+    NbodyAnswer all;
+    for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
+      if (status == ranks::ReportStatus::refused) throw BadInput(why);
+      if (status != ranks::ReportStatus::ok) {
+        lost_as_ = status == ranks::ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
+        return {*lost_as_, why, 0};
+      }
+      const Reply reply = object_of<Reply>(bytes);
+      all.seconds = std::max(all.seconds, reply.seconds);
+      found.add(reply.found);
+    }
+    return all;
+  }
+
+  std::unique_ptr<ranks::Network> network_;
+  NbodyCase prepared_;
+  /// Ranks that failed or were given up may be anywhere in a step: no other can begin.
+  std::optional<CellStatus> lost_as_;
+};
+
+}  // namespace
+
+std::unique_ptr<NbodySystem> make_rank_system(const NbodyOptions& options) {
+  ranks::NetworkOptions network;
+  network.memory = options.memory.value_or(Memory::host);
+  network.pair_timeout = options.measure.cell_timeout;
+  network.record = options.record.value_or("nbody_scaling.json");
+  std::vector<std::string> words = options.command;
+  words.erase(words.begin());  // the program may lie elsewhere on another node
+  network.options = join(words, " ");
+  network.make_answerer = [](ranks::Communicator& mpi) {
+    return answerer(std::shared_ptr<Simulation>(make_rank_simulation(mpi)));
+  };
+#ifdef LINKMATRIX_CUDA
+  network.devices = nbody_rank_support([](std::unique_ptr<Simulation> simulation) {
+    return answerer(std::shared_ptr<Simulation>(std::move(simulation)));
+  });
+#else
+  if (network.memory == Memory::device)
+    throw BadInput("--memory device: this nbody_scaling was built without CUDA: configure with -DLINKMATRIX_CUDA=ON");
+#endif
+  return std::make_unique<RankSystem>(network);
+}
+
+}  // namespace linkmatrix

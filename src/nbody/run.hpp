@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "nbody/options.hpp"
+#include "run/supervisor.hpp"
+
+namespace linkmatrix {
+
+/// Measures what the options ask for; the rest is ProgramRun's.
+ExitCode run_nbody(const NbodyOptions& options, Supervisor& supervisor);
+
+}  // namespace linkmatrix

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nbody/options.hpp"
+
+namespace linkmatrix {
+namespace {
+
+NbodyOptions parsed(std::vector<std::string> words) {
+  words.insert(words.begin(), "nbody_scaling");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  return parse_nbody_options(arguments);
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  try {
+    parsed(words);
+  } catch (const BadInput& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(NbodyOptions, AreFloatAndStrongUnlessSaidOtherwise) {
+  const NbodyOptions o = parsed({});
+  EXPECT_EQ(o.precisions, std::vector{Precision::f32});
+  EXPECT_EQ(o.scalings, std::vector{Scaling::strong});
+  EXPECT_TRUE(o.bodies.empty());
+  EXPECT_TRUE(o.measure.verify);
+}
+
+TEST(NbodyOptions, NameBodiesOnceAndInOrder) {
+  EXPECT_EQ(parsed({"--bodies", "4096,1024"}).bodies, (std::vector<std::uint64_t>{1024, 4096}));
+  EXPECT_EQ(parsed({"--sweep", "1000:16000:4"}).bodies, (std::vector<std::uint64_t>{1000, 4000, 16000}));
+  EXPECT_NE(refusal({"--bodies", "1024,1024"}).find("names 1024 twice"), std::string::npos);
+  EXPECT_NE(refusal({"--bodies", "1024", "--sweep", "1:2"}).find("in one way"), std::string::npos);
+  EXPECT_NE(refusal({"--sweep", "4096:1024"}).find("the smaller number first"), std::string::npos);
+}
+
+TEST(NbodyOptions, SayWhatIsWrongInOneSentence) {
+  for (const auto& [words, sentence] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--precision", "half"}, "unknown precision 'half': use float or double"},
+           {{"--precision", "float,float"}, "--precision 'float,float' names float twice: name each once"},
+           {{"--scaling", "none"}, "unknown scaling 'none': use strong or weak"},
+           {{"--backend", "rocm"}, "unknown back end 'rocm': use auto, cuda or host"}})
+    EXPECT_EQ(refusal(words), sentence);
+  EXPECT_NE(refusal({"--bodies", "0"}).find("--bodies"), std::string::npos);
+  EXPECT_NE(refusal({"--counts", "two"}).find("--counts"), std::string::npos);
+}
+
+TEST(NbodyOptions, RefuseWhatDoesNothing) {
+  const auto why = [](const std::vector<std::string>& words, bool has_ranks) -> std::string {
+    try {
+      refuse_unused(parsed(words), has_ranks);
+    } catch (const BadInput& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(why({"--devices", "0"}, false), "");
+  EXPECT_NE(why({"--devices", "0"}, true).find("the launcher chooses the ranks"), std::string::npos);
+  EXPECT_NE(why({"--backend", "host"}, true).find("--backend does nothing in this run"), std::string::npos);
+  EXPECT_NE(why({"--memory", "host"}, false).find("--memory does nothing in this run"), std::string::npos);
+  EXPECT_NE(why({"--simulate-fault", "corrupt:gpu0", "--no-verify"}, false).find("does nothing"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace linkmatrix

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include "nbody/plan.hpp"
+
+namespace linkmatrix {
+namespace {
+
+MatrixResult measured(const NbodyPlan& plan, const std::vector<int>& counts, const std::vector<double>& rates) {
+  const NbodySampler::Cases cases = cases_of(plan, counts);
+  MatrixResult result;
+  std::vector<std::string> columns;
+  for (const int count : counts) columns.push_back(column_of(count));
+  result.shape({"all"}, columns);
+  result.testcase = plan.testcase();
+  for (std::size_t c = 0; c < rates.size(); ++c) {
+    result.status(0, c) = rates[c] > 0 ? CellStatus::ok : CellStatus::error;
+    if (rates[c] > 0) result.values(0, c) = rates[c];
+    result.part("bodies", "bodies", "bodies")(0, c) = static_cast<double>(cases.at({0, c}).bodies);
+  }
+  add_figures(cases, result);
+  return result;
+}
+
+double figure(const MatrixResult& result, const std::string& part, std::size_t column) {
+  return result.parts.at(part).values(0, column).value_or(-1);
+}
+
+TEST(NbodyPlan, MeasuresPowersOfTwoAndAllDevices) {
+  EXPECT_EQ(usual_counts(1), (std::vector{1}));
+  EXPECT_EQ(usual_counts(6), (std::vector{1, 2, 4, 6}));
+  EXPECT_EQ(usual_counts(8), (std::vector{1, 2, 4, 8}));
+}
+
+TEST(NbodyPlan, GivesEachDeviceAsManyBodiesWhereTheScalingIsWeak) {
+  const NbodyPlan strong{Precision::f32, Scaling::strong, 4096}, weak{Precision::f64, Scaling::weak, 4096};
+  EXPECT_EQ(bodies_on(strong, 4), 4096U);
+  EXPECT_EQ(bodies_on(weak, 4), 16384U);
+  EXPECT_EQ(weak.testcase(), "nbody_double_weak");
+}
+
+TEST(NbodyPlan, RefusesDevicesWithoutATile) {
+  EXPECT_NO_THROW(refuse_too_few_bodies({Precision::f32, Scaling::strong, 1024}, {1, 4}));
+  EXPECT_THROW(refuse_too_few_bodies({Precision::f32, Scaling::strong, 1023}, {1, 4}), BadInput);
+  EXPECT_NO_THROW(refuse_too_few_bodies({Precision::f32, Scaling::weak, 256}, {1, 4}));
+}
+
+TEST(NbodyFigures, EfficiencyIsTheRateOverAsManyTimesThatOfOne) {
+  const MatrixResult result = measured({Precision::f32, Scaling::strong, 4096}, {1, 2, 4}, {100, 190, 300});
+  EXPECT_DOUBLE_EQ(figure(result, "efficiency", 0), 100);
+  EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 95);
+  EXPECT_DOUBLE_EQ(figure(result, "efficiency", 2), 75);
+  EXPECT_DOUBLE_EQ(figure(result, "time", 0), 4096.0 * 4096 * 20 / 100e9 * 1e6) << "20 operations an interaction";
+}
+
+TEST(NbodyFigures, WeakScalingTakesLongerOnlyAsFarAsThereAreMoreInteractions) {
+  // twice the bodies on two devices: four times the interactions, in twice the time where nothing is lost
+  const MatrixResult result = measured({Precision::f64, Scaling::weak, 4096}, {1, 2}, {100, 200});
+  EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 100);
+  EXPECT_DOUBLE_EQ(figure(result, "time", 1), 2 * figure(result, "time", 0));
+}
+
+TEST(NbodyFigures, ThereIsNoEfficiencyWithoutTheFirst) {
+  const MatrixResult result = measured({Precision::f32, Scaling::strong, 4096}, {1, 2}, {-1, 190});
+  EXPECT_FALSE(result.parts.contains("efficiency"));
+  EXPECT_GT(figure(result, "time", 1), 0);
+  EXPECT_NE(scaling_table({result}).find("error"), std::string::npos);
+}
+
+TEST(ScalingTable, HasALineForEachNumberOfBodies) {
+  const MatrixResult few = measured({Precision::f32, Scaling::strong, 4096}, {1, 2}, {100, 190});
+  const MatrixResult many = measured({Precision::f32, Scaling::strong, 65536}, {1, 2}, {100, 199});
+  const std::string text = scaling_table({few, many});
+  EXPECT_NE(text.find("4096        100.00         95.00"), std::string::npos) << text;
+  EXPECT_NE(text.find("65536        100.00         99.50"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace linkmatrix
