@@ -12,7 +12,8 @@ from .ranks import launch_options, layout_of
 LEAST_SECONDS = 600  # of a process that measures, the program's own --timeout
 TOPOLOGY_SECONDS = 120  # of one that only looks
 SECONDS_EACH = 60  # of a test case, where a process has so many that they may need more
-BUILT = ("p2p_matrix", "collective_perf")  # by `build`: programs that measure, with the same options of a process
+# by `build`: programs that measure, with the same options of a process
+BUILT = ("p2p_matrix", "collective_perf", "nbody_scaling")
 ROOM = 120  # seconds of the job beside its processes: starts, modules, launchers
 
 # in the folder of a process, what is meant for one test of the job alone: of a program that looks where the process

@@ -10,11 +10,19 @@ using namespace linkmatrix;
 
 constexpr const char* program = "nbody_scaling";
 
+std::string list() {
+  std::string text;
+  for (const NbodySeries& one : nbody_series()) text += one.name() + "\n";
+  return text;
+}
+
 ExitCode act(const NbodyOptions& options) {
   using Action = NbodyOptions::Action;
   switch (options.action) {
     case Action::help:
       return print_text(nbody_help());
+    case Action::list:
+      return print_text(list());
     case Action::version:
       return print_text("linkmatrix nbody_scaling " LINKMATRIX_VERSION "\n");
     case Action::measure:

@@ -99,6 +99,8 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
         [&](auto v) { o.bodies = parse_numbers<std::uint64_t>("--bodies", v, most_bodies), ++ways_of_bodies; }}},
       {{"--sweep", "MIN:MAX[:FACTOR]", "bodies from MIN to MAX (default factor: 2)",
         [&](auto v) { o.bodies = parse_bodies_sweep(v), ++ways_of_bodies; }}},
+      {{"--testcase", "NAME[,NAME…]", "by name: " + nbody_series().front().name() + " and the like; --list shows all",
+        [&](auto v) { o.named = named_series(v); }}},
       {{"--precision", "TYPE[,TYPE]", all_words<Precision>() + ", or both (default: float)",
         [&](auto v) { o.precisions = parse_words<Precision>("--precision", v); }}},
       {{"--scaling", "SCALING[,SCALING]",
@@ -131,6 +133,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds() + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
        drill},
+      {{"--list", "", "list the test cases and end", action(Action::list)}},
       {{"--version", "", "print the version and end", action(Action::version)}},
       {{"--help", "", "print this and end", action(Action::help)}},
   };
@@ -144,6 +147,14 @@ std::vector<Option> options_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
+std::vector<NbodySeries> NbodyOptions::series() const {
+  if (!named.empty()) return named;
+  std::vector<NbodySeries> all;
+  for (const Precision precision : precisions)
+    for (const Scaling scaling : scalings) all.push_back({precision, scaling});
+  return all;
+}
+
 NbodyOptions parse_nbody_options(std::span<char* const> arguments) {
   NbodyOptions o;
   int ways_of_bodies = 0;
@@ -154,6 +165,9 @@ NbodyOptions parse_nbody_options(std::span<char* const> arguments) {
   for (const char* argument : arguments) o.command.emplace_back(argument);
   o.given = parse_command_line(arguments.subspan(1), options_of(option_table(o, ways_of_bodies)));
   if (ways_of_bodies > 1) throw BadInput("say the bodies in one way: --bodies or --sweep");
+  const auto is_given = [&o](std::string_view name) { return std::ranges::find(o.given, name) != o.given.end(); };
+  if (is_given("--testcase") && (is_given("--precision") || is_given("--scaling")))
+    throw BadInput("say what is measured in one way: --testcase, or --precision and --scaling");
   return o;
 }
 

@@ -10,13 +10,14 @@
 #include "measure/engine.hpp"
 #include "measure/simulated_fault.hpp"
 #include "nbody/nbody_case.hpp"
+#include "nbody/series.hpp"
 #include "program/program_run.hpp"
 
 namespace linkmatrix {
 
 /// What the command line of nbody_scaling asked for.
 struct NbodyOptions : ProgramOptions {
-  enum class Action { measure, help, version };
+  enum class Action { measure, list, help, version };
   enum class On { automatic, cuda, host };
 
   Action action = Action::measure;
@@ -24,13 +25,17 @@ struct NbodyOptions : ProgramOptions {
   std::vector<std::uint64_t> bodies;  ///< empty: the back end's own
   std::vector<Precision> precisions{Precision::f32};
   std::vector<Scaling> scalings{Scaling::strong};
-  std::vector<int> counts;       ///< of devices; empty: powers of two, and all
-  std::vector<int> devices;      ///< empty: all
-  std::optional<Memory> memory;  ///< of ranks
-  int steps = 0;                 ///< of a sample; 0: as many as it needs
+  std::vector<NbodySeries> named;  ///< --testcase
+  std::vector<int> counts;         ///< of devices; empty: powers of two, and all
+  std::vector<int> devices;        ///< empty: all
+  std::optional<Memory> memory;    ///< of ranks
+  int steps = 0;                   ///< of a sample; 0: as many as it needs
   MeasureOptions measure;
   std::optional<SimulatedFault> fault;
   std::vector<std::string_view> given;  ///< names of the options, as given
+
+  /// Those that were named, or each precision with each scaling.
+  std::vector<NbodySeries> series() const;
 };
 
 template <>

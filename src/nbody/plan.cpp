@@ -24,10 +24,6 @@ std::string efficiency_text(const MatrixResult& result, std::size_t column) {
 
 }  // namespace
 
-std::string NbodyPlan::testcase() const {
-  return "nbody_" + std::string(word(precision)) + "_" + std::string(word(scaling));
-}
-
 std::vector<int> usual_counts(int devices) {
   std::vector<int> counts;
   for (int count = 1; count < devices; count *= 2) counts.push_back(count);
@@ -38,7 +34,7 @@ std::vector<int> usual_counts(int devices) {
 std::string column_of(int devices) { return std::to_string(devices) + (devices == 1 ? "-device" : "-devices"); }
 
 std::uint64_t bodies_on(const NbodyPlan& plan, int devices) {
-  return plan.scaling == Scaling::weak ? plan.bodies * static_cast<std::uint64_t>(devices) : plan.bodies;
+  return plan.series.scaling == Scaling::weak ? plan.bodies * static_cast<std::uint64_t>(devices) : plan.bodies;
 }
 
 void refuse_too_few_bodies(const NbodyPlan& plan, const std::vector<int>& counts) {
@@ -54,7 +50,7 @@ void refuse_too_few_bodies(const NbodyPlan& plan, const std::vector<int>& counts
 NbodySampler::Cases cases_of(const NbodyPlan& plan, const std::vector<int>& counts) {
   NbodySampler::Cases cases;
   for (std::size_t c = 0; c < counts.size(); ++c)
-    cases[{0, c}] = {plan.precision, bodies_on(plan, counts[c]), counts[c]};
+    cases[{0, c}] = {plan.series.precision, bodies_on(plan, counts[c]), counts[c]};
   return cases;
 }
 
@@ -63,14 +59,14 @@ MatrixResult result_of(const NbodyPlan& plan, const NbodySampler::Cases& cases, 
   std::vector<std::string> columns;
   for (const auto& [place, wanted] : cases) columns.push_back(column_of(wanted.devices));
   result.shape({"all"}, columns);
-  result.testcase = plan.testcase();
+  result.testcase = plan.series.name();
   result.metric = Metric::compute;
   result.quantity = "compute rate";
   result.engine = Engine::sm;
   result.memory = system.memory();
   result.transport = system.transport();
   result.unit = "GFLOP/s";
-  result.size_bytes = plan.bodies * bytes_of_body(plan.precision);
+  result.size_bytes = plan.bodies * bytes_of_body(plan.series.precision);
   for (const auto& [place, wanted] : cases) {
     result.status(place.row, place.column) = CellStatus::not_run;
     result.link_class(place.row, place.column) = columns[place.column];  // the one is no measure of the other
@@ -78,7 +74,7 @@ MatrixResult result_of(const NbodyPlan& plan, const NbodySampler::Cases& cases, 
         static_cast<double>(wanted.bodies);
   }
   result.notes.push_back("an interaction counts for " +
-                         std::to_string(static_cast<int>(flop_of_interaction(plan.precision))) +
+                         std::to_string(static_cast<int>(flop_of_interaction(plan.series.precision))) +
                          " operations, and every body has one with each, itself among them");
   return result;
 }

@@ -7,17 +7,14 @@
 #include "core/result.hpp"
 #include "nbody/nbody_sampler.hpp"
 #include "nbody/nbody_system.hpp"
+#include "nbody/series.hpp"
 
 namespace linkmatrix {
 
 /// What is measured as one result: some bodies, of one device where the scaling is weak, on each number of devices.
 struct NbodyPlan {
-  Precision precision = Precision::f32;
-  Scaling scaling = Scaling::strong;
+  NbodySeries series{};
   std::uint64_t bodies = 0;
-
-  /// "nbody_float_strong".
-  std::string testcase() const;
 };
 
 /// 1, 2, 4 … and all of them.

@@ -36,16 +36,15 @@ class NbodyRun final : public ProgramRun {
 
   void act() override {
     const std::vector<int> numbers = counts();
-    std::vector<std::vector<NbodyPlan>> series;  // of each precision and scaling, bodies rising
-    for (const Precision precision : options_.precisions)
-      for (const Scaling scaling : options_.scalings) {
-        std::vector<NbodyPlan>& plans = series.emplace_back();
-        for (const std::uint64_t bodies : bodies_wanted()) plans.push_back({precision, scaling, bodies});
-        for (const NbodyPlan& plan : plans) refuse_too_few_bodies(plan, numbers);
-      }
+    std::vector<std::vector<NbodyPlan>> series;  // bodies rising
+    for (const NbodySeries& one : options_.series()) {
+      std::vector<NbodyPlan>& plans = series.emplace_back();
+      for (const std::uint64_t bodies : bodies_wanted()) plans.push_back({one, bodies});
+      for (const NbodyPlan& plan : plans) refuse_too_few_bodies(plan, numbers);
+    }
     refuse_idle_fault(numbers);
     record().change([&](Record& record) {
-      for (const auto& plans : series) record.expected.push_back(plans.front().testcase());
+      for (const auto& plans : series) record.expected.push_back(plans.front().series.name());
     });
     for (const auto& plans : series) measure_series(plans, numbers);
     end_phase("measure");
@@ -104,7 +103,7 @@ class NbodyRun final : public ProgramRun {
     const double most = most_max_times * options_.measure.max_seconds;
     if (!rate || flop_of_step(cases.begin()->second) * 1e-9 / *rate <= most) return false;
     record().change([&](Record& record) {
-      record.notes.push_back(plan.testcase() + ": " + std::to_string(plan.bodies) +
+      record.notes.push_back(plan.series.name() + ": " + std::to_string(plan.bodies) +
                              " bodies were left out, for a step would take more than " +
                              std::to_string(static_cast<int>(most)) + " s: --bodies measures them all the same");
     });

@@ -150,11 +150,11 @@ def test_nccl_is_looked_for_where_the_environment_says(options):
         assert not any("NCCL_ROOT" in one for one in options(partition, "cuda nccl", nccl_root="/opt/nccl"))
 
 
-@pytest.mark.parametrize("lacks", ["p2p_matrix", "collective_perf"])
+@pytest.mark.parametrize("lacks", ["p2p_matrix", "collective_perf", "nbody_scaling"])
 def test_a_build_without_one_of_its_programs_is_none(tmp_path, lacks):
     folder = tmp_path / "prefix" / "bin"
     folder.mkdir(parents=True)
-    for name in ("p2p_matrix", "collective_perf"):
+    for name in ("p2p_matrix", "collective_perf", "nbody_scaling"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     check = module.build_linkmatrix.programs_are_there

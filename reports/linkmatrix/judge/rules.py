@@ -18,7 +18,11 @@ from ..references.tables import Reference
 from .verdicts import CellVerdict, Verdict
 
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
-STRAGGLES = {"GB/s": 0.02, "us": 0.10}  # worse than the median of its link class by more than this is worth a look
+STRAGGLES = {
+    "GB/s": 0.02,
+    "us": 0.10,
+    "GFLOP/s": 0.02,
+}  # worse than the median of its link class by more than this is worth a look
 
 
 @dataclass(frozen=True)

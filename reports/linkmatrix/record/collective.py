@@ -1,5 +1,7 @@
 """Collectives: all ranks together, a result for each size, out of place and in place its columns.
 
+A simulation (N-body) is one too: a result for each number of bodies, and its columns are numbers of devices.
+
 Both ways are figures of their own: what a link class is to a matrix of pairs, that is the way to a collective. What it
 ran on is no endpoint of it, and two results are of one kind only where it was on as many nodes.
 """
@@ -11,6 +13,7 @@ from .units import counted
 
 ENGINES = ("nccl", "mpi")
 ALL = "all"  # the only row
+COMPUTE = "compute"  # metric of a simulation
 
 
 class Extent(NamedTuple):
@@ -28,7 +31,19 @@ class Extent(NamedTuple):
 
 def is_collective(result: Mapping[str, Any]) -> bool:
     """Is an entry of a record's `results` of all ranks together?"""
-    return result["engine"] in ENGINES and list(result["rows"]) == [ALL]
+    return (result["engine"] in ENGINES or is_simulation(result)) and list(result["rows"]) == [ALL]
+
+
+def is_simulation(result: Mapping[str, Any]) -> bool:
+    """Is an entry of a record's `results` of computation, on several numbers of devices?"""
+    return bool(result["metric"] == COMPUTE)
+
+
+def bodies_of(result: Mapping[str, Any]) -> int | None:
+    """Bodies of a simulation, on the fewest devices; None where the record has none."""
+    part = result.get("parts", {}).get("bodies")
+    found = [value for row in part["values"] for value in row if value is not None] if part else []
+    return int(found[0]) if found else None
 
 
 def extent_of(record: Mapping[str, Any]) -> Extent:

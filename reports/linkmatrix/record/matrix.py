@@ -17,9 +17,10 @@ from . import grids
 from .apart import Apart
 from .collective import is_collective
 
-UNITS = ("GB/s", "us")  # 1e9 bytes a second; microseconds
+UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
 MESSAGE_RATE = "msg/s"  # of a further matrix
+BODIES = "bodies"  # of a further matrix of a simulation
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held
 STATUS_WORDS = ("not-applicable", "no-peer-access", "timeout", "error", "corrupt", "not-run", "partial")

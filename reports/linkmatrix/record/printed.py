@@ -9,11 +9,12 @@ from ..errors import BadInput
 from .from_table import from_rows
 from .matrix import STATUS_WORDS, Matrix
 
-# what rows and columns are: of a matrix, and of what all ranks do together
+# what rows and columns are: of a matrix, of what all ranks do together, and of a simulation
 AXES = (
     "row = source, column = destination",
     "all ranks together, column = buffers",
     "all ranks together, column = left out",
+    "all devices together, column = devices",
 )
 HEAD = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"

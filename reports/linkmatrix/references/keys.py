@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..record.collective import extent_of, is_collective
+from ..record.collective import extent_of, is_collective, is_simulation
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
@@ -27,6 +27,8 @@ COLLECTIVES = {
     ("mpi", False): "rank_collectives",
     ("mpi", True): "node_collectives",
 }
+#: Those of simulations, by whether ranks take part and whether there are several nodes.
+SIMULATIONS = {(False, False): "device_scaling", (True, False): "rank_scaling", (True, True): "node_scaling"}
 COLLECTIVE = "collective_perf"  # of collectives on nobody knows how many nodes, and of NCCL's pairs of several
 SENDS = "device_sends"  # of NCCL's pairs on one node
 
@@ -51,6 +53,8 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     asked = asking_check(record)
     if asked:
         return asked
+    if is_simulation(result):
+        return SIMULATIONS[record["backend"] == "mpi", (extent_of(record).nodes or 1) > 1]
     if is_collective(result):
         nodes = extent_of(record).nodes
         return COLLECTIVE if nodes is None else COLLECTIVES[result["engine"], nodes > 1]

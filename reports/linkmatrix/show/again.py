@@ -15,7 +15,7 @@ from . import words
 
 TRANSIENT = 0.02  # by how much a cell is better when it is measured again, if what was wrong has passed
 #: By how much controls must be worse the second time, at least, to say that everything was: as the program does.
-OUTLIER = {"GB/s": 0.02, "us": 0.05}
+OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 
 
 def remeasured_lines(result: Result, most: int = 5) -> list[str]:

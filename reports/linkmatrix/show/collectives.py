@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
 from ..record import units
-from ..record.collective import extent_of, is_collective
+from ..record.collective import bodies_of, extent_of, is_collective, is_simulation
 from ..record.reading import Result
 from ..record.units import figure
 from ..runs.judging import Judged
@@ -18,6 +18,8 @@ from . import words
 
 #: Columns of each way: head, unit, and the part of a result that they show, "" its own values.
 COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("busbw", "GB/s", ""))
+#: The same of a simulation, whose ways are numbers of devices.
+OF_SIMULATION = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
 TIME_DECIMALS = 1
 MOST_SIZES = 4  # that are named before a line
 SHORT = {"no-peer-access": "no-peer"}
@@ -54,6 +56,11 @@ class Collective:
         return list(dict.fromkeys(way for result, _ in self.sizes for way in result["columns"]))
 
     @property
+    def columns(self) -> tuple[tuple[str, str, str], ...]:
+        """Columns of each way."""
+        return columns_of(self.sizes[0][0])
+
+    @property
     def verdict(self) -> Verdict:
         """The worst of all sizes."""
         return worst(self.one.of_matrix(matrix) for _, matrix in self.sizes)
@@ -62,6 +69,8 @@ class Collective:
         """What it was, on how many ranks, and how to read its table."""
         assert self.one.test.record is not None  # it has results
         quantity = self.sizes[0][0]["quantity"]
+        if is_simulation(self.sizes[0][0]):
+            return f"{quantity} ({words.UNITS[self.unit]}), efficiency over {self.ways[0]}, a line a number of bodies"
         return f"{quantity} ({words.UNITS[self.unit]}) of {extent_of(self.one.test.record)}, a line a size"
 
     def how(self) -> str:
@@ -72,10 +81,10 @@ class Collective:
         return ", ".join([samples, " or ".join(verified), *([f"{seconds:.1f} s"] if seconds else [])])
 
     def lines(self) -> Iterator[tuple[str, list[Cell]]]:
-        """(size, the figures of each way), in the order of `ways` and COLUMNS."""
+        """(size, the figures of each way), in the order of `ways` and `columns`."""
         for result, matrix in self.sizes:
             yield (
-                units.size(result["size_bytes"]),
+                size_said(result),
                 [cell for way in self.ways for cell in cells_of(result, matrix, way)],
             )
 
@@ -87,7 +96,7 @@ class Collective:
         for result, matrix in self.sizes:
             notes = [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]]
             for line in [*words.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
-                found.setdefault(line, []).append(units.size(result["size_bytes"]))
+                found.setdefault(line, []).append(size_said(result))
         return [
             line if len(sizes) == len(self.sizes) else f"{', '.join(units.first(sizes, MOST_SIZES))}: {line}"
             for line, sizes in found.items()
@@ -95,9 +104,7 @@ class Collective:
 
     def sizes_said(self) -> str:
         """ "128 MiB to 2 GiB"."""
-        return " to ".join(
-            dict.fromkeys(units.size(result["size_bytes"]) for result, _ in (self.sizes[0], self.sizes[-1]))
-        )
+        return " to ".join(dict.fromkeys(size_said(result) for result, _ in (self.sizes[0], self.sizes[-1])))
 
     def ends(self) -> dict[str, list[str]]:
         """{way: its least and its largest figure of all sizes, which may be one, or none}."""
@@ -114,12 +121,24 @@ class Collective:
         return f"{self.sizes_said()}: {', '.join(told)} {words.UNITS[self.unit]}" if told else "not measured"
 
 
+def columns_of(result: Result) -> tuple[tuple[str, str, str], ...]:
+    """Columns of each way of a collective, or of each number of devices of a simulation."""
+    return OF_SIMULATION if is_simulation(result) else COLUMNS
+
+
+def size_said(result: Result) -> str:
+    """ "64 KiB"; of a simulation "65536 bodies"."""
+    bodies = bodies_of(result) if is_simulation(result) else None
+    return units.size(result["size_bytes"]) if bodies is None else f"{bodies} bodies"
+
+
 def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
     """The figures of a way in one size; of what is not there a dash, which is NO VERDICT."""
+    columns = columns_of(result)
     if way not in result["columns"]:
-        return [*(Cell("-") for _ in COLUMNS[:-1]), Cell("-", Verdict.NO_VERDICT)]
+        return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.NO_VERDICT)]
     at, found = result["columns"].index(way), []
-    for _, _, part in COLUMNS[:-1]:
+    for _, _, part in columns[:-1]:
         known = result.get("parts", {}).get(part)
         value = known["values"][0][at] if known else None
         decimals = TIME_DECIMALS if part == "time" else words.DECIMALS[known["unit"]] if known else 0

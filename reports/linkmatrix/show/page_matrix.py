@@ -11,7 +11,7 @@ from ..record.reading import Result
 from ..record.units import figure
 from ..runs.judging import Judged
 from . import again, findings, words
-from .collectives import COLUMNS, Cell, Collective
+from .collectives import Cell, Collective
 
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
 MOST_LINES = 10  # cells that are listed for one matrix
@@ -89,7 +89,7 @@ def shown_collective(place: str, one: Collective) -> dict[str, Any]:
         "title": one.title(),
         "how": one.how(),
         "ways": one.ways,
-        "columns": COLUMNS,
+        "columns": one.columns,
         "rows": [(size, [shown_figure(cell) for cell in cells]) for size, cells in one.lines()],
         "lines": one.said(MOST_LINES),
     }

@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 
 PREFIX = "linkmatrix_"
 #: Unit of a record → (metric, its factor to the base unit)
-QUANTITIES = {"GB/s": ("bandwidth_bytes_per_second", 1e9), "us": ("latency_seconds", 1e-6)}
+QUANTITIES = {
+    "GB/s": ("bandwidth_bytes_per_second", 1e9),
+    "us": ("latency_seconds", 1e-6),
+    "GFLOP/s": ("compute_operations_per_second", 1e9),
+}
 #: Metric → what it is. All are gauges.
 METRICS = {
     "bandwidth_bytes_per_second": "Bandwidth of a link class: least, median and greatest of its cells.",
     "latency_seconds": "Latency of a link class: least, median and greatest of its cells.",
+    "compute_operations_per_second": "Floating-point operations of all devices of a simulation together.",
     "cells": "Cells of a test case by verdict.",
     "verdict": "Verdict on a test case: 0 PASS, 1 WARN, 2 NO VERDICT, 3 FAIL.",
     "run_verdict": "Verdict on everything that was exported: 0 PASS, 1 WARN, 2 NO VERDICT, 3 FAIL.",

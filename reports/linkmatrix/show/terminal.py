@@ -24,7 +24,7 @@ from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
 from . import adapters, again, findings, words
-from .collectives import COLUMNS, Collective, groups
+from .collectives import Collective, groups
 
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
@@ -165,13 +165,14 @@ def show_collective(screen: Screen, one: Collective) -> None:
     screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
     screen.print(one.title())
     lines = list(one.lines())
-    heads = [[head for head, _, _ in COLUMNS] * len(one.ways), [f"({unit})" for _, unit, _ in COLUMNS] * len(one.ways)]
+    columns = one.columns
+    heads = [[head for head, _, _ in columns] * len(one.ways), [f"({unit})" for _, unit, _ in columns] * len(one.ways)]
     margin = max(len(size) for size, _ in lines)
     widths = [
         1 + max(len(text) for text in (*(row[at] for row in heads), *(cells[at].text for _, cells in lines)))
         for at in range(len(heads[0]))
     ]
-    of_way = [sum(widths[start : start + len(COLUMNS)]) + len(COLUMNS) for start in range(0, len(widths), len(COLUMNS))]
+    of_way = [sum(widths[start : start + len(columns)]) + len(columns) for start in range(0, len(widths), len(columns))]
     ways = "".join(f" {way:^{width - 1}}" for way, width in zip(one.ways, of_way, strict=True))
     screen.print(screen.text(" " * margin + ways, "bold"))
     for row in heads:

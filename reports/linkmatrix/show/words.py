@@ -17,8 +17,8 @@ ORDER = sorted(Verdict)  # from good to bad
 WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
 GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
 ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
-DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0}
-UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s"}
+DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0}
+UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s", "GFLOP/s": "GFLOP/s", "bodies": "bodies"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for

@@ -44,6 +44,10 @@ TEST(NbodyOptions, SayWhatIsWrongInOneSentence) {
   for (const auto& [words, sentence] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--precision", "half"}, "unknown precision 'half': use float or double"},
            {{"--precision", "float,float"}, "--precision 'float,float' names float twice: name each once"},
+           {{"--testcase", "nbody_float"},
+            "unknown --testcase 'nbody_float': did you mean nbody_float_weak? --list shows all"},
+           {{"--testcase", "nbody_float_weak", "--scaling", "weak"},
+            "say what is measured in one way: --testcase, or --precision and --scaling"},
            {{"--scaling", "none"}, "unknown scaling 'none': use strong or weak"},
            {{"--backend", "rocm"}, "unknown back end 'rocm': use auto, cuda or host"}})
     EXPECT_EQ(refusal(words), sentence);

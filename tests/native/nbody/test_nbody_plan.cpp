@@ -11,7 +11,7 @@ MatrixResult measured(const NbodyPlan& plan, const std::vector<int>& counts, con
   std::vector<std::string> columns;
   for (const int count : counts) columns.push_back(column_of(count));
   result.shape({"all"}, columns);
-  result.testcase = plan.testcase();
+  result.testcase = plan.series.name();
   for (std::size_t c = 0; c < rates.size(); ++c) {
     result.status(0, c) = rates[c] > 0 ? CellStatus::ok : CellStatus::error;
     if (rates[c] > 0) result.values(0, c) = rates[c];
@@ -32,20 +32,20 @@ TEST(NbodyPlan, MeasuresPowersOfTwoAndAllDevices) {
 }
 
 TEST(NbodyPlan, GivesEachDeviceAsManyBodiesWhereTheScalingIsWeak) {
-  const NbodyPlan strong{Precision::f32, Scaling::strong, 4096}, weak{Precision::f64, Scaling::weak, 4096};
+  const NbodyPlan strong{{Precision::f32, Scaling::strong}, 4096}, weak{{Precision::f64, Scaling::weak}, 4096};
   EXPECT_EQ(bodies_on(strong, 4), 4096U);
   EXPECT_EQ(bodies_on(weak, 4), 16384U);
-  EXPECT_EQ(weak.testcase(), "nbody_double_weak");
+  EXPECT_EQ(weak.series.name(), "nbody_double_weak");
 }
 
 TEST(NbodyPlan, RefusesDevicesWithoutATile) {
-  EXPECT_NO_THROW(refuse_too_few_bodies({Precision::f32, Scaling::strong, 1024}, {1, 4}));
-  EXPECT_THROW(refuse_too_few_bodies({Precision::f32, Scaling::strong, 1023}, {1, 4}), BadInput);
-  EXPECT_NO_THROW(refuse_too_few_bodies({Precision::f32, Scaling::weak, 256}, {1, 4}));
+  EXPECT_NO_THROW(refuse_too_few_bodies({{Precision::f32, Scaling::strong}, 1024}, {1, 4}));
+  EXPECT_THROW(refuse_too_few_bodies({{Precision::f32, Scaling::strong}, 1023}, {1, 4}), BadInput);
+  EXPECT_NO_THROW(refuse_too_few_bodies({{Precision::f32, Scaling::weak}, 256}, {1, 4}));
 }
 
 TEST(NbodyFigures, EfficiencyIsTheRateOverAsManyTimesThatOfOne) {
-  const MatrixResult result = measured({Precision::f32, Scaling::strong, 4096}, {1, 2, 4}, {100, 190, 300});
+  const MatrixResult result = measured({{Precision::f32, Scaling::strong}, 4096}, {1, 2, 4}, {100, 190, 300});
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 0), 100);
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 95);
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 2), 75);
@@ -54,21 +54,21 @@ TEST(NbodyFigures, EfficiencyIsTheRateOverAsManyTimesThatOfOne) {
 
 TEST(NbodyFigures, WeakScalingTakesLongerOnlyAsFarAsThereAreMoreInteractions) {
   // twice the bodies on two devices: four times the interactions, in twice the time where nothing is lost
-  const MatrixResult result = measured({Precision::f64, Scaling::weak, 4096}, {1, 2}, {100, 200});
+  const MatrixResult result = measured({{Precision::f64, Scaling::weak}, 4096}, {1, 2}, {100, 200});
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 100);
   EXPECT_DOUBLE_EQ(figure(result, "time", 1), 2 * figure(result, "time", 0));
 }
 
 TEST(NbodyFigures, ThereIsNoEfficiencyWithoutTheFirst) {
-  const MatrixResult result = measured({Precision::f32, Scaling::strong, 4096}, {1, 2}, {-1, 190});
+  const MatrixResult result = measured({{Precision::f32, Scaling::strong}, 4096}, {1, 2}, {-1, 190});
   EXPECT_FALSE(result.parts.contains("efficiency"));
   EXPECT_GT(figure(result, "time", 1), 0);
   EXPECT_NE(scaling_table({result}).find("error"), std::string::npos);
 }
 
 TEST(ScalingTable, HasALineForEachNumberOfBodies) {
-  const MatrixResult few = measured({Precision::f32, Scaling::strong, 4096}, {1, 2}, {100, 190});
-  const MatrixResult many = measured({Precision::f32, Scaling::strong, 65536}, {1, 2}, {100, 199});
+  const MatrixResult few = measured({{Precision::f32, Scaling::strong}, 4096}, {1, 2}, {100, 190});
+  const MatrixResult many = measured({{Precision::f32, Scaling::strong}, 65536}, {1, 2}, {100, 199});
   const std::string text = scaling_table({few, many});
   EXPECT_NE(text.find("4096        100.00         95.00"), std::string::npos) << text;
   EXPECT_NE(text.find("65536        100.00         99.50"), std::string::npos) << text;

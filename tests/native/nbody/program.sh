@@ -1,0 +1,77 @@
+#!/bin/sh
+# nbody_scaling as a user calls it, on cores of one process and under mpirun: records, drills, bad input.
+# usage: program.sh NBODY_SCALING [MPIRUN RANKS]
+set -u
+program=$1
+mpirun=${2:-}
+ranks=${3:-1}
+test="nbody program.sh"
+. "$(dirname "$0")/../helpers.sh"
+
+# expect CODE 'what it protects' OPTION…
+expect() {
+  wanted=$1
+  what=$2
+  shift 2
+  rm -f "$work/r.json"
+  if [ -n "$mpirun" ]; then
+    expect_of "$wanted" 100 "$what" "$mpirun" --oversubscribe -n "$ranks" "$program" --record "$work/r.json" --samples 1 \
+      --steps 1 "$@"
+  else
+    expect_of "$wanted" 100 "$what" "$program" --backend host --record "$work/r.json" --samples 1 --steps 1 "$@"
+  fi
+}
+count() { grep -o "$1" "$work/r.json" 2>/dev/null | wc -l; }
+
+last=$((ranks - 1))
+device=rank$last
+if [ -z "$mpirun" ]; then
+  device=cpu1
+  expect_of 0 20 "help" "$program" --help && prints '--bodies'
+  expect_of 0 20 "version" "$program" --version && prints '^linkmatrix nbody_scaling [0-9]'
+  expect_of 0 20 "list" "$program" --list && prints '^nbody_double_weak$'
+  for bad in "--bodies 0" "--bodies many" "--nonsense" "--precision half" "--scaling none" "--bodies 2048 --sweep 1:2" \
+    "--backend rocm" "--testcase nbody"; do
+    # shellcheck disable=SC2086
+    expect_of 2 20 "bad input: $bad" "$program" $bad
+    one_line
+    says '^nbody_scaling: '
+  done
+fi
+
+expect 0 "both precisions and scalings, forces and positions compared" --bodies 1000,2100 --precision float,double \
+  --scaling strong,weak
+prints '^Result: PASS$'
+prints '^nbody_double_weak: efficiency (%), 32000 bytes, all devices together, column = devices$'
+prints '^# nbody_float_strong: efficiency (%), rate over that of as many times 1-device$'
+[ "$(count '"testcase":')" -eq 8 ] || fail "two precisions, two scalings and two numbers of bodies are 8 results"
+expect 0 "by name" --bodies 2100 --testcase nbody_float_weak
+expect 0 "a single device" --bodies 2100 --counts 1
+expect 0 "nothing compared" --bodies 2100 --no-verify
+prints '^verified: not asked for$'
+
+expect 1 "wrong forces" --bodies 2100 --simulate-fault "corrupt:$device"
+prints '^Result: FAIL$'
+[ "$(count '"corrupt"')" -ge 1 ] || fail "the cell must be corrupt"
+expect 3 "a device that fails" --bodies 2100,4200 --simulate-fault "error:$device"
+prints '^Result: ERROR$'
+prints ' 2100 *100.00 .*error$'
+expect 4 "a device that hangs" --bodies 2100 --cell-timeout 2 --simulate-fault "hang:$device"
+prints '^Result: TIMEOUT$'
+expect 0 "a device that is slow" --bodies 2100 --simulate-fault "slow:$device"
+
+while IFS='|' read -r options why; do
+  # shellcheck disable=SC2086
+  expect 2 "nothing to do for, or no such thing: $options" $options
+  says "$why"
+done <<EOF
+--bodies 100|--bodies 100 are too few for
+--counts 999|name fewer, or give the run more
+--simulate-fault shared:$device|does nothing in this run
+--simulate-fault corrupt:$device --no-verify|does nothing in this run
+--simulate-fault corrupt:nowhere|there is no endpoint 'nowhere'
+--simulate-fault corrupt:$device --counts 1|nothing that is measured has it
+--testcase nbody_float_weak --scaling weak|in one way
+EOF
+
+finish
