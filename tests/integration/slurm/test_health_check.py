@@ -24,6 +24,7 @@ echo "$CUDA_VISIBLE_DEVICES" >>{seen}
 [ "$(hostname)" != {sick} ] || set -- "$@" --simulate-fault {fault}
 exec {program} "$@" --size 1MiB --samples 3
 """
+PROGRAM, SHOW = "/opt/linkmatrix/bin/p2p_matrix --backend cuda", "/opt/linkmatrix/.venv/bin/linkmatrix show"
 JOB = ("--partition=gpu", "--gpus-per-node=1", "--time=2", "--immediate=60")
 
 
@@ -31,6 +32,15 @@ def script():
     """The text of README.md."""
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     return re.search(r"<!-- commands: health-check, [^\n]*-->\n```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
+
+
+def with_changes(changes):
+    """The same as it is here: {text: other text}, each of which it has once."""
+    text = script()
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
 
 
 def references(record):
@@ -70,18 +80,14 @@ def prolog(cluster, slurm, program, tmp_path):
     (folder / "references" / "p2p.yaml").write_text(references(json.loads(record.read_text())))
     show = f'"{sys.executable}" -m linkmatrix show'
     here = {
-        "/opt/linkmatrix/bin/p2p_matrix --backend cuda": f"{folder}/faulty --backend host",
-        "/opt/linkmatrix/.venv/bin/linkmatrix show": f"PYTHONPATH={REPOSITORY}/reports {show}",
+        PROGRAM: f"{folder}/faulty --backend host",
+        SHOW: f"PYTHONPATH={REPOSITORY}/reports {show}",
         "--reference hgx-h200": f"--references {folder}/references --reference lab",
         "/run/linkmatrix": f"{folder}/linkmatrix-$(hostname)",
     }
 
     def install(fault):
-        text = script()
-        for old, new in here.items():
-            assert text.count(old) == 1, old
-            text = text.replace(old, new)
-        check.write_text(text)
+        check.write_text(with_changes(here))
         faulty = FAULTY.format(seen=seen, sick=SICK, fault=fault, program=program)
         (folder / "faulty").write_text(faulty)
         for file in (check, folder / "faulty"):
@@ -138,3 +144,49 @@ def test_a_job_without_gpus_is_not_held_up(cluster, prolog):
     )
     assert (done.returncode, done.stdout.strip()) == (0, SICK), done.stderr
     assert not seen.exists(), "nothing was measured"
+
+
+@pytest.fixture
+def by_hand(program, tmp_path):
+    """A function that runs the script as Slurm would for a job with these devices: its exit code and its errors.
+
+    mount: a command that changes that folder, FOLDER, for the script alone
+    """
+    folder = tmp_path / "run"
+    folder.mkdir()
+    show = f'PYTHONPATH={REPOSITORY}/reports "{sys.executable}" -m linkmatrix show'
+    little = {PROGRAM: f"{program} --backend host --size 1MiB --samples 3", SHOW: show, " --reference hgx-h200": ""}
+    (tmp_path / "check").write_text(with_changes({**little, "/run/linkmatrix": f"{folder}/linkmatrix"}))
+
+    def run(devices, mount=""):
+        mounted = mount.replace("FOLDER", str(folder)) or "true"
+        command = ["unshare", "--mount", "sh", "-c", f"{mounted} && exec sh {tmp_path}/check"]
+        environment = {**os.environ, "SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": devices}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+        return done.returncode, done.stderr
+
+    run.folder = folder
+    return run
+
+
+GPU = "MIG-GPU-5c89852c-d268-c3f3-1b07-005d5ae1dc3f"
+PARTS = [f"MIG-{number:08x}-d268-c3f3-1b07-005d5ae1dc3f" for number in range(56)]  # of 8 GPUs
+
+
+@pytest.mark.parametrize("devices", [f"{GPU}/7/0", f"{GPU}/1/0,{GPU}/2/0", ",".join(PARTS)], ids=["one", "two", "56"])
+def test_parts_of_gpus_drain_no_node_by_their_names(by_hand, devices):
+    """Those of older drivers have slashes, and those of a whole node are longer than a file's name may be."""
+    assert by_hand(devices) == (0, "")
+    (record,) = by_hand.folder.glob("linkmatrix-MIG-*.json")
+    assert json.loads(record.read_text())["result"] == "PASS"
+
+
+READ_ONLY = "mount --bind FOLDER FOLDER && mount -o remount,bind,ro FOLDER"
+FULL = "mount -t tmpfs -o size={} none FOLDER"
+
+
+@pytest.mark.parametrize("mount", [READ_ONLY, FULL.format("4k"), FULL.format("8k")], ids=["read-only", "4k", "8k"])
+def test_a_folder_that_takes_no_record_is_never_a_pass(by_hand, mount):
+    """Though the record of an earlier job, which passed, may still be there."""
+    (by_hand.folder / "linkmatrix-0.json").write_text('{"result": "PASS"}')
+    assert by_hand("0", mount)[0] == 1
