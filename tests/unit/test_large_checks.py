@@ -42,6 +42,7 @@ def case(change=None, text=None, nodes=40, ranks=2):
         nodes=nodes,
         num_tasks_per_node=ranks,
         tolerated_counters=[],
+        current_partition=SimpleNamespace(extras={}, features=[]),
         is_dry_run=lambda: False,
     )
     check = crossnode.crossnode_matrix
