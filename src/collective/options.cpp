@@ -6,6 +6,7 @@
 #include "core/units.hpp"
 #include "program/launcher.hpp"
 #include "program/option_rows.hpp"
+#include "program/option_table.hpp"
 #include "program/option_values.hpp"
 
 namespace linkmatrix {
@@ -19,13 +20,9 @@ constexpr double default_target = 0.01;
 /// ranks that share cores no quieter.
 constexpr double default_patience = 0.1;
 
-/// What an option needs of a run to do anything there, and what is said where it does not hold.
-struct Condition {
-  bool (*holds)(const CollectiveOptions&, const CollectiveScope&);
-  std::string_view why_not;
-};
+using Condition = OptionCondition<CollectiveOptions, CollectiveScope>;
+using Row = OptionRow<CollectiveOptions, CollectiveScope>;
 
-constexpr Condition always{[](auto&, auto&) { return true; }, ""};
 constexpr Condition of_devices{[](auto&, auto& run) { return !run.has_ranks; },
                                "the launcher chooses the ranks: start fewer with mpirun -n"};
 constexpr Condition of_ranks{[](auto&, auto& run) { return run.has_ranks; },
@@ -47,11 +44,6 @@ constexpr Condition drill{[](auto& o, auto&) {
                           "run at once; 'corrupt': without --no-verify)"};
 constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
                            "it stands in the record: say --record FILE too"};
-
-struct Row {
-  Option option;
-  Condition needs = always;
-};
 
 template <std::size_t n>
 void put(std::array<char, n>& field, std::string_view option, std::string_view text) {
@@ -92,26 +84,26 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
         [&](auto v) { o.form.type = parse_word<ElementType>(v); }}},
       {{"--reduction", "REDUCTION", all_words<Reduction>() + " (default: sum)",
         [&](auto v) { o.form.reduction = parse_word<Reduction>(v); }},
-       reduction},
+       {reduction}},
       {{"--root", "RANK", "of what has one (default: 0)",
         [&](auto v) { o.form.root = parse_count("--root", v, 0, 1 << 20); }},
-       root},
+       {root}},
       {{"--protocol", "PROTOCOL", "of NCCL: Simple, LL or LL128 (default: its own choice)",
         [&](auto v) { put(o.form.protocol, "--protocol", known_protocol(v)); }},
-       of_nccl},
+       {of_nccl}},
       {{"--channels", "N", "of NCCL (default: its own choice)",
         [&](auto v) { o.form.channels = parse_count("--channels", v, 1, 64); }},
-       of_nccl},
+       {of_nccl}},
       {{"--graph", "", "launch all repeats of a sample as one CUDA graph", [&](auto) { o.form.graph = true; }},
-       of_nccl},
+       {of_nccl}},
       {{"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
-       of_devices},
+       {of_devices}},
       {{"--memory", "MEMORY", "of ranks: device, by NCCL, or host, by MPI (default: host)",
         [&](auto v) { o.memory = parse_word<Memory>(v); }},
-       of_ranks},
+       {of_ranks}},
       {{"--huge-pages", "on|off", "host memory in pages of 2 MiB (default: on; OSU's benchmarks have small ones)",
         [&](auto v) { o.huge_pages = parse_switch("--huge-pages", v); }},
-       of_host},
+       {of_host}},
       {samples_option(o.measure)},
       {target_option(o.measure, "1")},
       {{"--warmup", "N", "collectives before the first sample (default: 1)",
@@ -122,21 +114,15 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
         [&](auto v) { o.measure.cell_timeout = parse_number("--collective-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
       {record_option(o)},
-      {asked_by_option(o), record},
+      {asked_by_option(o), {record}},
       {max_display_option(o)},
       {{"--simulate-fault", "KIND:RANK", "drill: " + simulated_fault_kinds() + " at a rank, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
-       drill},
+       {drill}},
       {{"--list", "", "list the test cases and end", action(Action::list)}},
       {{"--version", "", "print the version and end", action(Action::version)}},
       {{"--help", "", "print this and end", action(Action::help)}},
   };
-}
-
-std::vector<Option> options_of(const std::vector<Row>& rows) {
-  std::vector<Option> options;
-  for (const Row& row : rows) options.push_back(row.option);
-  return options;
 }
 
 }  // namespace
@@ -157,11 +143,7 @@ CollectiveOptions parse_collective_options(std::span<char* const> arguments) {
 void refuse_unused(const CollectiveOptions& options, const CollectiveScope& run) {
   CollectiveOptions unused;
   int ways_of_size = 0;
-  for (const auto& [option, needs] : option_table(unused, ways_of_size)) {
-    const bool is_given = std::ranges::find(options.given, option.name) != options.given.end();
-    if (is_given && !needs.holds(options, run))
-      throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(needs.why_not));
-  }
+  refuse_unused(option_table(unused, ways_of_size), options, run);
 }
 
 std::string collective_help() {

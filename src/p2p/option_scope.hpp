@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "p2p/testcases.hpp"
+#include "program/option_table.hpp"
 
 namespace linkmatrix {
 
@@ -15,11 +16,7 @@ struct RunScope {
   std::span<const TestCase> testcases{};  ///< that are measured; empty: none
 };
 
-/// What an option needs of a run to do anything there.
-struct Condition {
-  bool (*holds)(const P2pOptions&, const RunScope&);
-  std::string_view why_not;  ///< of a run where it does not hold: the reason, ':' and the remedy
-};
+using Condition = OptionCondition<P2pOptions, RunScope>;
 
 /// The conditions that the rows of the option table name.
 namespace condition {

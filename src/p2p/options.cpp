@@ -30,11 +30,7 @@ struct Given {
   int size_options = 0;
 };
 
-/// One option, and what it needs of a run to do anything there: all of it.
-struct Row {
-  Option option;
-  std::vector<Condition> needs;
-};
+using Row = OptionRow<P2pOptions, RunScope>;
 
 struct Group {
   std::string_view heading;
@@ -213,12 +209,6 @@ std::vector<Row> all_rows(Given& given) {
   return rows;
 }
 
-std::vector<Option> options_of(const std::vector<Row>& rows) {
-  std::vector<Option> options;
-  for (const Row& row : rows) options.push_back(row.option);
-  return options;
-}
-
 void refuse_contradictions(const P2pOptions& o) {
   Axes axes = o.axes;
   if (!o.named.empty() || o.suite) axes.memory.reset();  // of ranks: where their data is
@@ -256,13 +246,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
 void refuse_unused(const P2pOptions& options, const RunScope& run) {
   if (options.action == Action::help || options.action == Action::version) return;  // asked beside anything else
   Given unused;
-  for (const Row& row : all_rows(unused)) {
-    const auto& [option, needs] = row;
-    if (std::ranges::find(options.given, option.name) == options.given.end()) continue;
-    for (const Condition& condition : needs)
-      if (!condition.holds(options, run))
-        throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(condition.why_not));
-  }
+  refuse_unused(all_rows(unused), options, run);
 }
 
 std::string p2p_help() {

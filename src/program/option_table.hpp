@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/command_line.hpp"
+#include "core/error.hpp"
+
+namespace linkmatrix {
+
+/// What an option needs of a run to do anything there. Options: a program's, with the names that were `given`; Scope:
+/// what a run of it does, as far as that decides which options mean something.
+template <class Options, class Scope>
+struct OptionCondition {
+  bool (*holds)(const Options&, const Scope&);
+  std::string_view why_not;  ///< of a run where it does not hold: the reason, ':' and the remedy
+};
+
+/// A row of a program's table: one option, and what it needs, all of it.
+template <class Options, class Scope>
+struct OptionRow {
+  using Conditions = std::vector<OptionCondition<Options, Scope>>;
+
+  OptionRow(Option its_option, Conditions its_needs = {})
+      : option{std::move(its_option)}, needs{std::move(its_needs)} {}
+
+  Option option;
+  Conditions needs;
+};
+
+template <class Row>
+std::vector<Option> options_of(const std::vector<Row>& rows) {
+  std::vector<Option> options;
+  for (const Row& row : rows) options.push_back(row.option);
+  return options;
+}
+
+/// Throws BadInput for the first option that was given and would do nothing in the run.
+template <class Options, class Scope>
+void refuse_unused(const std::vector<OptionRow<Options, Scope>>& rows, const Options& options, const Scope& run) {
+  for (const auto& [option, needs] : rows) {
+    if (std::ranges::find(options.given, option.name) == options.given.end()) continue;
+    for (const auto& condition : needs)
+      if (!condition.holds(options, run))
+        throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(condition.why_not));
+  }
+}
+
+}  // namespace linkmatrix
