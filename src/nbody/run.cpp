@@ -97,11 +97,16 @@ class NbodyRun final : public ProgramRun {
     supervisor().print(scaling_table(measured));
   }
 
-  /// By the rate of the last number of bodies, on the fewest devices.
+  /// By the rate of the last number of bodies on the fewest devices, which more do not lose.
   bool takes_too_long(const NbodyPlan& plan, const NbodySampler::Cases& cases) {
     const auto rate = record().look([](const Record& record) { return record.results.back().values(0, 0); });
     const double most = most_max_times * options_.measure.max_seconds;
-    if (!rate || flop_of_step(cases.begin()->second) * 1e-9 / *rate <= most) return false;
+    const int fewest = cases.begin()->second.devices;
+    const bool fits = std::ranges::all_of(cases, [&](const auto& one) {
+      const double devices = static_cast<double>(one.second.devices) / fewest;
+      return !rate || flop_of_step(one.second) * 1e-9 / (*rate * devices) <= most;
+    });
+    if (fits) return false;
     record().change([&](Record& record) {
       record.notes.push_back(plan.series.name() + ": " + std::to_string(plan.bodies) +
                              " bodies were left out, for a step would take more than " +

@@ -71,14 +71,15 @@ def test_checks_run_every_test_case_of_the_programs(reframe, on_system):
     """A test case that is added to the program and to no check would never be measured."""
     run = reframe("-r", "-n", WRITE, "--keep-stage-files")
     libraries = {'"features": ["cuda", "mpi"]': '"features": ["cuda", "mpi", "nccl"]'}
-    measured = {"p2p_matrix": set(), "collective_perf": set()}
+    measured = {"p2p_matrix": set(), "collective_perf": set(), "nbody_scaling": set()}
+    programs = {"collectives": "collective_perf", "nbody": "nbody_scaling"}
     for described in (
         reframe("--system=slurm-example", "--describe").output,
         on_system("hgx_h200.py", "gpu", "--describe", replace=libraries).output,
     ):
         for check in json.loads(described[described.index("[\n") :]):
             if "testcase" in check:
-                program = "collective_perf" if "collectives" in check["tags"] else "p2p_matrix"
+                program = next((programs[tag] for tag in programs if tag in check["tags"]), "p2p_matrix")
                 measured[program].add(check["testcase"])
     for name, testcases in measured.items():
         (program,) = (run.prefix / "stage").rglob(f"prefix/bin/{name}")
