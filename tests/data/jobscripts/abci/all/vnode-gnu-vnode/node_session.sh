@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=1:34:0
+#$ -l h_rt=1:54:0
 #$ -l rt_F=1
 #$ -S /bin/bash
 #$ -r n
@@ -17,3 +17,7 @@ mkdir -p process3
 mpirun -np 4 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi > process3/out 2> process3/err
 mkdir -p process4
 mpirun -np 4 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process4/out 2> process4/err
+mkdir -p process5
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process5/out 2> process5/err
+mkdir -p process6
+mpirun -np 4 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process6/out 2> process6/err

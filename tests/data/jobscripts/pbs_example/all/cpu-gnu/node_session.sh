@@ -2,7 +2,7 @@
 #PBS -N rfm_node_sessio
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=0:32:0
+#PBS -l walltime=0:42:0
 #PBS -l select=1:mpiprocs=2:ncpus=2
 #PBS -q workq
 #PBS -l place=scatter:excl
@@ -16,3 +16,5 @@ mkdir -p process2/ranks
 mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
 mkdir -p process3
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process3/out 2> process3/err
+mkdir -p process4
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process4/out 2> process4/err

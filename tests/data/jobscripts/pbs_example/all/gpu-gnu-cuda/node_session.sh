@@ -2,7 +2,7 @@
 #PBS -N rfm_node_sessio
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=1:34:0
+#PBS -l walltime=1:54:0
 #PBS -l select=1:mpiprocs=8:ncpus=8:ngpus=8
 #PBS -q gpuq
 #PBS -l place=scatter:excl
@@ -19,3 +19,7 @@ mkdir -p process3
 mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --backend mpi > process3/out 2> process3/err
 mkdir -p process4
 mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process4/out 2> process4/err
+mkdir -p process5
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process5/out 2> process5/err
+mkdir -p process6
+mpirun -np 8 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process6/out 2> process6/err

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=0:32:0
+#$ -l h_rt=0:42:0
 #$ -pe mpi 2
 #$ -q all.q
 #$ -S /bin/bash
@@ -16,3 +16,5 @@ mkdir -p process2/ranks
 mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
 mkdir -p process3
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process3/out 2> process3/err
+mkdir -p process4
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process4/out 2> process4/err

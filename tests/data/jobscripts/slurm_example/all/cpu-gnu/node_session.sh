@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=2
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=0:32:0
+#SBATCH --time=0:42:0
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=cpu
@@ -17,3 +17,5 @@ mkdir -p process2/ranks
 srun --cpu-bind=cores REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
 mkdir -p process3
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process3/out 2> process3/err
+mkdir -p process4
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process4/out 2> process4/err

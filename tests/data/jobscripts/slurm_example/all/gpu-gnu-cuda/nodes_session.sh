@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=1:22:0
+#SBATCH --time=1:32:0
 #SBATCH --exclusive
 #SBATCH --nodes=2
 #SBATCH --partition=gpu
@@ -28,3 +28,5 @@ mkdir -p process7
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process7/out 2> process7/err
 mkdir -p process8
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process8/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process8/out 2> process8/err
+mkdir -p process9
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process9/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process9/out 2> process9/err

@@ -1,0 +1,134 @@
+"""What the checks of simulations say of a run that is not as asked for: a recorded run of two cores, spoiled."""
+
+import copy
+import importlib
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import linkmatrix.record.printed
+import linkmatrix.record.reading
+from linkmatrix.record.collective import bodies_of, is_collective, is_simulation
+from linkmatrix.references.keys import check_of
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+PRINTED = (DATA / "cpu2_nbody.txt").read_text()
+RECORD = linkmatrix.record.reading.load(DATA / "cpu2_nbody.record.json")
+STRONG = "nbody_float_strong"
+
+
+def checks(name):
+    """A module of checks/; conftest.py says where that is."""
+    return importlib.import_module(f"linkmatrix_checks.{name}")
+
+
+scaling, simulations = checks("scaling"), checks("simulations")
+
+
+def judged(testcase=STRONG, text=PRINTED, change=None, bodies="2100,8192", devices=2, extras=None):
+    """The sentences of a check on the recorded run, printed as `text` and with the record spoiled by change(record)."""
+    record = copy.deepcopy(RECORD)
+    if change:
+        change(record)
+    run = SimpleNamespace(
+        testcase=testcase,
+        record=record,
+        text=text,
+        bodies=bodies,
+        usual_bodies="2048",
+        current_partition=SimpleNamespace(extras=extras or {}),
+        machine_faults=list,
+        counter_faults=list,
+        wanted_devices=lambda: devices,
+    )
+    return scaling.scaling_run.faults(run)
+
+
+def results_of(record, testcase=STRONG):
+    return [result for result in record["results"] if result["testcase"] == testcase]
+
+
+@pytest.mark.parametrize("testcase", [STRONG, "nbody_float_weak"])
+def test_a_run_as_it_was_asked_for_has_no_faults(testcase):
+    assert judged(testcase) == []
+
+
+def test_a_number_of_bodies_that_was_lost_is_no_pass():
+    def lose(record):
+        record["results"].remove(results_of(record)[1])
+
+    assert judged(change=lose) == [
+        f"{STRONG}: 2 numbers of bodies were to be measured, there are 1, without 8192 bodies"
+    ]
+    (said,) = judged(bodies="2100")
+    assert said == f"{STRONG}: 1 numbers of bodies were to be measured, there are 2"
+
+
+def test_a_test_case_without_a_result_is_no_pass():
+    assert judged("nbody_double_strong") == [
+        "nbody_double_strong: 2 numbers of bodies were to be measured, there are 0, without 2100, 8192 bodies"
+    ]
+
+
+def test_every_number_of_devices_must_be_there():
+    assert f"{STRONG} of 2100 bodies: it should be on 1-device and 2-devices and 4-devices" in " ".join(
+        judged(devices=4)
+    )
+
+
+def test_a_table_that_is_not_printed_is_no_pass():
+    text = re.sub(rf"^{STRONG}: efficiency .*?\n\n", "", PRINTED, flags=re.MULTILINE | re.DOTALL)
+    assert any("efficiency" in fault for fault in judged(text=text))
+
+
+def test_what_was_not_compared_is_no_pass():
+    def spoil(record):
+        results_of(record)[0]["verified"] = None
+
+    assert judged(change=spoil) == [
+        f"{STRONG} of 2100 bodies: it is not complete, or its forces and positions were not compared"
+    ]
+
+
+def test_the_efficiency_that_a_partition_promises_is_of_the_most_bodies():
+    assert judged(extras={"scaling_efficiency": {STRONG: 10}}) == []
+    assert judged(extras={"scaling_efficiency": {"nbody_float_weak": 100}}) == [], "of another test case"
+
+    def slow(record):
+        results_of(record)[1]["parts"]["efficiency"]["values"] = [[100.0, 87.654]]
+
+    assert judged(change=slow, extras={"scaling_efficiency": {STRONG: 90}}) == [
+        f"{STRONG} of 8192 bodies, 2-devices: an efficiency of 87.7 %, the partition promises 90 %"
+    ]
+
+
+def test_an_efficiency_that_nobody_knows_is_not_the_promised_one():
+    def lose(record):
+        del results_of(record)[1]["parts"]["efficiency"]
+
+    said = " ".join(judged(change=lose, extras={"scaling_efficiency": {STRONG: 90}}))
+    assert "2-devices: its efficiency is not known, the partition promises 90 %" in said
+
+
+def test_columns_are_those_of_the_program():
+    assert simulations.columns_of(1) == ["1-device"]
+    assert simulations.columns_of(6) == ["1-device", "2-devices", "4-devices", "6-devices"]
+    assert simulations.columns_of(8)[-1] == "8-devices"
+
+
+def test_results_of_a_simulation_are_of_all_devices_and_know_their_bodies():
+    assert all(is_simulation(result) and is_collective(result) for result in RECORD["results"])
+    assert [bodies_of(result) for result in results_of(RECORD)] == [2100, 8192]
+    assert bodies_of({**results_of(RECORD)[0], "parts": {}}) is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "nodes", "check"),
+    [("cuda", 1, "device_scaling"), ("mpi", 1, "rank_scaling"), ("mpi", 2, "node_scaling")],
+)
+def test_references_are_found_by_the_check_that_measures_the_same(backend, nodes, check):
+    devices = [{"node": f"n{number}"} for number in range(nodes)]
+    record = {"asked_by": None, "backend": backend, "devices": devices}
+    assert check_of(record, results_of(RECORD)[0]) == check
