@@ -14,6 +14,8 @@ from .adapters import rate_of
 ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
 STEP = re.compile(r"step (\S+) (\S+) (alone|at-once) code=(\d+)")
 QUOTED = "| "
+#: What the tables of all adapters have in common.
+COMMON = ("quantity", "metric", "unit", "size_bytes", "direction", "line", "engine", "transport")
 PEER = "peer"  # the column, as `linkmatrix import` calls it
 TO_GB = 1 / 8  # of Gb/s
 #: Lines of perftest's head that say how it measured.
@@ -24,24 +26,27 @@ GID = re.compile(r"^ (?:local|remote) address:.*\n GID: (\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Step:
-    """One program over one adapter. how: "alone" or "at-once"; text: what its client printed."""
+    """One program over one adapter. how: "alone" or "at-once"; text: what its client printed; command: how it was
+    asked, with the variables that count.
+    """
 
     program: str
     adapter: str
     how: str
     code: int
     text: str
+    command: str = ""
 
     @property
     def whole(self):
-        """Whether its last table has an end."""
+        """Whether its last table has an end: a rule, or UCX's sum."""
         rows = [line for line in self.text.splitlines() if line.strip()]
-        return bool(rows) and set(rows[-1]) == {"-"}
+        return bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))
 
     def table(self):
         """The table that it printed; None where there is none to believe."""
         try:
-            runs = read_text(self.text)
+            runs = read_text(f"$ {self.command}\n{self.text}")
         except BadInput:
             return None
         tables = [table for run in runs for table in run.tables]
@@ -77,8 +82,8 @@ class Output:
         return min(rates) if rates and None not in rates else None
 
 
-def output_of(text):
-    """Reads what the script printed."""
+def output_of(text, command=""):
+    """Reads what the script printed. command: how each program was asked, {adapter} stands for its adapter."""
     adapters, nodes, steps, lines = {}, {}, [], []
     for line in text.splitlines():
         if found := ADAPTER.fullmatch(line):
@@ -90,7 +95,17 @@ def output_of(text):
             steps.append((found, lines))
         elif line.startswith(QUOTED.rstrip()):
             lines.append(line[len(QUOTED) :])
-    made = [Step(one[1], one[2], one[3], int(one[4]), "\n".join([*said, ""])) for one, said in steps]
+    made = [
+        Step(
+            one[1],
+            one[2],
+            one[3],
+            int(one[4]),
+            "\n".join([*said, ""]),
+            (command or one[1]).replace("{adapter}", one[2]),
+        )
+        for one, said in steps
+    ]
     return Output(adapters, nodes, made)
 
 
@@ -119,7 +134,7 @@ def record_of(output, testcase, how, asked_by, command, memory):
     tables = {(step.adapter, step.how): step.table() for step in output.steps}
     found = {name: tables.get((name, how)) for name in output.names}
     known = [table for table in found.values() if table]
-    run = Run("perftest", tables=[], command=command, software=head_of(output))
+    run = Run(program_of(output), tables=[], command=command, software=head_of(output))
     if known:
         run.tables.append(joined(testcase, found, tables if how == "at-once" else {}, memory))
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -141,6 +156,12 @@ def record_of(output, testcase, how, asked_by, command, memory):
     return record
 
 
+def program_of(output):
+    """As `linkmatrix import` calls it: those of perftest by the name of their package."""
+    names = {step.program for step in output.steps}
+    return names.pop() if names == {"ucx_perftest"} else "perftest"
+
+
 def joined(testcase, found, tables, memory):
     """One table of all adapters; what has no value is an error."""
     first = next(table for table in found.values() if table)
@@ -152,13 +173,11 @@ def joined(testcase, found, tables, memory):
     }
     parts = {"alone": Part("alone", first.unit, alone)} if alone else {}
     return Table(
-        **{name: getattr(first, name) for name in ("quantity", "metric", "unit", "size_bytes", "direction", "line")},
+        **{name: getattr(first, name) for name in COMMON},
         testcase=testcase,
         rows=tuple(found),
         columns=(PEER,),
         cells=cells,
-        engine="rdma",
-        transport="rdma",
         memory=memory,
         parts=parts,
     )

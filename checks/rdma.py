@@ -114,6 +114,7 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
     memory = "host"
+    variables = ""  # that stand before its command
 
     def prepare(self):
         super().prepare()
@@ -166,8 +167,8 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         faults = super().result_faults()
         if self.text is None:
             return faults
-        self.output = output_of(self.text)
         command = " ".join(self.command())
+        self.output = output_of(self.text, self.variables + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
         write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
         missing = faults_of(self.output, self.steps())
@@ -218,3 +219,30 @@ class rdma_device_perftest(rdma_perftest):
         super().prepare()
         self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
+
+
+@rfm.simple_test
+class tcp_perftest(rdma_perftest):
+    """The same question where there is no RDMA device: ucx_perftest over TCP and each interface between two nodes.
+
+    For a partition with the feature ``tcp``; its extras['adapters'] name the interfaces, ``{"names": ["ens1f0"]}``.
+    """
+
+    #: The test of ucx_perftest, tagged messages: their bandwidth or latency, or the bandwidth over all at once.
+    testcase = parameter(["ucx_tag_bw", "ucx_tag_lat", "ucx_tag_bw" + AT_ONCE], loggable=True)
+
+    descr = "what a network interface delivers over TCP, by UCX"
+    valid_systems = ["+tcp +crossnode"]
+    tags = {"crossnode", "tcp", "acceptance", "full"}
+    variables = "UCX_NET_DEVICES={adapter} UCX_TLS=tcp "
+
+    def is_latency(self):
+        return self.testcase.endswith("_lat")
+
+    def command(self):
+        test = self.testcase.removesuffix(AT_ONCE).removeprefix("ucx_")
+        size, count, warmup = ("8", "50000", "1000") if self.is_latency() else (self.size or "1MiB", "5000", "100")
+        return (
+            *("ucx_perftest", "-t", test, "-s", str(parse_size(size, "size")), "-n", count, "-w", warmup),
+            *self.perftest_opts,
+        )

@@ -50,8 +50,8 @@ system = {
             # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
             # it should not choose itself; UCX takes those near each rank
             "environs": ["gnu"],
-            # what its nodes and network have: gpu cuda mpi nccl, rdma where extras["adapters"] says which adapters, and
-            # crossnode where a job may take several nodes
+            # what its nodes and network have: gpu cuda mpi nccl, rdma where extras["adapters"] says which adapters, tcp
+            # where it names interfaces, and crossnode where a job may take several nodes
             "features": ["mpi", "crossnode"],
             # how a job asks for a certain node: -S on=node017
             "resources": [{"name": "node", "options": ["--nodelist={host}"]}],

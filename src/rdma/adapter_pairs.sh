@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs a program of perftest over each network adapter of two nodes. A launcher starts it as one rank on each: rank 0 runs
-# the servers, rank 1 the clients, between adapters of the same name, and prints what they say:
+# Runs a program of perftest over each network adapter of two nodes, or ucx_perftest over TCP and each network interface. A
+# launcher starts it as one rank on each: rank 0 runs the servers, rank 1 the clients, between adapters of the same name,
+# and prints what they say:
 #
 #   adapter_pairs.sh --into FOLDER [--adapters mlx5_0,mlx5_1:2] [--at-once] [--memory host|cuda] [--port FIRST]
 #                    [--limit SECONDS] [--sysfs DIR] PROGRAM [OPTION…]
@@ -10,8 +11,8 @@
 #   | what the client printed
 #   Result: PASS
 #
-# FOLDER: a new one that both nodes see, by which they meet. Without --adapters it is every port that is active; --at-once
-# adds a step of all of them together. cuda: the GPU that is nearest by PCI. Ports of TCP are the first free ones from
+# FOLDER: a new one that both nodes see, by which they meet. Without --adapters it is every port that is active, of a PCI
+# device where it is an interface; --at-once adds a step of all of them together. cuda: the GPU that is nearest by PCI. Ports of TCP are the first free ones from
 # FIRST (18515) on. No server or client lives longer than SECONDS (60), and none longer than this script.
 # Exit codes: 0 all was measured, 1 not all, 2 bad input, 4 the other rank is not there.
 
@@ -71,18 +72,43 @@ shift
 mkdir -p "$folder" || give_up 2 "$folder cannot be made: name a folder that both nodes can write to with --into"
 command -v "$program" > /dev/null || give_up 2 "$program is not on PATH: install perftest, or load its module"
 
+tcp='' what='RDMA adapter' # whether it goes by interfaces
+[ "${program##*/}" = ucx_perftest ] && tcp=yes what=interface
+[ -n "$tcp" ] && [ "$memory" != host ] && give_up 2 "--memory $memory is for perftest: $program is run over TCP"
+
+asked_for() { # NAME, that is active where the second word is not empty
+  case ${wanted:+,$wanted,} in
+    '') [ -n "$2" ] ;;
+    *",$1,"*) ;;
+    *) return 1 ;;
+  esac
+}
+
 ports_here() { # "mlx5_0 400 Gb/sec (4X NDR)" for each port that is active, or was asked for
   local at name
   for at in "$sysfs"/class/infiniband/*/ports/*; do
     name=${at%/ports/*} name=${name##*/}
     [ "${at##*/}" = 1 ] || name=$name:${at##*/}
-    case ${wanted:+,$wanted,} in
-      '') grep -q ACTIVE "$at/state" 2>/dev/null || continue ;;
-      *",$name,"*) ;;
-      *) continue ;;
-    esac
-    echo "$name $(cat "$at/rate" 2>/dev/null)"
+    asked_for "$name" "$(grep -s ACTIVE "$at/state")" && echo "$name $(cat "$at/rate" 2>/dev/null)"
   done
+}
+
+interfaces_here() { # "ens1f0 25000 Mb/s", of a virtual one without the rate, which it makes up
+  local at rate
+  for at in "$sysfs"/class/net/*; do
+    rate=''
+    [ -e "$at/device" ] && rate=$(grep -s '^[1-9]' "$at/speed")
+    asked_for "${at##*/}" "$([ -e "$at/device" ] && grep -s '^up' "$at/operstate")" &&
+      echo "${at##*/} ${rate:+$rate Mb/s}"
+  done
+}
+
+adapters_here() { if [ -n "$tcp" ]; then interfaces_here; else ports_here; fi; }
+
+address_of() { # ADAPTER: by which its server is found
+  local address=''
+  [ -n "$tcp" ] && address=$(ip -4 -o addr show dev "$1" 2>/dev/null | awk '{ sub("/.*", "", $4); print $4; exit }')
+  echo "${address:-$node}"
 }
 
 shared_parts() { # PATH PATH: how many folders they begin with in common
@@ -114,6 +140,11 @@ run() { # ADAPTER PORT [HOST]: the program, near its adapter, within the limit; 
   [ "$1" = "$name" ] || of_adapter=${1#*:}
   cores=$(cat "$sysfs/class/infiniband/$name/device/local_cpulist" 2>/dev/null)
   [ -n "$cores" ] && taskset -c "$cores" true 2>/dev/null && near=(taskset -c "$cores")
+  if [ -n "$tcp" ]; then
+    export UCX_NET_DEVICES=$1 UCX_TLS=tcp
+    [ $# -gt 2 ] && where=("$3" "${options[@]}")
+    exec "${with_us[@]}" timeout -k 5 "$limit" "$program" "${where[@]}" -p "$2" 2>&1
+  fi
   if [ "$memory" = cuda ]; then
     gpu=$(nearest_gpu "$name")
     [ -n "$gpu" ] || { echo "--memory cuda: nvidia-smi shows no GPU on $node" && return 2; }
@@ -160,7 +191,7 @@ serve() { # STEP ADAPTER: tells by which port, or why not; its process is $serve
     tell "$folder/$1.$2.port" "failed the server on $node did not begin: ${words:-it did not listen within $limit s}"
     return
   done
-  tell "$folder/$1.$2.port" "$node $port"
+  tell "$folder/$1.$2.port" "$(address_of "$2") $port"
   port=$((port + 1))
 }
 
@@ -199,11 +230,11 @@ ask_step() { # STEP ADAPTER…
 }
 
 options=("$@") missed=''
-tell "$folder/adapters.$rank" "$(ports_here)"
-mapfile -t names < <(ports_here | cut -d' ' -f1)
+tell "$folder/adapters.$rank" "$(adapters_here)"
+mapfile -t names < <(adapters_here | cut -d' ' -f1)
 wait_for "$folder/adapters.$((1 - rank))"
 mine=$(cut -d' ' -f1 "$folder/adapters.$rank") others=$(cut -d' ' -f1 "$folder/adapters.$((1 - rank))")
-[ -n "$mine" ] || give_up 1 "there is no active RDMA adapter${wanted:+ among $wanted} ($sysfs/class/infiniband)"
+[ -n "$mine" ] || give_up 1 "there is no active $what${wanted:+ among $wanted} ($sysfs/class)"
 [ "$mine" = "$others" ] || give_up 1 "the adapters of the two nodes differ: ${mine//$'\n'/ } here, ${others//$'\n'/ } there"
 if [ "$rank" = 1 ]; then
   tell "$folder/node.1" "$node"

@@ -25,15 +25,7 @@ hypothesis.settings.load_profile("linkmatrix")
 PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
 hypothesis.settings.register_profile("mutants", deadline=None, database=None, max_examples=25, phases=PHASES)
 
-# ReFrame loads checks/ by its path; here it is the package linkmatrix_checks
-CHECKS = Path(__file__).resolve().parents[2] / "checks"
-spec = importlib.util.spec_from_file_location(
-    "linkmatrix_checks", CHECKS / "__init__.py", submodule_search_locations=[str(CHECKS)]
-)
-sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(sys.modules[spec.name])
-
-CONFIG = CHECKS.parent / "config"
+CONFIG = Path(__file__).resolve().parents[2] / "config"
 TESTCASE = "device_to_device_memcpy_write_ce"
 
 

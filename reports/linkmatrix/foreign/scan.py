@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from ..errors import BadInput
-from . import nccl, nvbandwidth, osu, p2p_sample, perftest, topo
+from . import nccl, nvbandwidth, osu, p2p_sample, perftest, topo, ucx
 from .table import Reading, Run
 
 MOST_CHARACTERS = 64 * 1024 * 1024
@@ -35,6 +35,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (perftest.DEVICE, perftest.device),
     (perftest.BANDWIDTH, perftest.rows),
     (perftest.LATENCY, perftest.rows),
+    (ucx.HEAD, ucx.table),
     (topo.HEAD, topo.topo),
     (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), lambda *found: left_out(*found)),
     (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), lambda *found: left_out(*found)),
@@ -43,7 +44,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
     r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:\S*/)?(?:mpirun\b.*|srun\b.*)?(?:\S*/)?"
-    r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+)(?: -.*)?)\s*$"
+    r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?)\s*$"
 )
 
 
@@ -61,8 +62,8 @@ def read_text(text: str) -> list[Run]:
     runs = [run for run in runs if run.tables or run.topology]
     if not runs:
         raise BadInput(
-            "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, perftest or nvidia-smi"
-            " topo -m: give the program's whole output"
+            "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, perftest, ucx_perftest or"
+            " nvidia-smi topo -m: give the program's whole output"
         )
     return runs
 

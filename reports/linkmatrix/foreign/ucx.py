@@ -1,0 +1,74 @@
+"""ucx_perftest of UCX: what its client prints of a bandwidth or a latency of tagged messages.
+
+Test and size stand in its command alone. "MB/s" is 2^20 bytes a second (perftest.c: 1024.0 * 1024.0); a latency is one
+way, and of it the median is taken, as of other programs the typical one.
+"""
+
+import re
+
+from .table import Reading, Table
+
+PROGRAM = "ucx_perftest"
+HEAD = re.compile(
+    r"^\|\s+\|\s+\|\s+(overhead|latency) \(usec\)\s+\|\s+bandwidth \(MB/s\)\s+\|\s+message rate \(msg/s\)\s+\|\s*$"
+)
+BESIDE = re.compile(r"^(?:[+|]|\[thread \d+\]|\s*$)")
+FINAL = re.compile(r"^Final:((?:\s+\d+(?:\.\d+)?){8})\s*$")
+TEST, SIZE = re.compile(r" -t (tag_bw|tag_lat)\b"), re.compile(r" -s (\d+)\b")
+DEVICE, TLS = re.compile(r"\bUCX_NET_DEVICES=([\w.:-]+)"), re.compile(r"\bUCX_TLS=tcp\b")
+MIB = 1 << 20
+SLACK = 0.02  # of what is printed with few digits
+
+
+def table(reading: Reading, match: re.Match[str]) -> None:
+    """The head of a table, which ends with the line `Final:`."""
+    reading.end_run()
+    head, command = reading.at, reading.command or ""
+    reading.at += 1
+    while BESIDE.match(reading.line()) and reading.at < len(reading.lines):
+        reading.at += 1
+    final, test, size = FINAL.match(reading.line()), TEST.search(command), SIZE.search(command)
+    latency = match[1] == "latency"
+    if final is None or reading.may_be_cut() or test is None or size is None or test[1].endswith("_lat") != latency:
+        reading.left(
+            f"line {head + 1}: a table of ucx_perftest whose end, test or size is not to be found: it is left out"
+        )
+        return
+    numbers = [float(word) for word in final[1].split()]
+    if not consistent(numbers, int(size[1])):
+        reading.left(f"line {reading.at + 1}: a row of ucx_perftest that its own numbers contradict: it is left out")
+        return
+    _, median, _, _, _, overall, _, _ = numbers
+    nic = DEVICE.search(command)
+    pair = (nic[1].partition(":")[0] if nic else "nic", "peer")
+    value = median if latency else float(f"{overall * MIB / 1e9:.9g}")
+    reading.add(
+        PROGRAM,
+        Table(
+            testcase=f"ucx_{test[1]}",
+            quantity="median latency" if latency else "bandwidth",
+            metric="latency" if latency else "bandwidth",
+            unit="us" if latency else "GB/s",
+            size_bytes=int(size[1]),
+            rows=pair[:1],
+            columns=pair[1:],
+            cells={pair: value if 0 < value <= 1e9 else "error"},
+            line=reading.at + 1,
+            engine="ucx",
+            memory="host",
+            transport="tcp" if TLS.search(command) else "auto",
+        ),
+    )
+    reading.at += 1
+    reading.command = None
+    reading.end_run()
+
+
+def consistent(numbers: list[float], size: int) -> bool:
+    """Are the time of a message, their rate and the bandwidth, over all, of one and the same measurement?"""
+    iterations, median, average, overall, _, bandwidth, _, rate = numbers
+    if min(iterations, median, average, overall, rate) <= 0:
+        return False
+    of_time, of_rate = 1e6 / overall, bandwidth * MIB / max(size, 1)
+    rounding = 0.005 * MIB / max(size, 1) + 1
+    return abs(of_time - rate) <= SLACK * rate + 1 and abs(of_rate - rate) <= SLACK * rate + rounding
