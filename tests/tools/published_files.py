@@ -166,6 +166,8 @@ def series_lines(text: str) -> Iterator[str]:
         if words[:1] == ["devices"] and found and len(words) - 1 == len(found[1].split()):
             yield "series:"
             yield "- name: nbody_average_efficiency"
+            yield "  testcase: nbody_float_strong"
+            yield "  bodies_above: 50000  # says the document: 'average efficiency of nbodies>50000'"
             yield f"  lines: [{at + 2}, {at + 2}]"
             yield f"  devices: {{{', '.join(f'{x}: {y}' for x, y in zip(words[1:], found[1].split(), strict=True))}}}"
 

@@ -19,13 +19,14 @@ from ..files import path_of
 from ..record import units
 from ..record.units import figure
 from ..references import published
-from ..runs import stored
+from ..runs import scaling, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..show import words
 
 NOTHING = 3  # in common: as NO VERDICT
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named
+OF_ALL = {"GFLOP/s": "compute rate"}  # what all together have that is no bus bandwidth, by its unit
 
 
 class Row(NamedTuple):
@@ -64,14 +65,19 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> int:
     """Prints a line for each test case and pair of link classes. Raises BadInput."""
-    here = list(of_run(stored.find(options.path)))
+    run = stored.find(options.path)
+    here = list(of_run(run))
     there = list(other(options.against))
     found = compare(here, there, set(options.testcase or ()), options.against)
-    for line in [*lines(found.rows), *found.left_out]:
+    series, no_series = [], []
+    if options.against in published.NAMES:
+        series, no_series = scaling.beside_series(run, published.load(options.against), set(options.testcase or ()))
+    left_out = [*found.left_out, *no_series]
+    for line in [*lines(found.rows), *series, *left_out]:
         print(line)
-    if found.rows:
+    if found.rows or series:
         return 0
-    if not found.left_out:
+    if not left_out:
         names = ", ".join(sorted({"/".join(filter(None, one.name)) for one in there})[:12])
         print(f"The two have no test case in common. {options.against} has: {names}")
     return NOTHING
@@ -171,10 +177,10 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
 
 def lines(rows: list[Row]) -> Iterator[str]:
     """The comparison as text: a line a class, and of a collective a line a size."""
-    for (name, where, sizes), of_title in groupby(
-        rows, lambda row: (row.name, row.where, "" if row.where else row.sizes)
+    for (name, where, unit, sizes), of_title in groupby(
+        rows, lambda row: (row.name, row.where, row.unit, "" if row.where else row.sizes)
     ):
-        yield f"{name}, bus bandwidth of {where}" if where else f"{name} ({sizes})"
+        yield f"{name}, {OF_ALL.get(unit, 'bus bandwidth')} of {where}" if where else f"{name} ({sizes})"
         if where:
             for size, of_size in groupby(of_title, lambda row: row.sizes):
                 yield f"  {size}: {'; '.join(f'{row.classes} {against(row)}' for row in of_size)}"

@@ -11,7 +11,7 @@ from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record.reading import Result
 from ..runs import judging, stored
 from ..runs.judging import Judged
-from ..show import curves, page, plot, words
+from ..show import curves, page, plot, scaling, words
 from . import arguments
 
 FEW = 8  # pictures that are listed one by one
@@ -40,7 +40,7 @@ def run_report(options: argparse.Namespace) -> int:
         written.extend(plot.save(pictures, folder, free_name(result["testcase"], written)))
         return pictures["png"]
 
-    lines = draw_curves(judged, folder, written)
+    lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
     html = folder / "report.html"
     write_whole(html, page.render(run, judged, picture, lines).encode())
     print(html)
@@ -67,6 +67,20 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
             written.extend(plot.save(pictures, folder, free_name(name, written)))
             testcases = ", ".join(dict.fromkeys(curve.testcase for curve in group))
             drawn.append((f"{testcases} by {curves.AXES[axis]}", pictures["png"]))
+    return drawn
+
+
+def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
+    """(caption, PNG) of the charts of each simulation; `written` gets the files' paths."""
+    drawn = []
+    for one in judged:
+        record = one.test.record
+        for name, results in scaling.simulations_of(record).items() if record is not None else ():
+            if name not in {result["testcase"] for result, _ in one.matrices}:
+                continue
+            pictures = scaling.draw(record, results)
+            written.extend(plot.save(pictures, folder, free_name(name, written)))
+            drawn.append((f"{name}: time, rate and efficiency by devices and by bodies", pictures["png"]))
     return drawn
 
 

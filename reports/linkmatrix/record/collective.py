@@ -39,6 +39,12 @@ def is_simulation(result: Mapping[str, Any]) -> bool:
     return bool(result["metric"] == COMPUTE)
 
 
+def devices_of(column: str) -> int:
+    """4 of "4-devices", a column of a simulation; 0 for another text."""
+    number = column.partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
 def bodies_of(result: Mapping[str, Any]) -> int | None:
     """Bodies of a simulation, on the fewest devices; None where the record has none."""
     part = result.get("parts", {}).get("bodies")

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from ..errors import clean
 from ..record import units
-from ..record.collective import extent_of, is_collective
+from ..record.collective import extent_of, is_collective, is_simulation
 from ..record.matrix import ClassSummary, from_result
 from ..record.reading import Result
 from . import words
@@ -77,7 +77,7 @@ def curves_of(record: dict[str, Any]) -> list[Curve]:
     for axis in AXES:
         groups: dict[tuple[Any, ...], list[Result]] = {}
         for result in record["results"]:
-            if result.get(axis):
+            if result.get(axis) and not is_simulation(result):  # it has charts of its own
                 groups.setdefault(all_but(axis, result), []).append(result)
         for results in groups.values():
             results.sort(key=lambda result: result[axis])

@@ -1,0 +1,151 @@
+"""Charts of a simulation on several numbers of devices: time, rate and efficiency, by devices and by bodies.
+
+The six charts that people draw of such a run, in one picture a test case: above a line for each number of bodies, with
+what would be if nothing were lost as a dashed one, below a line for each number of devices.
+"""
+
+import io
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+from ..errors import clean
+from ..record.collective import bodies_of, devices_of, is_simulation
+from ..record.reading import Result
+from ..record.units import counted
+from . import words
+from .curves import COLOURS, MARKERS
+from .plot import DPI, STYLE
+
+WIDTH, HEIGHT = 11.4, 6.6  # inches
+FIGURES = ("time", "efficiency")  # parts of a result
+
+
+class Point(NamedTuple):
+    """What one number of devices made of one number of bodies. bodies: of a weak scaling, of each device."""
+
+    devices: int
+    bodies: int
+    time: float  # µs of a step
+    rate: float  # GFLOP/s
+    efficiency: float  # %
+
+
+class Chart(NamedTuple):
+    """A column of the picture. ideal: out of the first point of a line, what n times its devices would make."""
+
+    title: str
+    value: Callable[[Point], float]
+    ideal: Callable[[Point, float], float]
+    is_log: bool
+
+
+CHARTS = (
+    Chart("time of a step (s)", lambda point: point.time * 1e-6, lambda first, n: first.time * 1e-6 / n, True),
+    Chart("rate (GFLOP/s)", lambda point: point.rate, lambda first, n: first.rate * n, False),
+    Chart("efficiency (%)", lambda point: point.efficiency, lambda first, n: first.efficiency, False),
+)
+
+
+def simulations_of(record: dict[str, Any]) -> dict[str, list[Result]]:
+    """{test case: its results, bodies rising} of those that can be drawn: something of them was measured."""
+    found: dict[str, list[Result]] = {}
+    for result in record["results"]:
+        if is_simulation(result) and points_of([result]):
+            found.setdefault(result["testcase"], []).append(result)
+    return {name: sorted(results, key=lambda result: result["size_bytes"]) for name, results in found.items()}
+
+
+def points_of(results: Iterable[Result]) -> list[Point]:
+    """What was measured, and has an efficiency; not what is wrong."""
+    found = []
+    for result in results:
+        parts = result["parts"]
+        if "efficiency" not in parts or "time" not in parts:
+            continue
+        for at, column in enumerate(result["columns"]):
+            rate, *others = (values[0][at] for values in (result["values"], *(parts[n]["values"] for n in FIGURES)))
+            known = [rate, *others]
+            if result["status"][0][at] == "ok" and None not in known:
+                found.append(Point(devices_of(column), bodies_of(result) or 0, others[0], rate, others[1]))
+    return found
+
+
+def draw(record: dict[str, Any], results: Sequence[Result]) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: the picture of a test case."""
+    points = points_of(results)
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
+        grid = figure.subplots(2, len(CHARTS))
+        is_weak = results[0]["testcase"].endswith("_weak")
+        for place, chart in enumerate(CHARTS):
+            by_devices(grid[0][place], chart, points, is_weak)
+            by_bodies(grid[1][place], chart, points, is_weak)
+        grid[0][0].legend(fontsize=7, frameon=False, loc="best")
+        grid[1][0].legend(fontsize=7, frameon=False, loc="best")
+        title = clean(f"{results[0]['testcase']}, {words.provenance(record)}")
+        figure.suptitle(title, fontsize=8, color="#555555", x=0.01, ha="left")
+        png, svg = io.BytesIO(), io.BytesIO()
+        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
+        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return {"png": png.getvalue(), "svg": svg.getvalue()}
+
+
+def by_devices(axes: Axes, chart: Chart, points: list[Point], is_weak: bool) -> None:
+    """A line for each number of bodies, and a dashed one for what would be if nothing were lost."""
+    for number, bodies in enumerate(sorted({point.bodies for point in points})):
+        line = sorted((point for point in points if point.bodies == bodies), key=lambda point: point.devices)
+        first, places = line[0], [point.devices for point in line]
+        label = f"{bodies} bodies{' a device' if is_weak else ''}"
+        add_line(axes, number, places, [chart.value(point) for point in line], label)
+        # n devices have n² times the interactions where each has as many bodies as one
+        times = [(places[0] / place) if is_weak and chart.is_log else place / places[0] for place in places]
+        ideal = [chart.ideal(first, n) for n in times]
+        axes.plot(places, ideal, color=COLOURS[number % len(COLOURS)], linestyle="--", linewidth=0.8, alpha=0.7)
+    counts = sorted({point.devices for point in points})
+    axes.set_xticks(counts, [str(count) for count in counts], fontsize=8)
+    dress(axes, chart, "devices")
+
+
+def by_bodies(axes: Axes, chart: Chart, points: list[Point], is_weak: bool) -> None:
+    """A line for each number of devices."""
+    for number, devices in enumerate(sorted({point.devices for point in points})):
+        line = sorted((point for point in points if point.devices == devices), key=lambda point: point.bodies)
+        places = [point.bodies for point in line]
+        add_line(axes, number, places, [chart.value(point) for point in line], counted(devices, "device"))
+    axes.set_xscale("log")
+    places = sorted({point.bodies for point in points})
+    axes.set_xticks(places, [str(place) for place in places], fontsize=8, rotation=35)
+    axes.xaxis.set_minor_locator(NullLocator())
+    dress(axes, chart, "bodies of a device" if is_weak else "bodies")
+
+
+def add_line(axes: Axes, number: int, places: list[int], values: list[float], label: str) -> None:
+    """A line with its points."""
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    axes.plot(places, values, color=colour, marker=marker, markersize=4, linewidth=1.4, label=label)
+
+
+def dress(axes: Axes, chart: Chart, along: str) -> None:
+    """Axes and grid."""
+    if chart.is_log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(along, fontsize=8)
+    axes.set_title(chart.title, fontsize=8.5)
+    axes.tick_params(labelsize=8)
+    axes.grid(color="#e4e4e4", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
