@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, stored
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIMEOUT = 900  # seconds; the first run builds the programs
 # Jobs have login shells. One that was killed while its pyenv took stock leaves a lock, for which each later one would
@@ -200,6 +203,24 @@ def measuring(tmp_path):
         raise AssertionError("no program of a job began to measure")
 
     return wait
+
+
+@pytest.fixture
+def sweep(login, monkeypatch):
+    """A function that sweeps nodes of a lab, and returns the run, its tests by node and what `linkmatrix` says of it.
+
+    login: the lab's own fixture; more: further words of the program's options
+    """
+
+    def run(nodes, *options, more=(), **keywords):
+        monkeypatch.setenv("LINKMATRIX_NODES", nodes)
+        words = ",".join(["--samples", "3", "--target-ci", "50", "--size", "1MiB", *more])
+        done = login("-r", "--mode=sweep", "-S", f"node_sweep.extra_opts={words}", *options, **keywords)
+        (report,) = (done.prefix / "reports").glob("run-report-*.json")
+        judged = judging.judge_all(stored.find(report), References.load(None), None)
+        return done, {check["node"]: check for check in done.checks()}, judged
+
+    return run
 
 
 @pytest.fixture

@@ -8,14 +8,10 @@ import pytest
 
 import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 from linkmatrix.show import sweep as show_sweep
 
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
-SWEEP = ("-r", "--mode=sweep")
-SHORT = "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB"
 HERE, AWAY = "lmxge", "lmxge2"
 SILENT = rf"  NO VERDICT {AWAY}: not run: the scheduler says a?u: its daemon does not answer.*"
 
@@ -34,20 +30,6 @@ def two_hosts(gridengine):
     gridengine("qconf", "-dh", AWAY)
 
 
-@pytest.fixture
-def sweep(login, monkeypatch):
-    """A function that sweeps hosts, and returns the run, its tests by host and what `linkmatrix` says of it."""
-
-    def run(nodes, *options, **keywords):
-        monkeypatch.setenv("LINKMATRIX_NODES", nodes)
-        done = login(*SWEEP, "-S", SHORT, *options, **keywords)
-        (report,) = (done.prefix / "reports").glob("run-report-*.json")
-        judged = judging.judge_all(stored.find(report), References.load(None), None)
-        return done, {check["node"]: check for check in done.checks()}, judged
-
-    return run
-
-
 def test_the_host_that_answers_is_measured_and_the_other_is_listed_and_has_no_job(sweep, two_hosts, gridengine):
     run, by_node, judged = sweep("all")
     assert {node: check["result"] for node, check in by_node.items()} == {HERE: "pass", AWAY: "skip"}, run.output
@@ -59,7 +41,7 @@ def test_the_host_that_answers_is_measured_and_the_other_is_listed_and_has_no_jo
 
 
 def test_the_host_that_is_at_fault_is_named(sweep):
-    run, by_node, judged = sweep("all", "-S", f"{SHORT},--simulate-fault,corrupt:cpu1")
+    run, by_node, judged = sweep("all", more=("--simulate-fault", "corrupt:cpu1"))
     assert run.code != 0
     assert "cpu1" in by_node[HERE]["fail_reason"]
     assert [one.verdict for one in judged] == [Verdict.FAIL]

@@ -6,29 +6,11 @@ import pytest
 
 import linkmatrix.record.reading
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 from linkmatrix.show import sweep as show_sweep
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
-SWEEP = ("-r", "--mode=sweep")
-SHORT = "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB"
 ONE, OTHER = "lmp1", "lmp2"
-
-
-@pytest.fixture
-def sweep(login, monkeypatch):
-    """A function that sweeps nodes, and returns the run, its tests by node and what `linkmatrix` says of it."""
-
-    def run(nodes, *options, **keywords):
-        monkeypatch.setenv("LINKMATRIX_NODES", nodes)
-        done = login(*SWEEP, "-S", SHORT, *options, **keywords)
-        (report,) = (done.prefix / "reports").glob("run-report-*.json")
-        judged = judging.judge_all(stored.find(report), References.load(None), None)
-        return done, {check["node"]: check for check in done.checks()}, judged
-
-    return run
 
 
 @pytest.fixture
@@ -68,7 +50,7 @@ def test_an_offline_node_is_listed_with_its_reason_and_has_no_job(sweep, offline
 
 
 def test_the_node_that_is_at_fault_is_named(sweep):
-    run, by_node, judged = sweep(ONE, "-S", f"{SHORT},--simulate-fault,corrupt:cpu1")
+    run, by_node, judged = sweep(ONE, more=("--simulate-fault", "corrupt:cpu1"))
     assert run.code != 0
     assert "cpu1" in by_node[ONE]["fail_reason"]
     assert [one.verdict for one in judged] == [Verdict.FAIL]

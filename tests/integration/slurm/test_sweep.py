@@ -7,25 +7,15 @@ import pytest
 
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored
 from linkmatrix.show import sweep as show_sweep
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
-SWEEP = ("-r", "--mode=sweep")
 # what is wrong on one node only: the job's shell knows where it runs
 CPU = '"descr": "nodes without GPUs: host memory and the network",'
 FAULT = 'if [ "$(hostname)" = lmx3 ]; then FAULT="--simulate-fault corrupt:cpu1"; fi'
 WRONG_ON_LMX3 = {CPU: f"{CPU} 'prepare_cmds': ['{FAULT}'],"}
-NO_FAULT = ("-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB")
-SHORT = ("-S", "node_sweep.extra_opts=--samples,3,--target-ci,50,--size,1MiB,$FAULT")
-
-
-def judged(run):
-    """The tests of a run with their verdicts."""
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    return judging.judge_all(stored.find(report), References.load(None), None)
+FAULTY = {"more": ("$FAULT",), "replace": WRONG_ON_LMX3}
 
 
 def jobs_of(slurm):
@@ -41,12 +31,10 @@ def drained(slurm):
     slurm("scontrol", "update", "nodename=lmx2", "state=resume")
 
 
-def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_named(login, slurm, drained, monkeypatch):
-    monkeypatch.setenv("LINKMATRIX_NODES", "all")
+def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_named(sweep, slurm, drained):
     before = jobs_of(slurm)
-    run = login(*SWEEP, *SHORT, replace=WRONG_ON_LMX3)
+    run, by_node, judged = sweep("all", **FAULTY)
     assert run.code != 0
-    by_node = {check["node"]: check for check in run.checks()}
     assert {node: check["result"] for node, check in by_node.items()} == {
         "lmx1": "pass",
         "lmx2": "skip",
@@ -55,16 +43,15 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert re.search(r"device_to_device_\w+: FAIL: cpu\d->cpu\d", by_node["lmx3"]["fail_reason"])
     assert len({check["jobid"] for check in by_node.values() if check["jobid"]}) == 2
     assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
-    found = {one.test.node: one.verdict for one in judged(run)}
+    found = {one.test.node: one.verdict for one in judged}
     assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NO_VERDICT
-    lines = show_sweep.lines(judged(run))
+    lines = show_sweep.lines(judged)
     assert lines[1].startswith("  FAIL       lmx3: device_to_device_")
     assert "  NO VERDICT lmx2: not run: the scheduler says drained: bad DIMM" in lines
 
 
-def test_the_page_has_the_node_at_fault_first_and_the_drained_one(login, drained, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("LINKMATRIX_NODES", "lmx[1-3]")
-    run = login(*SWEEP, *SHORT, replace=WRONG_ON_LMX3)
+def test_the_page_has_the_node_at_fault_first_and_the_drained_one(sweep, drained, tmp_path, capsys):
+    run, _, _ = sweep("lmx[1-3]", **FAULTY)
     (report,) = (run.prefix / "reports").glob("run-report-*.json")
     assert cli.main(["report", str(report), "--out", str(tmp_path / "page")]) == 1
     page = (tmp_path / "page" / "report.html").read_text()
@@ -72,14 +59,12 @@ def test_the_page_has_the_node_at_fault_first_and_the_drained_one(login, drained
     assert "not run: the scheduler says drained: bad DIMM" in page
 
 
-def test_a_node_that_the_partition_does_not_have_is_no_job(login, slurm, monkeypatch):
-    monkeypatch.setenv("LINKMATRIX_NODES", "lmx1,nope")
+def test_a_node_that_the_partition_does_not_have_is_no_job(sweep, slurm):
     before = jobs_of(slurm)
-    run = login(*SWEEP, *SHORT)
-    reasons = {check["node"]: check["fail_reason"] for check in run.checks()}
-    assert "slurm-example:cpu has no node nope, but lmx1, lmx2, lmx3" in reasons["nope"]
+    _, by_node, judged = sweep("lmx1,nope")
+    assert "slurm-example:cpu has no node nope, but lmx1, lmx2, lmx3" in by_node["nope"]["fail_reason"]
     assert len(set(jobs_of(slurm)) - set(before)) == 1
-    assert {one.test.node: one.verdict for one in judged(run)}["nope"] is Verdict.NO_VERDICT
+    assert {one.test.node: one.verdict for one in judged}["nope"] is Verdict.NO_VERDICT
 
 
 @pytest.fixture
@@ -93,53 +78,46 @@ def busy(slurm):
 
 
 @pytest.mark.parametrize("back_end", ["slurm", "squeue"])
-def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(
-    login, slurm, busy, meanwhile, monkeypatch, back_end
-):
+def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(sweep, slurm, busy, meanwhile, back_end):
     def drain():
         end = time.monotonic() + 60
         while "rfm_node_sweep" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
             time.sleep(0.2)
         slurm("scontrol", "update", "nodename=lmx2", "state=drain", "reason=bad DIMM")
 
-    monkeypatch.setenv("LINKMATRIX_NODES", "lmx[1-2]")
     meanwhile(drain)
     try:
-        run = login(*SWEEP, *NO_FAULT, replace={'"slurm"': f'"{back_end}"'})
+        run, by_node, judged = sweep("lmx[1-2]", replace={'"slurm"': f'"{back_end}"'})
         left = slurm("squeue", "-h", "-o", "%j")
     finally:
         slurm("scontrol", "update", "nodename=lmx2", "state=resume")
-    by_node = {check["node"]: check for check in run.checks()}
     assert {node: check["result"] for node, check in by_node.items()} == {"lmx1": "pass", "lmx2": "skip"}, run.output
     assert "rfm" not in left
-    assert {one.test.node: one.verdict for one in judged(run)}["lmx2"] is Verdict.NO_VERDICT
-    lines = show_sweep.lines(judged(run))
+    assert {one.test.node: one.verdict for one in judged}["lmx2"] is Verdict.NO_VERDICT
+    lines = show_sweep.lines(judged)
     assert "  NO VERDICT lmx2: not run: the scheduler says draining: bad DIMM" in lines
 
 
-def test_a_node_that_stays_busy_is_no_verdict_and_no_failure(login, slurm, busy, monkeypatch):
-    monkeypatch.setenv("LINKMATRIX_NODES", "lmx2")
-    run = login(*SWEEP, *NO_FAULT, "-S", "max_pending_time=8s")
+def test_a_node_that_stays_busy_is_no_verdict_and_no_failure(sweep, slurm, busy):
+    run, _, judged = sweep("lmx2", "-S", "max_pending_time=8s")
     assert run.code != 0
-    (one,) = judged(run)
+    (one,) = judged
     assert one.verdict is Verdict.NO_VERDICT
     assert "max_pending_time is 8 s" in one.reasons[0]
     assert "rfm" not in slurm("squeue", "-h", "-o", "%j")
 
 
-def test_a_node_is_asked_for_by_the_name_that_the_scheduler_has_of_it(login, monkeypatch):
-    monkeypatch.setenv("LINKMATRIX_NODES", "lmx3.cluster.example")
-    run = login(*SWEEP, *NO_FAULT)
+def test_a_node_is_asked_for_by_the_name_that_the_scheduler_has_of_it(sweep):
+    run, _, _ = sweep("lmx3.cluster.example")
     assert run.code == 0, run.output
     assert [check["job_nodelist"] for check in run.checks()] == [["lmx3"]]
 
 
 def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_other_is_listed(
-    login, slurm, fleet, monkeypatch, capsys
+    sweep, slurm, fleet, capsys
 ):
-    monkeypatch.setenv("LINKMATRIX_NODES", "all")
     before, begin = jobs_of(slurm), time.monotonic()
-    run = login(*SWEEP, *NO_FAULT, replace={"--partition=cpu": f"--partition={fleet}"})
+    run, _, judged = sweep("all", replace={"--partition=cpu": f"--partition={fleet}"})
     seconds = time.monotonic() - begin
     by_result = {}
     for check in run.checks():
@@ -147,9 +125,9 @@ def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_othe
     assert sorted(by_result["pass"]) == ["lmx1", "lmx2", "lmx3"], run.output
     assert by_result.keys() == {"pass", "skip"} and len(by_result["skip"]) == 497
     assert len(set(jobs_of(slurm)) - set(before)) == 3
-    found = {one.test.node: one for one in judged(run)}
+    found = {one.test.node: one for one in judged}
     reasons = {found[node].reasons[0].replace("down*", "down") for node in by_result["skip"]}  # * : it does not answer
     assert reasons == {"not run: the scheduler says down: never built"}
-    assert show_sweep.lines(judged(run))[0] == "500 nodes: 500 NO VERDICT"  # there are no references
+    assert show_sweep.lines(judged)[0] == "500 nodes: 500 NO VERDICT"  # there are no references
     with capsys.disabled():
         print(f"\na sweep of 500 nodes, 3 of them there: {seconds:.0f} s")
