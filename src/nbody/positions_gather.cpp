@@ -25,7 +25,7 @@ void PositionsGather::prepare(int ranks) {
 void PositionsGather::meet(Deadline deadline) {
   MPI_Request request = MPI_REQUEST_NULL;
   ranks::check_mpi(MPI_Ibarrier(now_, &request), rank(), "MPI_Ibarrier");
-  wait(request, "not all ranks came to the step in time", deadline);
+  mpi_.wait_for_all(request, "not all ranks came to the step in time", deadline);
 }
 
 void PositionsGather::gather(void* memory, std::uint64_t bytes, Deadline deadline) {
@@ -38,15 +38,7 @@ void PositionsGather::gather(void* memory, std::uint64_t bytes, Deadline deadlin
   const int status = MPI_Iallgather(MPI_IN_PLACE, 0, unit, memory, units, unit, now_, &request);
   MPI_Type_free(&unit);  // once what is under way has ended
   ranks::check_mpi(status, rank(), "MPI_Iallgather");
-  wait(request, "not all positions came in time", deadline);
-}
-
-void PositionsGather::wait(MPI_Request request, const char* what, Deadline deadline) {
-  while (!mpi_.test(request)) {
-    if (!deadline.passed()) continue;
-    mpi_.set_stuck();
-    throw TimedOut(what);
-  }
+  mpi_.wait_for_all(request, "not all positions came in time", deadline);
 }
 
 }  // namespace linkmatrix

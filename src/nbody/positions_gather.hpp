@@ -31,8 +31,6 @@ class PositionsGather {
   int rank() const { return mpi_.rank(); }
 
  private:
-  void wait(MPI_Request request, const char* what, Deadline deadline);
-
   ranks::Communicator& mpi_;
   std::map<int, MPI_Comm> made_;  ///< by the number of ranks; MPI's own end frees them
   MPI_Comm now_ = MPI_COMM_NULL;

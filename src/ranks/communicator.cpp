@@ -142,6 +142,16 @@ bool Communicator::test(MPI_Request& request) {
   return done != 0;
 }
 
+void Communicator::wait_for_all(MPI_Request& request, const std::string& late, Deadline deadline, bool yields) {
+  while (!test(request)) {
+    if (deadline.passed()) {
+      set_stuck();
+      throw TimedOut(late);
+    }
+    if (yields) std::this_thread::yield();
+  }
+}
+
 void Communicator::look(Deadline deadline) const {
   if (deadline.passed()) throw TimedOut("rank" + std::to_string(rank_) + ": no answer within --pair-timeout");
   heed_alarm();

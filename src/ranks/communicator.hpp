@@ -75,6 +75,9 @@ class Communicator {
 
   /// Whether one request is done; it is null then.
   bool test(MPI_Request& request);
+  /// Waits for what all ranks begin together; `late`: what is said where they do not in time. Their cores may be
+  /// shared: `yields` lets another thread in between two looks, which what is timed must not.
+  void wait_for_all(MPI_Request& request, const std::string& late, Deadline deadline, bool yields = false);
   /// A look at what ends a wait: the deadline, and the other ranks' alarm.
   void look(Deadline deadline) const;
   /// Leaves a request to MPI.

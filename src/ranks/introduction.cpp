@@ -3,7 +3,6 @@
 #include <mpi.h>
 
 #include <map>
-#include <thread>
 
 #include "core/units.hpp"
 #include "device/host/adapters.hpp"
@@ -48,23 +47,14 @@ void put_adapters(RankFacts& own) {
   put(own.nics, join(near, ","));
 }
 
-void wait(Communicator& mpi, MPI_Request& request, Deadline deadline) {
-  while (!mpi.test(request)) {
-    if (deadline.passed()) {
-      mpi.set_stuck();
-      throw TimedOut("not all of the " + std::to_string(mpi.size()) + " ranks answered within " +
-                     std::to_string(static_cast<int>(startup_seconds)) + " s of their start");
-    }
-    std::this_thread::yield();
-  }
-}
-
 }  // namespace
 
 void tell_all(Communicator& mpi, LifelineAddress& address) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibcast(&address, sizeof(address), MPI_BYTE, 0, MPI_COMM_WORLD, &request), mpi.rank(), "MPI_Ibcast");
-  wait(mpi, request, Deadline::in(startup_seconds));
+  const std::string late = "not all of the " + std::to_string(mpi.size()) + " ranks answered within " +
+                           std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
+  mpi.wait_for_all(request, late, Deadline::in(startup_seconds), true);
 }
 
 Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
@@ -98,7 +88,9 @@ std::vector<RankFacts> gather(Communicator& mpi, const RankFacts& own) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Igather(&own, sizeof(own), MPI_BYTE, facts.data(), sizeof(own), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
             mpi.rank(), "MPI_Igather");
-  wait(mpi, request, Deadline::in(startup_seconds));
+  const std::string late = "not all of the " + std::to_string(mpi.size()) + " ranks answered within " +
+                           std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
+  mpi.wait_for_all(request, late, Deadline::in(startup_seconds), true);
   return facts;
 }
 

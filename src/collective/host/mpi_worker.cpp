@@ -5,7 +5,6 @@
 #include <climits>
 #include <cmath>
 #include <map>
-#include <thread>
 
 #include "collective/expected.hpp"
 #include "device/host/memory.hpp"
@@ -126,11 +125,7 @@ class MpiWorker final : public CollectiveWorker {
   void meet(Deadline deadline) {
     MPI_Request request = MPI_REQUEST_NULL;
     ranks::check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), rank(), "MPI_Ibarrier");
-    while (!mpi_.test(request)) {
-      if (!deadline.passed()) continue;
-      mpi_.set_stuck();
-      throw TimedOut("not all ranks came to the collective in time");
-    }
+    mpi_.wait_for_all(request, "not all ranks came to the collective in time", deadline);
   }
 
   /// The buffer that is sent from, at the rank's own part where that lies in the larger one.
