@@ -19,9 +19,11 @@ class NbodyRun final : public ProgramRun {
       : ProgramRun("nbody_scaling", options, supervisor), options_{options} {}
 
  private:
+  /// What cannot be measured is refused before anything is printed.
   Started start() override {
     refuse_unused(options_, started_by_mpirun());
     system_ = choose_nbody_system(options_);
+    if (system_->machine().is_root()) plan();
     std::vector<std::string> notes;
     if (!options_.fault) return {system_->machine(), system_->nodes(), std::move(notes)};
     notes.push_back("simulated fault: " + options_.fault->text());
@@ -35,19 +37,22 @@ class NbodyRun final : public ProgramRun {
   }
 
   void act() override {
-    const std::vector<int> numbers = counts();
-    std::vector<std::vector<NbodyPlan>> series;  // bodies rising
-    for (const NbodySeries& one : options_.series()) {
-      std::vector<NbodyPlan>& plans = series.emplace_back();
-      for (const std::uint64_t bodies : bodies_wanted()) plans.push_back({one, bodies});
-      for (const NbodyPlan& plan : plans) refuse_too_few_bodies(plan, numbers);
-    }
-    refuse_idle_fault(numbers);
     record().change([&](Record& record) {
-      for (const auto& plans : series) record.expected.push_back(plans.front().series.name());
+      for (const auto& plans : series_) record.expected.push_back(plans.front().series.name());
     });
-    for (const auto& plans : series) measure_series(plans, numbers);
+    for (const auto& plans : series_) measure_series(plans);
     end_phase("measure");
+  }
+
+  void plan() {
+    numbers_ = counts();
+    for (const NbodySeries& one : options_.series()) {
+      std::vector<NbodyPlan>& plans = series_.emplace_back();
+      for (const std::uint64_t bodies : bodies_wanted()) plans.push_back({one, bodies});
+      for (const NbodyPlan& plan : plans) refuse_too_few_bodies(plan, numbers_);
+    }
+    if (options_.fault) check_fault(*options_.fault, system_->machine().endpoints());
+    refuse_idle_fault();
   }
 
   std::vector<int> counts() const {
@@ -64,16 +69,16 @@ class NbodyRun final : public ProgramRun {
   std::vector<std::uint64_t> bodies_wanted() const {
     if (!options_.bodies.empty()) return options_.bodies;
     std::vector<std::uint64_t> bodies = system_->default_bodies();
-    const std::uint64_t least = bodies_of_tile * static_cast<std::uint64_t>(counts().back());
+    const std::uint64_t least = bodies_of_tile * static_cast<std::uint64_t>(numbers_.back());
     std::erase_if(bodies, [least](std::uint64_t one) { return one < least; });
     if (bodies.empty()) bodies.push_back(least);
     return bodies;
   }
 
-  void refuse_idle_fault(const std::vector<int>& numbers) const {
+  void refuse_idle_fault() const {
     if (!options_.fault) return;
     const NbodyPlan any{};
-    const NbodySampler::Cases cases = cases_of(any, numbers);
+    const NbodySampler::Cases cases = cases_of(any, numbers_);
     const NbodySampler sampler(*system_, cases, 0);
     const bool has = std::ranges::any_of(cases, [&](const auto& one) {
       return std::ranges::any_of(sampler.paths(one.first), [&](const Path& path) { return options_.fault->has(path); });
@@ -83,10 +88,10 @@ class NbodyRun final : public ProgramRun {
                      ": nothing that is measured has it: name a device that takes part");
   }
 
-  void measure_series(const std::vector<NbodyPlan>& plans, const std::vector<int>& numbers) {
+  void measure_series(const std::vector<NbodyPlan>& plans) {
     const std::size_t first = results();
     for (const NbodyPlan& plan : plans) {
-      const NbodySampler::Cases cases = cases_of(plan, numbers);
+      const NbodySampler::Cases cases = cases_of(plan, numbers_);
       if (options_.bodies.empty() && results() > first && takes_too_long(plan, cases)) continue;
       measure_one(plan, cases);
     }
@@ -142,6 +147,8 @@ class NbodyRun final : public ProgramRun {
   const NbodyOptions& options_;
   std::unique_ptr<NbodySystem> system_;
   std::optional<FaultyMachine> faulty_;
+  std::vector<int> numbers_;                    ///< of devices
+  std::vector<std::vector<NbodyPlan>> series_;  ///< bodies rising
 };
 
 }  // namespace

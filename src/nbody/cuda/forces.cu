@@ -128,9 +128,10 @@ void launch_move(const MoveWork<T>& work, cudaStream_t stream) {
 
 template <class T>
 NbodyShape shape_for(std::uint64_t stride) {
-  constexpr std::uint64_t fewest = 4 * bodies_of_tile;  // else a block of four bodies a thread is not full
-  if (stride < fewest) return {256, 1, 32};
-  return sizeof(T) == sizeof(float) ? NbodyShape{256, 4, 16} : NbodyShape{256, 2, 16};
+  // In single precision registers for more bodies leave room for fewer warps, which cover each other's waits.
+  constexpr NbodyShape one{256, 1, 32}, two{256, 2, 16};
+  const std::uint64_t places_of_block = static_cast<std::uint64_t>(two.threads) * two.bodies;
+  return sizeof(T) == sizeof(double) && stride >= places_of_block ? two : one;
 }
 
 int splits_for(const NbodyShape& shape, std::uint64_t stride, std::uint64_t count, int multiprocessors) {

@@ -64,6 +64,7 @@ while IFS='|' read -r options why; do
   # shellcheck disable=SC2086
   expect 2 "nothing to do for, or no such thing: $options" $options
   says "$why"
+  [ ! -s "$work/out" ] || fail "$options: nothing is printed before it is refused"
 done <<EOF
 --bodies 100|--bodies 100 are too few for
 --counts 999|name fewer, or give the run more
