@@ -114,7 +114,7 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
     memory = "host"
-    variables = ""  # that stand before its command
+    told = ""  # that stand before its command
 
     def prepare(self):
         super().prepare()
@@ -168,7 +168,7 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         if self.text is None:
             return faults
         command = " ".join(self.command())
-        self.output = output_of(self.text, self.variables + command)
+        self.output = output_of(self.text, self.told + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
         write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
         missing = faults_of(self.output, self.steps())
@@ -234,7 +234,7 @@ class tcp_perftest(rdma_perftest):
     descr = "what a network interface delivers over TCP, by UCX"
     valid_systems = ["+tcp +crossnode"]
     tags = {"crossnode", "tcp", "acceptance", "full"}
-    variables = "UCX_NET_DEVICES={adapter} UCX_TLS=tcp "
+    told = "UCX_NET_DEVICES={adapter} UCX_TLS=tcp "
 
     def is_latency(self):
         return self.testcase.endswith("_lat")
