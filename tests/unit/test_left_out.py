@@ -54,6 +54,41 @@ def test_a_step_inside_the_noise_is_none():
     assert left_out.holding_back(result([330, 330, 330, 350], half=0.03)) == ([], 0.0)
 
 
+@pytest.mark.parametrize("values", [[0.049, 0.048, 0.875], [280, 354, 281, 353]])
+def test_a_cell_that_is_too_noisy_accuses_nobody(values):
+    """As 3 ranks of a busy host had it: two columns in a bad minute, the third not; all intervals were apart."""
+    found = result(values)
+    assert left_out.holding_back(found)[0]
+    found["converged"][0][0] = False
+    assert left_out.holding_back(found) == ([], 0.0)
+
+
+@given(st.lists(st.floats(0.955, 1.045), min_size=3, max_size=16))
+def test_ranks_of_a_host_that_differ_as_its_noise_does_are_not_named(values):
+    assert left_out.holding_back(result(values) | {"memory": "host"}) == ([], 0.0)
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.005, 1.029], [1.0, 1.026, 1.028]])
+def test_gpus_that_differ_as_a_column_does_from_run_to_run_are_not_named(values):
+    assert left_out.holding_back(result(values, half=0.0005)) == ([], 0.0)
+
+
+def topology(classes):
+    return {"labels": [f"gpu{number}" for number in range(len(classes))], "link_class": classes}
+
+
+ALIKE = topology([["X", "NV18", "NV18"], ["NV18", "X", "NV18"], ["NV18", "NV18", "X"]])
+ONE_APART = topology([["X", "NV18", "SYS"], ["NV18", "X", "SYS"], ["SYS", "SYS", "X"]])
+
+
+def test_a_rank_with_other_links_than_the_rest_is_not_accused():
+    slow = result([280.0, 280.0, 354.0])
+    (said,) = left_out.sentences(slow, ALIKE)
+    assert "gpu2 or what joins it to them holds them back" in said
+    (said,) = left_out.sentences(slow, ONE_APART)  # without gpu2, all goes over NVLink
+    assert "hold" not in said and "the links of the ranks are not alike" in said
+
+
 @given(st.lists(st.floats(1.0, 1.01), min_size=3, max_size=16))
 def test_of_ranks_that_are_alike_none_is_named(values):
     assert left_out.holding_back(result(values)) == ([], 0.0)

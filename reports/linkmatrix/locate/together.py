@@ -46,7 +46,7 @@ def explain(
 
     content: the collective's record. pairs: the matrices of the same ranks and memory in the run.
     """
-    yield from left_out.sentences(collective)
+    yield from left_out.sentences(collective, content.get("topology") or {})
     marked, _ = matrix.marked(1)
     slow = [(way, -cell.deviation) for (_, way), cell in marked if cell.verdict is Verdict.FAIL and cell.deviation]
     if not slow or slow[0][1] <= 0:
