@@ -14,7 +14,7 @@ from .expect import Table, device_faults, engine_faults, nccl_faults, path_fault
 from .intranode import BANDWIDTH
 from .p2p import p2p_matrix_run
 from .session import nodes_session
-from .sizes import all_there, collective_faults, sizes_of, sizes_option, utilisation_faults
+from .sizes import all_there, collective_faults, promise_faults, sizes_of, sizes_option, utilisation_faults
 
 TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
@@ -82,7 +82,8 @@ class collective_run(p2p_matrix_run, special=True):
         faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
         faults += collective_faults(self.results, self.tables, TABLES, self.cases[self.testcase])
         promised = self.current_partition.extras.get("collective_utilisation", {})
-        faults += utilisation_faults(self.results, promised.get(self.testcase))
+        unclear = promise_faults(promised, CASES)
+        faults += unclear or utilisation_faults(self.results, promised.get(self.testcase))
         return [*self.machine_faults(), *engine_faults(self.results, self.engine), *faults, *self.counter_faults()]
 
     def nccl_promise(self):

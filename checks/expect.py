@@ -140,18 +140,25 @@ def nccl_faults(record, transport=None, network=None, direct=False):
     """
     said = record["software"]
     found = [word for word in said.get("NCCL transports", "").split(", ") if word]
-    between = [word for word in found if word.startswith("NET/")]
+    ran_on = [device["node"] for device in record.get("devices", [])]
+    one_node = len(set(ran_on)) == 1
+    between = [word for word in found if word.startswith("NET/") and not one_node]
+    inside = [word for word in found if word not in between]
     faults = []
     if (transport or direct) and not found:
         faults.append("the record does not say how NCCL connected its ranks: leave NCCL_DEBUG unset")
     if transport:
-        wrong = [word for word in found if word not in between and word.partition("/")[0] != transport]
+        wrong = [word for word in inside if word.partition("/")[0] != transport]
         faults += [f"NCCL went by {word}, the partition promises {transport}" for word in wrong]
+        if found and not inside and len(ran_on) > len(set(ran_on)):
+            faults.append(f"no transport inside a node is in the record, the partition promises {transport}")
     if network and said.get("NCCL network") != network:
         faults.append(f"NCCL's network is {said.get('NCCL network', 'unknown')}, the partition promises {network}")
     if direct:
         wrong = [word for word in between if "GDRDMA" not in word.split("/")]
         faults += [f"NCCL went by {word}, the partition promises GPUDirect" for word in wrong]
+        if found and not between:
+            faults.append("no transport between nodes is in the record, the partition promises GPUDirect")
     return faults
 
 

@@ -4,6 +4,8 @@ from linkmatrix.record.units import parse_size
 
 from .expect import cell_faults, table_faults
 
+UTILISATION = "extras['collective_utilisation']"
+MOST = 101  # percent of what links allow: a figure that noise lifts above it has no cause in links that are known
 PART = 16  # bytes that each rank's part of a buffer is a multiple of, as src/collective/layout.cpp rounds it down
 
 
@@ -62,6 +64,22 @@ def collective_faults(results, tables, wanted, ways):
     return list(dict.fromkeys(faults))
 
 
+def promise_faults(promised, known):
+    """Can each share of extras['collective_utilisation'] be judged? known: the test cases that there are. A promise of
+    what is never measured would never be broken.
+    """
+    where = f"{UTILISATION} of the partition"
+    if not isinstance(promised, dict):
+        return [f"{where}={promised!r}: give percent by test case, such as {{'all_reduce_perf': 70}}"]
+    for name, percent in promised.items():
+        if name not in known:
+            return [f"{where} has '{name}', which is no test case of collectives: use {', '.join(known)}"]
+        is_number = isinstance(percent, int | float) and not isinstance(percent, bool)
+        if not (is_number and 0 < percent <= 100):
+            return [f"{where} has {name}={percent!r}: give percent, more than 0 and at most 100"]
+    return []
+
+
 def utilisation_faults(results, percent):
     """Does the largest size reach the promised share of the bus bandwidth that links allow, in each way that it has?"""
     if percent is None or not results:
@@ -74,7 +92,13 @@ def utilisation_faults(results, percent):
         if share is None:
             faults.append(
                 f"{name}, {way}: what links allow is not known here, so {percent:g} % of it, as the partition promises,"
-                " cannot be judged: remove it from extras['collective_utilisation']"
+                f" cannot be judged: remove it from {UTILISATION}"
+            )
+        elif share > MOST:
+            faults.append(
+                f"{name}, {way}: {share:.1f} % of what links allow is more than they can carry, so the partition's"
+                f" {percent:g} % cannot be judged: is a port or link missing in the record? else remove it from"
+                f" {UTILISATION}"
             )
         elif not share >= percent:
             faults.append(f"{name}, {way}: {share:.1f} % of what links allow, the partition promises {percent:g} %")

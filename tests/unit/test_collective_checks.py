@@ -159,7 +159,11 @@ def test_another_transport_of_nccl_than_promised_is_told(found, said):
     [
         ({"NCCL transports": "P2P/CUMEM, NET/IB/0/GDRDMA", "NCCL network": "IB"}, []),
         ({"NCCL transports": "NET/IB/0", "NCCL network": "IB"}, ["NCCL went by NET/IB/0, the partition promises GPUD"]),
-        ({"NCCL transports": "P2P/CUMEM"}, ["NCCL's network is unknown, the partition promises IB"]),
+        (
+            {"NCCL transports": "P2P/CUMEM"},
+            ["NCCL's network is unknown, the partition promises IB", "no transport between nodes is in the record"],
+        ),
+        ({"NCCL transports": "P2P/CUMEM", "NCCL network": "IB"}, ["no transport between nodes is in the record"]),
         ({}, ["the record does not say how NCCL connected", "NCCL's network is unknown, the partition promises IB"]),
     ],
 )
@@ -167,6 +171,19 @@ def test_another_network_of_nccl_than_promised_is_told(software, said):
     found = expect.nccl_faults({"software": software}, network="IB", direct=True)
     assert len(found) == len(said)
     assert all(one.startswith(wanted) for one, wanted in zip(found, said, strict=True))
+
+
+def on_nodes(*nodes, transports):
+    return {"software": {"NCCL transports": transports}, "devices": [{"node": node} for node in nodes]}
+
+
+def test_a_network_inside_a_node_is_not_what_was_promised():
+    inside = on_nodes("n0", "n0", transports="NET/Socket/0")
+    assert expect.nccl_faults(inside, "P2P") == ["NCCL went by NET/Socket/0, the partition promises P2P"]
+    assert expect.nccl_faults(on_nodes("n0", "n1", transports="NET/IB/0"), "P2P") == []
+    assert expect.nccl_faults(on_nodes("n0", "n0", "n1", "n1", transports="P2P/CUMEM, NET/IB/0"), "P2P") == []
+    (said,) = expect.nccl_faults(on_nodes("n0", "n0", "n1", "n1", transports="NET/IB/0"), "P2P")
+    assert said == "no transport inside a node is in the record, the partition promises P2P"
 
 
 SENDS = "rank_to_rank_bandwidth_nccl"
@@ -261,6 +278,29 @@ def test_the_promised_share_of_what_links_allow_is_reached_or_known_to_be_missed
     faults = judged(change=with_utilisation(*shares), extras={"collective_utilisation": {SUM: 70}})
     assert len(faults) == len(expected)
     assert all(wanted in fault for wanted, fault in zip(expected, faults, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("promised", "said"),
+    [
+        (70, "=70: give percent by test case, such as {'all_reduce_perf': 70}"),
+        ({"all_reduce": 70}, " has 'all_reduce', which is no test case of collectives: use all_reduce_perf, "),
+        ({SUM: "70"}, " has all_reduce_perf='70': give percent, more than 0 and at most 100"),
+        ({SUM: 0}, "=0: give percent"),
+        ({SUM: True}, "=True: give percent"),
+        ({SUM: 120}, "=120: give percent"),
+        ({SUM: float("nan")}, "=nan: give percent"),
+        ({"alltoall_perf": None}, " has alltoall_perf=None: give percent"),
+    ],
+)
+def test_a_promise_that_could_not_be_judged_is_told(promised, said):
+    (fault,) = judged(change=with_utilisation(73.4, 73.1), extras={"collective_utilisation": promised})
+    assert fault.startswith("extras['collective_utilisation'] of the partition") and said in fault
+
+
+def test_more_than_links_allow_is_no_figure_that_can_be_judged():
+    faults = judged(change=with_utilisation(118.7, 100.4), extras={"collective_utilisation": {SUM: 70}})
+    assert len(faults) == 1 and "out-of-place: 118.7 % of what links allow is more than they can carry" in faults[0]
 
 
 def test_a_promised_share_without_a_limit_in_the_record_is_no_pass():
