@@ -159,7 +159,13 @@ constexpr bool is_whole(ElementType type) {
 constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
   const bool divides_exactly = is_whole(wanted.type) || (ranks & (ranks - 1)) == 0;
   if (wanted.reduction != Reduction::avg || !reduces(wanted.what) || divides_exactly) return 0;
-  return 2.0 * ranks / static_cast<double>(exact_limit(wanted.type));
+  const std::uint64_t limit = wanted.type == ElementType::f64 ? std::uint64_t{1} << 53 : exact_limit(wanted.type);
+  return 2.0 * ranks / static_cast<double>(limit);
+}
+
+/// Whether a type rounds so much that nothing wrong would be seen; `ranks`: with the one that is left out.
+constexpr bool is_blind(const CollectiveCase& wanted, int ranks) {
+  return tolerance_of(wanted, members(wanted, ranks)) >= 1;
 }
 
 /// Whether an element differs from what must have arrived by more than the tolerance; one that is not a number does. A

@@ -167,5 +167,21 @@ TEST(ExpectedElements, OfAProductShowThatOneRankCountsInAnothersPlace) {
   }
 }
 
+TEST(Expected, AnAverageOfDoublesMayBeOffByARoundingOfADouble) {
+  const CollectiveCase wanted{.type = ElementType::f64, .reduction = Reduction::avg};
+  const double expected = 1.0 / 3, tolerance = tolerance_of(wanted, 3);
+  EXPECT_FALSE(is_wrong(std::nextafter(expected, 1.0), expected, tolerance));
+  EXPECT_TRUE(is_wrong(expected * (1 + 1e-9), expected, tolerance)) << "a wrong bit in the lower half is one";
+}
+
+TEST(Expected, NothingIsComparedWhereNothingWrongWouldBeSeen) {
+  CollectiveCase wanted{.type = ElementType::f8e5m2, .reduction = Reduction::avg};
+  EXPECT_FALSE(is_blind(wanted, 8)) << "a power of 2 divides exactly";
+  EXPECT_TRUE(is_blind(wanted, 7));
+  wanted.left_out = 0;
+  EXPECT_TRUE(is_blind(wanted, 8)) << "7 take part";
+  EXPECT_FALSE(is_blind(wanted, 9)) << "8 take part";
+}
+
 }  // namespace
 }  // namespace linkmatrix
