@@ -16,6 +16,13 @@ int repeats_for(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), least_repeats, most_repeats));
 }
 
+/// Of what has run; of a time that is none nothing can be calculated.
+CollectiveAnswer with_a_time(CollectiveAnswer answer) {
+  const bool has_time = std::isfinite(answer.mean_seconds) && answer.mean_seconds > 0;
+  if (answer.status != CellStatus::ok || has_time) return answer;
+  return {.status = CellStatus::error, .why = "the collective took no time that a clock could tell"};
+}
+
 /// Whether the answer is one; else the sampling has failed with it.
 bool is_ok(const CollectiveAnswer& answer, Sampled& sampled) {
   if (answer.status == CellStatus::ok) return true;
@@ -30,7 +37,7 @@ bool is_ok(const CollectiveAnswer& answer, Sampled& sampled) {
 std::vector<Sampled> CollectiveSampler::sample(const Round& round, const SampleRule& rule) {
   std::vector<Sampled> answers;
   for (const Place& place : round) {
-    Sampled& answer = answers.emplace_back(sample_one(cases_.at(place), rule));
+    Sampled& answer = answers.emplace_back(sample_one(place, rule));
     const bool has_samples = answer.status == CellStatus::ok;
     if (has_samples && rule.verify) verify(place, rule, answer);
   }
@@ -52,19 +59,21 @@ std::vector<Path> CollectiveSampler::paths(const Place& place) const {
   return paths;
 }
 
-Sampled CollectiveSampler::sample_one(const CollectiveCase& wanted, const SampleRule& rule) {
+Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule) {
+  const CollectiveCase& wanted = cases_.at(place);
   const auto began = Clock::now();
   const auto left = [&rule] { return std::max(rule.until.seconds_left(), 0.0); };
   Sampled sampled;
   if (!is_ok(collectives_.prepare(wanted, left()), sampled)) return sampled;
-  const CollectiveAnswer warm = collectives_.run(warmup_, left());
+  const CollectiveAnswer warm = with_a_time(collectives_.run(warmup_, left()));
   if (!is_ok(warm, sampled)) return sampled;
+  if (!warm.choice.empty()) choices_[place] = warm.choice;
   int repeats = repeats_for(warm.mean_seconds / warmup_);
   const Layout layout = layout_of(wanted, static_cast<int>(collectives_.ranks().size()));
   sampled.bytes = static_cast<double>(layout.size_bytes) * layout.bus_factor;
   while (sampled.samples.empty() ||
          (!rule.stop.done(values_of(Metric::bandwidth, sampled), seconds_since(began)) && !rule.enough.passed())) {
-    const CollectiveAnswer answer = collectives_.run(repeats, left());
+    const CollectiveAnswer answer = with_a_time(collectives_.run(repeats, left()));
     if (!is_ok(answer, sampled)) return sampled;
     // The first ones are slower than all others: what they said of the time was too much.
     if (const int more = repeats_for(answer.mean_seconds / repeats); sampled.samples.empty() && more >= 2 * repeats) {
@@ -82,7 +91,6 @@ void CollectiveSampler::verify(const Place& place, const SampleRule& rule, Sampl
   const CollectiveAnswer answer = collectives_.verify(std::max(rule.until.seconds_left(), 0.0));
   if (!is_ok(answer, sampled)) return;
   wrong_[place] += answer.wrong;
-  if (!answer.choice.empty()) choices_[place] = answer.choice;
   sampled.verified = true;
   if (answer.wrong == 0) return;
   sampled.status = CellStatus::corrupt;

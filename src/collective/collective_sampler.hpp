@@ -37,7 +37,7 @@ class CollectiveSampler final : public Sampler {
   const std::map<Place, std::string>& choices() const { return choices_; }
 
  private:
-  Sampled sample_one(const CollectiveCase& wanted, const SampleRule& rule);
+  Sampled sample_one(const Place& place, const SampleRule& rule);
   void verify(const Place& place, const SampleRule& rule, Sampled& answer);
 
   static constexpr double least_ = 0.01, most_ = 0.03;  ///< launches by the host are noisier than copies of an engine

@@ -71,12 +71,11 @@ class Answering {
         break;
       case Step::run:
         reply.times = worker_->run(question.repeats, deadline);
-        break;
-      case Step::verify: {
-        reply.wrong = worker_->verify(deadline);
         worker_->choice().copy(reply.choice.data(), reply.choice.size() - 1);
         break;
-      }
+      case Step::verify:
+        reply.wrong = worker_->verify(deadline);
+        break;
     }
     return bytes_of_object(reply);
   }

@@ -49,13 +49,11 @@ class DeviceCollectives final : public Collectives {
       const RankTimes times = worker_->run(repeats, Deadline::in(seconds));
       answer.mean_seconds = times.sum / times.ranks;
       answer.slowest_seconds = times.slowest;
+      answer.choice = worker_->choice();
     });
   }
   CollectiveAnswer verify(double seconds) override {
-    return guarded([&](CollectiveAnswer& answer) {
-      answer.wrong = worker_->verify(Deadline::in(seconds));
-      answer.choice = worker_->choice();
-    });
+    return guarded([&](CollectiveAnswer& answer) { answer.wrong = worker_->verify(Deadline::in(seconds)); });
   }
 
   std::optional<CellStatus> lost_as() const override { return lost_as_; }

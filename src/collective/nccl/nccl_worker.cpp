@@ -92,6 +92,7 @@ class NcclWorker final : public CollectiveWorker {
       mark(&LocalRank::end);
     }
     wait(deadline);
+    if (gate_use_ == GateUse::not_yet) refuse_other_choice();
     if (gate_use_ != GateUse::never) gate_use_ = gate_.timed_out() ? GateUse::never : GateUse::always;
     RankTimes times;
     for (const LocalRank& rank : ranks_) {
@@ -109,7 +110,6 @@ class NcclWorker final : public CollectiveWorker {
     once();
     compare();
     wait(deadline);
-    refuse_other_choice();
     std::uint64_t wrong = 0;
     for (const LocalRank& rank : ranks_) {
       unsigned long long found = 0;
@@ -120,7 +120,10 @@ class NcclWorker final : public CollectiveWorker {
   }
 
   std::string choice() const override {
-    return is_made_of_sends(wanted_.what) ? "" : last_choice(nccl_log(last_lines));
+    const auto is_here = [this](const LocalRank& rank) { return takes_part(wanted_, rank.number); };
+    if (is_made_of_sends(wanted_.what) || std::ranges::none_of(ranks_, is_here))
+      return "";  // its log is of another one
+    return last_choice(nccl_log(last_lines));
   }
 
  private:

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "collective/collective_sampler.hpp"
@@ -28,12 +30,11 @@ class ScriptedCollectives final : public Collectives {
     repeats.push_back(count);
     if (fails_at == repeats.size()) return {.status = *(gone = fails_as), .why = "rank2 does not answer"};
     const double first = repeats.size() == 1 ? slow_start : 1;
-    return {.mean_seconds = seconds_ * count * first, .slowest_seconds = 2 * seconds_ * count};
+    return {.mean_seconds = seconds_ * count * first, .slowest_seconds = 2 * seconds_ * count, .choice = "RING, LL"};
   }
   CollectiveAnswer verify(double) override {
     CollectiveAnswer answer;
     answer.wrong = wrong;
-    answer.choice = "RING, LL";
     return answer;
   }
   std::optional<CellStatus> lost_as() const override { return gone; }
@@ -76,6 +77,25 @@ TEST(CollectiveSampler, RepeatsAShortCollectiveUntilTheSampleIsLong) {
   CollectiveSampler again(cold, {{{0, 0}, all_reduce}}, 1);
   again.sample(first, {});
   EXPECT_EQ(cold.repeats.back(), 20) << "what the first one took is no measure of the others";
+}
+
+TEST(CollectiveSampler, ATimeThatIsNoneIsAnError) {
+  for (const double seconds : {0.0, -1e-3, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    ScriptedCollectives ranks(seconds);
+    CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+    const Sampled sampled = sampler.sample(first, {.until = Deadline::in(5)}).front();
+    EXPECT_EQ(sampled.status, CellStatus::error) << seconds;
+    EXPECT_TRUE(sampled.samples.empty()) << seconds;
+    EXPECT_NE(sampled.why.find("no time"), std::string::npos) << sampled.why;
+  }
+}
+
+TEST(CollectiveSampler, SaysByWhatItRanAlsoWhereNothingIsCompared) {
+  ScriptedCollectives ranks(1e-3);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+  sampler.sample(first, {.verify = false});
+  ASSERT_TRUE(sampler.choices().contains({0, 0})) << "without it, nobody knows what the figure is of";
+  EXPECT_EQ(sampler.choices().at({0, 0}), "RING, LL");
 }
 
 TEST(CollectiveSampler, OneWrongElementIsCorrupt) {
