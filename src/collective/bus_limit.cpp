@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
+
+#include "collective/nccl_log.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -22,31 +25,78 @@ double gigabytes_of(const std::string& rate) {
 bool is_up(const AdapterPort& port) { return port.state == "ACTIVE" || port.state == "up"; }
 bool is_fabric(const AdapterPort& port) { return port.place.contains("port"); }
 
-/// What every rank can send to the others of its node.
-std::optional<double> device_limit(const std::vector<Endpoint>& ranks) {
-  std::optional<double> least;
-  for (const Endpoint& rank : ranks) {
-    const std::optional<double> own = rank.link_limit ? rank.link_limit : rank.host_limit;
-    if (!own) return std::nullopt;
-    least = std::min(*own, least.value_or(*own));
-  }
-  return least;
-}
+/// Ranks behind links of their own, of which there may be several such groups: a device's, or a node's network ports.
+struct Group {
+  double rate = 0;     ///< GB/s of its links, each way
+  double ranks = 0;    ///< behind them
+  double leaving = 0;  ///< those whose next one is behind others
+  bool has_root = false;
+};
 
-/// Of a bus bandwidth, the part that goes through the network ports of one of the nodes, which have `each` of `all`
-/// ranks: of all-to-all, all that its ranks send to other nodes; to or from a root, all that other nodes have of it; of
-/// all others, what passes once around, or down, all nodes.
-double share_of_network(Collective what, double each, double all) {
-  const double away = (all - each) / (all - 1);
+/// How much of the bus bandwidth goes through a group's links, one way, where there are `all` ranks.
+double share_of(Collective what, Route route, const Group& group, double all) {
+  const double away = all - group.ranks;
   switch (what) {
+    case Collective::sendrecv:
+      return group.leaving;
     case Collective::alltoall:
-      return each * away;
+      return group.ranks * away / (all - 1);
     case Collective::gather:
-    case Collective::scatter:
-      return away;
+    case Collective::scatter:  // the root's links have the parts of all others, theirs only their own
+      return (group.has_root ? away : group.ranks) / (all - 1);
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return route == Route::ring ? 1 : std::max(group.ranks, away) / (all - 1);
+    case Collective::all_reduce:  // the whole buffer once; around a ring it is the bus factor of it
+      return route == Route::ring ? 1 : all / (2 * (all - 1));
     default:
       return 1;
   }
+}
+
+/// The bus bandwidth that the links of all groups allow.
+double limit_of(const CollectiveCase& wanted, Route route, const std::vector<Group>& groups) {
+  double all = 0, rates = 0;
+  for (const Group& group : groups) all += group.ranks, rates += group.rate;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Group& group : groups) least = std::min(least, group.rate / share_of(wanted.what, route, group, all));
+  if (wanted.what != Collective::all_reduce || route == Route::ring) return least;
+  // Of n groups, each element takes n - 1 ways to where it is added up and n - 1 from there, over the links of them
+  // all.
+  return std::min(least, rates * (all - 1) / (all * (static_cast<double>(groups.size()) - 1)));
+}
+
+/// Groups of one rank for each device; nothing where the rate of one is not known.
+std::optional<std::vector<Group>> groups_of_devices(const CollectiveCase& wanted, const std::vector<Endpoint>& ranks) {
+  std::vector<Group> groups;
+  for (const Endpoint& rank : ranks) {
+    const std::optional<double> own = rank.link_limit ? rank.link_limit : rank.host_limit;
+    if (!own) return std::nullopt;
+    const bool is_root = static_cast<int>(groups.size()) == wanted.root;
+    groups.push_back({.rate = *own, .ranks = 1, .leaving = 1, .has_root = is_root});
+  }
+  return groups;
+}
+
+/// One for each node; nothing where the network of one is not known.
+std::optional<std::vector<Group>> groups_of_nodes(const CollectiveCase& wanted, const std::vector<Endpoint>& ranks,
+                                                  const std::vector<NodeFacts>& nodes) {
+  std::map<std::string, Group> by_name;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    Group& group = by_name[ranks[r].node];
+    ++group.ranks;
+    if (ranks[(r + 1) % ranks.size()].node != ranks[r].node) ++group.leaving;
+    if (static_cast<int>(r) == wanted.root) group.has_root = true;
+  }
+  std::vector<Group> groups;
+  for (auto& [name, group] : by_name) {
+    const auto node = std::ranges::find(nodes, name, &NodeFacts::name);
+    const auto network = node == nodes.end() ? std::nullopt : network_limit(*node);
+    if (!network) return std::nullopt;
+    group.rate = *network;
+    groups.push_back(group);
+  }
+  return groups;
 }
 
 }  // namespace
@@ -54,26 +104,31 @@ double share_of_network(Collective what, double each, double all) {
 std::optional<double> network_limit(const NodeFacts& node) {
   const bool has_fabric = std::ranges::any_of(node.adapters, is_fabric);
   double sum = 0;
-  for (const AdapterPort& port : node.adapters)
-    if (is_up(port) && is_fabric(port) == has_fabric) sum += gigabytes_of(port.rate);
+  for (const AdapterPort& port : node.adapters) {
+    if (!is_up(port) || is_fabric(port) != has_fabric) continue;
+    const double rate = gigabytes_of(port.rate);
+    if (!(rate > 0)) return std::nullopt;
+    sum += rate;
+  }
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-std::optional<double> bus_limit(Collective what, const std::vector<Endpoint>& ranks,
+Route route_of(Engine engine, Collective what, const std::string& choice) {
+  if (engine != Engine::nccl || is_made_of_sends(what)) return Route::any;
+  if (choice.empty() || adds_in_network(choice)) return Route::unknown;
+  return is_algorithm(choice, "Ring") ? Route::ring : Route::any;
+}
+
+std::optional<double> bus_limit(const CollectiveCase& wanted, Route route, const std::vector<Endpoint>& ranks,
                                 const std::vector<NodeFacts>& nodes) {
-  std::map<std::string, double> each;
-  for (const Endpoint& rank : ranks) ++each[rank.node];
-  const std::optional<double> devices = device_limit(ranks);
-  if (each.size() < 2) return devices;
-  std::optional<double> least = devices;
-  for (const auto& [name, count] : each) {
-    const auto node = std::ranges::find(nodes, name, &NodeFacts::name);
-    const auto network = node == nodes.end() ? std::nullopt : network_limit(*node);
-    if (!network) return std::nullopt;
-    const double own = *network / share_of_network(what, count, static_cast<double>(ranks.size()));
-    least = std::min(own, least.value_or(own));
-  }
-  return least;
+  if (route == Route::unknown || ranks.size() < 2) return std::nullopt;
+  const auto devices = groups_of_devices(wanted, ranks);
+  const auto inside = devices ? std::optional(limit_of(wanted, route, *devices)) : std::nullopt;
+  if (std::ranges::all_of(ranks, [&](const Endpoint& rank) { return rank.node == ranks.front().node; })) return inside;
+  const auto networks = groups_of_nodes(wanted, ranks, nodes);
+  if (!networks) return std::nullopt;
+  const double between = limit_of(wanted, route, *networks);
+  return std::min(between, inside.value_or(between));
 }
 
 }  // namespace linkmatrix

@@ -120,10 +120,13 @@ bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted) {
   return wanted.channels == 0 || last.empty() || std::atoi(last.c_str()) < wanted.channels;
 }
 
+bool is_algorithm(const std::string& choice, std::string_view algorithm) {
+  return is_same(after(choice, "", ","), algorithm, algorithms);
+}
+
 bool adds_in_network(const std::string& choice) {
   constexpr std::array in_network{"CollnetDirect", "CollnetChain", "NVLS", "NVLSTree"};
-  const std::string algorithm = after(choice, "", ",");
-  return std::ranges::any_of(in_network, [&](const char* one) { return is_same(algorithm, one, algorithms); });
+  return std::ranges::any_of(in_network, [&](const char* one) { return is_algorithm(choice, one); });
 }
 
 }  // namespace linkmatrix

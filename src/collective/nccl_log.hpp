@@ -26,6 +26,9 @@ std::string last_choice(std::string_view log);
 /// Whether a choice, as last_choice has it, is what a case forces: its algorithm, its protocol, and not more channels.
 bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted);
 
+/// Whether a choice names this algorithm, in the spelling of the environment: "Ring".
+bool is_algorithm(const std::string& choice, std::string_view algorithm);
+
 /// Whether what a choice names has the network's switches add up, so that links carry less than the bus bandwidth.
 bool adds_in_network(const std::string& choice);
 

@@ -9,7 +9,6 @@
 #include "collective/collectives.hpp"
 #include "collective/expected.hpp"
 #include "collective/library.hpp"
-#include "collective/nccl_log.hpp"
 #include "core/units.hpp"
 #include "measure/store.hpp"
 #include "program/program_run.hpp"
@@ -70,7 +69,7 @@ class CollectiveRun final : public ProgramRun {
         if (columns_of(testcase, bytes).empty())
           throw BadInput(testcase.name + " cannot run here: " +
                          collectives_->refusal(form_of(testcase, bytes)).value_or("it needs 3 ranks or more"));
-        refuse_blind(form_of(testcase, bytes));
+        refuse_blind(columns_of(testcase, bytes).front());
       }
     if (options_.fault && std::ranges::none_of(wanted, [this](const auto& t) { return has_fault(t); }))
       throw BadInput("--simulate-fault " + options_.fault->text() +
@@ -93,9 +92,10 @@ class CollectiveRun final : public ProgramRun {
 
   /// Where nothing wrong would be seen, nothing is said to be right.
   void refuse_blind(const CollectiveCase& wanted) const {
-    if (!options_.measure.verify || tolerance_of(wanted, count()) < 1) return;
+    if (!options_.measure.verify || !is_blind(wanted, count())) return;
     throw BadInput("--reduction avg: " + std::string(word(wanted.type)) + " rounds an average of " +
-                   std::to_string(count()) + " ranks so much that no wrong element would be seen: choose another " +
+                   std::to_string(members(wanted, count())) +
+                   " ranks so much that no wrong element would be seen: choose another " +
                    "--type, or say --no-verify");
   }
 
@@ -260,8 +260,9 @@ class CollectiveRun final : public ProgramRun {
   void add_limits(const CollectiveSampler::Cases& cases, const CollectiveSampler& sampler, MatrixResult& result) const {
     for (const auto& [place, wanted] : cases) {
       const auto choice = sampler.choices().find(place);
-      if (choice != sampler.choices().end() && adds_in_network(choice->second)) continue;
-      result.limit(place.row, place.column) = bus_limit(wanted.what, endpoints_of(wanted), collectives_->nodes());
+      const Route route =
+          route_of(collectives_->engine(), wanted.what, choice == sampler.choices().end() ? "" : choice->second);
+      result.limit(place.row, place.column) = bus_limit(wanted, route, endpoints_of(wanted), collectives_->nodes());
     }
     result.add_utilisation();
   }

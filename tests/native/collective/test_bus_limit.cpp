@@ -46,30 +46,91 @@ TEST(NetworkLimit, IsTheSumOfThePortsThatAreUp) {
   EXPECT_EQ(network_limit(node("n0", {})), std::nullopt);
 }
 
+std::optional<double> by_ring(Collective what, const std::vector<Endpoint>& all, const std::vector<NodeFacts>& nodes) {
+  return bus_limit({.what = what}, Route::ring, all, nodes);
+}
+std::optional<double> by_any(const CollectiveCase& wanted, const std::vector<Endpoint>& all,
+                             const std::vector<NodeFacts>& nodes) {
+  return bus_limit(wanted, Route::any, all, nodes);
+}
+
+TEST(NetworkLimit, IsNotKnownWhereOnePortDoesNotSayItsRate) {
+  EXPECT_EQ(network_limit(node("n0", {fabric("100 Gb/sec (4X EDR)"), fabric("")})), std::nullopt);
+  EXPECT_EQ(network_limit(node("n0", {fabric("100 Gb/sec (4X EDR)"), fabric("", "DOWN")})), 12.5);
+}
+
 TEST(BusLimit, InsideANodeIsWhatTheSlowestDeviceCanSend) {
   std::vector<Endpoint> devices = ranks(1, 4, 450);
-  EXPECT_EQ(bus_limit(Collective::all_reduce, devices, {}), 450.0);
+  EXPECT_EQ(by_ring(Collective::all_reduce, devices, {}), 450.0);
   devices[2].link_limit = 425;  // one NVLink of 18 is lost
-  EXPECT_EQ(bus_limit(Collective::alltoall, devices, {}), 425.0);
-  EXPECT_EQ(bus_limit(Collective::all_reduce, ranks(1, 2, {}, 63), {}), 63.0) << "without NVLink, by PCIe";
+  EXPECT_EQ(by_ring(Collective::alltoall, devices, {}), 425.0);
+  EXPECT_EQ(by_ring(Collective::all_reduce, ranks(1, 2, {}, 63), {}), 63.0) << "without NVLink, by PCIe";
   devices[1].link_limit.reset();
-  EXPECT_EQ(bus_limit(Collective::all_reduce, devices, {}), std::nullopt) << "what is not known limits nothing";
+  EXPECT_EQ(by_ring(Collective::all_reduce, devices, {}), std::nullopt) << "what is not known limits nothing";
 }
 
 TEST(BusLimit, BetweenNodesIsWhatTheirNetworkCarries) {
   const std::vector<AdapterPort> eight(8, fabric("100 Gb/sec (4X EDR)"));
   const std::vector<NodeFacts> nodes{node("n0", eight), node("n1", eight)};
   const auto sixteen = ranks(2, 8, 300);
-  EXPECT_EQ(bus_limit(Collective::all_reduce, sixteen, nodes), 100.0) << "8 × 12.5";
-  EXPECT_EQ(bus_limit(Collective::sendrecv, sixteen, nodes), 100.0);
-  EXPECT_NEAR(*bus_limit(Collective::alltoall, sixteen, nodes), 100.0 / 8 * 15 / 8, 1e-9)
+  EXPECT_EQ(by_ring(Collective::all_reduce, sixteen, nodes), 100.0) << "8 × 12.5";
+  EXPECT_EQ(by_ring(Collective::sendrecv, sixteen, nodes), 100.0);
+  EXPECT_NEAR(*by_ring(Collective::alltoall, sixteen, nodes), 100.0 / 8 * 15 / 8, 1e-9)
       << "each of 8 ranks sends 8 of 15 parts away";
-  EXPECT_NEAR(*bus_limit(Collective::gather, sixteen, nodes), 100.0 * 15 / 8, 1e-9);
-  EXPECT_EQ(bus_limit(Collective::gather, ranks(2, 8, 150), nodes), 150.0) << "the root's links are slower";
-  EXPECT_EQ(bus_limit(Collective::all_reduce, ranks(2, 8, {}), nodes), 100.0) << "host memory has no link of its own";
-  EXPECT_EQ(bus_limit(Collective::all_reduce, sixteen, {nodes.front()}), std::nullopt);
-  EXPECT_EQ(bus_limit(Collective::all_reduce, sixteen, {nodes.front(), node("n1", {eight.front()})}), 12.5)
+  EXPECT_NEAR(*by_ring(Collective::gather, sixteen, nodes), 100.0 * 15 / 8, 1e-9);
+  EXPECT_EQ(by_ring(Collective::gather, ranks(2, 8, 150), nodes), 150.0) << "the root's links are slower";
+  EXPECT_EQ(by_ring(Collective::all_reduce, ranks(2, 8, {}), nodes), 100.0) << "host memory has no link of its own";
+  EXPECT_EQ(by_ring(Collective::all_reduce, sixteen, {nodes.front()}), std::nullopt);
+  EXPECT_EQ(by_ring(Collective::all_reduce, sixteen, {nodes.front(), node("n1", {eight.front()})}), 12.5)
       << "the node with the fewest";
+}
+
+TEST(BusLimit, OfWhatIsNoRingIsWhatMustPassTheNetworkAtLeast) {
+  const std::vector<AdapterPort> eight(8, fabric("100 Gb/sec (4X EDR)"));
+  const std::vector<NodeFacts> nodes{node("n0", eight), node("n1", eight), node("n2", eight), node("n3", eight)};
+  const auto sixteen = ranks(2, 8, 300);
+  EXPECT_NEAR(*by_any({.what = Collective::all_reduce}, sixteen, nodes), 187.5, 1e-9)
+      << "by tree, 118.7 GB/s of busbw were measured over 100 GB/s of ports "
+         "(tests/data/documents/002_a100_roce.txt)";
+  EXPECT_NEAR(*by_any({.what = Collective::all_reduce}, ranks(4, 8, 300), nodes), 100 * 31.0 / 32 * 4 / 3, 1e-9)
+      << "3 ways to where an element is added up and 3 from there";
+  EXPECT_NEAR(*by_any({.what = Collective::all_gather}, sixteen, nodes), 187.5, 1e-9) << "8 of 16 parts arrive";
+  EXPECT_NEAR(*by_any({.what = Collective::reduce_scatter}, sixteen, nodes), 187.5, 1e-9);
+  EXPECT_EQ(by_any({.what = Collective::broadcast}, sixteen, nodes), 100.0);
+  EXPECT_EQ(by_any({.what = Collective::all_reduce}, ranks(1, 8, 300), nodes), 300.0);
+  EXPECT_EQ(by_any({.what = Collective::all_gather}, ranks(1, 8, 300), nodes), 300.0);
+}
+
+TEST(BusLimit, OfARootIsWhatEachNodeHasToDoWithIt) {
+  const NodeFacts wide = node("n0", {8, fabric("100 Gb/sec (4X EDR)")}), narrow = node("n1", {fabric("100 Gb/sec")});
+  auto nine = ranks(1, 9, 300);
+  nine.back().node = "n1";
+  for (const Collective what : {Collective::gather, Collective::scatter}) {
+    EXPECT_NEAR(*by_any({.what = what}, nine, {wide, narrow}), 100.0, 1e-9) << "1 of 8 parts crosses";
+    EXPECT_NEAR(*by_any({.what = what, .root = 8}, nine, {wide, narrow}), 12.5, 1e-9) << "all 8 do";
+  }
+  auto devices = ranks(1, 4, 450);
+  devices[3].link_limit = 100;
+  EXPECT_EQ(by_any({.what = Collective::gather}, devices, {}), 300.0) << "it has a third of what arrives";
+  EXPECT_EQ(by_any({.what = Collective::gather, .root = 3}, devices, {}), 100.0);
+}
+
+TEST(BusLimit, OfSendsToTheNextRankIsOfThoseThatLeaveTheNode) {
+  const std::vector<AdapterPort> eight(8, fabric("100 Gb/sec (4X EDR)"));
+  const std::vector<NodeFacts> nodes{node("n0", eight), node("n1", eight)};
+  auto in_turn = ranks(2, 8, 300);
+  for (std::size_t r = 0; r < in_turn.size(); ++r) in_turn[r].node = r % 2 == 0 ? "n0" : "n1";
+  EXPECT_EQ(by_any({.what = Collective::sendrecv}, in_turn, nodes), 12.5) << "8 ranks send to the other node";
+}
+
+TEST(BusLimit, IsNotKnownWhereTheRouteIsNot) {
+  EXPECT_EQ(bus_limit({}, Route::unknown, ranks(1, 4, 450), {}), std::nullopt);
+  EXPECT_EQ(route_of(Engine::nccl, Collective::all_reduce, ""), Route::unknown) << "it may be NVLS";
+  EXPECT_EQ(route_of(Engine::nccl, Collective::all_reduce, "NVLS, SIMPLE"), Route::unknown);
+  EXPECT_EQ(route_of(Engine::nccl, Collective::all_reduce, "RING, LL, channels 0..3"), Route::ring);
+  EXPECT_EQ(route_of(Engine::nccl, Collective::all_reduce, "0, 2"), Route::any) << "a tree";
+  EXPECT_EQ(route_of(Engine::nccl, Collective::alltoall, ""), Route::any) << "sends";
+  EXPECT_EQ(route_of(Engine::mpi, Collective::all_reduce, ""), Route::any);
 }
 
 TEST(BusLimit, DoesNotHoldWhereTheNetworkAddsUp) {
