@@ -6,6 +6,7 @@
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "program/option_rows.hpp"
+#include "program/option_table.hpp"
 #include "program/option_values.hpp"
 
 namespace linkmatrix {
@@ -22,31 +23,22 @@ constexpr double default_patience = 0.1;
 constexpr double default_max_seconds = 10;
 constexpr double default_cell_timeout = 120;
 
-/// What an option needs of a run to do anything there, and what is said where it does not hold.
-struct Condition {
-  bool (*holds)(const NbodyOptions&, bool has_ranks);
-  std::string_view why_not;
-};
+using Condition = OptionCondition<NbodyOptions, bool>;  // whether it has ranks
+using Row = OptionRow<NbodyOptions, bool>;
 
-constexpr Condition always{[](auto&, bool) { return true; }, ""};
-constexpr Condition of_one_process{[](auto&, bool ranks) { return !ranks; },
+constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },
                                    "the launcher chooses the ranks: start fewer with mpirun -n"};
-constexpr Condition of_ranks{[](auto&, bool ranks) { return ranks; },
+constexpr Condition of_ranks{[](auto&, auto& ranks) { return ranks; },
                              "one process has its devices: start ranks with mpirun, or say --backend"};
-constexpr Condition drill{[](auto& o, bool) {
+constexpr Condition drill{[](auto& o, auto&) {
                             using Kind = SimulatedFault::Kind;
                             return o.fault && o.fault->kind != Kind::shared &&
                                    (o.fault->kind != Kind::corrupt || o.measure.verify);
                           },
                           "nothing is measured that could have the fault: leave it out ('shared': simulations never "
                           "run at once; 'corrupt': without --no-verify)"};
-constexpr Condition record{[](auto& o, bool) { return o.record.has_value(); },
+constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
                            "it stands in the record: say --record FILE too"};
-
-struct Row {
-  Option option;
-  Condition needs = always;
-};
 
 template <class T>
 void refuse_twice(std::string_view option, std::string_view text, const std::vector<T>& found, const T& value,
@@ -110,14 +102,14 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
         [&](auto v) { o.counts = parse_numbers<int>("--counts", v, most_devices); }}},
       {{"--devices", "I[,J…]", "only these devices, in this order (default: all)",
         [&](auto v) { o.devices = parse_devices(v); }},
-       of_one_process},
+       {of_one_process}},
       {{"--backend", "BACKEND",
         all_words<NbodyOptions::On>() + ": GPUs where there are any, else cores (default: auto)",
         [&](auto v) { o.on = parse_word<NbodyOptions::On>(v); }},
-       of_one_process},
+       {of_one_process}},
       {{"--memory", "MEMORY", "of ranks: device, a GPU each, or host, a core each (default: host)",
         [&](auto v) { o.memory = parse_word<Memory>(v); }},
-       of_ranks},
+       {of_ranks}},
       {{"--steps", "N", "of a sample (default: as many as take 20 ms)",
         [&](auto v) { o.steps = parse_count("--steps", v, 1, 100000); }}},
       {samples_option(o.measure)},
@@ -128,21 +120,15 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
         [&](auto v) { o.measure.cell_timeout = parse_number("--cell-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
       {record_option(o)},
-      {asked_by_option(o), record},
+      {asked_by_option(o), {record}},
       {max_display_option(o)},
       {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds() + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
-       drill},
+       {drill}},
       {{"--list", "", "list the test cases and end", action(Action::list)}},
       {{"--version", "", "print the version and end", action(Action::version)}},
       {{"--help", "", "print this and end", action(Action::help)}},
   };
-}
-
-std::vector<Option> options_of(const std::vector<Row>& rows) {
-  std::vector<Option> options;
-  for (const Row& row : rows) options.push_back(row.option);
-  return options;
 }
 
 }  // namespace
@@ -174,11 +160,7 @@ NbodyOptions parse_nbody_options(std::span<char* const> arguments) {
 void refuse_unused(const NbodyOptions& options, bool has_ranks) {
   NbodyOptions unused;
   int ways_of_bodies = 0;
-  for (const auto& [option, needs] : option_table(unused, ways_of_bodies)) {
-    const bool is_given = std::ranges::find(options.given, option.name) != options.given.end();
-    if (is_given && !needs.holds(options, has_ranks))
-      throw BadInput(std::string(option.name) + " does nothing in this run: " + std::string(needs.why_not));
-  }
+  refuse_unused(option_table(unused, ways_of_bodies), options, has_ranks);
 }
 
 std::string nbody_help() {
