@@ -83,6 +83,8 @@ def said_by(errors, last):
     died = [line for line in lines if DIED.fullmatch(line)]
     own = [line for line in lines if OURS.match(line)]
     quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *died[:1], *lines[-MOST_LINES:]]
+    if last == "Result: TIMEOUT":  # also of one that its launcher ended because another had died
+        quoted = [*died[:1], *own[-MOST_LINES:]]
     return " / ".join(dict.fromkeys(quoted))
 
 

@@ -45,8 +45,8 @@ system = {
                 # would be there already
                 "--no-requeue",
             ],
-            # srun ends a job where one of its tasks failed; else the others wait for it until the time limit
-            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"]],
+            # srun ends the tasks of a step once one failed, and 60 s after the first ended; else the time limit does
+            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "60"]],
             # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
             # it should not choose itself; UCX takes those near each rank
             "environs": ["gnu"],
@@ -83,7 +83,7 @@ system = {
             "scheduler": "slurm",
             "launcher": "srun",
             "access": ["--partition=gpu", "--no-requeue"],  # and what else is said above
-            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"]],
+            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "60"]],
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,

@@ -49,7 +49,7 @@ def test_slurm_of_three_nodes():
         {"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]},
         {"name": "node", "options": ["--nodelist={host}"]},
     ]
-    assert entries["gpu"]["env_vars"] == [["SLURM_KILL_BAD_EXIT", "1"]]
+    assert entries["gpu"]["env_vars"] == [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "60"]]
     assert entries["gpu"]["features"] == ["gpu", "cuda", "mpi", "crossnode"]
     assert entries["gpu"]["extras"]["nodes"] == 2  # one of the three is drained
     assert entries["gpu"]["devices"] == [{"type": "gpu", "num_devices": 2}]

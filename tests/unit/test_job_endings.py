@@ -85,6 +85,13 @@ def test_the_rank_that_died_is_named_before_those_that_followed_from_it(how):
     assert "You may or may not see" not in text and "----" not in text
 
 
+def test_the_rank_that_died_is_named_though_the_launcher_ended_rank_0_in_time_for_a_result():
+    killed = "srun: error: lmx2: task 1: Killed"
+    errors = f"{killed}\nsrun: error: lmx3: task 2: Killed\np2p_matrix: ended by signal Terminated\n"
+    assert f"'Result: PASS': {killed} / p2p_matrix: ended by signal" in said("FAILED", errors, "Result: TIMEOUT\n")
+    assert "p2p_matrix ended with 'Result: FAIL', not" in said("FAILED", errors, "Result: FAIL\n")
+
+
 def test_the_rank_that_died_is_named_where_mpirun_says_so():
     line = "mpirun noticed that process rank 2 with PID 0 on node n3 exited on signal 11 (Segmentation fault)."
     assert line in said("FAILED", f"{line}\n" + "a\nb\nc\nd\n", "")

@@ -100,7 +100,7 @@ def result_of(text: str) -> str:
     last = text.rstrip().rpartition("\n")[2]
     found = RESULT.fullmatch(last)
     if found is None or not text.endswith("\n"):
-        raise BadInput(f"the output of p2p_matrix is cut off: its last line is '{last[:80]}', not 'Result: …'")
+        raise BadInput(f"the output is cut off: its last line is '{last[:80]}', not 'Result: …'")
     return found[1]
 
 

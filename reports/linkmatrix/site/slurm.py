@@ -9,8 +9,8 @@ from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
-# srun ends a job where one of its tasks failed; else the others wait for it until the time limit
-ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"),)
+# srun ends the tasks of a step once one failed, and 60 s after the first ended; else the time limit does
+ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"), ("SLURM_WAIT", "60"))
 # "NODE STATE CODES" in sinfo's manual: what a state begins with, and the sign that it may end with, where no job starts
 NO_JOB = ("down", "drain", "fail", "inval", "unk", "power", "future", "reboot", "blocked", "perfctrs")
 SIGNS = {

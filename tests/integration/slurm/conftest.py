@@ -228,3 +228,23 @@ def torque_commands(tmp_path_factory):
 
 def is_of_slurm(qsub):
     return qsub.exists() and b"This file is part of Slurm" in qsub.read_bytes()
+
+
+@pytest.fixture
+def process_of_rank():
+    """A function that waits for the process of a rank of a program below srun: its number."""
+
+    def wait(program, rank, seconds=60):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    named = (process / "comm").read_text() == f"{program}\n"
+                    if named and f"SLURM_PROCID={rank}\0".encode() in (process / "environ").read_bytes():
+                        return int(process.name)
+                except OSError:  # it has ended meanwhile
+                    continue
+            time.sleep(0.2)
+        raise AssertionError(f"no rank {rank} of {program} began to run")
+
+    return wait

@@ -1,7 +1,10 @@
 """Collectives between nodes through a real Slurm: host memory over the network, judged, and what is at fault named."""
 
+import os
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,22 @@ def test_a_rank_that_fails_or_hangs_is_named_and_no_size_looks_measured(login, f
         assert f"all_reduce_perf of {size} bytes: all 2 cells of all are '{word}'" in check["fail_reason"]
     assert not any(result["complete"] for result in record_of(check, "stagedir")["results"])
     assert judged(run) is Verdict.FAIL
+
+
+def test_a_rank_that_is_killed_is_named_with_its_node(login, process_of_rank, meanwhile):
+    """In the words of srun, which then ends the other ranks in time for a record."""
+    long = "node_collectives.extra_opts=--samples,3000,--target-ci,0.001,--max-time,60"
+
+    def kill():
+        process = process_of_rank("collective_perf", 1)
+        time.sleep(3)  # by then it measures
+        os.kill(process, signal.SIGKILL)
+
+    meanwhile(kill)
+    run = login(*all_reduce("all"), "-S", "node_collectives.nodes=3", "-S", long)
+    assert run.code != 0
+    assert re.search(r"srun: error: lmx2: task 1: Killed", only(run)["fail_reason"])
+    assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
 
 
 @pytest.fixture

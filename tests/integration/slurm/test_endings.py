@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -34,30 +33,14 @@ def test_a_job_that_is_cancelled_is_not_called_late(login, slurm, when_running):
     assert "TIMEOUT" not in reason and "time limit" not in reason
 
 
-def rank_zero(seconds=60):
-    """The process of rank 0 of p2p_matrix below srun, as soon as it runs."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "comm").read_text() == "p2p_matrix\n" and b"SLURM_PROCID=0\0" in (
-                    process / "environ"
-                ).read_bytes():
-                    return int(process.name)
-            except OSError:  # it has ended meanwhile
-                continue
-        time.sleep(0.2)
-    raise AssertionError("no rank 0 began to run")
-
-
-def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login):
+def test_ranks_that_lost_rank_0_end_though_srun_leaves_them(login, process_of_rank):
     """Without SLURM_KILL_BAD_EXIT srun lets them run to the job's time limit, ten minutes later."""
     alone = {'["SLURM_KILL_BAD_EXIT", "1"]': '["SLURM_KILL_BAD_EXIT", "0"]'}
     long = "crossnode_matrix.extra_opts=--samples,3000,--target-ci,0.001,--max-time,100,--timeout,500"
     check = ("-r", "-n", "crossnode_matrix.*rank_to_rank_bandwidth_mpi.*extent=all", "-S", "crossnode_matrix.nodes=3")
 
     def kill():
-        process = rank_zero()
+        process = process_of_rank("p2p_matrix", 0)
         time.sleep(3)  # by then it measures
         os.kill(process, signal.SIGKILL)
 
