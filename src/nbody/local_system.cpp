@@ -1,5 +1,6 @@
 #include "nbody/local_system.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.hpp"
@@ -43,17 +44,28 @@ class LocalSystem final : public NbodySystem {
     });
   }
 
-  std::optional<CellStatus> lost_as(int) const override { return lost_as_; }
+  std::optional<CellStatus> lost_as(int devices) const override {
+    return devices > first_lost_ ? lost_as_ : std::nullopt;
+  }
   std::vector<Lost> take_lost() override { return std::exchange(lost_, {}); }
 
  private:
-  /// What a device still does that failed, or did not end, nobody knows: it begins nothing else.
+  /// A device that failed takes no further part, and neither do those behind it, which simulations have only with it.
+  /// Where none is named, or one still runs, whose memory could not even be given back, all are lost.
   NbodyAnswer guarded(const std::function<void(NbodyAnswer&)>& work) {
     NbodyAnswer answer = answer_of(work);
     const bool is_late = answer.status == CellStatus::timeout && parts_.memory == Memory::host;  // threads have left
     if (answer.status == CellStatus::ok || is_late || lost_as_) return answer;
     lost_as_ = answer.status;
-    for (int d = 0; d < prepared_.devices; ++d) lost_.push_back({labels_[static_cast<std::size_t>(d)], answer.why});
+    const auto named =
+        std::ranges::find_if(labels_, [&](const std::string& label) { return answer.why.starts_with(label + ":"); });
+    const auto all = labels_.begin() + prepared_.devices;
+    if (named >= all) {
+      for (auto label = labels_.begin(); label != all; ++label) lost_.push_back({*label, answer.why});
+      return answer;
+    }
+    lost_.push_back({*named, answer.why});
+    if (answer.status == CellStatus::error) first_lost_ = static_cast<int>(named - labels_.begin());
     return answer;
   }
 
@@ -62,6 +74,7 @@ class LocalSystem final : public NbodySystem {
   NbodyCase prepared_;
   std::vector<Lost> lost_;
   std::optional<CellStatus> lost_as_;
+  int first_lost_ = 0;  ///< of the devices, where any is
 };
 
 }  // namespace
