@@ -12,6 +12,7 @@ from linkmatrix.foreign.to_record import to_record
 from .adapters import rate_of
 
 ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
+VERSION = re.compile(r"version (\S+)")
 STEP = re.compile(r"step (\S+) (\S+) (alone|at-once) code=(\d+)")
 QUOTED = "| "
 #: What the tables of all adapters have in common.
@@ -65,11 +66,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Output:
-    """All that the script printed. adapters: {(role, name): port as in a record}; nodes: {role: node}."""
+    """All that the script printed.
+
+    adapters: {(role, name): port as in a record}; nodes: {role: node}; version: of perftest or UCX.
+    """
 
     adapters: dict
     nodes: dict
     steps: list
+    version: str = ""
 
     @property
     def names(self):
@@ -84,9 +89,11 @@ class Output:
 
 def output_of(text, command=""):
     """Reads what the script printed. command: how each program was asked, {adapter} stands for its adapter."""
-    adapters, nodes, steps, lines = {}, {}, [], []
+    adapters, nodes, steps, lines, version = {}, {}, [], [], ""
     for line in text.splitlines():
-        if found := ADAPTER.fullmatch(line):
+        if found := VERSION.fullmatch(line):
+            version = found[1]
+        elif found := ADAPTER.fullmatch(line):
             role, node, name, rate = found.groups()
             nodes[role] = node
             adapters[role, name] = port(node, name, rate)
@@ -106,7 +113,7 @@ def output_of(text, command=""):
         )
         for one, said in steps
     ]
-    return Output(adapters, nodes, made)
+    return Output(adapters, nodes, made, version)
 
 
 def port(node, name, rate):
@@ -191,13 +198,15 @@ def value_of(table):
 def head_of(output):
     """{what perftest's head says: for all adapters, or for each}."""
     said = {}
+    program = "UCX" if program_of(output) == "ucx_perftest" else "perftest"
     for step in output.steps:
         facts = dict(HEAD.findall(step.text)) | dict(INSIDE.findall(step.text))
         if gids := GID.findall(step.text):
             facts["GIDs"] = " to ".join(gids)
         for name, text in facts.items():
             said.setdefault(name, {})[step.adapter] = text
-    return {
+    versions = {program: output.version} if output.version else {}
+    return versions | {
         f"perftest {name}": next(iter(of.values()))
         if len(set(of.values())) == 1
         else ", ".join(f"{adapter} {text}" for adapter, text in of.items())

@@ -6,6 +6,7 @@
 #   adapter_pairs.sh --into FOLDER [--adapters mlx5_0,mlx5_1:2] [--at-once] [--memory host|cuda] [--port FIRST]
 #                    [--limit SECONDS] [--sysfs DIR] PROGRAM [OPTION…]
 #
+#   version 6.06
 #   adapter server n1 mlx5_0 100 Gb/sec (4X EDR)
 #   step ib_write_bw mlx5_0 alone code=0
 #   | what the client printed
@@ -104,6 +105,12 @@ interfaces_here() { # "ens1f0 25000 Mb/s", of a virtual one without the rate, wh
 }
 
 adapters_here() { if [ -n "$tcp" ]; then interfaces_here; else ports_here; fi; }
+
+version_of() { # of perftest, or of UCX
+  local -a asked=("$program" --version)
+  [ -n "$tcp" ] && asked=(ucx_info -v)
+  timeout -k 5 20 "${asked[@]}" 2>/dev/null | grep -om1 '[0-9][0-9.]*'
+}
 
 address_of() { # ADAPTER: by which its server is found
   local address=''
@@ -239,6 +246,8 @@ mine=$(cut -d' ' -f1 "$folder/adapters.$rank") others=$(cut -d' ' -f1 "$folder/a
 if [ "$rank" = 1 ]; then
   tell "$folder/node.1" "$node"
   wait_for "$folder/node.0"
+  version=$(version_of)
+  [ -n "$version" ] && echo "version $version"
   sed "s/^/adapter server $(cat "$folder/node.0") /" "$folder/adapters.0"
   sed "s/^/adapter client $node /" "$folder/adapters.1"
   act=ask_step

@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "core/record.hpp"
 #include "device/host/adapters.hpp"
 #include "own_folder.hpp"
 #include "sysfs_tree.hpp"
@@ -126,6 +127,23 @@ TEST_F(AdaptersTest, OfTwoPortsAreTwoAndOlderDriversNumberThemInAnotherFile) {
   EXPECT_EQ(ports[0].place.at("port") + " " + interfaces(ports[0]), "1 name=ib0 state=up");
   EXPECT_EQ(ports[1].place.at("port") + " " + interfaces(ports[1]), "2 name=ib1 state=down");
   EXPECT_EQ(nearest(ports[0]), "PHB 01");
+}
+
+TEST_F(AdaptersTest, StandInTheRecordWithAllOfIt) {
+  Record record;
+  NodeFacts& node = record.nodes.emplace_back();
+  node.name = "n1";
+  for (const AdapterPort& port : ports_of("dgx_h100_ib"))
+    if (port.name == "mlx5_6") node.adapters.push_back(port);
+  const std::string text = to_json(record);
+  for (const char* part :
+       {R"("adapters":[{"name":"mlx5_6","state":"ACTIVE","physical_state":"LinkUp","rate":"400 Gb/sec (4X NDR))",
+        R"("interfaces":[{"name":"ibp154s0","state":"down"}])",
+        R"("pcie":{"speed":"32.0 GT/s PCIe","speed_at_most":"32.0 GT/s PCIe","width":"8","width_at_most":"16"})",
+        R"({"pci":"0000:9d:00.0","link_class":"PXB","bridges":2,"nearest":true})",
+        R"({"pci":"0000:1b:00.0","link_class":"SYS","bridges":0,"nearest":false})",
+        R"("place":{"node":"n1","pci":"0000:9a:00.0","port":"1"})"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
 }
 
 TEST_F(AdaptersTest, AreNoneWhereThereIsNone) {

@@ -14,7 +14,7 @@ from sysfs_tree import make
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
 STAND_IN = REPOSITORY / "tests" / "tools" / "recorded_perftest"
-LIMIT = "2"  # seconds of a server or client
+LIMIT = "6"  # seconds of a server or client
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def test_each_adapter_is_measured_alone_and_all_at_once(pair):
         "step ib_write_bw mlx5_0 at-once code=0",
         "step ib_write_bw mlx5_1 at-once code=0",
     ]
+    assert text.startswith("version 6.06\n")
     assert text.count("|  1048576    5000             97.77 ") == 4
     assert text.count("mlx5_1 100 Gb/sec (4X EDR)") == 2 and text.endswith("Result: PASS\n")
 
@@ -103,8 +104,8 @@ def test_a_port_that_is_in_use_is_passed_over(pair):
     ("fault", "sentence"),
     [
         ("dead:server", "the server on {} did not begin:  Unable to find the Infiniband/RoCE device"),
-        ("deaf:server", "the server on {} did not begin: it did not listen within 2 s"),
-        ("hang:client", "it took more than 2 s"),
+        ("deaf:server", "the server on {} did not begin: it did not listen within 6 s"),
+        ("hang:client", "it took more than 6 s"),
         ("hang:server", "Failed to exchange data between server and clients"),
     ],
 )
@@ -124,7 +125,7 @@ def test_a_client_that_is_killed_is_no_pass(pair):
 
 def test_a_rank_that_is_alone_gives_up_and_says_what_is_missing(pair):
     code, text, errors = pair(*BANDWIDTH, ranks=(1,))
-    assert code == 4 and "the server has not answered in 3 s: does it run, and do both nodes see " in errors
+    assert code == 4 and "the server has not answered in 8 s: does it run, and do both nodes see " in errors
     assert text == "Result: FAIL\n"
 
 

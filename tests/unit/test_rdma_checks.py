@@ -37,7 +37,7 @@ def step(adapter, how="alone", code=0, program="ib_write_bw", text=None, value="
 
 def printed(*steps, rate="100 Gb/sec (4X EDR)", names=("mlx5_0", "mlx5_1")):
     of_nodes = [f"adapter {role} {node} {name} {rate}" for role, node in ends() for name in names]
-    return "\n".join([*of_nodes, *steps, "Result: PASS", ""])
+    return "\n".join(["version 6.06", *of_nodes, *steps, "Result: PASS", ""])
 
 
 def ends():
@@ -68,6 +68,7 @@ def test_the_head_of_perftest_stands_in_the_record_for_each_adapter_where_they_d
     other = step("mlx5_1").replace("Mtu             : 4096[B]", "Mtu             : 1024[B]")
     _, record = recorded(printed(step("mlx5_0"), other))
     said = record["software"]
+    assert said["perftest"] == "6.06"
     assert said["perftest Link type"] == "Ethernet" and said["perftest GID index"] == "3"
     assert said["perftest Connection type"] == "RC" and said["perftest Transport type"] == "IB"
     assert said["perftest Mtu"] == "mlx5_0 4096[B], mlx5_1 1024[B]"

@@ -102,6 +102,7 @@ def test_each_interface_is_measured_by_its_own_bytes_and_all_at_once(hosts, tmp_
     assert codes == [0, 0], text + errors
     record = recorded(text, "ucx_tag_bw_at_once", "at-once")
     (result,) = record["results"]
+    assert record["imported"]["program"] == "ucx_perftest" and record["software"]["UCX"][0].isdigit()
     assert (result["rows"], result["engine"], result["transport"]) == (list(CABLES), "ucx", "tcp")
     assert result["size_bytes"] == MIB and result["complete"] and "alone" in result["parts"]
     assert result["limit"] == [[None], [None]], "what a virtual interface says of its speed is made up"
