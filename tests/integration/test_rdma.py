@@ -81,3 +81,10 @@ def test_an_adapter_that_is_slow_or_dead_fails_and_is_named(perftest):
     (check,) = run.checks()
     assert "ib_write_bw over mlx5_0 ended with exit code 1: the server on " in check["fail_reason"]
     assert "mlx5_1" not in check["fail_reason"]
+
+
+def test_reframe_takes_every_file_of_checks_without_a_warning(reframe):
+    run = reframe("-L", "--skip-system-check", "--skip-prgenv-check")
+    assert run.code == 0 and "WARNING" not in run.output and "skipping" not in run.output, run.output
+    for name in ("rdma_adapters", "rdma_perftest", "rdma_device_perftest", "tcp_perftest", "gpu_topology"):
+        assert f"- {name}" in run.output
