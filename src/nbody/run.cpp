@@ -1,6 +1,7 @@
 #include "nbody/run.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "measure/store.hpp"
 #include "nbody/library.hpp"
@@ -12,6 +13,12 @@ namespace {
 
 /// A number of bodies that nobody asked for is left out where a step of it would take so many times --max-time.
 constexpr double most_max_times = 3;
+
+std::string formatted_seconds(double seconds) {
+  std::ostringstream out;
+  out << seconds << " s";
+  return out.str();
+}
 
 class NbodyRun final : public ProgramRun {
  public:
@@ -112,11 +119,11 @@ class NbodyRun final : public ProgramRun {
       return !rate || flop_of_step(one.second) * 1e-9 / (*rate * devices) <= most;
     });
     if (fits) return false;
-    record().change([&](Record& record) {
-      record.notes.push_back(plan.series.name() + ": " + std::to_string(plan.bodies) +
-                             " bodies were left out, for a step would take more than " +
-                             std::to_string(static_cast<int>(most)) + " s: --bodies measures them all the same");
-    });
+    const std::string note = plan.series.name() + ": " + std::to_string(plan.bodies) +
+                             " bodies were left out, for a step would take more than " + formatted_seconds(most) +
+                             ": --bodies measures them all the same";
+    record().change([&](Record& record) { record.notes.push_back(note); });
+    supervisor().print("\nnote: " + note + "\n");
     return true;
   }
 

@@ -50,6 +50,10 @@ expect 0 "a single device" --bodies 2100 --counts 1
 expect 0 "nothing compared" --bodies 2100 --no-verify
 prints '^verified: not asked for$'
 
+expect 0 "bodies that nobody asked for and that take too long are left out, and that is said" --max-time 0.001
+prints '^note: nbody_float_strong: 32768 bodies were left out, for a step would take more than 0.003 s'
+[ "$(count 'bodies were left out')" -ge 1 ] || fail "the record says what was left out"
+
 expect 1 "wrong forces" --bodies 2100 --simulate-fault "corrupt:$device"
 prints '^Result: FAIL$'
 [ "$(count '"corrupt"')" -ge 1 ] || fail "the cell must be corrupt"
@@ -74,5 +78,37 @@ done <<EOF
 --simulate-fault corrupt:$device --counts 1|nothing that is measured has it
 --testcase nbody_float_weak --scaling weak|in one way
 EOF
+
+if [ -z "$mpirun" ]; then
+  finish
+  exit
+fi
+
+# A rank that stops: what was measured before is kept, and nothing hangs.
+what="a rank that stops"
+rm -f "$work/r.json"
+timeout 90 "$mpirun" --oversubscribe -n "$ranks" "$program" --bodies 2100,4200 --samples 10000 --max-time 30 \
+  --cell-timeout 2 --timeout 20 --record "$work/r.json" >"$work/out" 2>"$work/err" &
+launcher=$!
+for _ in $(seq 100); do # until it measures
+  [ ! -s "$work/r.json" ] || break
+  sleep 0.2
+done
+victim=$(pgrep -f "$work/r.json" | while read -r pid; do
+  [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" = 1 ] && echo "$pid"
+done | head -n 1)
+if [ -n "$victim" ]; then
+  kill -STOP "$victim"
+  wait "$launcher"
+  code=$?
+  kill -KILL "$victim" 2>/dev/null
+  [ "$code" -ne 0 ] || fail "$what: it must not pass"
+  [ "$code" -ne 124 ] || fail "$what: it hung"
+  [ -s "$work/r.json" ] || fail "$what: no record is left"
+  ! grep -q '"result":"PASS"' "$work/r.json" || fail "$what: the record says PASS"
+else
+  wait "$launcher"
+  fail "$what: no rank was found to stop"
+fi
 
 finish
