@@ -160,6 +160,8 @@ class CollectiveRun final : public ProgramRun {
     result.transport = word(collectives_->engine());
     result.unit = "GB/s";
     result.verify = options_.measure.verify;
+    if (const std::string asked = setting_of(plan.cases.begin()->second); !asked.empty())
+      result.notes.push_back("asked for " + asked);
     result.size_bytes = layout_of(plan.cases.begin()->second, count()).size_bytes;
     for (const auto& [place, wanted] : plan.cases) result.status(place.row, place.column) = CellStatus::not_run;
     return plan;

@@ -68,6 +68,18 @@ std::vector<CollectiveTestCase> named_collectives(std::string_view names) {
   return out;
 }
 
+std::string setting_of(const CollectiveCase& wanted) {
+  const CollectiveCase usual;
+  std::vector<std::string> words;
+  if (wanted.type != usual.type) words.emplace_back(word(wanted.type));
+  if (reduces(wanted.what) && wanted.reduction != usual.reduction) words.emplace_back(word(wanted.reduction));
+  if (has_root(wanted.what) && wanted.root != usual.root) words.push_back("root " + std::to_string(wanted.root));
+  if (wanted.protocol[0] != 0) words.emplace_back(wanted.protocol.data());
+  if (wanted.channels > 0) words.push_back(std::to_string(wanted.channels) + " channels");
+  if (wanted.graph) words.emplace_back("graph");
+  return join(words, ", ");
+}
+
 std::vector<CollectiveTestCase> collective_suite(std::string_view name) {
   if (name == "quick") return select([](auto& t) { return t.name == "all_reduce_perf"; });
   if (name == "full")

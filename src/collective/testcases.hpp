@@ -24,8 +24,12 @@ const std::vector<CollectiveTestCase>& collective_testcases();
 /// Those of "NAME[,NAME…]", each once. Throws BadInput for an unknown one, naming the nearest.
 std::vector<CollectiveTestCase> named_collectives(std::string_view names);
 
-/// "quick": all-reduce; "full": every collective by the library's own choice, all-reduce by ring and by tree and without
-/// each rank, and the matrix of sends. Throws BadInput for another name.
+/// "quick": all-reduce; "full": every collective by the library's own choice, all-reduce by ring and by tree and
+/// without each rank, and the matrix of sends. Throws BadInput for another name.
 std::vector<CollectiveTestCase> collective_suite(std::string_view name);
+
+/// What a case was asked for beyond its name and size, as far as it is not the usual: "double, max, root 1"; such
+/// figures are no measure of others.
+std::string setting_of(const CollectiveCase& wanted);
 
 }  // namespace linkmatrix

@@ -221,3 +221,18 @@ def test_cores_of_a_host_stand_beside_no_gpus_and_that_is_said(against):
     assert not any("CORE" in line for line in lines)
     code, lines = against(host, host)
     assert code == 0 and any(line.startswith("  CORE: median") for line in lines)
+
+
+def test_another_type_or_reduction_is_not_comparable_and_that_is_said(against, tmp_path):
+    record = json.loads((DATA / "h200x2_all_reduce.record.json").read_text())
+    usual, doubles = tmp_path / "usual.record.json", tmp_path / "doubles.record.json"
+    usual.write_text(json.dumps(record))
+    for result in record["results"]:
+        result["notes"].append("asked for double, max")
+    doubles.write_text(json.dumps(record))
+    for here, there, said in ((doubles, usual, "no other setting there"), (usual, doubles, "double, max there")):
+        _, lines = against(here, there)
+        text = " ".join(" ".join(lines).split())
+        assert f"{said}: not comparable" in text and " against " not in text
+    code, lines = against(doubles, doubles)
+    assert code == 0 and any(LINE.match(line) for line in lines)

@@ -106,7 +106,7 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
         same = [two for two in named if first.as_large_as(two)]
         if any(two.variant == first.variant for two in same):
             same = [two for two in same if two.variant == first.variant]
-        elif any(two.variant for two in same):
+        elif any(two.variant for two in same) or (same and first.variant and first.extent is not None):
             asked = ", ".join(dict.fromkeys(two.variant.removeprefix(", ") or "no other setting" for two in same))
             found.left_out.append(f"{title(first)}: {asked} there: not comparable")
             continue

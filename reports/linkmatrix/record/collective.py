@@ -13,6 +13,7 @@ from .units import counted
 
 ENGINES = ("nccl", "mpi")
 ALL = "all"  # the only row
+ASKED = "asked for "  # begins the note of a result that was not asked for as usual: "asked for double, max"
 COMPUTE = "compute"  # metric of a simulation
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import grids
 from .apart import Apart
-from .collective import is_collective
+from .collective import ASKED, ENGINES, is_collective
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
@@ -308,4 +308,6 @@ def variant_of(result: Mapping[str, Any]) -> str:
     words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
     parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
     parts += ["pageable"] if result.get("host_pages") == "pageable" else []
+    if result["engine"] in ENGINES:  # of collectives and of NCCL's sends: elements, reduction, protocol and the like
+        parts += [note.removeprefix(ASKED) for note in result["notes"] if note.startswith(ASKED)]
     return "".join(f", {part}" for part in parts)

@@ -58,5 +58,13 @@ TEST(CollectiveTable, IsInTheLayoutOfNcclTests) {
   EXPECT_NE(text.find("N/A"), std::string::npos) << "what has no in-place way says so";
 }
 
+TEST(CollectiveSetting, IsWhatMakesAFigureAnotherOne) {
+  EXPECT_EQ(setting_of({}), "");
+  CollectiveCase wanted{.what = Collective::reduce, .type = ElementType::f64, .reduction = Reduction::max, .root = 1};
+  EXPECT_EQ(setting_of(wanted), "double, max, root 1");
+  wanted.what = Collective::all_reduce, wanted.channels = 4, wanted.graph = true;
+  EXPECT_EQ(setting_of(wanted), "double, max, 4 channels, graph") << "it has no root";
+}
+
 }  // namespace
 }  // namespace linkmatrix
