@@ -108,19 +108,42 @@ def test_a_rank_that_fails_or_hangs_is_named_and_no_size_looks_measured(login, f
     assert judged(run) is Verdict.FAIL
 
 
-def test_a_rank_that_is_killed_is_named_with_its_node(login, process_of_rank, meanwhile):
-    """In the words of srun, which then ends the other ranks in time for a record."""
-    long = "node_collectives.extra_opts=--samples,3000,--target-ci,0.001,--max-time,60"
+LONG = ("-S", "nodes=3", "-S", "node_collectives.extra_opts=--samples,3000,--target-ci,0.001,--max-time,60")
 
-    def kill():
+
+@pytest.fixture
+def measured(process_of_rank):
+    """A function that returns the process of rank 1 once it measures."""
+
+    def wait():
         process = process_of_rank("collective_perf", 1)
         time.sleep(3)  # by then it measures
-        os.kill(process, signal.SIGKILL)
+        return process
 
-    meanwhile(kill)
-    run = login(*all_reduce("all"), "-S", "node_collectives.nodes=3", "-S", long)
+    return wait
+
+
+def test_a_rank_that_is_killed_is_named_with_its_node(login, measured, meanwhile):
+    """In the words of srun, which then ends the other ranks in time for a record."""
+    meanwhile(lambda: os.kill(measured(), signal.SIGKILL))
+    run = login(*all_reduce("all"), *LONG)
     assert run.code != 0
-    assert re.search(r"srun: error: lmx2: task 1: Killed", only(run)["fail_reason"])
+    assert "srun: error: lmx2: task 1: Killed" in only(run)["fail_reason"]
+    assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
+
+
+def test_a_node_that_goes_down_meanwhile_is_named(login, slurm, measured, meanwhile):
+    def take_down():
+        measured()
+        slurm("scontrol", "update", f"nodename={SLOW}", "state=down", "reason=test")
+
+    meanwhile(take_down)
+    try:
+        run = login(*all_reduce("all"), *LONG)
+    finally:
+        slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
+    assert run.code != 0
+    assert f"a node of the job failed: {SLOW}; collective_perf was stopped" in only(run)["fail_reason"]
     assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
 
 
