@@ -7,6 +7,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import fixture, parameter, run_before, variable
 
 import linkmatrix.record.printed
+from linkmatrix.locate.left_out import WITHOUT
 
 from .case import p2p_matrix_case
 from .crossnode import CrossNode
@@ -69,6 +70,10 @@ class collective_run(p2p_matrix_run, special=True):
         """How many take part."""
         return self.num_tasks
 
+    def ways(self):
+        """The columns of each result."""
+        return self.cases[self.testcase]
+
     def machine_faults(self):
         """Is all that should take part there, and as promised?"""
         raise NotImplementedError
@@ -80,7 +85,7 @@ class collective_run(p2p_matrix_run, special=True):
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
         wanted = sizes_of(self.sizes or self.usual_sizes)
         faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
-        faults += collective_faults(self.results, self.tables, TABLES, self.cases[self.testcase])
+        faults += collective_faults(self.results, self.tables, TABLES, self.ways())
         promised = self.current_partition.extras.get("collective_utilisation", {})
         unclear = promise_faults(promised, CASES)
         faults += unclear or utilisation_faults(self.results, promised.get(self.testcase))
@@ -134,6 +139,31 @@ class device_collectives(collective_run):
 
     def machine_faults(self):
         return device_faults(self.record, self.promise) + nccl_faults(self.record, self.nccl_promise()[0])
+
+
+@rfm.simple_test
+class device_collectives_without(device_collectives):
+    """Measures an all-reduce of NCCL between all GPUs of a node but one, without each in turn.
+
+    Where one GPU, or the way between two, holds all others back, `linkmatrix diagnose` says which.
+    """
+
+    #: The test case of collective_perf.
+    testcase = parameter(["all_reduce_perf_without"], loggable=True)
+
+    descr = "collectives between the GPUs of a node but one"
+    tags = {"full", "collectives"}
+    usual_sizes = "256MiB"
+
+    def prepare(self):
+        super().prepare()
+        few = self.promise.devices == 2
+        self.skip_if(
+            few, f"{self.current_partition.fullname} has two GPUs: without one there is nothing to do together"
+        )
+
+    def ways(self):
+        return [f"{WITHOUT}{device['label']}" for device in self.record["devices"]]
 
 
 @rfm.simple_test

@@ -47,7 +47,7 @@ def judged(testcase=SUM, text=PRINTED, change=None, promise=GPUS, wanted=SIZES, 
         tolerated_counters=[],
         **more,
     )
-    for method in ("machine_faults", "counter_faults", "wanted_ranks", "nccl_promise"):
+    for method in ("machine_faults", "counter_faults", "wanted_ranks", "nccl_promise", "ways"):
         setattr(run, method, getattr(check, method).__get__(run))
     return check.faults(run)
 
@@ -307,3 +307,30 @@ def test_a_promised_share_without_a_limit_in_the_record_is_no_pass():
     faults = judged(extras={"collective_utilisation": {SUM: 70}})
     assert len(faults) == 2 and all("cannot be judged" in fault for fault in faults)
     assert judged(extras={"collective_utilisation": {"alltoall_perf": 70}}) == [], "promised of another one"
+
+
+def test_each_gpu_must_have_been_left_out_once():
+    """A column that is missing is a GPU of which nobody knows whether it holds the others back."""
+    name, size = "all_reduce_perf_without", 1 << 26
+
+    def tables(ways):
+        heads = (("bus bandwidth (GB/s)", 300), ("algorithm bandwidth (GB/s)", 300), ("time (us)", 200))
+        return "".join(
+            f"{name}: {title}, {size} bytes, all ranks together, column = left out\n"
+            f"     {' '.join(ways)}\nall  {' '.join([f'{value:.2f}'] * len(ways))}\n"
+            f"min {value:.2f}  median {value:.2f}  max {value:.2f}  sum {value * len(ways):.2f}\n\n"
+            for title, value in heads
+        )
+
+    def change(ways):
+        def left_out(record):
+            one = next(result for result in results_of(record) if result["size_bytes"] == size)
+            one |= {"testcase": name, "columns": ways}
+            record["results"] = [one]
+
+        return left_out
+
+    check, both = collectives.device_collectives_without, ["without-gpu0", "without-gpu1"]
+    for ways, expected in ((both, 0), (both[::-1], 1), (["without-gpu0", "in-place"], 1)):
+        faults = judged(name, tables(ways) + "Result: PASS\n", change(ways), wanted="64MiB", check=check)
+        assert bool(faults) == bool(expected), faults

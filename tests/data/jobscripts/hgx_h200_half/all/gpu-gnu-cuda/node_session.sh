@@ -10,10 +10,12 @@ mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testc
 mkdir -p process4
 STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --timeout 660 --record process4/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:1GiB:4 > process4/out 2> process4/err
 mkdir -p process5
-STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK > process5/out 2> process5/err
+STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --size 256MiB > process5/out 2> process5/err
 mkdir -p process6
-mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process6/out 2> process6/err
+STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK > process6/out 2> process6/err
 mkdir -p process7
-STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process7/out 2> process7/err
+mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process7/out 2> process7/err
 mkdir -p process8
-mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process8/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process8/out 2> process8/err
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process8/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process8/out 2> process8/err
+mkdir -p process9
+mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process9/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process9/out 2> process9/err
