@@ -140,7 +140,7 @@ def table_lines(run: Run, tables: list[Table], size: int | None) -> Iterator[str
             yield f"  command: {yaml.safe_dump(run.command, width=10**6).splitlines()[0]}"
         yield f"  rows: [{', '.join(first.rows)}]"
         yield f"  columns: [{', '.join(first.columns)}]"
-        if run.program == nccl.PROGRAM:
+        if run.program in nccl.PROGRAMS:
             ran_on = extent(run)
             yield f"  nodes: {plain(ran_on.nodes)}"
             yield f"  ranks: {plain(ran_on.ranks)}"

@@ -36,18 +36,23 @@ def read_grid(
     wanted: list[str],
     zero_is_mark: bool = False,
     by_place: Sequence[str] = (),
+    split: Callable[[str], list[str] | None] = str.split,
 ) -> Grid:
     """The rows at the reading position, which is moved behind them.
 
     row_label: the first word of a line and the number of the row → the row's label, None for what is no row. number:
     the regular expression of a number as this program prints it, with its decimals. wanted: all rows, in order.
     zero_is_mark: 0.00 on the diagonal is "itself". by_place: not empty after the last call of row_label: labels say
-    nothing, rows are known by their number only.
+    nothing, rows are known by their number only. split: a line → its words, of which a row's label is one; None for a
+    line between two rows, which is no part of the table.
     """
     grid, seen = Grid(columns), []
     cell = re.compile(f"(?:{number})|" + "|".join(re.escape(mark) for mark in MARKS))
     while reading.at < len(reading.lines):
-        words, number_of_line = reading.line().split(), reading.at + 1
+        words, number_of_line = split(reading.line()), reading.at + 1
+        if words is None:
+            reading.at += 1
+            continue
         label = row_label(words[0], len(seen)) if words else None
         if label is None:
             break

@@ -1,7 +1,11 @@
-"""nccl-tests: all_reduce_perf and its siblings. A size is a result of its own, out of place and in place its columns.
+"""nccl-tests, and rccl-tests for AMD's GPUs: all_reduce_perf and its siblings. A size is a result of its own, out of
+place and in place its columns.
 
 The value is the bus bandwidth; algorithm bandwidth and time are its parts. What has wrong elements is an 'error'.
 NCCL_ALGO, where the command sets it, is the end of the test case's name: another algorithm is another test case.
+
+rccl-tests prints the same table under a head of its own: its version, and after the ranks those of RCCL, HIP and ROCm.
+RCCL is called as NCCL is, so that the engine of both is `nccl`; the record's program and software tell them apart.
 """
 
 import re
@@ -10,7 +14,8 @@ from dataclasses import replace
 from ..record import units
 from .table import Part, Reading, Table
 
-PROGRAM = "nccl_tests"
+PROGRAM, RCCL = "nccl_tests", "rccl_tests"
+PROGRAMS = (PROGRAM, RCCL)
 HEAD = re.compile(r"^#\s+size\s+count\s+type(?:\s+redop)?(?:\s+root)?\s+time\s+algbw\s+busbw\s+(?:#wrong|error)\b.*")
 VALUE = r"\d+(?:\.\d+)?"
 WRONG = r"(?:\d+(?:\.\d+)?(?:e[+-]\d+)?|N/A)"
@@ -27,11 +32,33 @@ RANK = re.compile(
     r"\s+\[[0-9a-fx:.]+\]\s+(?P<model>.+?)\s*$"
 )
 STARTING = re.compile(r"^# Collective test starting: (\w+_perf)")
+RCCL_VERSION = re.compile(r"^rccl-tests: Version ?(?P<said>\S*)\s*$")
+BESIDE = re.compile(r"^(RCCL|HIP|ROCm) version +: +(\S+)\s*$")
+
+
+def program_of(reading: Reading) -> str:
+    """Whose lines these are: those of nccl-tests, unless one has said otherwise."""
+    return reading._facts.program if reading._facts.program in PROGRAMS else PROGRAM
+
+
+def rccl_version(reading: Reading, match: re.Match[str]) -> None:
+    """`rccl-tests: Version develop:448c4c7`, which stands before the ranks."""
+    facts = reading.facts(program_of(reading))
+    facts.program = RCCL
+    if match["said"]:
+        facts.software["rccl-tests"] = match["said"]
+    reading.at += 1
+
+
+def beside(reading: Reading, match: re.Match[str]) -> None:
+    """`RCCL version : 2.22.3-develop:f5b15f2`, and those of HIP and ROCm."""
+    reading.facts(RCCL).software[match[1]] = match[2]
+    reading.at += 1
 
 
 def rank(reading: Reading, match: re.Match[str]) -> None:
     """`#  Rank  0 Group  0 Pid … on host device  0 [0x1b] NVIDIA H100`."""
-    facts, number = reading.facts(PROGRAM), int(match["rank"])
+    facts, number = reading.facts(program_of(reading)), int(match["rank"])
     facts.devices[number] = match["model"]
     facts.ranks[number] = match["host"], int(match["device"])
     reading.at += 1
@@ -47,7 +74,7 @@ def starting(reading: Reading, match: re.Match[str]) -> None:
 def nccl(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, and a line for each size."""
     reading.at += 1
-    facts = reading._facts if reading._facts.program == PROGRAM else reading.facts(PROGRAM)
+    facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
     said = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
     testcase = name.lower() + algorithm_of(reading.command or "")
@@ -68,8 +95,8 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
         if too_small(row):
             small.append(units.size(int(row["size"])))
         else:
-            reading.add(PROGRAM, size_table(testcase, row, reading.at))
-    if small and reading.runs and reading.runs[-1].program == PROGRAM and reading.runs[-1].tables:
+            reading.add(facts.program, size_table(testcase, row, reading.at))
+    if small and reading.runs and reading.runs[-1].program in PROGRAMS and reading.runs[-1].tables:
         said = f"bandwidths that are printed as 0.00 are left out, those of {', '.join(small)}"
         first = reading.runs[-1].tables[0]
         reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, said))
@@ -88,7 +115,7 @@ def algorithm_of(command: str) -> str:
 
 def add_fault(reading: Reading, line: str) -> None:
     """A line of a size that is cut off or shifted."""
-    if not re.match(r"^\s*\d+\s+\d+\s+\w", line) or not reading.runs or reading.runs[-1].program != PROGRAM:
+    if not re.match(r"^\s*\d+\s+\d+\s+\w", line) or not reading.runs or reading.runs[-1].program not in PROGRAMS:
         return
     last = reading.runs[-1].tables[-1]
     fault = f"line {reading.at + 1}: '{line.strip()[:60]}' is no whole line of a size: it is not believed"

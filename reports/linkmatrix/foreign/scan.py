@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from ..errors import BadInput
-from . import nccl, nvbandwidth, osu, p2p_sample, perftest, topo, ucx
+from . import nccl, nvbandwidth, osu, p2p_sample, perftest, topo, transferbench, transferbench_nics, ucx
 from .table import Reading, Run
 
 MOST_CHARACTERS = 64 * 1024 * 1024
@@ -30,12 +30,23 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (osu.PAGE_HEAD, osu.page_table),
     (nccl.RANK, nccl.rank),
     (nccl.STARTING, nccl.starting),
+    (nccl.RCCL_VERSION, nccl.rccl_version),
+    (nccl.BESIDE, nccl.beside),
     (nccl.HEAD, nccl.nccl),
     (perftest.TITLE, perftest.title),
     (perftest.DEVICE, perftest.device),
     (perftest.BANDWIDTH, perftest.rows),
     (perftest.LATENCY, perftest.rows),
     (ucx.HEAD, ucx.table),
+    (transferbench.VERSION, transferbench.version),
+    (transferbench.SECTION, transferbench.section),
+    (transferbench.SETTING, transferbench.setting),
+    (transferbench.BYTES, transferbench.size),
+    (transferbench.SUMMARY, transferbench.all_to_all),
+    (transferbench.PAIRS, transferbench.peer_to_peer),
+    (transferbench_nics.HEAD, transferbench_nics.table),
+    (transferbench.COLUMNS, lambda *found: left_out(*found)),
+    (transferbench_nics.FRAME, lambda *found: left_out(*found)),
     (topo.HEAD, topo.topo),
     (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), lambda *found: left_out(*found)),
     (re.compile(r"^\s*(?:HOST0:)?DEV0\s+(?:HOST1:DEV0|DEV1)\b"), lambda *found: left_out(*found)),
@@ -44,7 +55,8 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
     r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:\S*/)?(?:mpirun\b.*|srun\b.*)?(?:\S*/)?"
-    r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?)\s*$"
+    r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
+    r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p)(?: +\w+)*)\s*$"
 )
 
 
@@ -62,8 +74,8 @@ def read_text(text: str) -> list[Run]:
     runs = [run for run in runs if run.tables or run.topology]
     if not runs:
         raise BadInput(
-            "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, perftest, ucx_perftest or"
-            " nvidia-smi topo -m: give the program's whole output"
+            "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest,"
+            " ucx_perftest, TransferBench or nvidia-smi topo -m: give the program's whole output"
         )
     return runs
 

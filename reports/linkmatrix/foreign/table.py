@@ -88,7 +88,8 @@ class Run:
     """One run of one program, as far as the text tells. first, last: lines, from that of its first table.
 
     devices: {index: model}. ranks: {rank of a collective: its host and the number of its device there}.
-    known: a topology that stands before it in the same text. problems: what of it is not to be found
+    known: a topology that stands before it in the same text. problems: what of it is not to be found.
+    settings: what the program says of itself before a table, for its reader only
     """
 
     program: str
@@ -96,6 +97,7 @@ class Run:
     topology: Topology | None = None
     known: Topology | None = None
     software: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     devices: dict[int, str] = field(default_factory=dict)
     ranks: dict[int, tuple[str, int]] = field(default_factory=dict)
     command: str | None = None
@@ -208,5 +210,5 @@ class Reading:
 
 
 def square(table: Table) -> bool:
-    """Are both axes the same endpoints?"""
-    return table.rows == table.columns
+    """Are both axes the same devices? Nodes of host memory and network adapters are none."""
+    return table.rows == table.columns and table.memory == "device" and table.engine != "rdma"

@@ -14,6 +14,7 @@ from .table import Run, Table, Topology, square
 
 Record = dict[str, Any]
 NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
+HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
 MOST_RANKS = 64  # of a collective that are listed as devices: a topology is their square
 LATER = (
     "when it was measured is not known: 'started' is the time of the import",
@@ -54,7 +55,7 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
             "sha256": hashlib.sha256(content).hexdigest(),
             "lines": [run.first, max(run.first, run.last)],
             "column": run.software.get("column"),
-            **(extent(run)._asdict() if run.program == nccl.PROGRAM else {}),
+            **(extent(run)._asdict() if run.program in nccl.PROGRAMS else {}),
         },
         "asked_by": None,
         "expected": list(dict.fromkeys(table.testcase for table in run.tables)),
@@ -159,7 +160,7 @@ def result(table: Table, topology: Topology | None, size: int | None) -> dict[st
             return "LOCAL" if table.local_copy else "X"
         if pair[0] == "local":
             return "LOCAL"
-        if "host" in pair:
+        if any(HOST.fullmatch(label) for label in pair):
             return "HOST"
         return topology.link_class.get(pair, "") if topology else ""
 

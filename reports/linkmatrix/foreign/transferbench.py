@@ -1,0 +1,295 @@
+"""TransferBench, for AMD's GPUs: its presets `a2a`, all pairs at once, and `p2p`, a pair at a time; `nicp2p`, between
+network adapters, stands in transferbench_nics.py.
+
+Rows are sources (PeerToPeer and AllToAll in its source code: `srcs` is the row's memory, `dsts` the column's), also
+where the destination executes. GB/s are 1e9 bytes a second, and the bytes of a copy inside a GPU are counted once. GFX,
+a kernel, is the engine `sm`, DMA is `ce`. Threads of the CPU copy out of host memory; a record has no engine for them.
+"""
+
+import re
+from collections.abc import Mapping
+
+from ..errors import BadInput
+from ..record.matrix import Pair
+from .grid import Grid, numbers, read_grid
+from .table import Part, Reading, Table
+
+PROGRAM = "transferbench"
+VERSION = re.compile(r"^\s*TransferBench v(\d[\w.]*)(?: \(.*\))?\s*$")
+SECTION = re.compile(r"^\s*\[(?:AllToAll|P2P|P2P Network) Related\]\s*$")
+SETTING = re.compile(r"^\s*(A2A_MODE|USE_DMA_EXEC|USE_REMOTE_READ)\s+=\s+([\d:]+) : ")
+BYTES = re.compile(r"^\s*Bytes Per Direction (\d+)\s*$")
+SUMMARY = re.compile(
+    r"^\s*Summary: \[(?P<bytes>\d+) bytes per Transfer\]"
+    r"(?: \[(?P<engine>GFX|DMA):\d+\] \[(?P<reads>\d+) Read\(s\) (?P<writes>\d+) Write\(s\)\])?\s*$"
+)
+PAIRS = re.compile(
+    r"^\s*(?P<ways>Uni|Bi)directional copy peak bandwidth GB/s"
+    r" \[(?P<read>Local|Remote) read / (?:Local|Remote) write\] \(GPU-Executor: (?P<engine>GFX|DMA)\)\s*$"
+)
+COLUMNS = re.compile(r"^\s*SRC(?:\+EXE)?\\(?:EXE\+)?DST((?:\s+(?:CPU|GPU) \d\d+)+)((?:\s+STotal\s+Actual)?)\s*$")
+DEVICE = re.compile(r"(CPU|GPU) (\d+)")
+ROW = re.compile(r"^\s*(CPU|GPU) (\d+)\s+(?:(->|<-|<->)\s+)?(\S.*?)\s*$")
+AVERAGES = re.compile(r"^\s*Averages \(During\s+(?:Uni|Bi)Dir\):((?:\s+(?:N/A|\d+\.\d\d)){4})\s*$")
+TOTALS = re.compile(r"^\s*RTotal((?:\s+\d+\.\d{3})+)\s*$")
+ENGINES = {"GFX": "sm", "DMA": "ce", "0": "sm", "1": "ce"}
+MODES = {"0": (1, 1), "1": (1, 0), "2": (0, 1)}  # A2A_MODE: how much is read and written
+WAYS = ("->", "<-", "<->")
+TITLES = {"->": "one direction", "<-": "other direction"}
+
+
+def version(reading: Reading, match: re.Match[str]) -> None:
+    """`TransferBench v1.60.00 (with NIC support)`: a run begins."""
+    reading.end_run()
+    reading.facts(PROGRAM).software["TransferBench"] = match[1]
+    reading.at += 1
+
+
+def section(reading: Reading, _: re.Match[str]) -> None:
+    """`[P2P Related]`: the settings of a preset."""
+    reading.facts(PROGRAM).settings.clear()
+    reading.at += 1
+
+
+def setting(reading: Reading, match: re.Match[str]) -> None:
+    """`USE_REMOTE_READ = 0 : Using SRC as executor`."""
+    reading.facts(PROGRAM).settings[match[1]] = match[2]
+    reading.at += 1
+
+
+def size(reading: Reading, match: re.Match[str]) -> None:
+    """`Bytes Per Direction 268435456`, of the one or two tables that follow."""
+    reading.facts(PROGRAM).settings["bytes"] = match[1]
+    reading.at += 1
+
+
+def settings(reading: Reading) -> dict[str, str]:
+    """What the program has said of the tables at the reading position."""
+    return reading._facts.settings if reading._facts.program == PROGRAM else {}
+
+
+def labels(reading: Reading) -> list[str]:
+    """The columns at the reading position as a record names them; none where they are not 0, 1, 2 …"""
+    match = COLUMNS.match(reading.line())
+    found = DEVICE.findall(match[1]) if match else []
+    names = [f"{kind.lower()}{int(number)}" for kind, number in found]
+    cpus = [name for name in names if name.startswith("cpu")]
+    wanted = [f"cpu{index}" for index in range(len(cpus))] + [f"gpu{index}" for index in range(len(names) - len(cpus))]
+    return names if names == wanted else []
+
+
+def row_words(line: str) -> list[str] | None:
+    """`GPU 00  ->  55.36 48.83` as [gpu0->, 55.36, 48.83]; None for an empty line."""
+    match = ROW.match(line)
+    if match is None:
+        return line.split() or None
+    return [f"{match[1].lower()}{int(match[2])}{match[3] or ''}", *match[4].split()]
+
+
+def row_label(word: str, _: int) -> str | None:
+    """The label that row_words has made."""
+    return word if re.fullmatch(r"(cpu|gpu)\d+(->|<-|<->)?", word) else None
+
+
+def all_to_all(reading: Reading, match: re.Match[str]) -> None:
+    """`Summary: [67108864 bytes per Transfer]`, and the matrix with the sums of its rows and columns."""
+    line = reading.at + 1
+    reading.at += 1
+    while re.match(r"^\s*=+\s*$", reading.line()):
+        reading.at += 1
+    names = labels(reading)
+    if not names or "STotal" not in reading.line():
+        reading.left(f"line {line}: the summary of TransferBench has no matrix under it: it is left out")
+        return
+    reading.at += 1
+    grid = read_grid(reading, [*names, "STotal", "Actual"], row_label, r"\d+\.\d{3}", names, split=row_words)
+    check_rows(grid, names)
+    check_columns(reading, grid, names)
+    said = settings(reading)
+    engine = ENGINES.get(match["engine"] or said.get("USE_DMA_EXEC", ""))
+    read = said.get("USE_REMOTE_READ") == "1"
+    mode = said.get("A2A_MODE", "0")
+    reads, writes = MODES.get(mode, tuple(map(int, re.findall(r"\d+", mode)))[:2] or (1, 1))
+    if match["reads"]:
+        reads, writes = int(match["reads"]), int(match["writes"])
+    name = f"transferbench_a2a_{'read' if read else 'write'}_{engine or 'unknown_engine'}"
+    name += "" if (reads, writes) == (1, 1) else f"_{reads}_reads_{writes}_writes"
+    notes = ["all pairs at once: a value is what each of them had meanwhile"]
+    if "USE_REMOTE_READ" not in said:
+        notes.append("the text does not say which end copied: taken for the source, as the program does if not told")
+    words = {pair: word for pair, word in grid.words().items() if pair[1] in names}
+    cells = numbers(words, no_path="not-run")
+    if "not-run" in cells.values():
+        notes.append("pairs that are not connected directly were not measured (A2A_DIRECT)")
+    reading.add(
+        PROGRAM,
+        Table(
+            testcase=name,
+            quantity="bandwidth, all pairs at once",
+            metric="bandwidth",
+            unit="GB/s",
+            size_bytes=int(match["bytes"]),
+            rows=tuple(names),
+            columns=tuple(names),
+            cells=cells,
+            line=line,
+            direction="read" if read else "write",
+            engine=engine,
+            peer_access="on",
+            local_copy=any(row == column for row, column in cells),
+            notes=tuple(notes),
+            faults=tuple(f"{name}: {fault}" for fault in grid.faults),
+        ),
+    )
+
+
+def check_rows(grid: Grid, names: list[str]) -> None:
+    """A row whose sum is not its STotal has lost a digit."""
+    for row, words in list(grid.rows.items()):
+        found = [float(word) for word in words[: len(names)] if word != "N/A"]
+        if "N/A" in words[len(names) :] or abs(sum(found) - float(words[-2])) > 0.0005 * (len(found) + 2):
+            grid.faults.append(f"row {row} has not the sum of its STotal: its cells are not believed")
+            del grid.rows[row]
+
+
+def check_columns(reading: Reading, grid: Grid, names: list[str]) -> None:
+    """The line RTotal under a matrix, if there is one. Raises BadInput where it does not fit."""
+    totals = TOTALS.match(reading.line())
+    if totals is None or grid.faults or reading.may_be_cut():
+        return
+    said = [float(word) for word in totals[1].split()][: len(names)]
+    found = [
+        sum(float(words[place]) for words in grid.rows.values() if words[place] != "N/A") for place in range(len(names))
+    ]
+    rounding = 0.0005 * (len(names) + 2)
+    if len(said) < len(names) or any(abs(a - b) > rounding for a, b in zip(said, found, strict=True)):
+        raise BadInput(f"line {reading.at + 1}: RTotal is not the sum of the columns above: a row or a digit was lost")
+
+
+def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
+    """A matrix of pairs that were measured one after the other, CPUs and GPUs; both ways at once in three lines."""
+    line, both = reading.at + 1, match["ways"] == "Bi"
+    reading.at += 1
+    names, said = labels(reading), settings(reading)
+    done = said.get("done", "").split()
+    if not names or "bytes" not in said or match["ways"] in done:
+        reading.left(
+            f"line {line}: a matrix of TransferBench without its columns or 'Bytes Per Direction': it is left out"
+        )
+        return
+    bytes_moved = int(said["bytes"])
+    reading.at += 1
+    ways = WAYS if both else WAYS[:1]
+    wanted = [f"{name}{way}" for name in names for way in ways]
+    grid = read_grid(reading, names, row_label, r"\d+\.\d\d", wanted, split=row_words)
+    if both:
+        check_ways(grid, names)
+    check_averages(reading, grid, names)
+    words = {way: part_of(grid, names, way) for way in ways}
+    read = match["read"] == "Remote"
+    kinds = [kind for kind in ("cpu", "gpu") if any(name.startswith(kind) for name in names)]
+    faults = list(grid.faults)
+    for source, sink in sorted(((a, b) for a in kinds for b in kinds), reverse=True):
+        rows, columns = (tuple(name for name in names if name.startswith(kind)) for kind in (source, sink))
+        table = block(words, rows, columns, both, read, ENGINES[match["engine"]])
+        told = tuple(f"{table['testcase']}: {fault}" for fault in faults)
+        reading.add(PROGRAM, Table(size_bytes=bytes_moved, line=line, faults=told, **table))
+        faults = []  # said once, by the first
+    reading._facts.settings["done"] = " ".join([*done, match["ways"]])
+
+
+def part_of(grid: Grid, names: list[str], way: str) -> dict[Pair, str]:
+    """The words of the rows of one way: {(row, column): word}."""
+    return {
+        (row.removesuffix(way), column): word
+        for (row, column), word in grid.words().items()
+        if row.removesuffix(way) in names
+    }
+
+
+def block(
+    words: Mapping[str, Mapping[Pair, str]],
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    both: bool,
+    read: bool,
+    by: str,
+) -> dict:
+    """What a table says of copies between the memories of one kind and those of one kind."""
+    names = {"cpu": "host", "gpu": "device"}
+    source, sink = names[rows[0][:3]], names[columns[0][:3]]
+
+    def cells(way: str) -> dict[Pair, float | str]:
+        inside = {pair: word for pair, word in words[way].items() if pair[0] in rows and pair[1] in columns}
+        return numbers(inside)
+
+    # each end that executes: a GPU by its engine, a CPU by its threads
+    ends = {source, sink} if both else {sink if read else source}
+    engine = by if ends == {"device"} else None
+    how = by if ends == {"device"} else "cpu" if ends == {"host"} else f"cpu_and_{by}"
+    found = cells("<->" if both else "->")
+    parts = {
+        name: Part(
+            TITLES[way], "GB/s", {pair: value for pair, value in cells(way).items() if not isinstance(value, str)}
+        )
+        for way, name in (("->", "one_direction"), ("<-", "other_direction"))
+        if both
+    }
+    return {
+        "testcase": f"{source}_to_{sink}_{'bidirectional_' if both else ''}memcpy_{'read' if read else 'write'}_{how}",
+        "quantity": "sum of both directions" if both else "bandwidth",
+        "metric": "bidirectional" if both else "bandwidth",
+        "unit": "GB/s",
+        "rows": rows,
+        "columns": columns,
+        "cells": found,
+        "direction": "read" if read else "write",
+        "engine": engine,
+        "memory": "device" if source == sink == "device" else "host",
+        "peer_access": "on" if source == sink == "device" else None,
+        "local_copy": any(row == column for row, column in found),
+        "parts": parts,
+        "notes": ("threads of the CPU copied from or to host memory",) if engine is None else (),
+    }
+
+
+def check_ways(grid: Grid, names: list[str]) -> None:
+    """Both directions and their sum belong together: a source that lacks one, or whose sum differs, is not believed."""
+    for name in names:
+        lines = [grid.rows.get(f"{name}{way}") for way in WAYS]
+        if None not in lines and all(map(adds_up, *lines)):
+            continue
+        if any(lines):
+            grid.faults.append(f"row {name} has not both directions and their sum: its cells are not believed")
+        for way in WAYS:
+            grid.rows.pop(f"{name}{way}", None)
+
+
+def adds_up(one: str, other: str, total: str) -> bool:
+    """Is the third the sum of the others, but for rounding?"""
+    if "N/A" in (one, other, total):
+        return one == other == total
+    return abs(float(one) + float(other) - float(total)) < 0.0151
+
+
+def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
+    """The averages under a matrix, if they are there, are of all pairs of two devices. Raises BadInput."""
+    at = reading.at
+    while at < len(reading.lines) and re.match(r"^\s*(CPU->CPU.*)?$", reading.lines[at]):
+        at += 1
+    averages = AVERAGES.match(reading.lines[at]) if at < len(reading.lines) else None
+    if averages is None or grid.faults or (reading.cut and at == len(reading.lines) - 1):
+        return
+    sums: dict[tuple[str, str], list[float]] = {}
+    for way in WAYS[:2]:
+        for (row, column), word in part_of(grid, names, way).items():
+            if row != column and word != "N/A":
+                sums.setdefault((row[:3], column[:3]), []).append(float(word))
+    kinds = [(a, b) for a in ("cpu", "gpu") for b in ("cpu", "gpu")]
+    for kind, word in zip(kinds, averages[1].split(), strict=True):
+        found = sums.get(kind)
+        if (word == "N/A") != (found is None) or (found and abs(sum(found) / len(found) - float(word)) > 0.0101):
+            raise BadInput(
+                f"line {at + 1}: the average {kind[0]} to {kind[1]} is not that of the numbers above: a row or a digit"
+                " was lost"
+            )

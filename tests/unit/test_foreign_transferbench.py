@@ -1,0 +1,173 @@
+"""TransferBench: recorded outputs of its presets a2a, p2p and nicp2p, and what is said where one is spoiled."""
+
+import re
+
+import pytest
+from foreign_texts import FOREIGN, records
+
+from linkmatrix.errors import BadInput
+from linkmatrix.foreign.scan import read_text
+
+ALL = FOREIGN["transferbench_a2a_mi300x.txt"]
+PAIRS = FOREIGN["transferbench_p2p_mi300x.txt"]
+NICS = FOREIGN["transferbench_nicp2p_mi350x.txt"]
+SIZE = 268435456
+
+
+def tables(text):
+    (run,) = read_text(text)
+    return {table.testcase: table for table in run.tables}
+
+
+def faults(text):
+    (run,) = read_text(text)
+    return run.faults
+
+
+def test_all_to_all_has_the_source_as_its_row_and_says_engine_and_size():
+    (table,) = tables(ALL).values()
+    assert (table.testcase, table.engine, table.direction) == ("transferbench_a2a_write_sm", "sm", "write")
+    assert (table.size_bytes, table.unit, table.local_copy) == (67108864, "GB/s", False)
+    # "Transfer 00 | 47.056 GB/s | … | F0 -> G000:008 -> F1" stands above the matrix
+    assert table.cells["gpu0", "gpu1"] == 47.056 and table.cells["gpu1", "gpu0"] == 47.000
+    assert len(table.cells) == 56 and table.rows == table.columns == tuple(f"gpu{index}" for index in range(8))
+    (run,) = read_text(ALL)
+    assert run.software == {"TransferBench": "1.60.00"} and run.command == "./TransferBench a2a 64M 8"
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "engine"),
+    [
+        ({"USE_DMA_EXEC         =            0": "USE_DMA_EXEC         =            1"}, "write_ce", "ce"),
+        ({"USE_DMA_EXEC         =            0": ""}, "write_unknown_engine", None),
+        ({"per Transfer]": "per Transfer] [DMA:8] [1 Read(s) 1 Write(s)]"}, "write_ce", "ce"),
+        ({"USE_REMOTE_READ      =            0": "USE_REMOTE_READ      =            1"}, "read_sm", "sm"),
+        (
+            {"A2A_MODE             =            0": "A2A_MODE             =            1"},
+            "write_sm_1_reads_0_writes",
+            "sm",
+        ),
+        (
+            {"A2A_MODE             =            0": "A2A_MODE             =            2:3"},
+            "write_sm_2_reads_3_writes",
+            "sm",
+        ),
+    ],
+)
+def test_which_engine_and_which_end_copied_stand_in_the_settings_or_the_summary(changes, name, engine):
+    text = ALL
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    (table,) = tables(text).values()
+    assert (table.testcase, table.engine) == (f"transferbench_a2a_{name}", engine)
+    assert table.cells["gpu0", "gpu1"] == 47.056  # the row is the source, whoever copied
+
+
+def test_a_row_that_is_not_its_sum_is_not_believed_and_a_column_refuses_the_text():
+    assert faults(ALL.replace("47.056     46.826     47.126", "47.056     46.836     47.126")) == [
+        "transferbench_a2a_write_sm: row gpu0 has not the sum of its STotal: its cells are not believed"
+    ]
+    with pytest.raises(BadInput, match=r"^line 37: RTotal is not the sum of the columns above: a row or a digit was"):
+        read_text(ALL.replace("RTotal  326.350", "RTotal  326.450"))
+
+
+def test_pairs_without_a_direct_link_were_not_measured():
+    text = ALL.replace("47.056     46.826", "   N/A     46.826").replace("326.317     316.469", "279.261     316.469")
+    text = text.replace("RTotal  326.350    325.359", "RTotal  326.350    278.303")
+    (table,) = tables(text).values()
+    assert table.cells["gpu0", "gpu1"] == "not-run" and any("A2A_DIRECT" in note for note in table.notes)
+    (record,) = records(text)
+    assert record["result"] == "ERROR"
+
+
+def test_peer_to_peer_is_a_matrix_for_each_kind_of_memory_at_both_ends():
+    found = tables(PAIRS)
+    assert {name: (table.engine, table.memory, table.size_bytes) for name, table in found.items()} == {
+        "device_to_device_memcpy_write_sm": ("sm", "device", SIZE),
+        "device_to_host_memcpy_write_sm": ("sm", "host", SIZE),
+        "host_to_device_memcpy_write_cpu": (None, "host", SIZE),
+        "host_to_host_memcpy_write_cpu": (None, "host", SIZE),
+        "device_to_device_bidirectional_memcpy_write_sm": ("sm", "device", SIZE),
+        "device_to_host_bidirectional_memcpy_write_cpu_and_sm": (None, "host", SIZE),
+        "host_to_device_bidirectional_memcpy_write_cpu_and_sm": (None, "host", SIZE),
+        "host_to_host_bidirectional_memcpy_write_cpu": (None, "host", SIZE),
+    }
+    one = found["device_to_device_memcpy_write_sm"]
+    # bytes of a copy inside a GPU are counted once by the program: nothing is halved
+    assert one.local_copy and one.cells["gpu0", "gpu0"] == 1618.87 and one.cells["gpu3", "gpu5"] == 48.17
+    assert found["device_to_host_memcpy_write_sm"].cells["gpu1", "cpu1"] == 54.14
+    assert found["host_to_device_memcpy_write_cpu"].cells["cpu1", "gpu0"] == 29.92
+
+
+def test_both_ways_is_their_sum_and_each_way_is_a_part():
+    both = tables(PAIRS)["host_to_device_bidirectional_memcpy_write_cpu_and_sm"]
+    pair = ("cpu0", "gpu4")
+    assert (both.cells[pair], both.quantity) == (58.80, "sum of both directions")
+    assert both.parts["one_direction"].cells[pair] == 29.55 and both.parts["other_direction"].cells[pair] == 29.25
+
+
+def test_copy_engines_and_a_destination_that_executes_are_other_test_cases():
+    text = PAIRS.replace(
+        "[Local read / Remote write] (GPU-Executor: GFX)", "[Remote read / Local write] (GPU-Executor: DMA)"
+    )
+    found = tables(text.replace("SRC+EXE\\DST", "SRC\\EXE+DST"))
+    assert found["device_to_device_memcpy_read_ce"].cells["gpu3", "gpu5"] == 48.17
+    # the destination executes: a GPU from host memory, threads of the CPU from a GPU's
+    assert (
+        found["host_to_device_memcpy_read_ce"].engine == "ce" and found["device_to_host_memcpy_read_cpu"].engine is None
+    )
+
+
+def test_blank_lines_between_cpus_and_gpus_as_the_program_prints_them_change_nothing():
+    text = re.sub(r"\n( +CPU 01 <->.*|.*CPU 01  ->     37\.84.*)", r"\n\1\n\n", PAIRS)
+    assert text != PAIRS
+    old, new = tables(PAIRS), tables(text)
+    assert {name: table.cells for name, table in old.items()} == {name: table.cells for name, table in new.items()}
+
+
+def test_a_sum_of_both_ways_or_an_average_that_does_not_fit_is_said():
+    (fault,) = faults(PAIRS.replace("GPU 04 <->     60.52", "GPU 04 <->     61.52"))
+    assert fault.endswith("row gpu4 has not both directions and their sum: its cells are not believed")
+    with pytest.raises(BadInput, match=r"^line 26: the average gpu to gpu is not that of the numbers above"):
+        read_text(PAIRS.replace("37.94     33.67     55.25     48.65", "37.94     33.67     55.25     48.75"))
+
+
+@pytest.mark.parametrize("lost", ["      Bytes Per Direction 268435456\n", "SRC+EXE\\DST", "SRC\\DST  "])
+def test_a_matrix_without_its_size_or_columns_is_left_out(lost):
+    text = PAIRS.replace(lost, "")
+    try:
+        assert any("is left out" in fault for fault in faults(text))
+    except BadInput as error:
+        assert str(error).startswith("it holds no table of ")
+
+
+def test_network_adapters_of_all_ranks_are_sources_and_destinations():
+    (table,) = tables(NICS).values()
+    assert (table.testcase, table.engine, table.transport) == ("transferbench_nicp2p_write", "rdma", "rdma")
+    assert table.rows == table.columns == tuple(f"rank{rank}:bnxt_re{nic}" for rank in range(2) for nic in range(8))
+    assert len(table.cells) == 256 and table.local_copy and table.size_bytes is None
+    # "Slowest: 31.30, R01:bnxt_re0 to R00:bnxt_re1" in the program's own summary; the way back had more
+    assert table.cells["rank1:bnxt_re0", "rank0:bnxt_re1"] == 31.30
+    assert table.cells["rank0:bnxt_re1", "rank1:bnxt_re0"] == 31.31
+    (record,) = records(NICS)
+    assert record["result"] == "PASS" and record["devices"] == []
+
+
+def test_adapters_whose_destination_reads_or_that_copy_host_memory_are_other_test_cases():
+    assert list(tables(NICS.replace("SRC+EXE\\DST ", "SRC\\DST+EXE "))) == ["transferbench_nicp2p_read"]
+    assert list(tables(NICS.replace("GPU 0", "CPU 0"))) == ["transferbench_nicp2p_write_host"]
+
+
+def test_a_rank_whose_first_row_is_lost_is_not_taken_for_the_one_before():
+    text = "".join(line for line in NICS.splitlines(keepends=True) if "Rank 01 │ " not in line)
+    (run,) = read_text(text)
+    (table,) = run.tables
+    assert not any(row.startswith("rank1") for row, _ in table.cells)
+    assert "the text lacks the row of rank1:bnxt_re0" in run.faults[-1]
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FOREIGN if name.startswith("transferbench")))
+def test_a_recorded_output_is_whole(name):
+    for record in records(FOREIGN[name]):
+        assert (record["result"], record["error"]) == ("PASS", None)
