@@ -133,6 +133,17 @@ def test_a_sum_of_both_ways_or_an_average_that_does_not_fit_is_said():
         read_text(PAIRS.replace("37.94     33.67     55.25     48.65", "37.94     33.67     55.25     48.75"))
 
 
+def test_a_text_that_ends_between_the_two_matrices_is_no_pass():
+    averages = "      Averages (During UniDir):     37.94     33.67     55.25     48.65\n"
+    end = PAIRS.index(averages)
+    name = "device_to_device_memcpy_write_sm"
+    lacks = f"{name}: P2P_MODE is 0, and the text lacks the matrix of both directions"
+    assert faults(PAIRS[: end + len(averages)]) == [lacks]
+    assert faults(PAIRS[:end]) == [f"{name}: the text lacks the averages under the matrix: it may be cut", lacks]
+    one_way = PAIRS.replace("P2P_MODE             =            0", "P2P_MODE             =            1")
+    assert faults(one_way[: end + len(averages)]) == []
+
+
 @pytest.mark.parametrize("lost", ["      Bytes Per Direction 268435456\n", "SRC+EXE\\DST", "SRC\\DST  "])
 def test_a_matrix_without_its_size_or_columns_is_left_out(lost):
     text = PAIRS.replace(lost, "")

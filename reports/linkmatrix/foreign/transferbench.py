@@ -17,7 +17,7 @@ from .table import Part, Reading, Table
 PROGRAM = "transferbench"
 VERSION = re.compile(r"^\s*TransferBench v(\d[\w.]*)(?: \(.*\))?\s*$")
 SECTION = re.compile(r"^\s*\[(?:AllToAll|P2P|P2P Network) Related\]\s*$")
-SETTING = re.compile(r"^\s*(A2A_MODE|USE_DMA_EXEC|USE_REMOTE_READ)\s+=\s+([\d:]+) : ")
+SETTING = re.compile(r"^\s*(A2A_MODE|P2P_MODE|USE_DMA_EXEC|USE_REMOTE_READ)\s+=\s+([\d:]+) : ")
 BYTES = re.compile(r"^\s*Bytes Per Direction (\d+)\s*$")
 SUMMARY = re.compile(
     r"^\s*Summary: \[(?P<bytes>\d+) bytes per Transfer\]"
@@ -185,6 +185,9 @@ def peer_to_peer(reading: Reading, match: re.Match[str]) -> None:
     if both:
         check_ways(grid, names)
     check_averages(reading, grid, names)
+    after = map(PAIRS.match, reading.lines[reading.at :])
+    if not both and said.get("P2P_MODE") == "0" and not any(found and found["ways"] == "Bi" for found in after):
+        grid.faults.append("P2P_MODE is 0, and the text lacks the matrix of both directions")
     words = {way: part_of(grid, names, way) for way in ways}
     read = match["read"] == "Remote"
     kinds = [kind for kind in ("cpu", "gpu") if any(name.startswith(kind) for name in names)]
@@ -278,6 +281,8 @@ def check_averages(reading: Reading, grid: Grid, names: list[str]) -> None:
     while at < len(reading.lines) and re.match(r"^\s*(CPU->CPU.*)?$", reading.lines[at]):
         at += 1
     averages = AVERAGES.match(reading.lines[at]) if at < len(reading.lines) else None
+    if averages is None:
+        grid.faults.append("the text lacks the averages under the matrix: it may be cut")
     if averages is None or grid.faults or (reading.cut and at == len(reading.lines) - 1):
         return
     sums: dict[tuple[str, str], list[float]] = {}
