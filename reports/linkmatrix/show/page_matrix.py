@@ -41,7 +41,8 @@ def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict
         lines.append(f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and healthy ones")
     lines += words.marked_cells(matrix, MOST_LINES) + findings.suspects(one, result, matrix)
     lines += findings.parts_and_places(one, matrix)
-    lines += again.remeasured_lines(result, MOST_LINES) + words.part_lines(result)
+    lines += again.remeasured_lines(result, MOST_LINES) + words.inside_lines(result, matrix)
+    lines += words.part_lines(result)
     return {
         **marks(verdict),
         "anchor": anchor,

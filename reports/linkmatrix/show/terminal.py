@@ -146,7 +146,8 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
     screen.print(words.title(result))
     for line in table(screen, result, matrix) if matrix.whole is not None else ():
         screen.print(line)
-    for line in [*words.class_lines(matrix), *words.part_lines(result, fit=False)]:
+    summaries = [*words.class_lines(matrix), *words.inside_lines(result, matrix), *words.part_lines(result, fit=False)]
+    for line in summaries:
         screen.print(line)
     screen.print(words.how(result), "dim")
     beyond = max(len(result["rows"]), len(result["columns"])) > MOST_ENDPOINTS and matrix.matrix.classes

@@ -105,6 +105,24 @@ def class_lines(matrix: MatrixVerdict) -> list[str]:
     return [summary_line(name, summary, unit) for name, summary in matrix.matrix.classes.items()]
 
 
+def inside_lines(result: Result, matrix: MatrixVerdict) -> list[str]:
+    """What is moved between devices, class by class, of what a copy inside one moves, where both were measured.
+
+    Other programs count such a copy's bytes twice, for it reads and writes the same memory: they print half the share.
+    """
+    classes = matrix.matrix.classes
+    inside = classes.get("LOCAL")
+    between_gpus = result["memory"] == "device" and result["engine"] in ("ce", "sm")
+    if inside is None or not between_gpus or result["unit"] != "GB/s" or not result.get("local_copy"):
+        return []
+    return [
+        f"{name}: {100 * summary.median / inside.median:.1f} % of the copy inside a device,"
+        f" {50 * summary.median / inside.median:.1f} % of the bytes that it reads and writes"
+        for name, summary in classes.items()
+        if name != "LOCAL"
+    ]
+
+
 def part_lines(result: Result, fit: bool = True) -> list[str]:
     """The same of the further matrices of a test case, for all classes together; `fit`: with those of the fit."""
     lines = []
