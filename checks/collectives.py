@@ -15,7 +15,7 @@ from .expect import Table, device_faults, engine_faults, nccl_faults, path_fault
 from .intranode import BANDWIDTH
 from .p2p import p2p_matrix_run
 from .session import nodes_session
-from .sizes import all_there, collective_faults, promise_faults, sizes_of, sizes_option, utilisation_faults
+from .sizes import all_there, at_least, collective_faults, promise_faults, sizes_of, sizes_option, utilisation_faults
 
 TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
@@ -64,7 +64,11 @@ class collective_run(p2p_matrix_run, special=True):
     tags = {"acceptance", "full", "collectives"}
 
     def program_opts(self):
-        return sizes_option(self.sizes or self.usual_sizes)
+        return sizes_option(self.wanted_sizes())
+
+    def wanted_sizes(self):
+        """Those that were asked for, or the usual ones that leave each of its ranks a part."""
+        return self.sizes or at_least(self.usual_sizes, self.num_tasks)
 
     def wanted_ranks(self):
         """How many take part."""
@@ -83,7 +87,7 @@ class collective_run(p2p_matrix_run, special=True):
             table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
         ]
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        wanted = sizes_of(self.sizes or self.usual_sizes)
+        wanted = sizes_of(self.wanted_sizes())
         faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
         faults += collective_faults(self.results, self.tables, TABLES, self.ways())
         promised = self.current_partition.extras.get("collective_utilisation", {})

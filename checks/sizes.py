@@ -26,6 +26,13 @@ def sizes_of(text):
     return found if found and found[-1] >= most else [*found, most]
 
 
+def at_least(text, ranks):
+    """The sizes of `text` that leave each rank a part, as of --size."""
+    sizes = sizes_of(text)
+    fitting = [size for size in sizes if size >= PART * ranks]
+    return text if fitting == sizes else ",".join(map(str, fitting))
+
+
 def sizes_option(text):
     """The option of a program for such sizes."""
     return ["--sweep" if ":" in text else "--size", text]

@@ -33,6 +33,8 @@ std::size_t bytes_of(ElementType type) {
   }
 }
 
+std::uint64_t least_bytes(int ranks) { return part_alignment * static_cast<std::uint64_t>(ranks); }
+
 Layout layout_of(const CollectiveCase& wanted, int ranks) {
   const std::uint64_t element = bytes_of(wanted.type), n = static_cast<std::uint64_t>(members(wanted, ranks));
   const std::uint64_t all = wanted.bytes / element, part = part_of(wanted.bytes, element, n);

@@ -44,6 +44,9 @@ constexpr int member_number(const CollectiveCase& wanted, int rank) {
   return wanted.left_out < 0 || rank < wanted.left_out ? rank : rank - 1;
 }
 
+/// The size from which on every rank has a part, whatever is done.
+std::uint64_t least_bytes(int ranks);
+
 /// `ranks`: with the one that is left out. Throws BadInput where the size leaves some rank without an element.
 Layout layout_of(const CollectiveCase& wanted, int ranks);
 

@@ -148,7 +148,10 @@ class CollectiveRun final : public ProgramRun {
   std::vector<std::uint64_t> sizes_of(const CollectiveTestCase& testcase) const {
     if (!options_.sizes.empty()) return options_.sizes;
     if (testcase.what == Collective::send) return {pair_bytes};
-    return testcase.leaves_out ? std::vector{collectives_->default_sizes().back()} : collectives_->default_sizes();
+    std::vector<std::uint64_t> sizes = collectives_->default_sizes();
+    if (testcase.leaves_out) return {sizes.back()};
+    std::erase_if(sizes, [this](std::uint64_t bytes) { return bytes < least_bytes(count()); });
+    return sizes;
   }
 
   SizePlan plan(const CollectiveTestCase& testcase, std::uint64_t bytes) const {

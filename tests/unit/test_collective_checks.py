@@ -40,6 +40,7 @@ def judged(testcase=SUM, text=PRINTED, change=None, promise=GPUS, wanted=SIZES, 
         text=text,
         sizes=wanted,
         usual_sizes=check.usual_sizes,
+        num_tasks=more.pop("num_tasks", 1),
         engine=check.engine,
         cases=check.cases,
         promise=expect.Promise(**promise),
@@ -47,7 +48,7 @@ def judged(testcase=SUM, text=PRINTED, change=None, promise=GPUS, wanted=SIZES, 
         tolerated_counters=[],
         **more,
     )
-    for method in ("machine_faults", "counter_faults", "wanted_ranks", "nccl_promise", "ways"):
+    for method in ("machine_faults", "counter_faults", "wanted_ranks", "nccl_promise", "ways", "wanted_sizes"):
         setattr(run, method, getattr(check, method).__get__(run))
     return check.faults(run)
 
@@ -334,3 +335,16 @@ def test_each_gpu_must_have_been_left_out_once():
     for ways, expected in ((both, 0), (both[::-1], 1), (["without-gpu0", "in-place"], 1)):
         faults = judged(name, tables(ways) + "Result: PASS\n", change(ways), wanted="64MiB", check=check)
         assert bool(faults) == bool(expected), faults
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "expected"),
+    [
+        ("1KiB:16MiB:4", 64, "1KiB:16MiB:4"),
+        ("1KiB:64KiB:4", 65, "4096,16384,65536"),
+        ("4KiB,4MiB", 1024, "4194304"),
+    ],
+)
+def test_of_the_usual_sizes_those_are_asked_for_that_leave_each_rank_a_part(text, ranks, expected):
+    """Of 1 KiB between 65 ranks, one would have nothing: the program refuses it."""
+    assert sizes.at_least(text, ranks) == expected

@@ -38,5 +38,15 @@ TEST(CollectiveLayout, RefusesASizeThatLeavesARankWithoutAnElement) {
   EXPECT_NO_THROW(layout(Collective::all_reduce, 4, 4));
 }
 
+TEST(Layout, LeavesEachRankAPartFromTheLeastBytesOn) {
+  for (const auto& [what, name] : Words<Collective>::table)
+    for (const int ranks : {2, 65, 1024}) {
+      CollectiveCase wanted;
+      wanted.what = what;
+      wanted.bytes = least_bytes(ranks);
+      EXPECT_NO_THROW(layout_of(wanted, ranks)) << name << " of " << ranks;
+    }
+}
+
 }  // namespace
 }  // namespace linkmatrix
