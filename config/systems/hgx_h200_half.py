@@ -39,7 +39,7 @@ environments = [
         "cc": "gcc",
         "cxx": "g++",
         "nvcc": "nvcc",
-        # its collectives have references; without "nccl" they are left out
+        # without "nccl", collectives of GPUs are left out
         "features": ["cuda", "mpi", "nccl"],
         # "nccl_root": "/opt/nccl" beside it, where CMake does not find NCCL by itself
         "extras": {"cuda_arch": "90"},

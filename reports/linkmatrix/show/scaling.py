@@ -141,7 +141,7 @@ def dress(axes: Axes, chart: Chart, along: str) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.dataLim.y1)  # matplotlib's own room is of what the values span, here next to none
     axes.set_xlabel(along, fontsize=8)
     axes.set_title(chart.title, fontsize=8.5)
     axes.tick_params(labelsize=8)
