@@ -1,4 +1,4 @@
-"""TransferBench: recorded outputs of its presets a2a, p2p and nicp2p, and what is said where one is spoiled."""
+"""TransferBench: recorded outputs of its presets a2a, p2p, nicp2p and nicrings, and what is said of spoiled ones."""
 
 import re
 
@@ -11,6 +11,7 @@ from linkmatrix.foreign.scan import read_text
 ALL = FOREIGN["transferbench_a2a_mi300x.txt"]
 PAIRS = FOREIGN["transferbench_p2p_mi300x.txt"]
 NICS = FOREIGN["transferbench_nicp2p_mi350x.txt"]
+RINGS = FOREIGN["transferbench_nicrings_mi350x.txt"]
 SIZE = 268435456
 
 
@@ -178,7 +179,51 @@ def test_a_rank_whose_first_row_is_lost_is_not_taken_for_the_one_before():
     assert "the text lacks the row of rank1:bnxt_re0" in run.faults[-1]
 
 
+def test_rings_have_the_sending_rank_as_their_row_and_the_adapter_as_their_column():
+    (table,) = tables(RINGS).values()
+    assert (table.testcase, table.direction, table.engine) == ("transferbench_nicrings_write", "write", "rdma")
+    assert (table.size_bytes, table.memory, table.unit) == (SIZE, "device", "GB/s")
+    assert table.rows == ("rank0", "rank1", "rank2", "rank3") and table.columns[7] == "gpu7:bnxt_re7"
+    assert len(table.cells) == 32 and table.cells["rank3", "gpu1:bnxt_re1"] == 31.34
+    assert "rank0 cv350-zts-gtu-g27a-08, rank1 cv350-zts-gtu-h32-08" in table.notes[1]
+    read = RINGS.replace("RDMA-write rings(s) using default GPU", "RDMA-read rings(s) using default CPU")
+    assert list(tables(read.replace("GPU 0", "CPU 0"))) == ["transferbench_nicrings_read_host"]
+
+
+def test_a_rank_that_is_lost_or_whose_total_does_not_fit_is_said():
+    name = "transferbench_nicrings_write"
+    lost = "".join(line for line in RINGS.splitlines(keepends=True) if "h32a-18" not in line)
+    assert faults(lost) == [f"{name}: the text lacks the row of rank2"]
+    assert faults(RINGS.replace("250.62\n", "251.62\n")) == [
+        f"{name}: row rank2 has not the sum of its TOTAL: its cells are not believed"
+    ]
+
+
 @pytest.mark.parametrize("name", sorted(name for name in FOREIGN if name.startswith("transferbench")))
 def test_a_recorded_output_is_whole(name):
     for record in records(FOREIGN[name]):
         assert (record["result"], record["error"]) == ("PASS", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (ALL, "A2A_MODE             =            0 :", "A2A_MODE             =            7 :"),
+        (ALL, "A2A_MODE             =            0 :", f"A2A_MODE             =            {'9' * 5000}:1 :"),
+        (ALL, "[67108864 bytes", f"[{'9' * 5000} bytes"),
+        (ALL, "GPU 07   45.095", f"GPU {'9' * 5000}   45.095"),
+        (PAIRS, "Bytes Per Direction 268435456", f"Bytes Per Direction {'9' * 5000}"),
+        (PAIRS, "GPU 07  ->     55.30", f"GPU {'9' * 5000}  ->     55.30"),
+        (NICS, "Rank 01 │   bnxt_re0", f"Rank {'9' * 5000} │   bnxt_re0"),
+        (RINGS, "across 4 ranks", f"across {'9' * 5000} ranks"),
+        (RINGS, "  268435456 bytes", f"  {'9' * 5000} bytes"),
+        (RINGS, "     3  cv350", f"     {'9' * 5000}  cv350"),
+        (RINGS, "│  GPU 07  │", f"│  GPU {'9' * 5000}  │"),
+    ],
+)
+def test_a_number_that_is_none_of_the_program_s_never_ends_in_a_traceback(text, old, new):
+    assert old in text
+    try:
+        assert all(record["result"] in ("PASS", "ERROR") for record in records(text.replace(old, new)))
+    except BadInput as error:
+        assert "\n" not in str(error)

@@ -4,7 +4,18 @@ import re
 from collections.abc import Callable
 
 from ..errors import BadInput
-from . import nccl, nvbandwidth, osu, p2p_sample, perftest, topo, transferbench, transferbench_nics, ucx
+from . import (
+    nccl,
+    nvbandwidth,
+    osu,
+    p2p_sample,
+    perftest,
+    topo,
+    transferbench,
+    transferbench_nics,
+    transferbench_rings,
+    ucx,
+)
 from .table import Reading, Run
 
 MOST_CHARACTERS = 64 * 1024 * 1024
@@ -46,6 +57,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (transferbench.PAIRS, transferbench.peer_to_peer),
     (transferbench_nics.HEAD, transferbench_nics.table),
     (transferbench.COLUMNS, lambda *found: left_out(*found)),
+    (transferbench_rings.HEAD, transferbench_rings.rings),
     (transferbench_nics.FRAME, lambda *found: left_out(*found)),
     (topo.HEAD, topo.topo),
     (re.compile(r"^\s*(?:D\\D|GPU|CPU)?\s+0(?:\s+[1-9]\d*)*\s*$"), lambda *found: left_out(*found)),
@@ -56,7 +68,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
 COMMAND = re.compile(
     r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:\S*/)?(?:mpirun\b.*|srun\b.*)?(?:\S*/)?"
     r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
-    r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p)(?: +\w+)*)\s*$"
+    r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p|nicrings)(?: +\w+)*)\s*$"
 )
 
 

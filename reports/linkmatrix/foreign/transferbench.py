@@ -1,5 +1,5 @@
-"""TransferBench, for AMD's GPUs: its presets `a2a`, all pairs at once, and `p2p`, a pair at a time; `nicp2p`, between
-network adapters, stands in transferbench_nics.py.
+"""TransferBench, for AMD's GPUs: its presets `a2a`, all pairs at once, and `p2p`, a pair at a time; `nicp2p` and
+`nicrings`, between network adapters, stand in transferbench_nics.py and transferbench_rings.py.
 
 Rows are sources (PeerToPeer and AllToAll in its source code: `srcs` is the row's memory, `dsts` the column's), also
 where the destination executes. GB/s are 1e9 bytes a second, and the bytes of a copy inside a GPU are counted once. GFX,
@@ -16,12 +16,12 @@ from .table import Part, Reading, Table
 
 PROGRAM = "transferbench"
 VERSION = re.compile(r"^\s*TransferBench v(\d[\w.]*)(?: \(.*\))?\s*$")
-SECTION = re.compile(r"^\s*\[(?:AllToAll|P2P|P2P Network) Related\]\s*$")
-SETTING = re.compile(r"^\s*(A2A_MODE|P2P_MODE|USE_DMA_EXEC|USE_REMOTE_READ)\s+=\s+([\d:]+) : ")
-BYTES = re.compile(r"^\s*Bytes Per Direction (\d+)\s*$")
+SECTION = re.compile(r"^\s*\[(?:AllToAll|P2P|P2P Network|NIC-Rings) Related\]\s*$")
+SETTING = re.compile(r"^\s*(A2A_MODE|P2P_MODE|USE_DMA_EXEC|USE_REMOTE_READ)\s+=\s+(\S{1,20}) : ")
+BYTES = re.compile(r"^\s*Bytes Per Direction (\d{1,18})\s*$")
 SUMMARY = re.compile(
-    r"^\s*Summary: \[(?P<bytes>\d+) bytes per Transfer\]"
-    r"(?: \[(?P<engine>GFX|DMA):\d+\] \[(?P<reads>\d+) Read\(s\) (?P<writes>\d+) Write\(s\)\])?\s*$"
+    r"^\s*Summary: \[(?P<bytes>\d{1,18}) bytes per Transfer\]"
+    r"(?: \[(?P<engine>GFX|DMA):\d+\] \[(?P<reads>\d{1,3}) Read\(s\) (?P<writes>\d{1,3}) Write\(s\)\])?\s*$"
 )
 PAIRS = re.compile(
     r"^\s*(?P<ways>Uni|Bi)directional copy peak bandwidth GB/s"
@@ -29,11 +29,11 @@ PAIRS = re.compile(
 )
 COLUMNS = re.compile(r"^\s*SRC(?:\+EXE)?\\(?:EXE\+)?DST((?:\s+(?:CPU|GPU) \d\d+)+)((?:\s+STotal\s+Actual)?)\s*$")
 DEVICE = re.compile(r"(CPU|GPU) (\d+)")
-ROW = re.compile(r"^\s*(CPU|GPU) (\d+)\s+(?:(->|<-|<->)\s+)?(\S.*?)\s*$")
+ROW = re.compile(r"^\s*(CPU|GPU) (\d{1,4})\s+(?:(->|<-|<->)\s+)?(\S.*?)\s*$")
 AVERAGES = re.compile(r"^\s*Averages \(During\s+(?:Uni|Bi)Dir\):((?:\s+(?:N/A|\d+\.\d\d)){4})\s*$")
 TOTALS = re.compile(r"^\s*RTotal((?:\s+\d+\.\d{3})+)\s*$")
 ENGINES = {"GFX": "sm", "DMA": "ce", "0": "sm", "1": "ce"}
-MODES = {"0": (1, 1), "1": (1, 0), "2": (0, 1)}  # A2A_MODE: how much is read and written
+MODES = {"0": "1:1", "1": "1:0", "2": "0:1"}  # A2A_MODE: how many are read and written
 WAYS = ("->", "<-", "<->")
 TITLES = {"->": "one direction", "<-": "other direction"}
 
@@ -109,11 +109,11 @@ def all_to_all(reading: Reading, match: re.Match[str]) -> None:
     engine = ENGINES.get(match["engine"] or said.get("USE_DMA_EXEC", ""))
     read = said.get("USE_REMOTE_READ") == "1"
     mode = said.get("A2A_MODE", "0")
-    reads, writes = MODES.get(mode, tuple(map(int, re.findall(r"\d+", mode)))[:2] or (1, 1))
-    if match["reads"]:
-        reads, writes = int(match["reads"]), int(match["writes"])
+    mode = f"{match['reads']}:{match['writes']}" if match["reads"] else MODES.get(mode, mode)
+    counts = re.fullmatch(r"(\d{1,3}):(\d{1,3})", mode)
     name = f"transferbench_a2a_{'read' if read else 'write'}_{engine or 'unknown_engine'}"
-    name += "" if (reads, writes) == (1, 1) else f"_{reads}_reads_{writes}_writes"
+    if mode != "1:1":
+        name += f"_{counts[1]}_reads_{counts[2]}_writes" if counts else "_unknown_mode"
     notes = ["all pairs at once: a value is what each of them had meanwhile"]
     if "USE_REMOTE_READ" not in said:
         notes.append("the text does not say which end copied: taken for the source, as the program does if not told")

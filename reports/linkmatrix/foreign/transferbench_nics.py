@@ -14,7 +14,7 @@ FRAME = re.compile(r"^\s*│\s*SRC(?:\+EXE)?\\DST")
 BESIDE = re.compile(r"^\s*(?:Completed \d+/\d+ pairs .*|┌[-─┬]*┐)?\s*$")
 SEPARATOR = re.compile(r"^\s*├[-─┼]*┤\s*$")
 CORNERS = {"SRC+EXE\\DST": "write", "SRC\\DST+EXE": "read"}
-RANK = re.compile(r"Rank (\d+)")
+RANK = re.compile(r"Rank (\d{1,6})")
 DEVICE = re.compile(r"(?P<nic>[A-Za-z0-9][\w.-]*)\s+(?P<memory>GPU|CPU) \d+")
 UNKNOWN = "unknown"
 

@@ -1,0 +1,118 @@
+"""TransferBench's preset `nicrings`: each network adapter of each rank to the same one of the next rank, all at once.
+
+A row is the rank that sends, a column the ring: the adapter of both ends and the memory nearest to it (NicRings in the
+program's source code: the source is the row's rank, the destination the one after it).
+"""
+
+import re
+
+from .grid import Grid, numbers, read_grid
+from .table import Reading, Table
+from .transferbench import PROGRAM
+
+HEAD = re.compile(r"^\s*NIC Rings benchmark\s*$")
+BESIDE = re.compile(r"^\s*=*\s*$")
+RINGS = re.compile(
+    r"^\s*(?P<rings>\d{1,6}) parallel RDMA-(?P<do>read|write) rings\(s\) using [\w -]+ memory"
+    r" across (?P<ranks>\d{1,6}) ranks\s*$"
+)
+BYTES = re.compile(r"^\s*\d+ queue pairs per NIC\.\s+(\d{1,18}) bytes per Transfer\.\s+All numbers are GB/s\s*$")
+RULE = re.compile(r"^[\s┼-]*$")
+RANK = re.compile(r"(\d{1,6}) ([A-Za-z0-9][\w.-]*)")
+MEMORY, ADAPTER = re.compile(r"(GPU|CPU) \d{1,4}"), re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+def fields(line: str) -> list[str]:
+    """What stands before, between and behind the vertical lines."""
+    return [" ".join(field.split()) for field in line.split("│")]
+
+
+def row_words(line: str) -> list[str] | None:
+    """`0  node1 │ 31.32 │ 31.33 │ 62.65` as [rank0, 31.32, 31.33, 62.65]; None between two rows."""
+    if RULE.match(line):
+        return None
+    first, *rest = fields(line)
+    match = RANK.fullmatch(first)
+    return [f"rank{int(match[1])}", *rest] if match else []
+
+
+def rings(reading: Reading, _: re.Match[str]) -> None:
+    """The head line, what was asked for, three lines of columns, and a row for each rank."""
+    line, begin = reading.at + 1, reading.at + 1
+    reading.at += 1
+    while reading.at < len(reading.lines) and BESIDE.match(reading.line()):
+        reading.at += 1
+    told = RINGS.match(reading.line())
+    reading.at += 1
+    size = BYTES.match(reading.line())
+    reading.at += 1
+    while reading.at < len(reading.lines) and not reading.line().strip():
+        reading.at += 1
+    heads = [fields(text) for text in reading.lines[reading.at : reading.at + 3]]
+    columns = column_labels(heads)
+    if told is None or size is None or not columns or len(columns) != int(told["rings"]):
+        reading.at = begin
+        reading.left(f"line {line}: TransferBench's table of rings has no head that is known: it is left out")
+        return
+    reading.at += 3
+    rows = [f"rank{rank}" for rank in range(min(int(told["ranks"]), len(reading.lines)))]
+    first = reading.at
+    grid = read_grid(
+        reading,
+        [*columns, "TOTAL"],
+        lambda word, _: word if word.startswith("rank") else None,
+        r"\d+\.\d\d",
+        rows,
+        split=row_words,
+    )
+    check_totals(grid)
+    found = (RANK.fullmatch(fields(text)[0]) for text in reading.lines[first : reading.at])
+    named = ", ".join(f"rank{match[1]} {match[2]}" for match in found if match)
+    name = f"transferbench_nicrings_{told['do']}"
+    gpus = all(field.startswith("GPU") for field in heads[0][1:-1])
+    reading.add(
+        PROGRAM,
+        Table(
+            testcase=name if gpus else f"{name}_host",
+            quantity="bandwidth, all rings at once",
+            metric="bandwidth",
+            unit="GB/s",
+            size_bytes=int(size[1]),
+            rows=tuple(rows),
+            columns=tuple(columns),
+            cells=numbers({pair: word for pair, word in grid.words().items() if pair[1] in columns}),
+            line=line,
+            direction=told["do"],
+            engine="rdma",
+            memory="device" if gpus else "host",
+            transport="rdma",
+            notes=("each rank to the next one, the last to the first; a column is the adapter of both", named[:4000]),
+            faults=tuple(f"{name}: {fault}" for fault in grid.faults),
+        ),
+    )
+
+
+def check_totals(grid: Grid) -> None:
+    """A row whose sum is not its TOTAL has lost a digit."""
+    for row, words in list(grid.rows.items()):
+        marked = [word for word in words if not re.fullmatch(r"[\d.]+", word)]
+        if marked or abs(sum(map(float, words[:-1])) - float(words[-1])) > 0.005 * (len(words) + 1):
+            grid.faults.append(f"row {row} has not the sum of its TOTAL: its cells are not believed")
+            del grid.rows[row]
+
+
+def column_labels(heads: list[list[str]]) -> list[str]:
+    """`gpu0:bnxt_re0` for each ring; none where the three lines do not belong together."""
+    if len(heads) < 3 or len({len(fields) for fields in heads}) != 1 or len(heads[0]) < 3:
+        return []
+    memories, numbered, named = heads
+    ends = [(one[0], one[-1]) for one in heads]
+    middle = list(zip(memories[1:-1], numbered[1:-1], named[1:-1], strict=True))
+    known = all(
+        MEMORY.fullmatch(memory) and re.fullmatch(r"NIC \d+", number) and ADAPTER.fullmatch(name)
+        for memory, number, name in middle
+    )
+    if ends != [("", ""), ("", "TOTAL"), ("Rank Name", "(GB/s)")] or not known:
+        return []
+    labels = [f"{memory[:3].lower()}{int(memory[4:])}:{name}" for memory, _, name in middle]
+    return labels if len(set(labels)) == len(labels) else []
