@@ -42,6 +42,7 @@ def test_all_to_all_has_the_source_as_its_row_and_says_engine_and_size():
         ({"USE_DMA_EXEC         =            0": "USE_DMA_EXEC         =            1"}, "write_ce", "ce"),
         ({"USE_DMA_EXEC         =            0": ""}, "write_unknown_engine", None),
         ({"per Transfer]": "per Transfer] [DMA:8] [1 Read(s) 1 Write(s)]"}, "write_ce", "ce"),
+        ({"A2A_MODE             =            0": "A2A_MODE             =            7"}, "write_sm_unknown_mode", "sm"),
         ({"USE_REMOTE_READ      =            0": "USE_REMOTE_READ      =            1"}, "read_sm", "sm"),
         (
             {"A2A_MODE             =            0": "A2A_MODE             =            1"},
