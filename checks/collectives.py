@@ -10,9 +10,10 @@ import linkmatrix.record.printed
 from linkmatrix.locate.left_out import WITHOUT
 
 from .case import p2p_matrix_case
-from .crossnode import CrossNode
-from .expect import Table, device_faults, engine_faults, nccl_faults, path_faults, rank_faults
+from .crossnode import OfExtent
+from .expect import Table, device_faults, engine_faults, nccl_faults, path_faults
 from .intranode import BANDWIDTH
+from .one_node import OnRanks
 from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .sizes import all_there, at_least, collective_faults, promise_faults, sizes_of, sizes_option, utilisation_faults
@@ -213,17 +214,11 @@ class device_sends(p2p_matrix_case):
 
 
 @rfm.simple_test
-class rank_collectives(collective_run):
+class rank_collectives(OnRanks, collective_run):
     """Measures one collective of MPI between ranks of one node: host memory, through the partition's launcher."""
 
     #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
-
-    #: Ranks on the node.
-    #:
-    #: :type: :class:`int`
-    #: :default: 0: as many as the node has GPUs, or 2 where it has none
-    ranks = variable(int, value=0)
 
     descr = "collectives between ranks"
     valid_systems = ["+mpi"]
@@ -231,26 +226,15 @@ class rank_collectives(collective_run):
 
     def prepare(self):
         super().prepare()
-        self.num_tasks = self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
-        if self.ranks:
-            self.measure_of_it(f"{self.ranks}-ranks")
-
-    def machine_faults(self):
-        return rank_faults(self.record, 1, self.num_tasks)
+        self.place_on_ranks()
 
 
 @rfm.simple_test
-class node_collectives(collective_run, CrossNode):
-    """Measures one collective of MPI between ranks of several nodes: host memory and the network.
-
-    References of the extent ``all`` stand in the table with ``@all`` added to its name.
-    """
+class node_collectives(OfExtent, collective_run):
+    """Measures one collective of MPI between ranks of several nodes: host memory and the network."""
 
     #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
-
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
-    extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
     descr = "collectives between nodes"
@@ -260,12 +244,7 @@ class node_collectives(collective_run, CrossNode):
 
     def prepare(self):
         super().prepare()
-        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
-        if self.extent == "all":
-            self.measure_of_it("all")
-
-    def machine_faults(self):
-        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
+        self.place_on_extent()
 
 
 @rfm.simple_test

@@ -71,19 +71,32 @@ class CrossNode(rfm.RegressionTestPlugin):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + promised
 
 
+class OfExtent(CrossNode):
+    """Two nodes, or all of the partition; the test's session must be one of nodes.
+
+    References of the extent ``all`` stand in the table with ``@all`` added to its name.
+    """
+
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    extent = parameter(["two", "all"], loggable=True)
+
+    def place_on_extent(self):
+        """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
+        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
+        if self.extent == "all":
+            self.measure_of_it("all")
+
+
 @rfm.simple_test
-class crossnode_matrix(p2p_matrix_case, CrossNode):
+class crossnode_matrix(p2p_matrix_case, OfExtent):
     """Measures one matrix between nodes: of the nodes, all their ranks at once, or of the ranks.
 
     A node whose row and column are low is at fault itself; a pair that is low alone is its path. `linkmatrix diagnose`
-    says which. References of the extent ``all`` stand in the table with ``@all`` added to its name.
+    says which.
     """
 
     #: The test case of p2p_matrix.
     testcase = parameter(list(CASES), loggable=True)
-
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
-    extent = parameter(["two", "all"], loggable=True)
 
     #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
     #: or ``crossed``, with the next one's, which takes the data from one rail to another.
@@ -105,9 +118,7 @@ class crossnode_matrix(p2p_matrix_case, CrossNode):
 
     def prepare(self):
         super().prepare()
-        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
-        if self.extent == "all":
-            self.measure_of_it("all")
+        self.place_on_extent()
         if self.mapping != "affine" and self.is_of_nodes():
             self.measure_of_it(self.mapping)
 

@@ -6,8 +6,9 @@ from reframe.core.builtins import fixture, parameter, run_before, variable
 
 import linkmatrix.record.printed
 
-from .crossnode import CrossNode
-from .expect import Table, device_faults, engine_faults, rank_faults
+from .crossnode import OfExtent
+from .expect import Table, device_faults, engine_faults
+from .one_node import OnRanks
 from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .simulations import columns_of, efficiency_faults, every_number_there, simulation_faults
@@ -103,17 +104,11 @@ class device_scaling(scaling_run):
 
 
 @rfm.simple_test
-class rank_scaling(scaling_run):
+class rank_scaling(OnRanks, scaling_run):
     """Measures a simulation on cores of a node, one rank each, whose positions MPI gathers."""
 
     #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
-
-    #: Ranks on the node.
-    #:
-    #: :type: :class:`int`
-    #: :default: 0: as many as the node has GPUs, or 2 where it has none
-    ranks = variable(int, value=0)
 
     descr = "N-body on ranks of a node"
     valid_systems = ["+mpi"]
@@ -122,26 +117,15 @@ class rank_scaling(scaling_run):
 
     def prepare(self):
         super().prepare()
-        self.num_tasks = self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
-        if self.ranks:
-            self.measure_of_it(f"{self.ranks}-ranks")
-
-    def machine_faults(self):
-        return rank_faults(self.record, 1, self.num_tasks)
+        self.place_on_ranks()
 
 
 @rfm.simple_test
-class node_scaling(scaling_run, CrossNode):
-    """Measures a simulation on the GPUs of several nodes, one rank each, whose positions MPI gathers.
-
-    References of the extent ``all`` stand in the table with ``@all`` added to its name.
-    """
+class node_scaling(OfExtent, scaling_run):
+    """Measures a simulation on the GPUs of several nodes, one rank each, whose positions MPI gathers."""
 
     #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
-
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
-    extent = parameter(["two", "all"], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
     descr = "N-body on GPUs of several nodes"
@@ -151,13 +135,8 @@ class node_scaling(scaling_run, CrossNode):
 
     def prepare(self):
         super().prepare()
-        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
-        if self.extent == "all":
-            self.measure_of_it("all")
+        self.place_on_extent()
         self.num_gpus_per_node = self.promise.devices
 
     def program_opts(self):
         return [*super().program_opts(), "--memory", "device"]
-
-    def machine_faults(self):
-        return CrossNode.machine_faults(self)
