@@ -13,8 +13,9 @@
 #   Result: PASS
 #
 # FOLDER: a new one that both nodes see, by which they meet. Without --adapters it is every port that is active, of a PCI
-# device where it is an interface; --at-once adds a step of all of them together. cuda: the GPU that is nearest by PCI. Ports of TCP are the first free ones from
-# FIRST (18515) on. No server or client lives longer than SECONDS (60), and none longer than this script.
+# device where it is an interface; --at-once adds a step of all of them together. cuda: the GPU that is nearest by PCI.
+# Ports of TCP are the first free ones from FIRST (18515) on. No server or client lives longer than SECONDS (60), and none
+# longer than this script.
 # Exit codes: 0 all was measured, 1 not all, 2 bad input, 4 the other rank is not there.
 
 set -u
