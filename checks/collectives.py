@@ -236,6 +236,9 @@ class node_collectives(OfExtent, collective_run):
     #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
 
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    extent = parameter(["two", "all"], loggable=True)
+
     session = fixture(nodes_session, scope="environment")
     descr = "collectives between nodes"
     valid_systems = ["+mpi +crossnode"]

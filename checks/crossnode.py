@@ -72,13 +72,10 @@ class CrossNode(rfm.RegressionTestPlugin):
 
 
 class OfExtent(CrossNode):
-    """Two nodes, or all of the partition; the test's session must be one of nodes.
+    """Two nodes, or all of the partition, as the test's parameter `extent` says; its session is one of nodes.
 
     References of the extent ``all`` stand in the table with ``@all`` added to its name.
     """
-
-    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
-    extent = parameter(["two", "all"], loggable=True)
 
     def place_on_extent(self):
         """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
@@ -97,6 +94,9 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
 
     #: The test case of p2p_matrix.
     testcase = parameter(list(CASES), loggable=True)
+
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    extent = parameter(["two", "all"], loggable=True)
 
     #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
     #: or ``crossed``, with the next one's, which takes the data from one rail to another.

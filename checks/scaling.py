@@ -127,6 +127,9 @@ class node_scaling(OfExtent, scaling_run):
     #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
+    #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
+    extent = parameter(["two", "all"], loggable=True)
+
     session = fixture(nodes_session, scope="environment")
     descr = "N-body on GPUs of several nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
