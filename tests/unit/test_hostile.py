@@ -78,6 +78,8 @@ def spoilt(draw, content):
     """`content` with some of its values changed, removed or repeated."""
     for _ in range(draw(st.integers(1, 3))):
         found = [place for place in places(content) if place]
+        if not found:  # all of it was removed already
+            break
         # all levels alike: most values are cells, and most of what can go wrong is not
         level = draw(st.sampled_from(sorted({len(place) for place in found})))
         *way, last = draw(st.sampled_from([place for place in found if len(place) == level]))
