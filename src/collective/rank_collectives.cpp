@@ -1,13 +1,13 @@
 #include "collective/rank_collectives.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "collective/host/mpi_worker.hpp"
 #include "core/sweep.hpp"
 #include "core/units.hpp"
 #include "ranks/network.hpp"
+#include "ranks/object_bytes.hpp"
 #include "ranks/payload.hpp"
 #ifdef LINKMATRIX_NCCL
 #include "collective/nccl/nccl_ranks.hpp"
@@ -17,6 +17,9 @@
 
 namespace linkmatrix {
 namespace {
+
+using ranks::bytes_of_object;
+using ranks::object_of;
 
 constexpr double least_patience = 60;  // seconds for what all ranks prepare together
 
@@ -35,20 +38,6 @@ struct Reply {
   std::uint64_t wrong = 0;
   std::array<char, 64> choice{};
 };
-static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Reply>);
-
-template <class T>
-std::vector<std::byte> bytes_of_object(const T& object) {
-  const auto* const first = reinterpret_cast<const std::byte*>(&object);
-  return {first, first + sizeof(T)};
-}
-template <class T>
-T object_of(std::span<const std::byte> bytes) {
-  T object{};
-  if (bytes.size() != sizeof(T)) throw DeviceError("a message of another build arrived");
-  std::memcpy(&object, bytes.data(), sizeof(T));
-  return object;
-}
 
 /// Makes a rank's worker once its communicator is known.
 using MakeWorker = std::function<std::unique_ptr<CollectiveWorker>(const Question&)>;

@@ -1,15 +1,14 @@
 #include "nbody/rank_system.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "core/units.hpp"
 #include "nbody/host/rank_simulation.hpp"
 #include "nbody/local_system.hpp"
 #include "ranks/network.hpp"
+#include "ranks/object_bytes.hpp"
 #include "ranks/payload.hpp"
 #ifdef LINKMATRIX_CUDA
 #include "nbody/cuda/ranks/rank_devices.hpp"
@@ -17,6 +16,9 @@
 
 namespace linkmatrix {
 namespace {
+
+using ranks::bytes_of_object;
+using ranks::object_of;
 
 enum class Task : int { prepare, run, find };
 
@@ -32,20 +34,6 @@ struct Reply {
   double seconds = 0;
   Findings found{};
 };
-static_assert(std::is_trivially_copyable_v<Question> && std::is_trivially_copyable_v<Reply>);
-
-template <class T>
-std::vector<std::byte> bytes_of_object(const T& object) {
-  const auto* const first = reinterpret_cast<const std::byte*>(&object);
-  return {first, first + sizeof(T)};
-}
-template <class T>
-T object_of(std::span<const std::byte> bytes) {
-  T object{};
-  if (bytes.size() != sizeof(T)) throw DeviceError("a message of another build arrived");
-  std::memcpy(&object, bytes.data(), sizeof(T));
-  return object;
-}
 
 ranks::Answerer answerer(std::shared_ptr<Simulation> simulation) {
   return [simulation = std::move(simulation)](std::span<const std::byte> bytes) {
