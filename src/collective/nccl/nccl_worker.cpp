@@ -8,6 +8,7 @@
 #include "collective/expected.hpp"
 #include "collective/nccl/communicators.hpp"
 #include "collective/nccl/elements.hpp"
+#include "collective/nccl/launch.hpp"
 #include "collective/nccl/nccl_calls.hpp"
 #include "collective/nccl_log.hpp"
 #include "core/units.hpp"
@@ -158,63 +159,10 @@ class NcclWorker final : public CollectiveWorker {
   void once() {
     nccl::check(ncclGroupStart(), "ncclGroupStart");
     for (std::size_t i = 0; i < ranks_.size(); ++i)
-      if ((*now_)[i] != nullptr) begin(ranks_[i], (*now_)[i]);
+      if ((*now_)[i] != nullptr)
+        nccl::begin(wanted_, layout_, {ranks_[i].number, all_, sending(ranks_[i]), receiving(ranks_[i])}, (*now_)[i],
+                    ranks_[i].stream.get());
     nccl::check(ncclGroupEnd(), word(wanted_.what).data());
-  }
-
-  void begin(const LocalRank& rank, ncclComm_t comm) const {
-    const ncclDataType_t type = *nccl::type_of(wanted_.type);
-    const ncclRedOp_t op = nccl::operation_of(wanted_.reduction);
-    const std::byte* const from = sending(rank);
-    std::byte* const to = receiving(rank);
-    const cudaStream_t stream = rank.stream.get();
-    const std::size_t count = layout_.sent, part = layout_.part;
-    const int root = wanted_.root;
-    switch (wanted_.what) {
-      case Collective::all_reduce:
-        return nccl::check(ncclAllReduce(from, to, count, type, op, comm, stream), "ncclAllReduce");
-      case Collective::all_gather:
-        return nccl::check(ncclAllGather(from, to, part, type, comm, stream), "ncclAllGather");
-      case Collective::reduce_scatter:
-        return nccl::check(ncclReduceScatter(from, to, part, type, op, comm, stream), "ncclReduceScatter");
-      case Collective::broadcast:
-        return nccl::check(ncclBroadcast(from, to, count, type, root, comm, stream), "ncclBroadcast");
-      case Collective::reduce:
-        return nccl::check(ncclReduce(from, to, count, type, op, root, comm, stream), "ncclReduce");
-      case Collective::alltoall:
-        for (int peer = 0; peer < all_; ++peer) {
-          send(part_at(from, peer), part, peer, comm, stream);
-          receive(part_at(to, peer), part, peer, comm, stream);
-        }
-        return;
-      case Collective::gather:
-        send(from, part, root, comm, stream);
-        for (int peer = 0; rank.number == root && peer < all_; ++peer)
-          receive(part_at(to, peer), part, peer, comm, stream);
-        return;
-      case Collective::scatter:
-        for (int peer = 0; rank.number == root && peer < all_; ++peer)
-          send(part_at(from, peer), part, peer, comm, stream);
-        return receive(to, part, root, comm, stream);
-      case Collective::sendrecv:
-        send(from, count, (rank.number + 1) % all_, comm, stream);
-        return receive(to, count, (rank.number + all_ - 1) % all_, comm, stream);
-      case Collective::send:
-        if (rank.number == wanted_.source) send(from, count, wanted_.destination, comm, stream);
-        if (rank.number == wanted_.destination) receive(to, count, wanted_.source, comm, stream);
-        return;
-    }
-  }
-
-  template <class Byte>
-  Byte* part_at(Byte* buffer, int peer) const {
-    return buffer + place_of_part(layout_, peer) * bytes_of(wanted_.type);
-  }
-  void send(const std::byte* from, std::size_t count, int peer, ncclComm_t comm, cudaStream_t stream) const {
-    nccl::check(ncclSend(from, count, *nccl::type_of(wanted_.type), peer, comm, stream), "ncclSend");
-  }
-  void receive(std::byte* to, std::size_t count, int peer, ncclComm_t comm, cudaStream_t stream) const {
-    nccl::check(ncclRecv(to, count, *nccl::type_of(wanted_.type), peer, comm, stream), "ncclRecv");
   }
 
   void record_graph(int repeats) {
