@@ -38,7 +38,7 @@ std::vector<Correspondence::Reply> MpiRanks::ask(const std::vector<Question>& qu
     }
   }
   const bool left = hand_over();
-  if (mine != nullptr) do_own(*mine);
+  if (mine != nullptr) do_own(*mine, seconds);
   collect(serial, expected, Deadline::in(seconds));
   std::vector<Reply> replies;
   for (const Question& question : questions) {

@@ -4,11 +4,13 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/limited_call.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
 
 constexpr double grace = 3;          // seconds more than a cell's own, until a rank that says nothing is given up
+constexpr double own_grace = 10;     // the same until this rank is, which may have buffers to fill and to compare
 constexpr double node_check = 2;     // seconds for the other ranks of a node of which one was given up
 constexpr double handing_over = 10;  // seconds for an order to leave
 constexpr double asking = 5;         // seconds for what a rank has said it will send
@@ -67,7 +69,7 @@ std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
   }
   const Deadline deadline = Deadline::in(seconds);  // for this rank's own part too
   const bool left = hand_over();
-  if (mine != nullptr) do_own(*mine);
+  if (mine != nullptr) do_own(*mine, mine->time_limit);
   collect(serial_, expected, deadline);
   std::vector<CellAnswer> answers;
   for (const Order& order : *sent) answers.push_back(answer_to(order));
@@ -75,7 +77,9 @@ std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
   return answers;
 }
 
-void MpiRanks::do_own(const Order& order) {
+/// Where MPI does not return from it, the process is ended.
+void MpiRanks::do_own(const Order& order, double seconds) {
+  const LimitedCall limited(seconds + own_grace);
   RankState& own = state_of(mpi_.rank());
   own.report = own_.perform(order);
   clean_ = clean_ && !own.report.stuck;
@@ -226,7 +230,7 @@ void MpiRanks::call(const std::vector<int>& ranks, Order order, double seconds, 
   sent_.push_back({order});
   for (const int rank : ranks) send(sent_.back().front(), rank);
   hand_over();
-  if (here_too) do_own(order);
+  if (here_too) do_own(order, seconds);
   collect(order.serial, ranks, Deadline::in(seconds));
 }
 

@@ -65,7 +65,7 @@ class MpiRanks final : public Ranks, public Correspondence {
   std::vector<int> others() const;
   void send(const Order& order, int rank);
   bool hand_over();
-  void do_own(const Order& order);
+  void do_own(const Order& order, double seconds);
   MPI_Request listen(int rank);
   void collect(int serial, const std::vector<int>& expected, Deadline deadline);
   std::vector<Sample> take_samples(int rank, const Report& report);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/limited_call.hpp"
 #include "core/table.hpp"
 
 namespace linkmatrix {
@@ -21,7 +22,7 @@ constexpr Seconds look_again{0.05};      // at signals and the deadline, while s
 constexpr Seconds look_for_change{0.2};  // at a record that did not change since its checkpoint
 constexpr Seconds old_checkpoint{0.3};   // for one that is being written when the run ends
 constexpr Seconds for_leftovers{0.3};    // to remove them: their file system may hang
-constexpr double longest_wait = 60;      // seconds; nothing depends on it
+constexpr double longest_wait = 1;       // seconds until a limited call that has begun is known
 
 Clock::time_point in(Seconds time) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(time); }
 
@@ -173,12 +174,14 @@ void Supervisor::take_signals() {
 
 Supervisor::Moment Supervisor::end_at() const {
   const std::lock_guard lock(mutex_);
-  return std::min(deadline_, patience_over_);
+  return std::min({deadline_, patience_over_, LimitedCall::over()});
 }
 
 Ending Supervisor::why_over() const {
   const std::string signal = stop_reason();
   if (!signal.empty()) return late(signal);
+  if (Clock::now() >= LimitedCall::over())
+    return late("a call into MPI did not return in time: another rank that takes part in it is gone or hangs");
   return late(output_.is_waiting() ? "nobody read standard output until --timeout had passed"
                                    : "a call into the driver or MPI did not return within --timeout");
 }

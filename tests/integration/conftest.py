@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -225,13 +225,9 @@ def sweep(login, monkeypatch):
 
 @pytest.fixture
 def meanwhile():
-    """A function that runs another one on a thread of its own, which the test waits for at its end."""
-    threads = []
-
-    def start(action):
-        threads.append(threading.Thread(target=action, daemon=True))
-        threads[-1].start()
-
-    yield start
-    for thread in threads:
-        thread.join(30)
+    """A function that runs another one on a thread of its own. The test fails with what that one raised."""
+    with ThreadPoolExecutor() as threads:
+        started = []
+        yield lambda action: started.append(threads.submit(action))
+        for one in started:
+            one.result(timeout=30)

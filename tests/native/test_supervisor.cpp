@@ -11,6 +11,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "core/limited_call.hpp"
 #include "run/supervisor.hpp"
 
 namespace linkmatrix {
@@ -201,6 +202,14 @@ TEST_F(Supervised, EndsARunWhoseDeadlineHasPassed) {
   start_writing().end_by(Deadline::in(0.05));
   EXPECT_EQ(exit_code(), 4);
   EXPECT_TRUE(holds("did not return within --timeout")) << content();
+}
+
+TEST_F(Supervised, EndsARunOfWhichACallDoesNotReturn) {
+  start_writing();
+  { const LimitedCall returned(0); }
+  const LimitedCall call(0.05);
+  EXPECT_EQ(exit_code(), 4);
+  EXPECT_TRUE(holds("a call into MPI did not return in time")) << content();
 }
 
 TEST_F(Supervised, SaysThatNobodyReadsItsOutput) {

@@ -234,7 +234,7 @@ def is_of_slurm(qsub):
 def process_of_rank():
     """A function that waits for the process of a rank of a program below srun: its number."""
 
-    def wait(program, rank, seconds=60):
+    def wait(program, rank, seconds=240):  # it is built first
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for process in Path("/proc").glob("[0-9]*"):

@@ -136,6 +136,7 @@ def test_a_node_that_goes_down_meanwhile_is_named(login, slurm, measured, meanwh
     def take_down():
         measured()
         slurm("scontrol", "update", f"nodename={SLOW}", "state=down", "reason=test")
+        assert slurm("sinfo", "-h", "-n", SLOW, "-o", "%T").startswith("down")
 
     meanwhile(take_down)
     try:

@@ -89,11 +89,11 @@ done <<EOF
 --size 4 --testcase all_gather_perf|each needs a part of 16 bytes
 EOF
 
-# A rank that stops: what was measured before is kept, and nothing hangs.
+# A rank that stops in the middle of MPI's blocking call: what was measured before is kept, and nothing hangs.
 what="a rank that stops"
 rm -f "$work/r.json"
 timeout 90 "$mpirun" --oversubscribe -n "$ranks" "$program" --size 4KiB,8KiB,16KiB --samples 10000 \
-  --max-time 30 --collective-timeout 2 --timeout 20 --record "$work/r.json" >"$work/out" 2>"$work/err" &
+  --max-time 30 --collective-timeout 2 --timeout 200 --record "$work/r.json" >"$work/out" 2>"$work/err" &
 launcher=$!
 for _ in $(seq 100); do # until it measures
   [ ! -s "$work/r.json" ] || break
@@ -107,8 +107,8 @@ if [ -n "$victim" ]; then
   wait "$launcher"
   code=$?
   kill -KILL "$victim" 2>/dev/null
-  [ "$code" -ne 0 ] || fail "$what: it must not pass"
-  [ "$code" -ne 124 ] || fail "$what: it hung"
+  [ "$code" -eq 4 ] || fail "$what: exit code $code, not 4"
+  says 'another rank that takes part in it is gone or hangs\|rank1: ' # by where rank 0 was
   [ -s "$work/r.json" ] || fail "$what: no record is left"
   ! grep -q '"result":"PASS"' "$work/r.json" || fail "$what: the record says PASS"
 else
