@@ -17,9 +17,8 @@ struct CollectiveAnswer {
   CellStatus status = CellStatus::ok;  ///< ok, timeout or error
   std::string why{};                   ///< one sentence where it is not ok
   double mean_seconds = 0;             ///< over the ranks: what nccl-tests and OSU's benchmarks take
-  double slowest_seconds = 0;
-  std::uint64_t wrong = 0;  ///< elements that arrived wrong, of all ranks
-  std::string choice{};     ///< by which algorithm, protocol and channels, where the library says so
+  std::uint64_t wrong = 0;             ///< elements that arrived wrong, of all ranks
+  std::string choice{};                ///< by which algorithm, protocol and channels, where the library says so
 };
 
 /// All ranks of a communicator, as the process sees them that says what is done.

@@ -29,6 +29,8 @@ constexpr Condition of_ranks{[](auto&, auto& run) { return run.has_ranks; },
                              "one process has its devices: start ranks with mpirun"};
 constexpr Condition of_nccl{[](auto&, auto& run) { return run.memory == Memory::device; },
                             "MPI between host memory has no such choice: leave it out"};
+constexpr Condition protocol{[](auto&, auto& run) { return run.any_has_protocol; },
+                             "NCCL sends by a protocol of its own: leave it out, or measure such as all_reduce_perf"};
 constexpr Condition of_host{[](auto&, auto& run) { return run.memory == Memory::host; },
                             "no host memory is measured: leave it out"};
 constexpr Condition reduction{[](auto&, auto& run) { return run.any_reduces; },
@@ -90,7 +92,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
        {root}},
       {{"--protocol", "PROTOCOL", "of NCCL: Simple, LL or LL128 (default: its own choice)",
         [&](auto v) { put(o.form.protocol, "--protocol", known_protocol(v)); }},
-       {of_nccl}},
+       {of_nccl, protocol}},
       {{"--channels", "N", "of NCCL (default: its own choice)",
         [&](auto v) { o.form.channels = parse_count("--channels", v, 1, 64); }},
        {of_nccl}},

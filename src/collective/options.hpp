@@ -38,7 +38,7 @@ CollectiveOptions parse_collective_options(std::span<char* const> arguments);
 struct CollectiveScope {
   bool has_ranks = false;
   Memory memory = Memory::device;
-  bool any_reduces = false, any_has_root = false;
+  bool any_reduces = false, any_has_root = false, any_has_protocol = false;
 };
 
 /// Throws BadInput for the first option that was given and does nothing in such a run, with the reason.

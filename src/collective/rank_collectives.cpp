@@ -153,7 +153,6 @@ class RankCollectives final : public Collectives {
       const Reply reply = object_of<Reply>(bytes);
       all.mean_seconds += reply.times.sum;
       timed += reply.times.ranks;
-      all.slowest_seconds = std::max(all.slowest_seconds, reply.times.slowest);
       all.wrong += reply.wrong;
       if (all.choice.empty()) all.choice = reply.choice.data();
     }

@@ -1,6 +1,7 @@
 #include "collective/run.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "collective/bus_limit.hpp"
@@ -63,18 +64,32 @@ class CollectiveRun final : public ProgramRun {
     if (options_.named.empty())
       std::erase_if(wanted,
                     [this](const auto& t) { return !is_known(t) || (t.leaves_out && count() > most_left_out); });
-    for (const auto& testcase : wanted)
+    for (const auto& testcase : wanted) {
+      refuse_one_layout_twice(testcase);
       for (const std::uint64_t bytes : sizes_of(testcase)) {
-        layout_of(form_of(testcase, bytes), count());
         if (columns_of(testcase, bytes).empty())
           throw BadInput(testcase.name + " cannot run here: " +
                          collectives_->refusal(form_of(testcase, bytes)).value_or("it needs 3 ranks or more"));
         refuse_blind(columns_of(testcase, bytes).front());
       }
+    }
     if (options_.fault && std::ranges::none_of(wanted, [this](const auto& t) { return has_fault(t); }))
       throw BadInput("--simulate-fault " + options_.fault->text() +
                      ": nothing that is measured has it: name a rank, or the way from one to the next");
     return wanted;
+  }
+
+  /// Sizes are rounded down to what all ranks have equal parts of: what looks like two results would be one.
+  void refuse_one_layout_twice(const CollectiveTestCase& testcase) const {
+    std::map<std::uint64_t, std::uint64_t> asked;
+    for (const std::uint64_t bytes : sizes_of(testcase)) {
+      const std::uint64_t size = layout_of(form_of(testcase, bytes), count()).size_bytes;
+      const auto [before, is_new] = asked.try_emplace(size, bytes);
+      if (!is_new)
+        throw BadInput("sizes " + std::to_string(before->second) + " and " + std::to_string(bytes) + " are both " +
+                       std::to_string(size) + " bytes for " + testcase.name + " of " + std::to_string(count()) +
+                       " ranks: leave one out");
+    }
   }
 
   /// Whether the library has it in its plainest form: what only the options rule out is no reason to leave it out.
@@ -106,7 +121,8 @@ class CollectiveRun final : public ProgramRun {
     refuse_unused(options_, {.has_ranks = started_ranks(),
                              .memory = collectives_->memory(),
                              .any_reduces = any(reduces),
-                             .any_has_root = any(has_root)});
+                             .any_has_root = any(has_root),
+                             .any_has_protocol = any([](Collective what) { return !is_made_of_sends(what); })});
     if (options_.form.root >= count())
       throw BadInput("--root " + std::to_string(options_.form.root) + ": there are ranks 0 to " +
                      std::to_string(count() - 1));

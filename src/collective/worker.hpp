@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -19,12 +18,11 @@ class NotAvailable : public DeviceError {
 /// Seconds that the ranks of a process took.
 struct RankTimes {
   int ranks = 0;
-  double sum = 0, slowest = 0;
+  double sum = 0;
 
   void add(double seconds) {
     ++ranks;
     sum += seconds;
-    slowest = std::max(slowest, seconds);
   }
 };
 

@@ -48,7 +48,6 @@ class DeviceCollectives final : public Collectives {
     return guarded([&](CollectiveAnswer& answer) {
       const RankTimes times = worker_->run(repeats, Deadline::in(seconds));
       answer.mean_seconds = times.sum / times.ranks;
-      answer.slowest_seconds = times.slowest;
       answer.choice = worker_->choice();
     });
   }

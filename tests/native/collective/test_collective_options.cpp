@@ -40,6 +40,8 @@ TEST(CollectiveOptions, ThatDoNothingInARunAreRefused) {
   refused({"--graph"}, host);
   refused({"--huge-pages", "off"}, {.has_ranks = true, .memory = Memory::device});
   refused({"--channels", "2"}, host);
+  refused({"--protocol", "LL"}, {.memory = Memory::device});  // nothing but sends
+  EXPECT_NO_THROW(refuse_unused(parsed({"--protocol", "LL"}), {.memory = Memory::device, .any_has_protocol = true}));
   refused({"--devices", "0,1"}, host);
   refused({"--root", "1"}, host);
   refused({"--asked-by", "x"}, host);
