@@ -93,10 +93,12 @@ def sentences(state, errors, text, folder, program="p2p_matrix"):
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
         return []
-    reasons = [reason for reason in (disk_fault(folder), ended_because(state, errors)) if reason]
+    ended = ended_because(state, errors)
+    reasons = [reason for reason in (disk_fault(folder), ended) if reason]
     said = said_by(errors, last)
-    if reasons and last.startswith("Result: TIMEOUT") and state != "TIMEOUT":
-        # the program's word for any end that comes from outside
+    # the program's word for any end that comes from outside; or it was killed before it could say so
+    from_outside = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))
+    if reasons and from_outside and state != "TIMEOUT":
         return [*reasons, f"{program} was stopped before its end" + (f": {own}" if (own := not_of_nodes(said)) else "")]
     return [*reasons, f"{program} ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
 

@@ -29,6 +29,12 @@ def test_a_node_that_failed_is_named_and_not_the_one_where_the_launcher_ran():
         assert "cn01" not in text and "TIMEOUT" not in text
 
 
+def test_a_program_that_was_killed_before_it_could_say_how_it_ended_was_stopped_too():
+    text = said("NODE_FAIL", NODE_FAILURE, "lmx3:rank2     1     1     0")
+    assert text.startswith("a node of the job failed: cn03; p2p_matrix was stopped before its end")
+    assert "rank2" not in text
+
+
 def test_a_job_that_was_cancelled_did_not_run_out_of_time():
     text = said("CANCELLED", CUT + CANCELLED, "Result: TIMEOUT")
     assert text.startswith("the job was cancelled (the scheduler says CANCELLED)")

@@ -232,12 +232,17 @@ def is_of_slurm(qsub):
 
 @pytest.fixture
 def process_of_rank():
-    """A function that waits for the process of a rank of a program below srun: its number."""
+    """A function that waits for the process of a rank of a program below srun, of this test: its number."""
+
+    def processes():
+        return set(Path("/proc").glob("[0-9]*"))
+
+    before = processes()  # what an earlier test left may take its time to end
 
     def wait(program, rank, seconds=240):  # it is built first
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            for process in Path("/proc").glob("[0-9]*"):
+            for process in processes() - before:
                 try:
                     named = (process / "comm").read_text() == f"{program}\n"
                     if named and f"SLURM_PROCID={rank}\0".encode() in (process / "environ").read_bytes():
