@@ -10,7 +10,7 @@ import linkmatrix.record.printed
 
 from .adapters import adapter_faults
 from .case import p2p_matrix_case
-from .expect import Table, cell_faults, rank_faults, transport_faults
+from .expect import Table, cell_faults, rank_faults, table_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
 from .p2p import p2p_matrix_run
 from .session import nodes_session
@@ -177,51 +177,49 @@ class crossnode_device_matrix(crossnode_matrix):
         return super().machine_faults() + (transport_faults(self.record, "mpi") if promised else [])
 
 
-@rfm.simple_test
-class crossnode_sweep(p2p_matrix_run, CrossNode):
-    """Measures two nodes with every size of message, as the OSU benchmarks do: one rank on each.
+class sweep_run(p2p_matrix_run, CrossNode, special=True):
+    """A test of messages of every size between nodes: the base of the checks that sweep.
 
-    The performance variables are medians of the link class and a size, such as ``NET@4096``; their references stand in
-    the partition's table with ``@sweep`` added to its name.
+    The performance variables are medians of the link class and a size, such as ``NET@4096``.
     """
-
-    #: The test case of p2p_matrix.
-    testcase = parameter([name for name in CASES if name.startswith("rank_")], loggable=True)
 
     #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
     #:
     #: :type: :class:`str`
-    #: :default: up to 4 MiB, each four times the one before; latencies from empty messages on
+    #: :default: up to 4 MiB; latencies from empty messages on
     sizes = variable(str, value="")
 
-    session = fixture(nodes_session, scope="environment")
-    descr = "messages of every size between two nodes"
-    valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
+    #: how many times the one before each size is, unless told
+    factor = 2
 
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "sweep", "acceptance", "full"}
-        self.sizes = self.sizes or ("0:4MiB:4" if "latency" in self.testcase else "1:4MiB:4")
-
-    def prepare(self):
-        super().prepare()
-        self.place_on_nodes(self.nodes or 2, 1)
-        self.measure_of_it("sweep")
+    def choose_sizes(self):
+        """Those that were asked for, or the usual ones."""
+        least = 0 if "latency" in self.testcase else 1
+        self.sizes = self.sizes or f"{least}:4MiB:{self.factor}"
 
     def program_opts(self):
         return ["--backend", "mpi", "--sweep", self.sizes]
+
+    def wanted_tables(self):
+        return CASES[self.testcase]
+
+    def wanted_endpoints(self):
+        """The endpoints of which each pair must be measured."""
+        return [device["label"] for device in self.record["devices"]]
 
     def faults(self):
         """Each size has its tables, whole, and its data was compared; an empty message has none."""
         self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
         faults = self.machine_faults()
-        pairs = list(permutations([device["label"] for device in self.record["devices"]], 2))
+        pairs = list(permutations(self.wanted_endpoints(), 2))
         printed = {table.size_bytes for table in self.tables}
         results = self.record["results"]
         faults += all_there(results, sizes_of(self.sizes), 0, self.testcase)
         if printed != {result["size_bytes"] for result in results}:
             faults.append(f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep")
+        for size in sorted(printed):
+            own = [table for table in self.tables if table.size_bytes == size]
+            faults += [f"{fault}, of {size} bytes" for fault in table_faults(own, self.wanted_tables(), self.testcase)]
         for table in self.tables:
             faults += cell_faults(table, pairs)
         for result in results:
@@ -234,9 +232,36 @@ class crossnode_sweep(p2p_matrix_run, CrossNode):
         if self.is_dry_run():
             return
         self.perf_variables = {}
-        wanted = CASES[self.testcase][0].title
+        wanted = self.wanted_tables()[0].title
         for table in (table for table in self.tables if table.title == wanted):
             found = matrix_variables(table, {pair: "NET" for pair in table.cells})
             self.perf_variables[f"NET@{table.size_bytes}"] = sn.make_performance_function(
                 sn.defer(found["median[NET]"]), table.unit
             )
+
+
+@rfm.simple_test
+class crossnode_sweep(sweep_run):
+    """Measures two nodes with every size of message, as the OSU benchmarks do: one rank on each.
+
+    References stand in the partition's table with ``@sweep`` added to its name.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter([name for name in CASES if name.startswith("rank_")], loggable=True)
+
+    session = fixture(nodes_session, scope="environment")
+    descr = "messages of every size between two nodes"
+    valid_systems = ["+mpi +crossnode"]
+    valid_prog_environs = ["+mpi"]
+    factor = 4
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"crossnode", "sweep", "acceptance", "full"}
+        self.choose_sizes()
+
+    def prepare(self):
+        super().prepare()
+        self.place_on_nodes(self.nodes or 2, 1)
+        self.measure_of_it("sweep")

@@ -101,6 +101,27 @@ def rank_faults(record, nodes, ranks):
     return faults
 
 
+def pairs_faults(record, pairs, ranks):
+    """Was each matrix of nodes measured by so many pairs of their ranks at once? ranks: on a node."""
+    return list(
+        dict.fromkeys(
+            f"{result['testcase']}: {pairs} pairs of ranks were to go together, {result.get('pairs', ranks)} did"
+            for result in record["results"]
+            if result.get("pairs", ranks) != pairs
+        )
+    )
+
+
+def version_faults(record, libraries):
+    """Has MPI loaded what the partition promises? Each library says its version."""
+    return [
+        f"the partition promises {name}, and the MPI of {record['host']['name']} has not loaded it: load its module, or"
+        f" remove extras['{name.lower()}']"
+        for name in libraries
+        if name not in record["software"]
+    ]
+
+
 def transport_faults(record, promised):
     """Did all that goes between nodes go by the promised transport?"""
     return [

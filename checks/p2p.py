@@ -30,7 +30,8 @@ class p2p_matrix_run(session_test, special=True):
     #: :default: ``[]``
     extra_opts = variable(typ.List[str], value=[])
 
-    #: The table of references that this run is held against, a first-level key in `config/references/*.yaml`.
+    #: The table of references that this run is held against, a first-level key in `config/references/p2p.yaml`, or in
+    #: the file there that the partition names, ``extras['reference_file']``.
     #:
     #: :type: :class:`str`
     #: :default: the partition's ``extras['reference']``, else empty: no references, and no verdict
@@ -85,7 +86,12 @@ class p2p_matrix_run(session_test, special=True):
             without_mpi=self.without_mpi,
             group="puts" if "_put_" in testcase else "",  # an MPI may be unable to, and the process then ends
             node=self.on,
+            environment=self.environment_of_ranks(),
         )
+
+    def environment_of_ranks(self):
+        """NAME=VALUE of each variable that its process has beside those of the job, for MPI."""
+        return ()
 
     def part(self):
         return getattr(self, "testcase", "")
@@ -151,4 +157,4 @@ class p2p_matrix_run(session_test, special=True):
     @run_before("performance")
     def read_references(self):
         """Not in the class: there ReFrame reads and checks all of the file's references for each variant it lists."""
-        self.reference = {"$ref": "p2p.yaml"}
+        self.reference = {"$ref": self.current_partition.extras.get("reference_file", "p2p.yaml")}

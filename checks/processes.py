@@ -33,7 +33,8 @@ class Wish:
     topology, which each process of p2p_matrix takes before it measures. size: of --size, "" for the program's own, None
     where the test case has one of its own. opts: the other options. on_each: ranks on a node, None where it does not
     matter. group: only tests with the same word share a process. becomes: whether the program takes another one's
-    command behind `--into FOLDER`, writes what it has to say there, and becomes that one.
+    command behind `--into FOLDER`, writes what it has to say there, and becomes that one. environment: NAME=VALUE of
+    variables of its processes alone.
     """
 
     check: str
@@ -48,6 +49,7 @@ class Wish:
     node: str = ""
     program: str = BUILT[0]
     becomes: bool = False
+    environment: tuple[str, ...] = ()
 
     @property
     def measures(self):
@@ -62,7 +64,7 @@ class Wish:
 
 def kind_of(wish):
     """What tests must have in common to be measured by one process."""
-    return wish.program, wish.group, wish.tasks, wish.on_each, wish.without_mpi, wish.opts
+    return wish.program, wish.group, wish.tasks, wish.on_each, wish.without_mpi, wish.opts, wish.environment
 
 
 @dataclass
@@ -194,6 +196,8 @@ def commands_of(test, process, folder, asked_by):
     if process.before:
         folders = f"{folder}/{RANKS}"
         program = [shlex.quote(process.before.wish.program), "--into", folders, *program]
+    if process.wish.environment:  # by a program of its own: not every launcher passes on what it is given
+        program = ["env", *map(shlex.quote, process.wish.environment), *program]
     words = [launched(test, process.wish), *program, *said, f"> {folder}/out 2> {folder}/err"]
     return [f"mkdir -p {folders}", " ".join(word for word in words if word)]
 

@@ -22,6 +22,7 @@ def counted(number, word, ending="s"):
     return f"{number} {word}{'' if number == 1 else ending}"
 
 
+ON_A_NODE = "{num_tasks_per_node}"  # in an option of the launcher: ranks on a node
 RUNNING = {}  # of the run of ReFrame that is going on: {test case: the test cases that need it}
 
 
@@ -158,6 +159,9 @@ class nodes_session(session):
     descr = "one job of several nodes for all test cases"
 
     def fits(self, wish, first):
-        """Only srun can be told to start fewer ranks on a node than the job has."""
-        places = self.job.launcher.registered_name.startswith("srun")
+        """srun can be told to start fewer ranks on a node than the job has, and another launcher where the partition's
+        options for ranks say how many go on a node.
+        """
+        placed = self.current_partition.extras.get("rank_options", [])
+        places = self.job.launcher.registered_name.startswith("srun") or any(ON_A_NODE in word for word in placed)
         return wish.node == first.node and (places or wish.on_each == first.on_each)

@@ -1,8 +1,9 @@
 """ABCI as its user benchmarks of inter-GPU communication describe it: Grid Engine, compute nodes (A) and (V).
 
-The benchmarks' figures are config/references/published/abci-anode.yaml and abci-vnode.yaml, to hold a run against:
-`linkmatrix compare --against abci:anode`. They name no link class and no network adapter, so none is promised here. The
-group that pays belongs to the run: `reframe --system=abci -J g=GROUP …`.
+The benchmarks' figures are what a run here is held against, config/references/abci.yaml, and `linkmatrix compare
+--against abci:anode` puts any run beside them. They name no link class and no network adapter, so none is promised.
+`reframe --system=abci -t pairs …` measures their sweeps between nodes, with all of their columns, in one job. The group
+that pays belongs to the run: `-J g=GROUP`.
 
 The modules are those of the benchmarks, too old to build with: linkmatrix needs GCC >= 11 and a CUDA that knows C++20.
 Put newer ones into their place; nothing else changes.
@@ -25,6 +26,11 @@ def node(name, descr, resource, gpus, model, arch):
         "resources": [{"name": "layout", "options": [f"-l {resource}={{num_nodes}}", "-S /bin/bash", "-r n"]}],
         "devices": [{"type": "gpu", "arch": arch, "model": model, "num_devices": gpus}],
         "extras": {
+            # the published figures, until there are runs to adopt
+            "reference": f"abci-{name}",
+            "reference_file": "abci.yaml",
+            # as the benchmarks' table of software says
+            "gdrcopy": True,
             # of all pairs: the benchmarks measure every one with P2P=Enabled
             "peer_access": True,
             # a job has all slots of its nodes, and mpirun would fill those of the first

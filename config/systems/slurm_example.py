@@ -106,6 +106,8 @@ system = {
                 # beside these, what perftest must reach: "ratio": 0.95 of the rate, "at_once": 0.95 of the sum of each
                 # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
                 # "gpudirect": True,
+                # MPI must have loaded GDRCopy; the sweeps of pairs of GPUs are measured without it too
+                # "gdrcopy": True,
                 # what every pair of GPUs of a node must have; what is left out is not judged
                 "link_class": "NV18",
                 "peer_access": True,

@@ -226,6 +226,7 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("unit", result.unit).member("size_bytes", result.size_bytes).member("offset", result.offset);
   w.member("blocks", unless_zero(result.blocks)).member("threads", unless_zero(result.threads));
   w.member("host_pages", result.host_pages ? std::optional(word(*result.host_pages)) : std::nullopt);
+  if (result.pairs > 0) w.member("pairs", result.pairs);
   w.member("triangle", result.triangle).member("local_copy", result.local_copy);
   if (!result.transports.empty()) w.member("transports", result.transports);
   w.member("rows", result.rows).member("columns", result.columns);

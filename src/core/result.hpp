@@ -91,6 +91,7 @@ struct MatrixDescription {
   std::uint64_t offset = 0;             ///< where the bytes begin in the buffers
   int blocks = 0, threads = 0;          ///< asked for; 0: the back end's own
   std::optional<HostPages> host_pages;  ///< of host memory that takes part
+  int pairs = 0;                        ///< of ranks that make a cell, where their nodes have more; else 0
   bool triangle = false;                ///< nothing below the diagonal is measured
   bool local_copy = false;              ///< the diagonal is measured: each device with itself
   bool verify = true;                   ///< whether the data is to be compared

@@ -67,6 +67,7 @@ std::string variant_text(const MatrixResult& result) {
   if (result.blocks > 0) text += ", " + std::to_string(result.blocks) + " blocks";
   if (result.threads > 0) text += ", " + std::to_string(result.threads) + " threads";
   if (result.host_pages == HostPages::pageable) text += ", pageable";
+  if (result.pairs > 0) text += ", " + std::to_string(result.pairs) + (result.pairs == 1 ? " pair" : " pairs");
   return text;
 }
 

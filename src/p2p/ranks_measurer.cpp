@@ -1,6 +1,8 @@
 #include "p2p/ranks_measurer.hpp"
 
+#include <algorithm>
 #include <climits>
+#include <map>
 
 #include "core/units.hpp"
 #include "p2p/measure_plan.hpp"
@@ -22,6 +24,7 @@ class RanksMeasurer final : public Measurer {
   RanksMeasurer(const ranks::NetworkOptions& options, std::optional<SimulatedFault> fault)
       : network_{ranks::Network::start(options)},
         transport_{options.transport},
+        pairs_{options.pairs_per_node},
         pair_timeout_{options.pair_timeout},
         fault_{std::move(fault)} {
     if (!fault_) return;
@@ -77,6 +80,7 @@ class RanksMeasurer final : public Measurer {
     result.unit = t.metric == Metric::latency ? "us" : "GB/s";
     result.size_bytes = options.bytes;
     result.offset = options.offset;
+    if (what_.by_node && pairs_ > 0 && pairs_ < ranks_of_a_node()) result.pairs = static_cast<int>(pairs_);
     shape(options, result);
     return result;
   }
@@ -146,6 +150,15 @@ class RanksMeasurer final : public Measurer {
     return limits(r, c);
   }
 
+  /// Of the node that has most.
+  std::size_t ranks_of_a_node() const {
+    std::map<std::string, std::size_t> ranks;
+    for (const Endpoint& rank : network_->endpoints()) ++ranks[rank.node];
+    std::size_t most = 0;
+    for (const auto& [node, count] : ranks) most = std::max(most, count);
+    return most;
+  }
+
   /// Of each pair, where they differ.
   void name_transport(std::size_t r, std::size_t c, MatrixResult& result) const {
     const std::string transport = network_->transport(what_.by_node, r, c);
@@ -160,6 +173,7 @@ class RanksMeasurer final : public Measurer {
 
   std::unique_ptr<ranks::Network> network_;
   Transport transport_;
+  std::size_t pairs_;  ///< --pairs-per-node, 0: all
   double pair_timeout_;
   std::optional<SimulatedFault> fault_;
   std::optional<FaultyMachine> faulty_;

@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What decides about transports and adapters, where it is set.
-constexpr std::array network_variables{"OMPI_MCA_pml",    "OMPI_MCA_btl", "OMPI_MCA_mtl",         "UCX_TLS",
-                                       "UCX_NET_DEVICES", "FI_PROVIDER",  "MPICH_OFI_NIC_POLICY", "I_MPI_FABRICS",
-                                       "PSM2_MULTIRAIL"};
+constexpr std::array network_variables{
+    "OMPI_MCA_pml", "OMPI_MCA_btl",         "OMPI_MCA_mtl",  "UCX_TLS",        "UCX_NET_DEVICES",
+    "FI_PROVIDER",  "MPICH_OFI_NIC_POLICY", "I_MPI_FABRICS", "PSM2_MULTIRAIL", "UCX_IB_GPU_DIRECT_RDMA"};
 /// Part of a library's file name → what moves messages there.
 constexpr std::array transport_libraries{std::pair{"/libuct_ib", "UCX InfiniBand"}, std::pair{"/libucp", "UCX"},
                                          std::pair{"/libfabric", "libfabric"},      std::pair{"/libpsm2", "PSM2"},

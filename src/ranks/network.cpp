@@ -18,6 +18,7 @@
 #include "ranks/lifeline.hpp"
 #include "ranks/mpi_ranks.hpp"
 #include "ranks/rank_table.hpp"
+#include "ranks/transport_versions.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -51,6 +52,7 @@ class MpiNetwork final : public Network {
                  {"CUDA-aware MPI", table_.cuda_aware() ? "yes" : "no"},
                  {"compiler", compiler_version()},
                  {"kernel", kernel_release()}};
+    software_.merge(transport_versions());
   }
 
   std::string name() const override { return "mpi"; }

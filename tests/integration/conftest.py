@@ -86,9 +86,9 @@ def tools():
 def reframe(tmp_path):
     """A function that runs `reframe` with our configuration and the given options; results go to a temporary folder.
 
-    references: the text of p2p.yaml, none by default. folder: the name of that of results. umask: of all that is
-    written, as of this process by default. polls: how often a second a scheduler may be asked, None: as the
-    configuration says; those of the tests are theirs alone.
+    references: the text of p2p.yaml, and of the files in its place, none by default. folder: the name of that of
+    results. umask: of all that is written, as of this process by default. polls: how often a second a scheduler may be
+    asked, None: as the configuration says; those of the tests are theirs alone.
     """
 
     def run(
@@ -103,7 +103,8 @@ def reframe(tmp_path):
     ):
         prefix = tmp_path / f"{folder}{len(list(tmp_path.iterdir()))}"
         (prefix / "references").mkdir(parents=True)
-        (prefix / "references" / "p2p.yaml").write_text(references)
+        for file in (REPOSITORY / "config" / "references").glob("*.yaml"):  # which one, says the partition
+            (prefix / "references" / file.name).write_text(references)
         environment = {
             **os.environ,
             "LINKMATRIX_PREFIX": str(prefix),

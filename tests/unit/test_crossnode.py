@@ -243,3 +243,27 @@ def test_the_program_is_quoted_though_its_launcher_wrote_more_after_it(tmp_path,
     assert said in fault
     assert fault.count("p2p_matrix: ") == sum(line.startswith("p2p_matrix: ") for line in errors)
     assert (last == "") or "mpirun" not in fault
+
+
+PAIRS = "hosts2_pairs"
+
+
+def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
+    """The sentences of the check of pairs of ranks on a recorded run of two of four."""
+    check = type("check", (), dict(vars(checks("pairs").crossnode_pairs)))
+    for method in ("wanted_tables", "faults"):
+        setattr(check, method, getattr(crossnode.crossnode_sweep, method))
+    check.machine_faults = lambda run: checks("expect").pairs_faults(run.record, pairs, run.num_tasks_per_node)
+    return judged(check, NODES, PAIRS, 2, ranks=4, sizes=sizes, **spoiled)
+
+
+def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
+    assert of_pairs() == []
+    assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks were to go together, 2 did"]
+    assert any("23 sizes were to be measured, there are 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
+
+
+def test_a_sweep_of_pairs_that_lost_a_table_of_one_size_is_told():
+    printed = (DATA / f"{PAIRS}.txt").read_text()
+    text = spoil(printed, (rf"^{NODES}: message rate \(msg/s\), 1024 bytes.*?(?=^{NODES}: )", ""))
+    assert of_pairs(text=text) == [f"{NODES} printed no table 'message rate (msg/s)', of 1024 bytes"]

@@ -81,6 +81,23 @@ def test_each_process_runs_its_own_program_of_the_build(processes, wish):
     assert ran == ["/bin/where", "/stage/prefix/bin/p2p_matrix", "/stage/prefix/bin/collective_perf"]
 
 
+def test_variables_of_one_test_are_those_of_its_own_process_under_any_launcher(processes, wish):
+    launcher = SimpleNamespace(registered_name="mpirun", options=[], run_command=lambda job: "mpirun -np 2")
+    test = SimpleNamespace(
+        build=SimpleNamespace(stagedir="/stage"),
+        job=SimpleNamespace(launcher=launcher),
+        current_partition=SimpleNamespace(extras={}),
+        layout={"num_nodes": 2, "num_tasks": 2, "num_tasks_per_node": 1},
+        num_cpus_per_task=None,
+        display_name="session",
+        names={},
+    )
+    ranks = {"tasks": 2, "on_each": 1}
+    usual, without = processes.processes_of([wish("a", **ranks), wish("b", environment=("A=^b c",), **ranks)])
+    assert processes.commands_of(test, usual, "p", "s")[1].startswith("mpirun -np 2 /stage/prefix/bin/p2p_matrix ")
+    assert processes.commands_of(test, without, "p", "s")[1].startswith("mpirun -np 2 env 'A=^b c' /stage/prefix/bin/")
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_what_only_looks_rides_on_the_process_that_measures_the_same_devices(processes, wish, first):
     wishes = [wish("", check="topology", size=None), wish("a", check="a", size="1MiB")]

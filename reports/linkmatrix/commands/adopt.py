@@ -41,7 +41,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--session", action="append", metavar="ID", help="only this ReFrame session; several times")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; several times")
-    command.add_argument("--file", type=path_of, metavar="YAML", help="default: config/references/p2p.yaml")
+    command.add_argument(
+        "--file",
+        type=path_of,
+        metavar="YAML",
+        help="default: that of config/references with the table, else p2p.yaml",
+    )
     command.add_argument("--check", metavar="NAME", help="its entry in the file; default: the one that asked")
     command.add_argument("--floor", metavar="LOWER,UPPER", help="least tolerances in percent, such as 2,5")
     command.add_argument("--with-outliers", action="store_true", help="adopt though runs contain outliers")
@@ -63,9 +68,20 @@ def run_adopt(options: argparse.Namespace) -> int:
         raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
     if options.as_is is not None and not options.as_is.strip():
         raise BadInput("--as-is '': say why a part may be slow among its like")
-    file = options.file or folders.repository() / "config" / "references" / "p2p.yaml"
+    file = options.file or file_of(options.table, folders.repository() / "config" / "references")
     with changing(file) if options.write else contextlib.nullcontext():
         return adopt_into(file, options)
+
+
+def file_of(table: str | None, folder: Path) -> Path:
+    """The file that has the table already, which ReFrame then reads; else p2p.yaml."""
+    usual = folder / "p2p.yaml"
+    if table is None or not folder.is_dir():
+        return usual
+    others = [file for file in sorted(folder.glob("[!.]*.yaml")) if file != usual]
+    machine = table.partition("@")[0]
+    has = (file for file in others if machine in {name.partition("@")[0] for name in References.load(file).names()})
+    return next(has, usual)
 
 
 def adopt_into(file: Path, options: argparse.Namespace) -> int:

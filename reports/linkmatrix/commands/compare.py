@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BadInput
+from ..errors import BadInput, clean
 from ..files import path_of
 from ..record import units
 from ..record.units import figure
@@ -26,6 +26,7 @@ from ..show import words
 NOTHING = 3  # in common: as NO VERDICT
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named
+LEAST_SIZES = 3  # that are a table
 OF_ALL = {"GFLOP/s": "compute rate"}  # what all together have that is no bus bandwidth, by its unit
 
 
@@ -73,7 +74,7 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.against in published.NAMES:
         series, no_series = scaling.beside_series(run, published.load(options.against), set(options.testcase or ()))
     left_out = [*found.left_out, *no_series]
-    for line in [*lines(found.rows), *series, *left_out]:
+    for line in [*lines(found.rows, options.against), *series, *left_out]:
         print(line)
     if found.rows or series:
         return 0
@@ -106,6 +107,8 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
         same = [two for two in named if first.as_large_as(two)]
         if any(two.variant == first.variant for two in same):
             same = [two for two in same if two.variant == first.variant]
+        elif first.alias and all(two.by_osu == first.alias for two in same):
+            pass  # as many pairs, of all that nodes have or of some
         elif any(two.variant for two in same) or (same and first.variant and first.extent is not None):
             asked = ", ".join(dict.fromkeys(two.variant.removeprefix(", ") or "no other setting" for two in same))
             found.left_out.append(f"{title(first)}: {asked} there: not comparable")
@@ -175,25 +178,52 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
             yield Row(name, where, sizes, classes, median, other_median, one.unit, pairs)
 
 
-def lines(rows: list[Row]) -> Iterator[str]:
-    """The comparison as text: a line a class, and of a collective a line a size."""
-    for (name, where, unit, sizes), of_title in groupby(
-        rows, lambda row: (row.name, row.where, row.unit, "" if row.where else row.sizes)
-    ):
-        yield f"{name}, {OF_ALL.get(unit, 'bus bandwidth')} of {where}" if where else f"{name} ({sizes})"
+def lines(rows: list[Row], other_name: str = "the other") -> Iterator[str]:
+    """The comparison as text: a line a class, of a collective a line a size, and of a sweep a table of its sizes."""
+    for (name, where, unit), of_title in groupby(rows, lambda row: (row.name, row.where, row.unit)):
+        several = list(of_title)
         if where:
-            for size, of_size in groupby(of_title, lambda row: row.sizes):
+            yield f"{name}, {OF_ALL.get(unit, 'bus bandwidth')} of {where}"
+            for size, of_size in groupby(several, lambda row: row.sizes):
                 yield f"  {size}: {'; '.join(f'{row.classes} {against(row)}' for row in of_size)}"
-            continue
-        for row in of_title:
+        elif len({row.sizes for row in several}) >= LEAST_SIZES:
+            yield from sizes_table(several, other_name)
+        else:
+            yield from size_lines(several)
+
+
+def size_lines(rows: list[Row]) -> Iterator[str]:
+    """A line for each class, under its size."""
+    for sizes, of_size in groupby(rows, lambda row: row.sizes):
+        yield f"{rows[0].name} ({sizes})"
+        for row in of_size:
             text = f"  {row.classes}: median {against(row)}"
             if row.pairs and row.pairs[2] > 1:
                 text += f"; {row.pairs[2]} pairs × {row.pairs[0]:.3g} to {row.pairs[1]:.3g}"
             yield text
 
 
+def sizes_table(rows: list[Row], other_name: str) -> Iterator[str]:
+    """A table for each class: sizes, medians here and there, and their ratio."""
+    heads = ("size", "this run", clean(Path(other_name).name), "ratio")
+    decimals = words.DECIMALS[rows[0].unit]
+    for classes in dict.fromkeys(row.classes for row in rows):
+        yield f"{rows[0].name}, {classes}: median, {words.UNITS[rows[0].unit]}"
+        of_class = [row for row in rows if row.classes == classes]
+        cells = [(row.sizes, figure(row.here, decimals), figure(row.there, decimals), ratio(row)) for row in of_class]
+        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+        for size, *others in (heads, *cells):
+            yield f"  {size:<{widths[0]}}" + "".join(
+                f"  {text:>{width}}" for text, width in zip(others, widths[1:], strict=True)
+            )
+
+
 def against(row: Row) -> str:
     """ "395.34 against 176.08 GB/s, × 2.25"."""
     decimals, unit = words.DECIMALS[row.unit], words.UNITS[row.unit]
-    ratio = f"× {row.here / row.there:.3g}" if row.there else "against zero"
-    return f"{figure(row.here, decimals)} against {figure(row.there, decimals)} {unit}, {ratio}"
+    return f"{figure(row.here, decimals)} against {figure(row.there, decimals)} {unit}, {ratio(row)}"
+
+
+def ratio(row: Row) -> str:
+    """ "× 2.25"."""
+    return f"× {row.here / row.there:.3g}" if row.there else "against zero"

@@ -9,9 +9,10 @@ from ..files import path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record.reading import Result
+from ..references import published
 from ..runs import judging, stored
 from ..runs.judging import Judged
-from ..show import curves, page, plot, scaling, words
+from ..show import by_size, curves, page, plot, scaling, size_chart, words
 from . import arguments
 
 FEW = 8  # pictures that are listed one by one
@@ -22,6 +23,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     arguments.add_options(command)
     command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further ones for the same page")
     command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside PATH, a folder of its name")
+    command.add_argument(
+        "--against",
+        action="append",
+        metavar="NAME",
+        help=f"also draw the sweeps of a published system; several times: {', '.join(published.NAMES)}",
+    )
     command.set_defaults(command=run_report)
 
 
@@ -41,6 +48,7 @@ def run_report(options: argparse.Namespace) -> int:
         return pictures["png"]
 
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
+    lines += draw_sizes(judged, options.against or [], folder, written)
     html = folder / "report.html"
     write_whole(html, page.render(run, judged, picture, lines).encode())
     print(html)
@@ -60,13 +68,28 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
         record = one.test.record
         groups: dict[tuple[str, str], list[curves.Curve]] = {}
         for curve in curves.curves_of(record) if record is not None else []:
-            groups.setdefault((curve.axis, curve.unit), []).append(curve)
+            if not curve.is_of_messages:
+                groups.setdefault((curve.axis, curve.unit), []).append(curve)
         for (axis, _), group in groups.items():
             pictures = curves.draw(record, group)
             name = {"size_bytes": "sizes", "blocks": "blocks"}[axis]
             written.extend(plot.save(pictures, folder, free_name(name, written)))
             testcases = ", ".join(dict.fromkeys(curve.testcase for curve in group))
             drawn.append((f"{testcases} by {curves.AXES[axis]}", pictures["png"]))
+    return drawn
+
+
+def draw_sizes(
+    judged: list[Judged], published_names: list[str], folder: Path, written: list[Path]
+) -> list[tuple[str, bytes]]:
+    """The same of messages between ranks, of all tests and with published series, a picture for each quantity."""
+    drawn = []
+    others = size_chart.published_series(published_names)
+    headings = dict.fromkeys(filter(None, map(words.heading, judged)))
+    for table in by_size.tables(judged):
+        pictures = size_chart.draw(table, others.get(table.title, {}), next(iter(headings), ""))
+        written.extend(plot.save(pictures, folder, free_name("messages", written)))
+        drawn.append((f"{table.title} by bytes of a message", pictures["png"]))
     return drawn
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from . import grids
 from .apart import Apart
 from .collective import ASKED, ENGINES, is_collective
+from .units import counted
 
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
@@ -308,6 +309,7 @@ def variant_of(result: Mapping[str, Any]) -> str:
     words = {"offset": "offset {}", "blocks": "{} blocks", "threads": "{} threads"}
     parts = [text.format(result[key]) for key, text in words.items() if result.get(key)]
     parts += ["pageable"] if result.get("host_pages") == "pageable" else []
+    parts += [counted(result["pairs"], "pair")] if result.get("pairs") else []
     if result["engine"] in ENGINES:  # of collectives and of NCCL's sends: elements, reduction, protocol and the like
         parts += [note.removeprefix(ASKED) for note in result["notes"] if note.startswith(ASKED)]
     return "".join(f", {part}" for part in parts)

@@ -18,7 +18,7 @@ AXES = (
 )
 HEAD = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes"
-    rf"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable))*), (?:{'|'.join(AXES)})"
+    rf"(?P<variant>(?:, (?:offset \d+|\d+ blocks|\d+ threads|pageable|\d+ pairs?))*), (?:{'|'.join(AXES)})"
 )
 LARGE = re.compile(
     r"(?P<testcase>[a-z0-9_]+): (?P<title>[a-z0-9 _-]+) \((?P<unit>[^)]+)\), (?P<size_bytes>\d+) bytes, (?P<rows>\d+) x"

@@ -17,7 +17,16 @@ from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
 #: What a check measures beyond its machine, by a word of its name in ReFrame; in the order of the checks.
-VARIANTS = [(r"%extent=all\b", "@all"), (r"^crossnode_device_matrix\b", "@device"), (r"^crossnode_sweep\b", SWEEP)]
+VARIANTS = [
+    (r"%extent=all\b", "@all"),
+    (r"^crossnode_device_matrix\b", "@device"),
+    *((rf"%pairs={pairs}\b", f"@{pairs}-pairs") for pairs in (1, 4, 8)),
+    (r"^crossnode_(sweep|pairs|device_pairs)\b", SWEEP),
+    (r"^crossnode_device_pairs\b", "@device"),
+    *((rf"%route={route}\b", f"@{route}") for route in ("staged", "without_gdrcopy", "without_gpudirect")),
+]
+#: The checks of some of the nodes' ranks at once, by whether between the memory of devices.
+PAIRS = {False: "crossnode_pairs", True: "crossnode_device_pairs"}
 #: Checks that have no references of their own: they measure what others have them for.
 FOR_OTHERS = ("node_sweep",)
 #: The checks of collectives, by engine and whether there are several nodes.
@@ -63,6 +72,8 @@ def check_of(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         return SENDS if len(nodes) == 1 else COLLECTIVE
     if result["engine"] != "mpi" and record["backend"] != "mpi":
         return "intranode_p2p"
+    if result.get("pairs"):
+        return PAIRS[on_device]
     if len(nodes) > 1:
         return "crossnode_device_matrix" if on_device else "crossnode_matrix"
     return "process_p2p" if on_device else "rank_p2p"

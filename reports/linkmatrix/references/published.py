@@ -1,7 +1,8 @@
 """Published systems: config/references/published/*.yaml, figures of other machines to put a run beside.
 
-They are no references: nobody is held against them. Each table names the line of the document that it comes from, and
-`python tests/tools/published_files.py` writes the files again out of tests/data/documents; a test does the same.
+They are no references: nobody is held against them, but the systems that they are of (config/references/abci.yaml).
+Each table names the line of the document that it comes from, and `python tests/tools/published_files.py` writes the
+files again out of tests/data/documents; a test does the same.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ class References:
 
         Where no check asked for it, those of the check that measures the same, or else the only ones that there are.
         """
-        return self.of_check(keys.check_of(record, result), bool(keys.asking_check(record)), result["size_bytes"])
+        must = bool(keys.asking_check(record) or result.get("pairs"))  # what fewer ranks reach is no measure of all
+        return self.of_check(keys.check_of(record, result), must, result["size_bytes"])
 
     def of_check(self, check: str, must: bool = True, size: int | None = None) -> "References":
         """Those of a check; must: of no other, even where it has none."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas
 
 DIRECTION = "_one_direction"
+BOTH_WAYS = "osu_mbw_mr_both_ways"  # a name of ours
 #: Test case between ranks → the OSU benchmark that measures the same, before its buffers and its pairs of ranks.
 AS_OSU = {
     "rank_to_rank_bandwidth_mpi": "osu_bw",
@@ -26,8 +27,10 @@ AS_OSU = {
     "rank_to_rank_put_latency_mpi": "osu_put_latency",
     "node_to_node_bandwidth_mpi": "osu_mbw_mr",
     "node_to_node_latency_mpi": "osu_multi_lat",
+    "node_to_node_bidirectional_mpi": BOTH_WAYS,
 }
-OF_ONE_PAIR = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency"}  # what these are with a rank on each node
+#: What these are with one pair of ranks; no benchmark of OSU has both directions of several.
+OF_ONE_PAIR = {"osu_mbw_mr": "osu_bw", "osu_multi_lat": "osu_latency", BOTH_WAYS: "osu_bibw"}
 NO_CLASS = "all pairs"  # of a text that does not tell link classes
 CELL = ["source", "destination", "link_class", "value"]
 PAIR = CELL[:2]
@@ -54,7 +57,9 @@ class Figures:
     variant: str = ""
 
     def same_as(self, other: "Figures") -> bool:
-        """Do both measure the same, under whichever names?"""
+        """Do both measure the same, under whichever names? Of ranks, by as many pairs."""
+        if self.alias and other.alias and self.variant != other.variant:
+            return self.alias == other.alias and self.part == other.part
         return self.name == other.name or (not self.part and not other.part and self.by_osu == other.by_osu)
 
     @property
@@ -124,7 +129,8 @@ def osu_name(record: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         return ""
     buffers = "dd" if result["memory"] == "device" else "hh"
     nodes = {device["node"] for device in record["devices"]}
-    pairs = len(record["devices"]) // max(len(nodes), 1)  # of ranks, that two nodes have between them
+    # of ranks at once: what --pairs-per-node says, or all that two nodes have between them
+    pairs = result.get("pairs") or len(record["devices"]) // max(len(nodes), 1)
     if osu not in OF_ONE_PAIR:
         return f"{osu}_{buffers}"
     return f"{osu}_{buffers}_{pairs}_pairs" if pairs > 1 else f"{OF_ONE_PAIR[osu]}_{buffers}"

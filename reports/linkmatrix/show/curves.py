@@ -48,6 +48,12 @@ class Curve:
         """Of all values."""
         return self.results[0]["unit"]
 
+    @property
+    def is_of_messages(self) -> bool:
+        """Is it of messages between ranks? All tests of a run have one chart of those: `size_chart.py`."""
+        result = self.results[0]
+        return self.axis == "size_bytes" and result["engine"] == "mpi" and not is_collective(result)
+
     def points(self) -> dict[str, list[tuple[int, ClassSummary]]]:
         """{link class: [(place on the axis, its cells)]}."""
         found: dict[str, list[tuple[int, ClassSummary]]] = {}
@@ -88,7 +94,8 @@ def curves_of(record: dict[str, Any]) -> list[Curve]:
 
 def all_but(axis: str, result: Result) -> tuple[Any, ...]:
     """What results of one curve have in common."""
-    asked = [result.get(name) for name in ("size_bytes", "offset", "blocks", "threads", "host_pages") if name != axis]
+    known = ("size_bytes", "offset", "blocks", "threads", "host_pages", "pairs")
+    asked = [result.get(name) for name in known if name != axis]
     return result["testcase"], result["kernel"], *asked
 
 

@@ -23,8 +23,9 @@ from ..record.units import figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import adapters, again, findings, words
-from .collectives import Collective, groups
+from . import adapters, again, by_size, findings, words
+from .by_size import Sweep, groups_by_size
+from .collectives import Collective
 
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
@@ -113,6 +114,11 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
     if any(one.matrices for one in judged):
         show_legend(screen)
     show_overview(screen, judged)
+    for of_sizes in by_size.tables(judged):
+        screen.print(of_sizes.title, "bold")
+        for line in by_size.rows(of_sizes, screen.glyphs, screen.console.width):
+            screen.print(screen.text(line))
+        screen.print()
     show_adapters(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
@@ -125,8 +131,10 @@ def show_test(screen: Screen, one: Judged) -> None:
     """One test of the run: its matrices, then why it is not PASS where a cell does not say it."""
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
-    for shown in groups(one):
-        if isinstance(shown, Collective):
+    for shown in groups_by_size(one):
+        if isinstance(shown, Sweep):
+            show_sweep(screen, shown)
+        elif isinstance(shown, Collective):
             show_collective(screen, shown)
         else:
             show_matrix(screen, one, *shown)
@@ -186,6 +194,16 @@ def show_collective(screen: Screen, one: Collective) -> None:
             style = VERDICT_STYLES[Verdict.FAIL] if cell.verdict is Verdict.FAIL else ""
             text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
         screen.print(text)
+    screen.print(one.how(), "dim")
+    for line in one.said():
+        screen.print(line, indent=2)
+    screen.print()
+
+
+def show_sweep(screen: Screen, one: Sweep) -> None:
+    """Messages of several sizes, whose figures are in the table of all of them."""
+    screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
+    screen.print(one.title())
     screen.print(one.how(), "dim")
     for line in one.said():
         screen.print(line, indent=2)
@@ -258,7 +276,7 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
     """A line for each test case: where there are many, their matrices have long scrolled by."""
     lines = [(one.verdict, one.test.name, "") for one in judged if one.beyond_cells is not None]
     for one in judged:
-        for shown in groups(one):
+        for shown in groups_by_size(one):
             if isinstance(shown, Collective):
                 lines.append((shown.verdict, shown.name, shown.span()))
                 continue

@@ -96,6 +96,8 @@ def verification(result: Result) -> str:
     """Whether the data that arrived was compared, and right."""
     if has_status(result, "corrupt"):
         return "WRONG DATA ARRIVED"
+    if result["size_bytes"] == 0:
+        return "no data to verify"
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
 
@@ -204,7 +206,7 @@ def only_references_missing(judged: list[Judged]) -> bool:
         not one.reasons
         and all(fact.verdict <= Verdict.WARN for fact in one.facts)
         and all(
-            result["verified"]
+            (result["verified"] or result["size_bytes"] == 0)
             and matrix.verdict <= Verdict.NO_VERDICT
             and matrix.counts[Verdict.NO_VERDICT] == matrix.unjudged
             for result, matrix in one.matrices

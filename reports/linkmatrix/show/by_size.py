@@ -1,0 +1,203 @@
+"""Messages of every size between ranks: one table of all tests of a run, a line a size, as published sweeps have it.
+
+A matrix for each of twenty sizes would bury what there is to see.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..errors import clean
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..record import units
+from ..record.collective import is_collective
+from ..record.matrix import MESSAGE_RATE, from_result
+from ..record.reading import Result
+from ..record.units import figure
+from ..runs.judging import Judged
+from . import words
+from .collectives import Collective, groups
+
+LEAST_SIZES = 3  # fewer are matrices
+QUANTITIES = {"latency": "half of a round trip", "bandwidth": "bandwidth", "bidirectional": "sum of both directions"}
+RATE = "message_rate"  # the part of a result
+SIZE = "size"
+HEADS = 4  # lines: who, memory, way, link class
+
+
+class Sweep(Collective):
+    """A test case between ranks in several sizes, in rising order."""
+
+    @property
+    def ways(self) -> list[str]:
+        """Link classes."""
+        return list(dict.fromkeys(name for _, matrix in self.sizes for name in matrix.matrix.classes))
+
+    @property
+    def name(self) -> str:
+        """The test case, and what tells it from others of the same."""
+        result = self.sizes[0][0]
+        return f"{result['testcase']}{label(self.one, result)}"
+
+    def title(self) -> str:
+        """What it was."""
+        return f"{self.sizes[0][0]['quantity']} ({words.UNITS[self.unit]}), {self.sizes_said()}"
+
+
+class Value(NamedTuple):
+    """A figure of the table; verdict: of its test in that size, None where it has none of its own.
+
+    number: None where nothing was measured, and `text` says why.
+    """
+
+    text: str
+    verdict: Verdict | None
+    number: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """What all tests have of one quantity. columns: {its heads: {size: value}}."""
+
+    title: str
+    columns: dict[tuple[str, ...], dict[int, Value]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Of all columns, in rising order."""
+        return sorted({size for column in self.columns.values() for size in column})
+
+
+def groups_by_size(one: Judged) -> list[Collective | tuple[Result, MatrixVerdict]]:
+    """As `collectives.groups`, and sizes of messages together too, at the place of the first."""
+    found: list[Collective | tuple[Result, MatrixVerdict]] = []
+    swept: dict[tuple[str, ...], list[tuple[Result, MatrixVerdict]]] = {}
+    for shown in groups(one):
+        if not isinstance(shown, Collective) and is_message(*shown):
+            swept.setdefault(series_of(shown[0]), []).append(shown)
+    for shown in groups(one):
+        several = [] if isinstance(shown, Collective) else swept.get(series_of(shown[0]), [])
+        if len({result["size_bytes"] for result, _ in several}) < LEAST_SIZES:
+            found.append(shown)
+        elif shown[0] is several[0][0]:
+            found.append(Sweep(one, tuple(sorted(several, key=lambda size: size[0]["size_bytes"]))))
+    return found
+
+
+def is_message(result: Result, matrix: MatrixVerdict) -> bool:
+    """Is it a matrix of messages, with its cells at hand, of which a size is known?"""
+    known = result["size_bytes"] is not None and matrix.whole is not None
+    return known and result["engine"] == "mpi" and not is_collective(result)
+
+
+def series_of(result: Result) -> tuple[str, ...]:
+    """What sizes of one sweep have in common."""
+    asked = (result["testcase"], result["memory"], result["transport"], result.get("pairs"), result.get("offset"))
+    return tuple(map(str, asked))
+
+
+def label(one: Judged, result: Result) -> str:
+    """ ", 4 pairs, device memory, staged"."""
+    return "".join(f", {word}" for word in heads(one, result) if word)
+
+
+def heads(one: Judged, result: Result) -> tuple[str, ...]:
+    """What tells a column from another one: who, between which memory, and by which way."""
+    pairs = result.get("pairs") or pairs_of_nodes(one, result)
+    who = units.counted(pairs, "pair") if pairs else "ranks"
+    way = [word for word in one.test.variant.split("@") if word.startswith("without_")]
+    if result["memory"] == "device":
+        way.insert(0, result["transport"])
+    put = " put" if "_put_" in result["testcase"] else ""
+    return f"{who}{put}", result["memory"], " ".join(way).replace("_", " ")
+
+
+def pairs_of_nodes(one: Judged, result: Result) -> int:
+    """Pairs of ranks that make a cell of two nodes, where all of them do; 0 of a matrix of ranks."""
+    record = one.test.record
+    if record is None or not result["testcase"].startswith("node_"):
+        return 0
+    nodes = [device["node"] for device in record["devices"]]
+    return max(map(nodes.count, nodes), default=0)
+
+
+def tables(judged: Iterable[Judged]) -> list[Table]:
+    """A table for each quantity: half round trips, bandwidths, both ways, and message rates."""
+    found: dict[str, Table] = {}
+    for one in judged:
+        for sweep in groups_by_size(one):
+            if isinstance(sweep, Sweep):
+                add_columns(sweep, found)
+    return list(found.values())
+
+
+def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
+    """Adds the columns of a sweep, one for each link class, to the tables by their titles."""
+    first = sweep.sizes[0][0]
+    title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
+    several = len(sweep.ways) > 1
+    for name in sweep.ways or [""]:
+        head = free_head((*heads(sweep.one, first), name if several else ""), found, title)
+        values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
+        found.setdefault(title, Table(title, {})).columns[head] = values
+    rates = {result["size_bytes"]: rate_of(result) for result, _ in sweep.sizes if RATE in result["parts"]}
+    if rates:
+        title = f"message rate ({words.UNITS[MESSAGE_RATE]})"
+        head = free_head((*heads(sweep.one, first), ""), found, title)
+        found.setdefault(title, Table(title, {})).columns[head] = rates
+
+
+def free_head(head: tuple[str, ...], found: dict[str, Table], title: str) -> tuple[str, ...]:
+    """The heads of a column, with a number where the table has them already: two tests may differ in their nodes."""
+    taken = found[title].columns if title in found else {}
+    again = (head if number == 1 else (*head[:-1], f"{head[-1]} ({number})".strip()) for number in range(1, 10**6))
+    return next(one for one in again if one not in taken)
+
+
+def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> Value:
+    """The median of a link class in a size; where nothing was measured, what stands in its place."""
+    verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
+    if summary is None:
+        said = {word for row in result["status"] for word in row} - {"ok", "not-applicable"}
+        return Value(" ".join(sorted(said)) or "-", verdict)
+    return Value(figure(summary.median, words.DECIMALS[matrix.matrix.unit]), verdict, summary.median)
+
+
+def rate_of(result: Result) -> Value:
+    """The median message rate in a size, which is judged as the bandwidth that it is made of."""
+    (summary, *_) = from_result(result, RATE).classes.values() or [None]
+    if summary is None:
+        return Value("-", None)
+    return Value(figure(summary.median, words.DECIMALS[MESSAGE_RATE]), None, summary.median)
+
+
+def rows(table: Table, glyphs: dict[Verdict, str], width: int) -> Iterator[str]:
+    """The lines of a table: heads, then sizes; a glyph behind each figure with a verdict.
+
+    In blocks of columns where the width does not hold all of them.
+    """
+    names = [units.size(size) for size in table.sizes]
+    margin = max(map(len, [*names, SIZE]))
+    columns = [
+        printed(head, [values.get(size) for size in table.sizes], glyphs) for head, values in table.columns.items()
+    ]
+    while columns:
+        room, block = width - margin, 0
+        while block < len(columns) and (block == 0 or room > len(columns[block][0])):
+            room, block = room - 1 - len(columns[block][0]), block + 1
+        lines = list(zip(*columns[:block], strict=True))
+        heads = [line for line in lines[:HEADS] if any(map(str.strip, line))]
+        for name, line in zip([SIZE, *[""] * (len(heads) - 1), *names], [*heads, *lines[HEADS:]], strict=True):
+            yield clean(f"{name:<{margin}} {' '.join(line)}".rstrip())
+        columns = columns[block:]
+
+
+def printed(head: tuple[str, ...], values: Iterable[Value | None], glyphs: dict[Verdict, str]) -> list[str]:
+    """The lines of a column, all as wide; right of a number stands its glyph, so of heads a blank."""
+    cells = [f"{word} " for word in head]
+    for value in values:
+        glyph = glyphs[value.verdict] if value is not None and value.verdict is not None else " "
+        cells.append("- " if value is None else f"{value.text}{glyph}")
+    width = max(map(len, cells))
+    return [cell.rjust(width) for cell in cells]

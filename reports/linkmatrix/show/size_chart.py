@@ -1,0 +1,92 @@
+"""A chart of messages of every size: all tests of a run, and published systems beside them."""
+
+import io
+import warnings
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from ..errors import clean
+from ..record import units
+from ..references import published
+from ..runs import figures
+from . import words
+from .by_size import QUANTITIES, Table
+from .curves import COLOURS, MARKERS, WIDTH
+from .plot import DPI, STYLE
+
+HEIGHT = 5.4  # inches: the legend may have twenty lines
+MOST_PLACES = 12  # sizes that are named
+METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}  # of OSU's tests
+METRICS |= {"bibw": "bidirectional"}
+MEMORY = {"hh": "host", "dd": "device"}
+
+Series = dict[str, list[tuple[int, float]]]  # name → (size, value) in rising order
+
+
+def series_of(table: Table) -> Series:
+    """The columns of a table, as far as they have numbers; an empty message has no place on the axis."""
+    found = {
+        ", ".join(filter(None, head)): [
+            (size, value.number) for size, value in sorted(values.items()) if size > 0 and value.number
+        ]
+        for head, values in table.columns.items()
+    }
+    return {name: points for name, points in found.items() if points}
+
+
+def published_series(names: list[str]) -> dict[str, Series]:
+    """{title of a table: the series of published systems, "abci:anode, 4 pairs, host"}. Raises BadInput."""
+    found: dict[str, Series] = {}
+    for name in dict.fromkeys(names):
+        for one in figures.of_published(published.load(name)):
+            test, _, rest = one.testcase.removeprefix("osu_").rpartition("_hh" if "_hh" in one.testcase else "_dd")
+            if not one.testcase.startswith("osu_") or test not in METRICS or not one.size_bytes:
+                continue
+            title = f"{QUANTITIES[METRICS[test]]} ({words.UNITS[one.unit]})"
+            pairs = rest.replace("_", " ").strip() or "1 pair"
+            memory = MEMORY["hh" if "_hh" in one.testcase else "dd"]
+            points = found.setdefault(title, {}).setdefault(f"{name}, {pairs}, {memory}", [])
+            points += [(one.size_bytes, value) for value in one.medians.values()]
+    return {title: {name: sorted(points) for name, points in series.items()} for title, series in found.items()}
+
+
+def draw(table: Table, others: Series, title: str) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: the columns of a table, and other series, dashed. Both axes are logarithmic."""
+    own = series_of(table)
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        lines = [*((name, points, "-") for name, points in own.items()), *((*item, "--") for item in others.items())]
+        for number, (name, points, style) in enumerate(lines):
+            marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
+            colour = COLOURS[number % len(COLOURS)]
+            places, values = zip(*points, strict=True)
+            axes.plot(
+                places, values, style, color=colour, marker=marker, markersize=3.5, linewidth=1.4, label=clean(name)
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        places = sorted({size for _, points, _ in lines for size, _ in points})
+        shown = places[:: -(-len(places) // MOST_PLACES)] if places else []
+        axes.set_xticks(shown, [units.size(place) for place in shown], fontsize=8, rotation=35)
+        axes.minorticks_off()
+        axes.set_xlabel("bytes of a message")
+        axes.set_ylabel(table.title)
+        axes.grid(color="#e4e4e4", linewidth=0.7)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        if lines:
+            axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.suptitle(clean(title), fontsize=8, color="#555555", x=0.01, ha="left")
+        png, svg = io.BytesIO(), io.BytesIO()
+        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
+        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
+    return {"png": png.getvalue(), "svg": svg.getvalue()}

@@ -1,0 +1,114 @@
+"""Writes config/references/abci.yaml out of config/references/published: `python tests/tools/published_references.py`.
+
+The partitions of a published machine are held against what was published of it, until a site has adopted its own.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Any
+
+import yaml
+
+from linkmatrix.references import published
+from linkmatrix.references.tables import FOLDER
+
+FILE = FOLDER / "abci.yaml"
+#: Published system → its table of references, and the pairs of ranks that all GPUs of two nodes are.
+SYSTEMS = {"abci:anode": ("abci-anode", 8), "abci:vnode": ("abci-vnode", 4)}
+#: One published run says nothing of its noise, and its MPI is of 2021: what is worse by a fifth is worth a look.
+LIMITS = {"GB/s": ("-0.2", "null"), "us": ("null", "0.25")}
+HEAD = """\
+# ABCI compute nodes (A) and (V), as their user benchmarks of 2021 publish them. Written by
+# `python tests/tools/published_references.py` out of published/abci-anode.yaml and abci-vnode.yaml.
+#
+# A single run of each, with Open MPI 4.0.5 and UCX 1.7 or 1.9: its noise is not known, and other versions have other
+# latencies. So a bandwidth may be a fifth less and a latency a quarter more, and better is no fault. Replace them by
+# six runs of your own, whose noise says what is allowed: `linkmatrix adopt --table abci-anode --write`.
+"""
+TESTS = {
+    "latency": ("latency", 1),
+    "multi_lat": ("latency", None),
+    "bw": ("bandwidth", 1),
+    "mbw_mr": ("bandwidth", None),
+}
+NAME = re.compile(r"osu_(?P<test>latency|multi_lat|bw|mbw_mr)_(?P<buffers>hh|dd)(?:_(?P<pairs>\d+)_pairs)?")
+Entries = dict[
+    tuple[str, str, str], dict[str, tuple[float, str]]
+]  # (check, table, test case) → {variable: value, unit}
+
+
+def entries_of(name: str) -> Entries:
+    """All references of a published system."""
+    table, most = SYSTEMS[name]
+    found: Entries = {}
+    for one in published.load(name)["tables"]:
+        if "sizes" in one:
+            found |= dict(of_sweep(one, table, most))
+        elif not one.get("part"):
+            found["intranode_p2p", table, one["testcase"]] = dict(of_matrix(one))
+    return found
+
+
+def of_matrix(one: dict[str, Any]) -> Iterator[tuple[str, tuple[float, str]]]:
+    """The pairs of a matrix inside a node; a copy inside a device is another test case's."""
+    for r, c in permutations(range(len(one["rows"])), 2):
+        yield f"{one['rows'][r]}->{one['columns'][c]}", (one["values"][r][c], one["unit"])
+
+
+def of_sweep(one: dict[str, Any], table: str, most: int) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
+    """Every size, for the check of as many pairs of ranks.
+
+    Of one pair also for that of one rank a node, and of all pairs for the matrix of two nodes, which has one size.
+    """
+    match = NAME.fullmatch(one["testcase"])
+    assert match, one["testcase"]
+    (what, known), on_device = TESTS[match["test"]], match["buffers"] == "dd"
+    pairs = known or int(match["pairs"])
+    values = {size: (of_size[0], one["unit"]) for size, of_size in one["sizes"].items()}
+    by_size = {f"NET@{size}": value for size, value in values.items()}
+    device = "@device" if on_device else ""
+    check = "crossnode_device_pairs" if on_device else "crossnode_pairs"
+    yield (check, f"{table}@{pairs}-pairs@sweep{device}", f"node_to_node_{what}_mpi"), by_size
+    if pairs == 1 and not on_device:
+        yield ("crossnode_sweep", f"{table}@sweep", f"rank_to_rank_{what}_mpi"), by_size
+    if pairs == most:
+        check = "crossnode_device_matrix" if on_device else "crossnode_matrix"
+        value = values[16 if what == "latency" else 1 << 20]
+        names = ("node0->node1", "node1->node0", "min[NET]", "median[NET]", "max[NET]")
+        yield (check, f"{table}{device}", f"node_to_node_{what}_mpi"), dict.fromkeys(names, value)
+
+
+def render() -> str:
+    """The file of references."""
+    entries: Entries = {}
+    for name in SYSTEMS:
+        entries |= entries_of(name)
+    lines, last = [HEAD.rstrip()], ("", "")
+    for check, table, testcase in sorted(entries):
+        if check != last[0]:
+            lines += [f"{check}:", "  $index: [reference_name, testcase]"]
+        if (check, table) != last:
+            lines.append(f"  {table}:")
+        last = (check, table)
+        lines.append(f"    {testcase}:")
+        for variable, (value, unit) in entries[check, table, testcase].items():
+            low, high = LIMITS[unit]
+            lines.append(f"      '{variable}': [{value}, {low}, {high}, {unit}]")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Writes the file again."""
+    text = render()
+    assert yaml.safe_load(text)
+    FILE.write_text(text, encoding="utf-8")
+    print(FILE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

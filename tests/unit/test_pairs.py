@@ -1,0 +1,278 @@
+"""Sweeps of several pairs of ranks: what of them is no pass, and what they are held against and put beside."""
+
+import copy
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import published_references
+import pytest
+
+from linkmatrix import cli
+from linkmatrix.commands import adopt
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references import keys, published
+from linkmatrix.references.tables import References
+from linkmatrix.runs import figures, testcases
+from linkmatrix.runs.stored import Run
+from linkmatrix.show import by_size, size_chart, words
+
+DATA = Path(__file__).parents[1] / "data"
+OWN = {"latency": "node_to_node_latency_mpi", "multi_lat": "node_to_node_latency_mpi"}
+OWN |= {"bw": "node_to_node_bandwidth_mpi", "mbw_mr": "node_to_node_bandwidth_mpi"}
+
+
+def sweep(make_record, osu="osu_bw_hh", system="abci:anode", ranks=8, times=1.0, asked_by=None):
+    """A record of two nodes of `ranks` that measured what OSU's benchmark published there, `times` as much."""
+    content = make_record(count=2, value=1.0)
+    (first,) = content["results"]
+    match = published_references.NAME.fullmatch(osu)
+    pairs, latency = int(match["pairs"] or 1), "lat" in match["test"]
+    nodes = ["n1", "n2"]
+    device = content["devices"][0]
+    content["devices"] = [
+        {**device, "index": at, "label": f"{node}:rank{at}", "node": node, "place": {"node": node}, "part": {}}
+        for at, node in enumerate(node for node in nodes for _ in range(ranks))
+    ]
+    labels = [one["label"] for one in content["devices"]]
+    square = [[None] * len(labels) for _ in labels]
+    content["topology"] = {
+        "labels": labels,
+        "link_class": [["" if one else "" for one in row] for row in square],
+        "links": square,
+        "peer_access": square,
+        "min_path": square,
+    }
+    classes = [["X", "NET"], ["NET", "X"]]
+    first |= {"testcase": OWN[match["test"]], "engine": "mpi", "transport": "mpi", "peer_access": None}
+    first |= {"rows": nodes, "columns": nodes, "link_class": classes, "limit": [[None] * 2] * 2}
+    first |= {"memory": "device" if match["buffers"] == "dd" else "host"}
+    if latency:
+        first |= {"unit": "us", "metric": "latency", "quantity": "copy latency"}
+    if pairs < ranks:
+        first["pairs"] = pairs
+    content |= {"backend": "mpi", "expected": [first["testcase"]], "asked_by": asked_by, "results": []}
+    content["software"] = {"MPI": "Open MPI v4.1.4"}
+    (table,) = (one for one in published.load(system)["tables"] if one["testcase"] == osu)
+    for size, (value,) in table["sizes"].items():
+        result = copy.deepcopy(first)
+        cells = [[None, value * times], [value * times, None]]
+        result |= {"size_bytes": size, "values": cells, "low": cells, "high": cells, "verified": size > 0 or None}
+        result["sampled"] = [[[], [value * times] * 7], [[value * times] * 7, []]]
+        content["results"].append(result)
+    return content
+
+
+def asked(pairs, testcase="node_to_node_bandwidth_mpi", more="", check="crossnode_pairs"):
+    """The name of a test."""
+    return f"{check} %testcase={testcase} %pairs={pairs}{more}"
+
+
+def test_the_references_of_a_published_system_are_its_figures():
+    assert published_references.FILE.read_text(encoding="utf-8") == published_references.render(), (
+        "python tests/tools/published_references.py"
+    )
+
+
+@pytest.mark.parametrize(
+    ("osu", "name", "variant"),
+    [
+        ("osu_bw_hh", asked(1), "@1-pairs@sweep"),
+        ("osu_mbw_mr_hh_4_pairs", asked(4), "@4-pairs@sweep"),
+        ("osu_multi_lat_hh_8_pairs", asked(8, OWN["latency"]), "@8-pairs@sweep"),
+        (
+            "osu_multi_lat_dd_4_pairs",
+            asked(4, OWN["latency"], " %route=usual", "crossnode_device_pairs"),
+            "@4-pairs@sweep@device",
+        ),
+    ],
+)
+def test_a_run_on_a_published_system_has_a_verdict(make_record, osu, name, variant):
+    references = References.load()
+    assert keys.variant_of({"asked_by": name}) == variant
+    content = sweep(make_record, osu, asked_by=name)
+    assert evaluate(content, references, f"abci-anode{variant}").verdict is Verdict.PASS
+    slow = sweep(make_record, osu, asked_by=name, times=1.3 if "lat" in osu else 0.7)
+    found = evaluate(slow, references, f"abci-anode{variant}")
+    assert {matrix.verdict for matrix in found.matrices} == {Verdict.FAIL}
+
+
+def test_another_way_between_gpus_is_held_against_nothing_of_the_usual_one(make_record):
+    name = asked(4, OWN["latency"], " %route=staged", "crossnode_device_pairs")
+    assert keys.variant_of({"asked_by": name}) == "@4-pairs@sweep@device@staged"
+    content = sweep(make_record, "osu_multi_lat_dd_4_pairs", asked_by=name)
+    table = f"abci-anode{keys.variant_of(content)}"
+    assert evaluate(content, References.load(), table).verdict is Verdict.NO_VERDICT
+
+
+def test_a_few_ranks_are_never_held_against_references_of_all(make_record):
+    """Without a check nobody says what was measured but the record."""
+    line = "      'cell[NET]': [95.7, -0.2, null, GB/s]\n"
+    head = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  here:\n    {OWN['bw']}:\n"
+    references = References.read(head + line, Path("p2p.yaml"))
+    few = sweep(make_record, "osu_mbw_mr_hh_4_pairs")
+    few["results"] = [result for result in few["results"] if result["size_bytes"] == 1 << 20]
+    assert keys.check_of(few, few["results"][0]) == "crossnode_pairs"
+    assert evaluate(few, references, "here").verdict is Verdict.NO_VERDICT
+    del few["results"][0]["pairs"]
+    assert evaluate(few, references, "here").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("osu", ["osu_bw_dd", "osu_mbw_mr_hh_4_pairs", "osu_multi_lat_hh_8_pairs", "osu_latency_hh"])
+def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_record, write_record, capsys, osu):
+    path = write_record(sweep(make_record, osu, times=2.0))
+    assert cli.main(["compare", str(path), "--against", "abci:anode"]) == 0
+    out = capsys.readouterr().out
+    assert out.count(f"against {osu}, NET against all pairs: median") == 1 and " against osu_" in out
+    table = [line for line in out.splitlines() if line.endswith("× 2")]
+    sizes = next(one["sizes"] for one in published.load("abci:anode")["tables"] if one["testcase"] == osu)
+    assert len(table) == len(sizes) and table[-1].split()[:2] == ["4", "MiB"]
+
+
+def test_other_numbers_of_pairs_are_not_comparable(make_record, write_record, capsys, tmp_path):
+    four = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"), tmp_path / "four.record.json")
+    all_ = write_record(sweep(make_record, "osu_mbw_mr_hh_8_pairs"), tmp_path / "all.record.json")
+    for here, there in ((four, all_), (all_, four)):
+        assert cli.main(["compare", str(here), "--against", str(there)]) == 3
+        assert "no test case in common" in capsys.readouterr().out
+    one = write_record(sweep(make_record, "osu_bw_hh"), tmp_path / "one.record.json")
+    lone = write_record(sweep(make_record, "osu_bw_hh", ranks=1), tmp_path / "lone.record.json")
+    for here, there in ((one, lone), (lone, one)):
+        assert cli.main(["compare", str(here), "--against", str(there)]) == 0
+        assert "× 1" in capsys.readouterr().out
+
+
+def test_both_ways_of_one_pair_are_those_of_osu_and_of_several_nobodys(make_record):
+    content = sweep(make_record, "osu_bw_hh")
+    content["results"][0]["testcase"] = "node_to_node_bidirectional_mpi"
+    assert figures.osu_name(content, content["results"][0]) == "osu_bibw_hh"
+    del content["results"][0]["pairs"]
+    assert figures.osu_name(content, content["results"][0]) == "osu_mbw_mr_both_ways_hh_8_pairs"
+
+
+def test_a_recorded_sweep_stands_beside_the_published_system_that_the_system_file_promises(capsys):
+    assert cli.main(["compare", str(DATA / "slurm2_sweep.record.json"), "--against", "abci:anode"]) == 0
+    out = capsys.readouterr().out
+    assert "rank_to_rank_bandwidth_mpi against osu_bw_hh, NET against all pairs: median, GB/s" in out
+    assert [line.split()[:2] for line in out.splitlines() if "KiB" in line][:3] == [
+        ["1", "KiB"],
+        ["4", "KiB"],
+        ["16", "KiB"],
+    ]
+
+
+@pytest.fixture
+def judged(make_record, monkeypatch):
+    """A run of several sweeps, judged without references."""
+    from linkmatrix.runs import judging
+
+    tests = []
+    for name, osu in (
+        (asked(1), "osu_bw_hh"),
+        (asked(4), "osu_mbw_mr_dd_4_pairs"),
+        (asked(4), "osu_multi_lat_hh_4_pairs"),
+    ):
+        tests.append(testcases.Test(name, "pass", record=sweep(make_record, osu, asked_by=name)))
+    return judging.judge_all(Run(Path("run"), tests), References({}), None)
+
+
+def test_all_sweeps_of_a_run_are_one_table_a_quantity(judged):
+    bandwidth, latency = by_size.tables(judged)
+    assert list(bandwidth.columns) == [("1 pair", "host", "", ""), ("4 pairs", "device", "mpi", "")]
+    assert bandwidth.title == "bandwidth (GB/s)" and latency.title == "half of a round trip (µs)"
+    assert (bandwidth.sizes[0], latency.sizes[0], len(latency.sizes)) == (1, 0, 24)
+    lines = list(by_size.rows(bandwidth, words.GLYPHS, 80))
+    assert [line.split() for line in lines[:3]] == [["size", "1", "pair", "4", "pairs"], ["host", "device"], ["mpi"]]
+    assert lines[-1].split() == ["4", "MiB", "47.96?", "39.06?"] and len({len(line) for line in lines[3:]}) == 1
+    narrow = list(by_size.rows(bandwidth, words.GLYPHS, 20))
+    assert len(narrow) == 2 * 23 + 2 + 3 and max(map(len, narrow)) <= 20
+
+
+def test_a_size_without_a_value_says_why_in_the_table(judged):
+    (result, matrix), *_ = judged[0].matrices
+    for name, cell in (("status", "timeout"), ("values", None)):
+        result[name] = [[result[name][0][0], cell], [cell, result[name][1][1]]]
+    again = importlib.import_module("linkmatrix.runs.judging").judge(judged[0].test, References({}), None)
+    (table,) = by_size.tables([again])
+    (column,) = table.columns.values()
+    assert column[1].text == "timeout" and column[1].number is None and column[2].number
+    assert 1 not in dict(size_chart.series_of(table)["1 pair, host"])
+
+
+def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, write_record, tmp_path, capsys):
+    path = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"))
+    out = tmp_path / "page"
+    options = ["report", str(path), "--out", str(out), "--against", "abci:anode", "--against", "abci:vnode"]
+    assert cli.main(options) == 3
+    assert (out / "messages.png").read_bytes().startswith(b"\x89PNG")
+    drawn = (out / "messages.svg").read_text(encoding="utf-8")
+    assert drawn.count("legend") >= 1 and "bandwidth by bytes" not in drawn
+    assert "bandwidth (GB/s) by bytes of a message" in (out / "report.html").read_text(encoding="utf-8")
+    assert cli.main([*options[:4], "--against", "nowhere"]) == 2
+    assert "no published system 'nowhere'" in capsys.readouterr().err
+
+
+def test_published_series_are_of_the_quantity_that_they_are_drawn_with():
+    found = size_chart.published_series(["abci:anode", "abci:vnode", "abci:anode"])
+    assert set(found) == {"bandwidth (GB/s)", "half of a round trip (µs)"}
+    assert len(found["bandwidth (GB/s)"]) == 10
+    points = found["bandwidth (GB/s)"]["abci:vnode, 4 pairs, device"]
+    assert points[0] == (1, 0.01005) and points[-1] == (4194304, 20.48211) and len(points) == 23
+    assert size_chart.published_series(["h800"]) == {}
+
+
+def test_references_are_adopted_into_the_file_that_reframe_reads(tmp_path):
+    line = "      'NET@1': [0.005, -0.2, null, GB/s]\n"
+    for name, of in (("p2p", "other"), ("abci", "abci-anode@sweep")):
+        head = f"crossnode_sweep:\n  $index: [reference_name, testcase]\n  {of}:\n    case:\n"
+        (tmp_path / f"{name}.yaml").write_text(head + line)
+    assert adopt.file_of("abci-anode", tmp_path) == tmp_path / "abci.yaml"
+    for table in ("other", "new", None):
+        assert adopt.file_of(table, tmp_path) == tmp_path / "p2p.yaml"
+
+
+pairs = importlib.import_module("linkmatrix_checks.pairs")
+expect = importlib.import_module("linkmatrix_checks.expect")
+session = importlib.import_module("linkmatrix_checks.session")
+
+
+def test_fewer_pairs_than_were_asked_for_are_told(make_record):
+    content = sweep(make_record, "osu_mbw_mr_hh_4_pairs")
+    assert expect.pairs_faults(content, 4, 8) == []
+    (fault,) = expect.pairs_faults(content, 8, 8)
+    assert fault == "node_to_node_bandwidth_mpi: 8 pairs of ranks were to go together, 4 did"
+    assert expect.pairs_faults(sweep(make_record, "osu_mbw_mr_hh_8_pairs"), 8, 8) == []
+
+
+def test_gdrcopy_that_is_promised_and_not_loaded_is_told(make_record):
+    content = sweep(make_record, "osu_mbw_mr_dd_4_pairs")
+    (fault,) = expect.version_faults(content, ["GDRCopy"])
+    assert fault.startswith("the partition promises GDRCopy, and the MPI of node001 has not loaded it")
+    content["software"]["GDRCopy"] = "2.4"
+    assert expect.version_faults(content, ["GDRCopy"]) == []
+
+
+def test_every_way_but_the_usual_is_measured_where_it_is_another_one():
+    assert pairs.ROUTES[pairs.USUAL] == pairs.Route()
+    assert all(route.options for name, route in pairs.ROUTES.items() if name != pairs.USUAL)
+    assert {route.promised for route in pairs.ROUTES.values()} == {"", "gdrcopy", "gpudirect"}
+
+
+@pytest.mark.parametrize(
+    ("launcher", "options", "fits"),
+    [
+        ("srun", [], True),
+        ("mpirun", [], False),
+        ("mpirun", ["--map-by", "ppr:{num_tasks_per_node}:node"], True),
+        ("mpirun", ["--map-by", "numa"], False),
+    ],
+)
+def test_tests_of_fewer_ranks_share_the_job_where_the_launcher_is_told_how_many_go_on_a_node(launcher, options, fits):
+    of = SimpleNamespace(
+        current_partition=SimpleNamespace(extras={"rank_options": options}),
+        job=SimpleNamespace(launcher=SimpleNamespace(registered_name=launcher)),
+    )
+    first, other = (SimpleNamespace(node="", on_each=on_each) for on_each in (8, 1))
+    assert session.nodes_session.fits(of, other, first) is fits
+    assert session.nodes_session.fits(of, first, first)
