@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkmatrix.locate.hypotheses import Finding, Layout, locate
+from linkmatrix.locate.families import Layout
+from linkmatrix.locate.hypotheses import Finding, locate
 from linkmatrix.references import noise
 
 PER_NODE = 8

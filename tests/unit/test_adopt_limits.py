@@ -92,6 +92,21 @@ def test_what_is_found_without_references_is_found_with_those_that_were_adopted(
     assert any(found)
 
 
+def test_a_cell_that_is_better_than_its_class_has_a_reference_of_its_own(run, store, make_record):
+    """Else it could lose as much more unseen: a fault of it would hide behind what it is better by."""
+
+    def faster(content, number):
+        for grid in ("values", "low", "high"):
+            content["results"][0][grid][3][7] = 404.0 + number / 100  # 2 %: within half of what is allowed above
+
+    code, out, _ = run(store(size=20, change=faster), "--table", "big", "--write")
+    assert code == 0, out
+    references = References.load(run.file)
+    assert "gpu3->gpu7" in references.table("big", TESTCASE)
+    slow = make_record(count=20, value=396.0, off={(3, 7): 392.0})  # 3 % less, and 1 % under its class
+    assert evaluate(slow, references, "big").matrices[0].cells["gpu3", "gpu7"].verdict is Verdict.FAIL
+
+
 def test_a_large_matrix_has_one_reference_for_a_class_and_its_exceptions(run, store, make_record):
     def slower(content, number):
         for grid in ("values", "low", "high"):

@@ -168,6 +168,37 @@ def test_with_two_nodes_the_node_and_the_pair_cannot_be_told_apart_and_that_is_s
     assert "third node" in text
 
 
+def test_a_cell_that_was_fine_alone_is_not_blamed_and_one_of_a_single_look_is_to_be_measured_again(make_record):
+    def found(*again):
+        content = noisy(make_record, slow=lambda r, c: 0.1 * ((r, c) == (2, 5)))
+        names = ("row", "column", "before", "after")
+        content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
+        return said(content, references(8))
+
+    text, _ = found(("gpu2", "gpu5", 352.0, 356.0))
+    assert "gpu2->gpu5 is off" in text and "suspect one direction" in text
+    assert found(("gpu2", "gpu5", 352.0, 396.0))[1].findings == ()
+    text, diagnosed = found(("gpu1", "gpu2", 380.0, 396.0))
+    assert "seen once: measure it again, alone" in text and "suspect" not in text.replace("suspected", "")
+    assert [one.once for one in diagnosed.findings] == [True]
+
+
+def test_a_row_that_is_slow_only_together_is_named_though_each_cell_is_fine_alone(make_record):
+    content = noisy(make_record, slow=lambda r, c: 0.1 * (r == 3))
+    names = ("row", "column", "before", "after")
+    again = [("gpu3", f"gpu{c}", 356.0, 396.0) for c in range(8) if c != 3]
+    content["results"][0]["remeasured"] = [dict(zip(names, one, strict=True)) for one in again]
+    assert "gpu3 sends 1" in said(content, references(8))[0]
+
+
+def test_diagnose_says_how_sure_it_is_and_what_to_run_next(make_record, write_record, capsys):
+    assert cli.main(["diagnose", str(write_record(noisy(make_record, slow=lambda r, c: 0.11 * (r == 3))))]) == 3
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    at = next(place for place, line in enumerate(lines) if line.startswith("gpu3 sends"))
+    assert lines[at + 1].startswith("for it: 7 of 7 cells slow") and "7 cells the other way fine" in lines[at + 1]
+    assert lines[at + 2].startswith(f"next: p2p_matrix --backend cuda --testcase {TESTCASE} --devices 3,0,1 ")
+
+
 def test_sums_of_both_directions_cannot_name_a_side(make_record):
     content = noisy(make_record, slow=lambda r, c: 0.1 * (3 in (r, c)))
     content["results"][0]["metric"] = "bidirectional"

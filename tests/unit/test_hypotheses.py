@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from linkmatrix.locate import hypotheses
-from linkmatrix.locate.hypotheses import Family, Finding, Layout
+from linkmatrix.locate.families import Family, Layout, families, members, named_family
 from linkmatrix.references import noise
 
 #: two nodes of two devices; a NIC for each device, a rail for those of a number
@@ -31,24 +31,21 @@ CELLS = [
     ("links_egress", 3, lambda r, c: (r, c) == (3, 2)),
     ("links_ingress", 3, lambda r, c: (r, c) == (2, 3)),
     ("nic", 2, lambda r, c: 2 in (r, c) and net(r, c)),
-    ("links", 3, lambda r, c: {r, c} == {2, 3}),
     ("node", 0, net),
+    ("links", 3, lambda r, c: {r, c} == {2, 3}),
     ("node_pair", (0, 1), net),
     ("inside", 1, lambda r, c: r >= 2 and c >= 2),
     ("rail", 1, lambda r, c: {r, c} == {1, 3}),
+    ("rail_ends", 1, lambda r, c: net(r, c) and (r % 2 or c % 2)),
     ("class", 1, net),
 ]
 
 
-def about(kind, subject):
-    return Finding(kind, subject, -0.1, 1, 1, 1.0)
-
-
 def off_diagonal(layout, kind, subject):
     """The cells of a hypothesis that are not on the diagonal."""
-    family, group = hypotheses.named_family(layout, about(kind, subject))
+    family, group = named_family(layout, kind, subject)
     assert family.kind == kind and family.subject(group) == subject
-    cells = hypotheses.members(family, group).reshape(layout.classes.shape)
+    cells = members(family, group).reshape(layout.classes.shape)
     return {(r, c) for r, c in zip(*np.nonzero(cells), strict=True) if r != c}
 
 
@@ -59,7 +56,7 @@ def test_a_hypothesis_is_about_these_cells(kind, subject, inside):
 
 
 def kinds(layout):
-    return [family.kind for family in hypotheses.families(layout)]
+    return [family.kind for family in families(layout)]
 
 
 def unlike(**changes):
@@ -81,7 +78,16 @@ def test_a_matrix_of_nodes_has_no_devices_and_one_without_nics_and_rails_none_of
     found = kinds(
         unlike(of_nodes=True, row_nic=nowhere, column_nic=nowhere, row_rail=nowhere, column_rail=nowhere, **nodes)
     )
-    assert found[0] == "cell" and not {"egress", "ingress", "device", "link", "nic", "nic_egress", "rail"} & set(found)
+    assert found[0] == "cell" and not {
+        "egress",
+        "ingress",
+        "device",
+        "link",
+        "nic",
+        "nic_egress",
+        "network",
+        "rail",
+    } & set(found)
     assert {"node", "node_egress", "node_ingress", "node_pair"} <= set(found)
 
 
@@ -98,14 +104,14 @@ def test_cells_between_different_endpoints_are_rows_columns_and_themselves(shape
     layout = Layout(np.zeros(shape, dtype=int), *places, square=False)
     assert kinds(layout) == ["egress", "ingress", "cell", "class"]
     last = (rows - 1, columns - 1)
-    family, group = hypotheses.named_family(layout, about("cell", last))
-    assert np.flatnonzero(hypotheses.members(family, group)).tolist() == [rows * columns - 1]
+    family, group = named_family(layout, "cell", last)
+    assert np.flatnonzero(members(family, group)).tolist() == [rows * columns - 1]
     assert family.subject(group) == last
     assert kinds(Layout(np.zeros(shape, dtype=int), *places, square=False, both_ways=True)) == ["cell", "class"]
 
 
 #: A hypothesis of all cells, whichever there are.
-def tried(x, limit, fresh=None, applies=None):
+def tried(x, limit, fresh=None, applies=None, alone=None):
     """(shift, number, agreeing), or None, of one hypothesis of all these cells."""
     x = np.array(x, dtype=float)
     every = np.ones(len(x), dtype=bool)
@@ -113,10 +119,10 @@ def tried(x, limit, fresh=None, applies=None):
         Family("class", (np.zeros(len(x), dtype=int),), 1),
         0,
         x,
-        np.full(len(x), 0.01),
         np.full(len(x), limit),
         every if fresh is None else np.array(fresh, dtype=bool),
         every if applies is None else np.array(applies, dtype=bool),
+        x if alone is None else np.array(alone),
     )
     return None if found is None else (found[0], found[2], found[3])
 
@@ -146,6 +152,12 @@ def test_three_quarters_of_the_cells_show_half_of_the_shift():
     assert tried([-0.1, -0.1, -0.1, -0.05], 0.05) == (-0.1, 4, 4)
     assert tried([-0.2, -0.2, -0.09, -0.09, 0.0], 0.05) is not None
     assert tried([-0.2, -0.2, -0.2, 0.0, 0.0], 0.05) is None
+
+
+def test_a_pair_that_is_as_it_should_be_alone_is_no_fault_and_many_that_are_slow_together_are():
+    assert tried([-0.1], 0.05, alone=[-0.01]) is None
+    assert tried([-0.1, -0.1], 0.05, alone=[-0.01, -0.1]) is None and tried([-0.1], 0.05, alone=[-0.09]) is not None
+    assert tried([-0.1, -0.1, -0.1], 0.05, alone=[0.0, 0.0, 0.0]) == (-0.1, 3, 3)
 
 
 def test_what_another_fault_explains_must_be_slow_too_and_be_no_more_than_half():

@@ -10,7 +10,7 @@ from apart_records import apart
 from linkmatrix.judge import closely
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis
-from linkmatrix.locate.sentences import Names
+from linkmatrix.locate.places import Names, layout_of
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.record.matrix import from_result
@@ -34,19 +34,23 @@ def two_nodes(make_record):
 
 def laid_out(content):
     result = content["results"][0]
-    return diagnosis.layout_of(content, result, from_result(result))
+    return layout_of(content, result, from_result(result))
 
 
 def test_endpoints_are_where_the_record_says(two_nodes):
     layout, names = laid_out(two_nodes)
     assert layout.row_node.tolist() == layout.column_node.tolist() == [0, 0, 1, 1]
-    assert layout.row_nic.tolist() == layout.column_nic.tolist() == [0, -1, 1, 2]  # the first one of each is its own
+    # one that is alone is the device's own; of two nobody knows which one carried its data
+    assert layout.row_nic.tolist() == layout.column_nic.tolist() == [-1, -1, 0, 1]
+    assert [places.tolist() for places in layout.places("nics")] == [[0, -1, -1, -1]] * 2
     assert layout.row_rail.tolist() == layout.column_rail.tolist() == [0, 1, 0, 1]
     assert layout.classes.tolist() == [[-1, 0, 1, 1], [0, -1, 1, 1], [1, 1, -1, 0], [1, 1, 0, -1]]
     assert (layout.square, layout.both_ways, layout.of_nodes) == (True, False, False)
     labels = [f"gpu{index}" for index in range(4)]
-    nics = ["mlx5_0 of n17", "mlx5_0 of n18", "mlx5_1 of n18"]
-    assert names == Names(labels, labels, ["n17", "n18"], nics, ["NV18", "NET"])
+    parts = {"nics": ["mlx5_0, mlx5_9 of n17"], "socket": ["NUMA node 0 of n17", "NUMA node 0 of n18"]}
+    near = dict(zip(labels, [("mlx5_0", "mlx5_9"), (), ("mlx5_0",), ("mlx5_1",)], strict=True))
+    nics = ["mlx5_0 of n18", "mlx5_1 of n18"]
+    assert names == Names(labels, labels, ["n17", "n18"], nics, ["NV18", "NET"], parts, near)
     two_nodes["results"][0]["metric"] = "bidirectional"
     assert laid_out(two_nodes)[0].both_ways
 
@@ -56,7 +60,7 @@ def test_an_endpoint_that_is_no_device_is_nowhere(two_nodes):
     result["rows"] = ["numa0", "gpu1", "numa2", "gpu3"]
     layout, _ = laid_out(two_nodes)
     assert layout.row_node.tolist() == [-1, 0, -1, 1] and layout.column_node.tolist() == [0, 0, 1, 1]
-    assert layout.row_nic.tolist() == [-1, -1, -1, 2] and layout.row_rail.tolist() == [-1, 1, -1, 1]
+    assert layout.row_nic.tolist() == [-1, -1, -1, 1] and layout.row_rail.tolist() == [-1, 1, -1, 1]
     assert not layout.square and not layout.of_nodes
 
 
@@ -137,7 +141,7 @@ def gone(make_record, words, count=8):
     content = make_record(count=count, off=words)
     result = content["results"][0]
     matrix = from_result(result)
-    found = diagnosis.missing(matrix, diagnosis.layout_of(content, result, matrix)[0])
+    found = diagnosis.missing(matrix, layout_of(content, result, matrix)[0])
     return [(one.kind, one.subject, one.cells, one.missing) for one in found]
 
 

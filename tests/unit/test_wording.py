@@ -6,7 +6,8 @@ import pytest
 
 from linkmatrix.locate import sentences
 from linkmatrix.locate.hypotheses import Finding
-from linkmatrix.locate.sentences import Names, Seen
+from linkmatrix.locate.places import Names
+from linkmatrix.locate.sentences import Seen
 from linkmatrix.record.matrix import from_result
 
 #: two nodes of two devices, each with a NIC; rows and columns are called differently here to tell them apart

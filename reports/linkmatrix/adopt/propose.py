@@ -241,9 +241,9 @@ def cell_references(
             middle = float(np.median(found.centre[of_class]))
             reference = made(middle, sigma, cells, count, floors[group], unit)
             table[f"cell[{group}]"] = reference
-            within = (found.centre >= middle * (1 + reference.lower / 2)) & (
-                found.centre <= middle * (1 + reference.upper / 2)
-            )
+            # what is better than its class may lose no more than others before it is seen
+            near = min(-(reference.lower or 0), reference.upper or 0) / 2
+            within = np.abs(found.centre / middle - 1) <= near
             shared |= of_class & within & (found.sigma <= noise.OWN_SPREAD * sigma)
     for r, c in np.argwhere(applies & ~shared):
         sigma = float(found.sigma[r, c])

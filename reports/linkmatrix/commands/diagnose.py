@@ -56,8 +56,11 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
     found = diagnose(one.test.record or {}, result, matrix)
     yield f"{words.WORDS[verdict]}  {result['testcase']} ({units.size(result['size_bytes'])})"
     yield from (f"  {line}" for line in counts(result, matrix))
-    for sentence in found.sentences:
+    # the sentences begin with one for each finding
+    for at, sentence in enumerate(found.sentences):
         yield f"  {sentence}"
+        if at < len(found.confidence):
+            yield from (f"    {line}" for line in found.confidence[at])
     if is_collective(result):
         yield from (f"  {line}" for line in words.marked_cells(matrix))
         content = one.test.record or {}

@@ -6,7 +6,7 @@ whole, so the verdict stays NO VERDICT.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,15 +19,19 @@ from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..references import noise
 from ..references.tolerances import floor_alone
-from .hypotheses import Finding, Layout, members, named_family, polish, search
-from .sentences import Names, Seen, missing_sentence, sentence
+from . import confidence
+from .experiments import next_experiment
+from .families import SHARED, Layout, members, named_family
+from .hypotheses import Finding, polish, search
+from .places import Names, layout_of
+from .sentences import Seen, missing_sentence, sentence
 
 LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
 MOST_EFFECTS = 4
 TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # what was not tried any more, too
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
-OF_ALL = ("class", "rail", "inside")  # what all share is no part that could be gone
+OF_ALL = (*SHARED, "inside")  # what all share is no part that could be gone
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,15 @@ class Diagnosis:
     """What came of a matrix.
 
     sentences: one for each finding, and on what held devices back. effects: rows and columns that are off as a whole.
-    from_inside: without references.
+    from_inside: without references. confidence: lines on each finding, in their order: what speaks for it, what against
+    it, what else explains it, and the next experiment.
     """
 
     findings: tuple[Finding, ...]
     sentences: tuple[str, ...]
     effects: tuple[str, ...]
     from_inside: bool
+    confidence: tuple[tuple[str, ...], ...] = ()
 
 
 def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False) -> Diagnosis:
@@ -55,10 +61,13 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     layout, names = layout_of(content, result, matrix.matrix)
     inside = not matrix.held
     if inside:
-        findings, left, seen = seen_from_inside(content, result, matrix.matrix.whole.measured, layout, names)
+        findings, left, seen = seen_from_inside(
+            content, result, matrix.matrix.whole.measured, layout, names, matrix.matrix
+        )
     else:
         deviation, sigma, limit = from_references(matrix, layout)
-        findings, left = search(deviation, sigma, limit, layout)
+        again = alone(deviation, result, matrix.matrix)
+        findings, left = search(deviation, sigma, limit, layout, again)
         seen = Seen(layout, deviation, limit)
     seen = replace(seen, part=part)
     told = [sentence(one, names, content, result, seen) for one in findings]
@@ -69,7 +78,19 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     throttled = result.get("throttled") or []
     if throttled and (findings or not inside):
         told.append(f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}")
-    return Diagnosis((*findings, *gone), tuple(told), tuple(effects(seen.deviation, names, result["unit"])), inside)
+    every = (*findings, *gone)
+    sure = tuple(
+        (*confidence.lines(one, names, seen), *next_line(one, names, layout, content, result)) for one in every
+    )
+    told_effects = tuple(effects(seen.deviation, names, result["unit"]))
+    return Diagnosis(every, tuple(told), told_effects, inside, sure)
+
+
+def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, Any], result: Result) -> Iterator[str]:
+    """ "next: p2p_matrix …  # the same again, alone"."""
+    experiment = next_experiment(one, names, layout, content, result)
+    if experiment:
+        yield f"next: {experiment.command}  # {experiment.tells}"
 
 
 def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
@@ -86,26 +107,33 @@ def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
     found, _ = search(gone, np.full(shape, GONE_SIGMA), np.full(shape, GONE_LIMIT), layout)
     kept = []
     for one in found:
-        family, group = named_family(layout, one)
+        family, group = named_family(layout, one.kind, one.subject)
         if one.kind not in OF_ALL and one.cells > 1 and (members(family, group).reshape(shape) & tried).any():
             kept.append(replace(one, missing=True))
     return kept
 
 
 def seen_from_inside(
-    content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names
+    content: Mapping[str, Any],
+    result: Result,
+    values: np.ndarray,
+    layout: Layout,
+    names: Names,
+    matrix: Matrix | None = None,
 ) -> tuple[list[Finding], int, Seen]:
     """(what is slow among its like, slow cells that it does not explain, and of each cell what it deviates).
 
     A deviation is from the upper part of its link class, slow is below 0.
 
-    values: rows × columns, NaN where there is none; a class that is slow as a whole looks healthy.
+    values: rows × columns, NaN where there is none; a class that is slow as a whole looks healthy. matrix: whose values
+    they are, if they are of one.
     """
     floors = [floor_alone(result, name, content.get("backend", "")) for name in names.classes]
     sign = -1.0 if result["unit"] == "us" else 1.0
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
-    found, left = search(deviation, sigma, limit, layout)
+    again = None if matrix is None else alone(deviation, result, matrix)
+    found, left = search(deviation, sigma, limit, layout, again)
     return [one for one in found if one.kind != "class"], left, Seen(layout, deviation, limit)
 
 
@@ -124,50 +152,7 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> 
     looked_at, count = len(matrix.closely.matrix.rows), len(matrix.matrix.rows)
     where = f"Looked at closely: {looked_at} of {count} endpoints, the worst and healthy ones."
     slow = matrix.slow_lines()
-    return Diagnosis(found.findings, (*found.sentences, *slow, where), (), found.from_inside)
-
-
-def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tuple[Layout, Names]:
-    """Where the endpoints are, as the record says."""
-    devices = {device["label"]: device for device in content.get("devices", [])}
-    nodes = list(dict.fromkeys(device["node"] for device in devices.values()))
-    nics = list(
-        dict.fromkeys(f"{device['nics'][0]} of {device['node']}" for device in devices.values() if device["nics"])
-    )
-    rows, columns = list(matrix.rows), list(matrix.columns)
-    of_nodes = set(rows) <= set(nodes) - set(devices)  # a matrix of the nodes themselves
-    of_node: dict[str, int] = {}
-    rails = {}
-    for label, device in devices.items():
-        rails[label] = of_node[device["node"]] = of_node.get(device["node"], -1) + 1
-
-    def indices(labels: Sequence[str], index: Any) -> np.ndarray:
-        return np.array([index(devices[label]) if label in devices else -1 for label in labels], dtype=int)
-
-    def places(labels: Sequence[str]) -> np.ndarray:
-        if of_nodes:
-            return np.array([nodes.index(label) for label in labels], dtype=int)
-        return indices(labels, lambda device: nodes.index(device["node"]))
-
-    def nic(device: Mapping[str, Any]) -> int:
-        return nics.index(f"{device['nics'][0]} of {device['node']}") if device["nics"] else -1
-
-    codes, applies = matrix.whole.classes, matrix.whole.applies
-    used = dict.fromkeys(codes[applies].tolist())
-    number = np.full(len(matrix.class_names) + 1, -1)
-    number[list(used)] = np.arange(len(used))
-    classes = [matrix.class_names[code] for code in used]
-    index = number[codes]
-    layout = Layout(
-        np.where(applies, index, -1),
-        *(places(labels) for labels in (rows, columns)),
-        *(indices(labels, nic) for labels in (rows, columns)),
-        *(indices(labels, lambda device: rails[device["label"]]) for labels in (rows, columns)),
-        square=rows == columns,
-        both_ways=result["metric"] == "bidirectional",
-        of_nodes=of_nodes,
-    )
-    return layout, Names(rows, columns, nodes, nics, classes)
+    return Diagnosis(found.findings, (*found.sentences, *slow, where), (), found.from_inside, found.confidence)
 
 
 def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -188,6 +173,24 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, 
     limit = 1 / (1 - limit) - 1 if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
     return deviation, np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells), limit
+
+
+def alone(deviation: np.ndarray, result: Result, matrix: Matrix) -> np.ndarray | None:
+    """Deviations of the cells that were measured again, alone: the median of those looks; NaN of the others.
+
+    None where no cell was: nobody knows whether any would have been.
+    """
+    if not result["remeasured"]:
+        return None
+    found = np.full(deviation.shape, np.nan)
+    rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
+    values = matrix.whole.measured
+    sign = -1.0 if result["unit"] == "us" else 1.0
+    for one in result["remeasured"]:
+        at = rows.get(one["row"], -1), columns.get(one["column"], -1)
+        if min(at) >= 0 and one["after"] and values[at] > 0:
+            found[at] = deviation[at] + sign * math.log(one["after"] / values[at])
+    return found
 
 
 def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:

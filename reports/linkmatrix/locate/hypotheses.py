@@ -11,39 +11,21 @@ All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 e
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..references import noise
+from .families import Family, Layout, Subject, families, members
 
 ALARMS = 0.0002  # chance of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
 LEAST = 0.02  # of a shift of many cells, as a fraction: less is within what machines differ
 BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
 SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
+FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
+NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
 MOST = 12  # findings; more than this is another problem
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
-
-    classes: rows × columns, index of the link class. square: rows and columns are the same endpoints.
-    both_ways: a cell is the sum of both directions, so that egress and ingress are the same cells. of_nodes: a row is a
-    node, all of its endpoints together.
-    """
-
-    classes: np.ndarray
-    row_node: np.ndarray
-    column_node: np.ndarray
-    row_nic: np.ndarray
-    column_nic: np.ndarray
-    row_rail: np.ndarray
-    column_rail: np.ndarray
-    square: bool = True
-    both_ways: bool = False
-    of_nodes: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,84 +34,20 @@ class Finding:
 
     kind and subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index. shift: by how much its cells
     are off, as a fraction: -0.1 is 10 % slow. cells, agreeing: how many it has, and how many of them show it. alike:
-    others that would explain the same. missing: its cells have no value; else they are slow.
+    others that would explain the same. missing: its cells have no value; else they are slow. rivals: those with other
+    cells whose evidence is nearly as good. once: a single cell of one look; others beside it have had more.
     """
 
     kind: str
-    subject: int | tuple[int, int]
+    subject: Subject
     shift: float
     cells: int
     agreeing: int
     evidence: float
-    alike: tuple[tuple[str, int | tuple[int, int]], ...] = ()
+    alike: tuple[tuple[str, Subject], ...] = ()
     missing: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Hypotheses of one kind: a group for each cell, -1 for none; with two labels a cell is in two groups."""
-
-    kind: str
-    labels: tuple[np.ndarray, ...]
-    groups: int
-    pairs: int = field(default=0)  # not 0: a group is a pair of indices below this
-
-    def subject(self, group: int) -> int | tuple[int, int]:
-        """What a group is about."""
-        return divmod(group, self.pairs) if self.pairs else group
-
-
-def families(layout: Layout) -> list[Family]:
-    """All hypotheses that the layout allows, the simplest to act on first."""
-    rows, columns = layout.classes.shape
-    shape = (rows, columns)
-    row, column = np.indices(shape, sparse=True)
-    found: list[Family] = []
-
-    def add(kind: str, *labels: np.ndarray, scope: np.ndarray | None = None, pairs: int = 0) -> None:
-        labels = tuple(np.broadcast_to(label, shape) for label in labels)
-        inside = [np.where(scope, label, -1) if scope is not None else label for label in labels]
-        most = max((int(label.max(initial=-1)) for label in inside), default=-1)
-        if most >= 0:
-            flat = tuple(label.ravel() for label in inside)
-            found.append(Family(kind, flat, pairs * pairs if pairs else most + 1, pairs))
-
-    one_way = not layout.both_ways
-    if one_way and not layout.of_nodes:
-        add("egress", row)
-        add("ingress", column)
-    if layout.square and not layout.of_nodes:
-        add("device", row, np.where(row == column, -1, column))
-        n = rows
-        add("link", np.minimum(row, column) * n + np.maximum(row, column), pairs=n)
-    if one_way or not layout.square:
-        n = max(rows, columns)
-        add("cell", row * n + column, pairs=n)
-    row_node = np.broadcast_to(layout.row_node[:, None], shape)
-    column_node = np.broadcast_to(layout.column_node[None, :], shape)
-    if layout.square and (layout.row_node >= 0).all() and len(set(layout.row_node.tolist())) > 1:
-        net = row_node != column_node
-        nodes = int(layout.row_node.max()) + 1
-        row_nic = np.broadcast_to(layout.row_nic[:, None], shape)
-        column_nic = np.broadcast_to(layout.column_nic[None, :], shape)
-        row_rail = np.broadcast_to(layout.row_rail[:, None], shape)
-        column_rail = np.broadcast_to(layout.column_rail[None, :], shape)
-        if one_way:
-            add("nic_egress", row_nic, scope=net)
-            add("nic_ingress", column_nic, scope=net)
-            add("node_egress", row_node, scope=net)
-            add("node_ingress", column_node, scope=net)
-            add("links_egress", row, scope=~net)
-            add("links_ingress", column, scope=~net)
-        add("nic", row_nic, column_nic, scope=net)
-        add("links", row, np.where(row == column, -1, column), scope=~net)
-        add("node", row_node, column_node, scope=net)
-        low, high = np.minimum(row_node, column_node), np.maximum(row_node, column_node)
-        add("node_pair", low * nodes + high, scope=net, pairs=nodes)
-        add("inside", row_node, scope=~net)
-        add("rail", row_rail, scope=net & (row_rail == column_rail))
-    add("class", layout.classes)
-    return found
+    rivals: tuple[tuple[str, Subject], ...] = ()
+    once: bool = False
 
 
 def locate(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout) -> list[Finding]:
@@ -137,14 +55,19 @@ def locate(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: 
     return search(deviation, sigma, limit, layout)[0]
 
 
-def search(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout) -> tuple[list[Finding], int]:
+def search(
+    deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None = None
+) -> tuple[list[Finding], int]:
     """(what is at fault, MOST findings at most; cells beyond their own limit that these do not explain).
 
     deviation: log of value over expected, rows × columns, slow is negative; NaN where there is no value. sigma: of one
-    cell, as a fraction. limit: by how much a single cell may be off, as a positive fraction: its tolerance.
+    cell, as a fraction. limit: by how much a single cell may be off, as a positive fraction: its tolerance. alone: the
+    deviation of cells that were measured again, alone, NaN of others; a cell or a link that is fine then had been
+    disturbed, while of many cells together each counts as it was.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
     spread = np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6)
+    calm = x if alone is None else np.where(np.isfinite(alone.ravel()), np.maximum(x, alone.ravel()), x)
     applies = np.isfinite(deviation).ravel() & (layout.classes.ravel() >= 0)
     least = np.log1p(np.nan_to_num(limit)).ravel()
     if not applies.any() or not (x < -least / 2).any():
@@ -154,23 +77,30 @@ def search(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: 
     chance = noise.sigmas_of(ALARMS / max(count, 1))
     open_cells = applies.copy()
     found: list[tuple[Finding, np.ndarray]] = []
+    looks = np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(alone.ravel())
+    once: list[Finding] = []  # they come last, and leave no other out
     while len(found) < MOST:
-        best = strongest(known, x, spread, least, open_cells, applies, chance)
+        best = strongest(known, x, calm, spread, least, open_cells, applies, chance)
         if best is None:
             break
-        found.append(best)
         open_cells &= ~best[1]
+        if best[0].cells == 1 and (best[1] & looks).any():
+            once.append(replace(best[0], once=True))
+        else:
+            found.append(best)
     # what came first may have taken cells that a later one explains: of each, what nothing else explains
     for place in range(len(found) if len(found) > 1 else 0):
         others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
-        found[place] = strongest(known, x, spread, least, applies & ~others, applies, chance) or found[place]
+        found[place] = strongest(known, x, calm, spread, least, applies & ~others, applies, chance) or found[place]
     left = int((open_cells & (x < -least)).sum()) if len(found) == MOST else 0
-    return [finding for finding, _ in found], left
+    seen_once = sorted(once, key=lambda one: -one.evidence)[: MOST - len(found)]
+    return [*(finding for finding, _ in found), *seen_once], left + len(once) - len(seen_once)
 
 
 def strongest(
     known: list[Family],
     x: np.ndarray,
+    calm: np.ndarray,
     spread: np.ndarray,
     least: np.ndarray,
     open_cells: np.ndarray,
@@ -195,7 +125,7 @@ def strongest(
         candidates += [(float(gain[group]), -place, family, int(group)) for group in order]
     candidates.sort(key=lambda item: (item[0], item[1]), reverse=True)
     for gain, _, family, group in candidates:
-        if tested(family, group, x, spread, least, open_cells, applies) is None:
+        if tested(family, group, x, least, open_cells, applies, calm) is None:
             continue
         fresh = members(family, group) & applies & open_cells
         same = [
@@ -205,42 +135,41 @@ def strongest(
         ]
         sizes = [int((members(other, index) & applies).sum()) for other, index in same]
         family, group = same[int(np.argmin(sizes))]
-        tried = tested(family, group, x, spread, least, open_cells, applies)
+        tried = tested(family, group, x, least, open_cells, applies, calm)
         if tried is None:
             continue
         shift, cells, number, agreeing = tried
         alike = tuple((other.kind, other.subject(index)) for other, index in same if (other, index) != (family, group))
-        found = Finding(family.kind, family.subject(group), float(np.expm1(shift)), number, agreeing, gain, alike)
-        return found, cells
+        named = (family.kind, family.subject(group))
+        rivals = tuple(
+            (other.kind, other.subject(index))
+            for value, _, other, index in candidates
+            if gain - NEARLY <= value
+            and (other, index) not in same
+            and overlap(members(other, index) & applies & open_cells, fresh)
+            and tested(other, index, x, least, open_cells, applies, calm)
+        )
+        return Finding(*named, float(np.expm1(shift)), number, agreeing, gain, alike, rivals=rivals), cells
     return None
 
 
-def named_family(layout: Layout, one: Finding) -> tuple[Family, int]:
-    """The family of a finding, and its group there."""
-    family = next(family for family in families(layout) if family.kind == one.kind)
-    if isinstance(one.subject, tuple):
-        return family, one.subject[0] * family.pairs + one.subject[1]
-    return family, one.subject
-
-
-def members(family: Family, group: int) -> np.ndarray:
-    """The cells of a hypothesis."""
-    inside = family.labels[0] == group
-    for label in family.labels[1:]:
-        inside = inside | (label == group)
-    return inside
+def overlap(one: np.ndarray, other: np.ndarray) -> bool:
+    """Have two hypotheses half of the smaller one's cells in common? Otherwise both may be at fault."""
+    return 2 * int((one & other).sum()) >= min(int(one.sum()), int(other.sum()))
 
 
 def tested(
     family: Family,
     group: int,
     x: np.ndarray,
-    spread: np.ndarray,
     least: np.ndarray,
     open_cells: np.ndarray,
     applies: np.ndarray,
+    calm: np.ndarray,
 ) -> tuple[float, np.ndarray, int, int] | None:
     """(shift, cells, number, agreeing) of a hypothesis that stands; None for one that does not.
+
+    calm: x, or what a cell was alone where that is better: of few cells, one disturbed moment is no fault of theirs.
 
     Deep enough: a single cell beyond its own tolerance; of several the median beyond what n cells may be off together,
     and some of them beyond their own, for what passes everywhere is no fault. Its cells agree, and those that something
@@ -251,6 +180,7 @@ def tested(
     count = int(fresh.sum())
     if not count:
         return None
+    x = calm if count <= FEW else x
     shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
     together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
     if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):

@@ -13,11 +13,12 @@ import numpy as np
 from ..record import reading, units
 from ..record.matrix import Matrix
 from ..record.reading import Result
-from .hypotheses import Finding, Layout, members, named_family
+from .families import Layout, Subject, members, named_family, part_of
+from .hypotheses import Finding
+from .places import Names
 
 MOST_LISTED = 4
 MOST_ALIKE = 3
-Subject = int | tuple[int, int]
 
 
 class Words(NamedTuple):
@@ -41,6 +42,16 @@ NIC_IN = "suspect the receiving side of that NIC or its port"
 NODE = "suspect the node: its NICs together, PCIe or uplink"
 NODE_OUT = "suspect the node's way out: uplink or routing"
 NODE_IN = "suspect the node's way in: uplink or routing"
+NETWORK = "suspect {near}"
+NETWORK_OUT = "suspect the sending side: {near}"
+NETWORK_IN = "suspect the receiving side: {near}"
+NICS = "suspect what those adapters share: a PCIe switch, a socket, or a switch of the network"
+SWITCH = "suspect that switch: width and speed of its links, or access control that sends data around"
+SOCKET = "suspect that socket: its PCIe root, its memory or a power limit"
+MEMORY = "suspect the memory of that socket: its channels, their speed, or a power limit"
+SOCKETS = "suspect the link between its sockets"
+LEAF = "suspect that switch"
+UPLINK = "suspect its uplinks: their number, their rate or routing"
 INSIDE = "suspect its switches, its clocks or a power limit"
 CLASS = "suspect what they share: driver, BIOS, clocks or a throttle"
 NET_FINE = ", the network is fine"
@@ -56,6 +67,26 @@ WORDS = {
     "nic": Words("{all}cells over {who} are", "", "", NIC, "over {who}"),
     "nic_egress": Words("{all}cells sent over {who} are", "", "", NIC_OUT, "sent over {who}"),
     "nic_ingress": Words("{all}cells received over {who} are", "", "", NIC_IN, "received over {who}"),
+    "network": Words(
+        "over the network {who} sends and receives", " with every peer", "", NETWORK, "of {who} between nodes"
+    ),
+    "network_egress": Words(
+        "over the network {who} sends", " to every peer", "", NETWORK_OUT, "that {who} sends between nodes"
+    ),
+    "network_ingress": Words(
+        "over the network {who} receives", " from every peer", "", NETWORK_IN, "that {who} receives between nodes"
+    ),
+    "nics": Words("{all}cells over {who} are", "", "", NICS, "over {who}"),
+    "nics_egress": Words("{all}cells sent over {who} are", "", "", NICS, "sent over {who}"),
+    "nics_ingress": Words("{all}cells received over {who} are", "", "", NICS, "received over {who}"),
+    "switch": Words("{all}cells between nodes over {who} are", "", "", SWITCH, "between nodes over {who}"),
+    "socket": Words("{all}cells of {who} over the network are", "", "", SOCKET, "of {who} over the network"),
+    "memory": Words("{all}cells of {who} are", "", "", MEMORY, "of {who}"),
+    "between_sockets": Words(
+        "{all}cells between the NUMA nodes of {who} are", "", "", SOCKETS, "between the NUMA nodes of {who}"
+    ),
+    "leaf": Words("{all}cells over leaf switch {who} are", "", "", LEAF, "over leaf switch {who}"),
+    "uplink": Words("{all}cells that leave leaf switch {who} are", "", "", UPLINK, "that leave leaf switch {who}"),
     "links": Words(
         "inside its node {who} is", " with every peer", NET_FINE, "suspect its links to the others", "of {who} inside"
     ),
@@ -73,6 +104,7 @@ WORDS = {
     ),
     "inside": Words("{all}cells inside node {who} are", "", "", INSIDE, "inside node {who}"),
     "rail": Words("{all}pairs on rail {who} are", "", "", "suspect the switch of that rail", "on rail {who}"),
+    "rail_ends": Words("{all}cells over rail {who} are", "", "", "suspect the switch of that rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
 EXPERIMENTS = [
@@ -85,17 +117,6 @@ EXPERIMENTS = [
     ({"device", "class"}, "measure with more devices"),
     ({"device", "link"}, "measure with a third device"),
 ]
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the indices of a layout are called."""
-
-    rows: Sequence[str]
-    columns: Sequence[str]
-    nodes: Sequence[str]
-    nics: Sequence[str]
-    classes: Sequence[str]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -113,15 +134,26 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
         if kind == "link":
             return f"{names.rows[a]}->{names.columns[b]} and {names.rows[b]}->{names.columns[a]}"
         return f"{names.rows[a]}->{names.columns[b]}"
-    if kind in ("node", "inside", "node_egress", "node_ingress"):
-        return names.nodes[subject]
-    if kind.startswith("nic"):
-        return names.nics[subject]
-    if kind == "class":
-        return names.classes[subject]
-    if kind == "rail":
+    part = part_of(kind)
+    known = {"node": names.nodes, "nic": names.nics, "class": names.classes} | dict(names.parts)
+    if part in known:
+        return known[part][subject]
+    if part == "rail":
         return str(subject)
     return names.columns[subject] if kind.endswith("ingress") else names.rows[subject]
+
+
+def suspect(kind: str, subject: Subject, names: Names) -> str:
+    """What to look at, without the word: "the link between them"."""
+    text = WORDS[kind].suspect.removeprefix("suspect ")
+    if "{near}" not in text:
+        return text
+    assert isinstance(subject, int)
+    near = names.near.get((names.columns if kind.endswith("ingress") else names.rows)[subject], ())
+    if len(near) == 1:  # what others send over it is not slow
+        return text.format(near=f"the way to {near[0]}: PCIe, or its access to the device's memory")
+    which = f", one of {', '.join(near)}," if near else ""
+    return text.format(near=f"the adapter that carries its data{which} or the way to it")
 
 
 @dataclass(frozen=True)
@@ -135,6 +167,12 @@ class Seen:
     deviation: np.ndarray
     limit: np.ndarray
     part: bool = False
+
+    @property
+    def fine(self) -> np.ndarray:
+        """Where a cell is measured and within its limit."""
+        with np.errstate(invalid="ignore"):
+            return self.deviation >= -np.log1p(np.nan_to_num(self.limit))
 
     def each(self, one: Finding) -> bool:
         """Is each cell that the matrix has measured, and each of the finding's as slow as it says?"""
@@ -156,9 +194,7 @@ class Seen:
             cells = (column if one.kind == "egress" else row) == subject
             cells &= self.layout.square
         cells &= self.layout.classes >= 0
-        with np.errstate(invalid="ignore"):
-            fine = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
-        return bool(cells.any() and fine[cells].all())
+        return bool(cells.any() and self.fine[cells].all())
 
 
 def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Seen) -> str:
@@ -169,7 +205,10 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
     amount = f"{percent:.1f} % slow" if result["unit"] != "us" else f"at {percent:.1f} % more latency"
     text = f"{words.head.format(who=who, all='all ' if each else '')} {amount}"
     text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
-    text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')}): {words.suspect}"
+    text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
+    if one.once:
+        return f"{text}, seen once: measure it again, alone, before anything is suspected" + evidence(who, content)
+    text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"
     return text + or_else(one, names) + evidence(who, content)
@@ -179,10 +218,7 @@ def or_else(one: Finding, names: Names) -> str:
     """What else would explain the same cells, and what would tell."""
     if not one.alike:
         return ""
-    others = [
-        f"{WORDS[kind].suspect.removeprefix('suspect ')}: {subject_name(kind, subject, names)}"
-        for kind, subject in one.alike
-    ]
+    others = [f"{suspect(kind, subject, names)}: {subject_name(kind, subject, names)}" for kind, subject in one.alike]
     return f". Or, with the same cells: {'; '.join(units.first(others, MOST_ALIKE))}. To tell: {experiment(one)}"
 
 
@@ -200,12 +236,16 @@ def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], mat
     text = f"none of the {one.cells} {cells} has a value"
     if one.agreeing < one.cells:
         text = f"{one.agreeing} of the {one.cells} {cells} have no value"
-    family, group = named_family(layout, one)
+    family, group = named_family(layout, one.kind, one.subject)
     of_it = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
     codes, statuses = matrix.whole.status
     counts = Counter(statuses[code] for code in codes[of_it].tolist())
     said = ", ".join(f"{count} {status}" for status, count in counts.items() if status != "ok")
-    return f"{text} ({said}): {words.suspect}" + or_else(one, names) + evidence(who, content)
+    return (
+        f"{text} ({said}): suspect {suspect(one.kind, one.subject, names)}"
+        + or_else(one, names)
+        + evidence(who, content)
+    )
 
 
 def experiment(one: Finding) -> str:

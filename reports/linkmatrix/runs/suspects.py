@@ -22,7 +22,9 @@ import numpy as np
 
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
-from ..locate.hypotheses import Finding, Layout
+from ..locate.families import SHARED, Layout, part_of
+from ..locate.hypotheses import Finding
+from ..locate.places import layout_of
 from ..record import units
 from ..record.matrix import Matrix, has_status
 from ..record.reading import risen_counters
@@ -32,7 +34,17 @@ from .judging import Judged
 from .stored import Run, measurements
 
 MOST_CELLS = 10_000  # whose ends are named
-BOTH_WAYS = ("device", "links", "nic", "node")  # findings that are dead where none of their cells has a value
+BOTH_WAYS = (
+    "device",
+    "links",
+    "network",
+    "nic",
+    "nics",
+    "switch",
+    "socket",
+    "node",
+)  # findings that are dead where none of their cells has a value
+PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these blame the endpoints that are of them
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
 
 Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
@@ -179,7 +191,7 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         if matrix.whole is None:
             continue
         rows, columns = matrix.matrix.rows, matrix.matrix.columns
-        layout, _ = diagnosis.layout_of(record, result, matrix.matrix)
+        layout, _ = layout_of(record, result, matrix.matrix)
         where = f"{result['testcase']}: "
         # the sentences of a diagnosis begin with one for each finding
         yield from ((label, where + sentence) for label, sentence in dead(matrix.matrix))
@@ -219,17 +231,15 @@ def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:
     """The endpoints that a finding is about; none where all share what is at fault, or it may be the path of nodes."""
     kind, subject = finding.kind, finding.subject
     rows, columns = matrix.rows, matrix.columns
-    if kind in ("rail", "class"):
+    if kind in SHARED:
         return []
     if layout.of_nodes and (kind not in OF_A_NODE or finding.alike):
         return []
     if kind in ("link", "cell"):
         assert isinstance(subject, tuple)
         return [rows[subject[0]], columns[subject[1]]]
-    if kind.startswith(("nic", "node", "inside")):
-        of_rows, of_columns = (
-            (layout.row_nic, layout.column_nic) if kind.startswith("nic") else (layout.row_node, layout.column_node)
-        )
+    if part_of(kind) in PARTS:
+        of_rows, of_columns = layout.places(kind)
         wanted = subject if isinstance(subject, tuple) else (subject,)
         named = [rows[at] for at in np.flatnonzero(np.isin(of_rows, wanted))]
         named += [columns[at] for at in np.flatnonzero(np.isin(of_columns, wanted))]

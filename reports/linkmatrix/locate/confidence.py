@@ -1,0 +1,85 @@
+"""How sure a finding is: what speaks for it, what speaks against it, and what else explains the same or nearly so."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..record import units
+from .families import PASSED, Layout, members, named_family, part_of
+from .hypotheses import Finding
+from .places import Names
+from .sentences import Seen, subject_name, suspect
+
+MOST_RIVALS = 3
+MOST_SIGMA = 99  # more than this is said so: nobody needs the number
+
+
+def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
+    """ "for it: …", "against it: …" and "or: …", each where there is something to say."""
+    layout = seen.layout
+    family, group = named_family(layout, one.kind, one.subject)
+    own = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
+    slow = f"{one.agreeing} of {units.counted(one.cells, 'cell')} {'without a value' if one.missing else 'slow'}"
+    # no noise makes a value go missing
+    speaks = [slow] if one.missing else [slow, f"{beyond(one)} σ beyond noise"]
+    against = []
+    if one.agreeing < one.cells:
+        against.append(f"{units.counted(one.cells - one.agreeing, 'cell')} of it as good as others")
+    lacking = 0 if one.missing else int((own & ~np.isfinite(seen.deviation)).sum())
+    if lacking:
+        against.append(f"{units.counted(lacking, 'cell')} of it without a value")
+    for words, cells in beside(one, layout):
+        cells = cells & (layout.classes >= 0) & ~own
+        count, fine = int(cells.sum()), int((cells & seen.fine).sum())
+        if count and fine == count:
+            speaks.append(f"{units.counted(count, 'cell')} {words} fine")
+        elif count:
+            against.append(f"{count - fine} of {units.counted(count, 'cell')} {words} not fine")
+    yield f"for it: {', '.join(speaks)}"
+    if against:
+        yield f"against it: {', '.join(against)}"
+    for words, others in (("or, with the same cells", one.alike), ("or, nearly as likely", one.rivals)):
+        said = [f"{subject_name(kind, who, names)} ({suspect(kind, who, names)})" for kind, who in others]
+        if said:
+            yield f"{words}: {'; '.join(units.first(said, MOST_RIVALS))}"
+
+
+def beyond(one: Finding) -> str:
+    """How many σ the cells of a finding are off together: its evidence is half of the square."""
+    sigma = math.sqrt(2 * one.evidence)
+    return f"{sigma:.0f}" if sigma <= MOST_SIGMA else f"over {MOST_SIGMA}"
+
+
+def beside(one: Finding, layout: Layout) -> Iterator[tuple[str, np.ndarray]]:
+    """(what they are called, the cells) of those that would be slow too if it were another part."""
+    shape = layout.classes.shape
+    node_of_row, node_of_column = layout.places("node")
+    net = node_of_row[:, None] != node_of_column[None, :]
+    rows, columns = of_subject(one, layout)
+    touched = rows[:, None] | columns[None, :]
+    kind, part = one.kind, part_of(one.kind)
+    if kind.endswith(("egress", "ingress")) and layout.square:
+        back = columns[None, :] if kind.endswith("egress") else rows[:, None]
+        scope = np.ones(shape, dtype=bool) if kind in ("egress", "ingress") else ~net if part == "links" else net
+        yield "the other way", np.broadcast_to(back, shape) & scope
+    if part in PASSED and kind in PASSED:
+        yield "inside", touched & ~net
+    if part in ("links",) or kind == "inside":
+        yield "over the network", touched & net
+    if part in PASSED[: PASSED.index("node")] and kind in PASSED:
+        mates = np.isin(node_of_row, node_of_row[rows]), np.isin(node_of_column, node_of_column[columns])
+        yield "of its node's other endpoints", (mates[0][:, None] | mates[1][None, :]) & ~touched & net
+    if kind in ("node_pair", "link", "cell"):
+        yield "of the two with others", touched
+
+
+def of_subject(one: Finding, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, columns) that are of what a finding is about."""
+    rows, columns = layout.places(one.kind)
+    wanted = one.subject if isinstance(one.subject, tuple) else (one.subject,)
+    if part_of(one.kind) in ("egress", "ingress", "device", "link", "cell", "links"):
+        rows, columns = (np.arange(length) for length in layout.classes.shape)
+        if one.kind == "cell":
+            return rows == wanted[0], columns == wanted[1]
+    return np.isin(rows, wanted), np.isin(columns, wanted)

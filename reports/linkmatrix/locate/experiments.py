@@ -1,0 +1,150 @@
+"""The most telling next experiment after a finding, as a command that runs it."""
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..record.reading import Result
+from .confidence import of_subject
+from .families import Layout
+from .hypotheses import Finding
+from .places import Names
+
+SAMPLES = "21"  # three times the usual: the interval of a median is narrower by almost half
+MOST_SUSPECTS, GOOD = 4, 2  # endpoints or nodes that are measured again: the suspects, and healthy ones beside them
+LAUNCHED = ("mpi", "ipc")  # back ends of programs that a launcher starts
+
+
+class Experiment(NamedTuple):
+    """A command, and what it tells."""
+
+    command: str
+    tells: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """What an experiment is made from."""
+
+    one: Finding
+    names: Names
+    layout: Layout
+    content: Mapping[str, Any]
+    result: Result
+
+    @property
+    def devices(self) -> Mapping[str, Mapping[str, Any]]:
+        """{label: device}."""
+        return {device["label"]: device for device in self.content.get("devices", [])}
+
+    @property
+    def suspects(self) -> list[str]:
+        """The endpoints that the finding is about."""
+        rows, columns = of_subject(self.one, self.layout)
+        named = [self.names.rows[at] for at in np.flatnonzero(rows)]
+        named += [self.names.columns[at] for at in np.flatnonzero(columns)]
+        return list(dict.fromkeys(named))
+
+    def beside(self, suspects: Sequence[str], every: Iterable[str]) -> list[str]:
+        """A few suspects, and some of all that are none."""
+        return [*suspects[:MOST_SUSPECTS], *[one for one in every if one not in suspects][:GOOD]]
+
+    def node_of(self, label: str) -> str:
+        """The node of an endpoint, or a node itself."""
+        return str(self.devices[label]["node"]) if label in self.devices else label
+
+    def nodes_of(self, labels: Iterable[str]) -> list[str]:
+        """Their nodes, each once."""
+        return list(dict.fromkeys(self.node_of(label) for label in labels))
+
+
+def next_experiment(
+    one: Finding, names: Names, layout: Layout, content: Mapping[str, Any], result: Result
+) -> Experiment | None:
+    """What to run; None of figures that other programs made, which none of ours repeats."""
+    if content.get("program") != "p2p_matrix":
+        return None
+    case = Case(one, names, layout, content, result)
+    kinds = {one.kind, *(kind for kind, _ in one.alike)}
+    for wanted, tells, made in EXPERIMENTS:
+        if wanted <= kinds:
+            return Experiment(shlex.join(made(case)), tells)
+    return Experiment(shlex.join(again(case)), "the same again, alone: what stays slow beside healthy ones is at fault")
+
+
+def again(case: Case) -> list[str]:
+    """What is suspect and some that are not, one pair at a time, with more samples."""
+    options = ["--concurrency", "serial", "--samples", SAMPLES]
+    if case.content["backend"] in LAUNCHED:
+        nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
+        return [*launched(case, nodes), *measured(case), *options]
+    chosen = case.beside(case.suspects, dict.fromkeys([*case.names.rows, *case.names.columns]))
+    indices = [case.devices[label]["index"] for label in chosen if label in case.devices]
+    some = ["--devices", ",".join(map(str, indices))] if len(indices) > 1 and not case.layout.of_nodes else []
+    return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), *some, *options]
+
+
+def launched(case: Case, nodes: Sequence[str]) -> list[str]:
+    """The program on these nodes, as many ranks on each as there were."""
+    ranks = {node: 0 for node in nodes}
+    for device in case.devices.values():
+        if device["node"] in ranks:
+            ranks[device["node"]] += 1
+    hosts = ",".join(f"{node}:{max(count, 1)}" for node, count in ranks.items())
+    memory = ["--memory", "device"] if case.result["memory"] == "device" else []
+    return ["mpirun", "--host", hosts, "p2p_matrix", "--backend", "mpi", *memory]
+
+
+def measured(case: Case) -> list[str]:
+    """The test case, at the size that somebody asked for."""
+    words = [word.partition("=")[0] for word in case.content["command"]]
+    own_size = case.result["metric"] != "latency" and {"--size", "--sweep"} & {*words}
+    return ["--testcase", case.result["testcase"], *(["--size", str(case.result["size_bytes"])] if own_size else [])]
+
+
+def third_node(case: Case) -> list[str]:
+    """The same check on three nodes."""
+    check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
+    name = f"{check}.*{case.result['testcase']}.*extent=all"
+    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", name, "-S", "nodes=3"]
+
+
+def inside_nodes(case: Case) -> list[str]:
+    """The devices of the suspect's nodes, each within its node."""
+    return ["linkmatrix", "run", "--mode=sweep", "--nodes", ",".join(case.nodes_of(case.suspects))]
+
+
+def every_node(case: Case) -> list[str]:
+    """All nodes of the partition, each alone."""
+    return ["linkmatrix", "run", "--mode=sweep"]
+
+
+def each_adapter(case: Case) -> list[str]:
+    """Each adapter alone, without GPUs and without MPI."""
+    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", "rdma_perftest"]
+
+
+def all_devices(case: Case) -> list[str]:
+    """All devices of the node."""
+    return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), "--samples", SAMPLES]
+
+
+#: The first row whose kinds are all among those that cannot be told apart decides.
+EXPERIMENTS: Sequence[tuple[set[str], str, Callable[[Case], list[str]]]] = (
+    ({"node", "node_pair"}, "with a third node: what stays slow with it is at fault", third_node),
+    ({"node", "class"}, "with a third node: what stays slow with it is at fault", third_node),
+    ({"nic", "device"}, "inside the node: a device is slow there, an adapter is not", inside_nodes),
+    ({"nics", "device"}, "inside the node: a device is slow there, an adapter is not", inside_nodes),
+    ({"device", "node"}, "inside the node: a device is slow there, what leads out of the node is not", inside_nodes),
+    ({"nic", "node"}, "each adapter alone: a slow one is at fault itself, else its node", each_adapter),
+    ({"nics", "socket"}, "each adapter alone: a slow one is at fault itself, else their socket", each_adapter),
+    ({"class", "inside"}, "every node: if it is the class, the others are slow too", every_node),
+    ({"device", "link"}, "with all devices: what is slow with a third one too is at fault itself", all_devices),
+    ({"device", "class"}, "with all devices: what is slow with a third one too is at fault itself", all_devices),
+    ({"network"}, "each adapter alone: which one is slow, or that none is", each_adapter),
+    ({"nics"}, "each adapter alone: which one is slow, or that none is", each_adapter),
+    ({"class"}, "every node: what all have in common, or this one alone", every_node),
+)

@@ -1,0 +1,208 @@
+"""Which hypotheses a layout allows: of each kind, the cells of a matrix that each of them would make slow.
+
+Data between nodes passes an endpoint, its adapter or adapters, a PCIe switch, a socket, the node and its leaf switch. A
+part that several endpoints share is a hypothesis of its own, so that neither the first endpoint behind it nor a larger
+part is named in its place.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Subject = int | tuple[int, int]
+Places = tuple[np.ndarray, np.ndarray]  # of rows and of columns: the index of what each is part of, -1 of nothing
+
+#: What data between nodes passes, the smallest part first; its cells are those between nodes with an end there.
+PASSED = ("nic", "network", "nics", "switch", "socket", "node", "leaf")
+ONE_WAY = ("nic", "network", "nics", "node")  # those with a sending and a receiving side
+#: Kinds that are about a part of another name.
+PART_OF = {
+    "inside": "node",
+    "node_pair": "node",
+    "between_sockets": "node",
+    "memory": "socket",
+    "uplink": "leaf",
+    "rail_ends": "rail",
+}
+#: A part that has just the endpoints of one of these is no hypothesis of its own.
+SAME_AS = {"switch": ("nic", "nics"), "socket": ("switch", "node"), "leaf": ("node",)}
+SHARED = ("class", "rail", "rail_ends", "leaf", "uplink")  # findings about what endpoints of many nodes share
+
+
+def part_of(kind: str) -> str:
+    """What a kind of hypothesis is about: "node" of "node_egress" and of "inside"."""
+    both = kind.removesuffix("_egress").removesuffix("_ingress")
+    return PART_OF.get(both, both)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the endpoints of a matrix are: indices of node, NIC and rail for each row and column, -1 unknown.
+
+    classes: rows × columns, index of the link class. row_nic and column_nic: of the adapter that alone is nearest.
+    square: rows and columns are the same endpoints. both_ways: a cell is the sum of both directions, so that egress and
+    ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. parts: of "nics" (sets of
+    adapters, any of which may carry the data), "switch", "socket" and "leaf", where they are known.
+    """
+
+    classes: np.ndarray
+    row_node: np.ndarray
+    column_node: np.ndarray
+    row_nic: np.ndarray
+    column_nic: np.ndarray
+    row_rail: np.ndarray
+    column_rail: np.ndarray
+    square: bool = True
+    both_ways: bool = False
+    of_nodes: bool = False
+    parts: Mapping[str, Places] = field(default_factory=dict)
+
+    @property
+    def has_nodes(self) -> bool:
+        """Is each endpoint on a node that is known, and are there two of them at least?"""
+        return self.square and bool((self.row_node >= 0).all()) and len(np.unique(self.row_node)) > 1
+
+    def places(self, kind: str) -> Places:
+        """The part that a kind of hypothesis is about, of each row and column."""
+        rows, columns = self.classes.shape
+        known = {
+            "node": (self.row_node, self.column_node),
+            "nic": (self.row_nic, self.column_nic),
+            "rail": (self.row_rail, self.column_rail),
+            "network": (np.arange(rows), np.arange(columns)),
+        }
+        part = part_of(kind)
+        return known.get(part) or self.parts.get(part) or (np.full(rows, -1), np.full(columns, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Hypotheses of one kind: a group for each cell, -1 for none; with two labels a cell is in two groups."""
+
+    kind: str
+    labels: tuple[np.ndarray, ...]
+    groups: int
+    pairs: int = field(default=0)  # not 0: a group is a pair of indices below this
+
+    def subject(self, group: int) -> Subject:
+        """What a group is about."""
+        return divmod(group, self.pairs) if self.pairs else group
+
+
+def families(layout: Layout) -> list[Family]:
+    """All hypotheses that the layout allows, the simplest to act on first."""
+    rows, columns = shape = layout.classes.shape
+    row, column = np.indices(shape, sparse=True)
+    found: list[Family] = []
+
+    def add(kind: str, *labels: np.ndarray, scope: np.ndarray | None = None, pairs: int = 0) -> None:
+        labels = tuple(np.broadcast_to(label, shape) for label in labels)
+        inside = [np.where(scope, label, -1) if scope is not None else label for label in labels]
+        most = max((int(label.max(initial=-1)) for label in inside), default=-1)
+        if most >= 0:
+            flat = tuple(label.ravel() for label in inside)
+            found.append(Family(kind, flat, pairs * pairs if pairs else most + 1, pairs))
+
+    one_way = not layout.both_ways
+    if one_way and not layout.of_nodes:
+        add("egress", row)
+        add("ingress", column)
+    if layout.square and not layout.of_nodes:
+        add("device", row, np.where(row == column, -1, column))
+        n = rows
+        add("link", np.minimum(row, column) * n + np.maximum(row, column), pairs=n)
+    if one_way or not layout.square:
+        n = max(rows, columns)
+        add("cell", row * n + column, pairs=n)
+    if layout.has_nodes:
+        between_nodes(layout, add)
+    if layout.square and is_a_part(layout, "socket"):
+        of_row, of_column = across(layout, "socket")
+        add("memory", of_row, np.where(of_row == of_column, -1, of_column))
+        row_node, column_node = across(layout, "node")
+        apart = (row_node == column_node) & (of_row != of_column) & (np.minimum(of_row, of_column) >= 0)
+        add("between_sockets", row_node, scope=apart)
+    add("class", layout.classes)
+    return found
+
+
+def between_nodes(layout: Layout, add: Callable[..., None]) -> None:
+    """What makes cells between nodes slow, or those inside of one of several nodes."""
+    row, column = np.indices(layout.classes.shape, sparse=True)
+    row_node, column_node = across(layout, "node")
+    net = row_node != column_node
+    passed = [part for part in PASSED if is_a_part(layout, part)]
+    if not layout.both_ways:
+        for part in ONE_WAY:
+            if part in passed:
+                of_row, of_column = across(layout, part)
+                add(f"{part}_egress", of_row, scope=net)
+                add(f"{part}_ingress", of_column, scope=net)
+        add("links_egress", row, scope=~net)
+        add("links_ingress", column, scope=~net)
+    for part in passed:
+        of_row, of_column = across(layout, part)
+        add(part, of_row, np.where(of_row == of_column, -1, of_column), scope=net)
+    add("links", row, np.where(row == column, -1, column), scope=~net)
+    nodes = int(layout.row_node.max()) + 1
+    low, high = np.minimum(row_node, column_node), np.maximum(row_node, column_node)
+    add("node_pair", low * nodes + high, scope=net, pairs=nodes)
+    add("inside", row_node, scope=~net)
+    row_rail, column_rail = across(layout, "rail")
+    add("rail", row_rail, scope=net & (row_rail == column_rail))
+    if len(np.unique(layout.row_rail)) > 1:
+        add("rail_ends", row_rail, np.where(row_rail == column_rail, -1, column_rail), scope=net)
+    if "leaf" in passed:
+        of_row, of_column = across(layout, "leaf")
+        add("uplink", of_row, of_column, scope=of_row != of_column)
+
+
+def across(layout: Layout, kind: str) -> Places:
+    """The parts of rows and of columns, each as an array of the matrix's shape."""
+    of_rows, of_columns = layout.places(kind)
+    shape = layout.classes.shape
+    return np.broadcast_to(of_rows[:, None], shape), np.broadcast_to(of_columns[None, :], shape)
+
+
+def is_a_part(layout: Layout, part: str) -> bool:
+    """Is there such a part, and is it more than another name for one endpoint, or for a part that is there already?"""
+    of_rows = layout.places(part)[0]
+    if part == "node":
+        return True
+    if part == "network":  # an endpoint that has adapters of its own is told by them
+        own = np.where(layout.row_nic >= 0, layout.row_nic, -2 - layout.places("nics")[0])
+        shared = len(np.unique(own)) < len(own) or bool((own == -1).any())
+        return shared and not layout.of_nodes and len(np.unique(layout.row_node)) < len(own)
+    if (of_rows < 0).all():
+        return False
+    if part in ("nic", "nics"):
+        return True
+    sizes = np.unique(of_rows[of_rows >= 0], return_counts=True)[1]
+    return (
+        len(sizes) > 1
+        and sizes.max() > 1
+        and not any(same(of_rows, layout.places(other)[0]) for other in SAME_AS[part])
+    )
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Do two ways to number endpoints put the same ones together?"""
+    together = len(np.unique(np.stack([one, other]), axis=1)[0])
+    return len(np.unique(one)) == together == len(np.unique(other))
+
+
+def named_family(layout: Layout, kind: str, subject: Subject) -> tuple[Family, int]:
+    """The family of a hypothesis, and its group there."""
+    family = next(family for family in families(layout) if family.kind == kind)
+    if isinstance(subject, tuple):
+        return family, subject[0] * family.pairs + subject[1]
+    return family, subject
+
+
+def members(family: Family, group: int) -> np.ndarray:
+    """The cells of a hypothesis."""
+    inside = family.labels[0] == group
+    for label in family.labels[1:]:
+        inside = inside | (label == group)
+    return inside

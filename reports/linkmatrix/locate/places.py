@@ -1,0 +1,155 @@
+"""Where the endpoints of a matrix are, as its record says: node, adapters, PCIe switch, NUMA node, rail, leaf switch.
+
+The adapters of a device are those nearest to it by PCI, those of host memory all of its NUMA node; one that is down
+carries nothing. One adapter that is left is the endpoint's own. Of several nobody knows which one carried its data:
+they are a part together, and none of them is blamed alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..record.matrix import Matrix
+from ..record.reading import Result
+from .families import Layout, Places
+
+UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # of a port, in the kernel's words; unknown: it does not say
+ONE_SWITCH = ("PIX", "PXB")  # ways by PCI without a host bridge
+Device = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the indices of a layout are called; nics, nodes and parts as there.
+
+    near: {endpoint: adapters that may carry its data}.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    nodes: Sequence[str]
+    nics: Sequence[str]
+    classes: Sequence[str]
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    near: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Parts of a kind: {label of a device: the number of its part, -1 of none}, and what each is called."""
+
+    of: Mapping[str, int]
+    names: Sequence[str]
+
+
+def numbered(devices: Iterable[Device], part: Callable[[Device], str]) -> Numbered:
+    """Parts in the order of the devices that are of them; "" is none."""
+    of_device = {device["label"]: part(device) for device in devices}
+    number = {name: at for at, name in enumerate(dict.fromkeys(name for name in of_device.values() if name))}
+    return Numbered({label: number.get(name, -1) for label, name in of_device.items()}, list(number))
+
+
+def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tuple[Layout, Names]:
+    """Where the endpoints are, and what their parts are called."""
+    devices = {device["label"]: device for device in content.get("devices", [])}
+    every = list(devices.values())
+    node = numbered(every, lambda device: device["node"])
+    rows, columns = list(matrix.rows), list(matrix.columns)
+    of_nodes = set(rows) <= set(node.names) - set(devices)  # a matrix of the nodes themselves
+    near = adapters_of(content, every)
+    parts = {
+        "nics": numbered(every, lambda device: called(near[device["label"]], device, alone=False)),
+        "switch": numbered(every, switches_of(content, every)),
+        "socket": numbered(every, socket),
+        "leaf": numbered(every, leaf),
+    }
+    nic = numbered(every, lambda device: called(near[device["label"]], device, alone=True))
+    if of_nodes:
+        node = Numbered({name: at for at, name in enumerate(node.names)}, node.names)
+        leaves = {device["node"]: parts["leaf"].of[device["label"]] for device in every}
+        parts = {"leaf": Numbered(leaves, parts["leaf"].names)}
+
+    def places(of: Mapping[str, int]) -> Places:
+        found = [np.array([of.get(label, -1) for label in labels], dtype=int) for labels in (rows, columns)]
+        return found[0], found[1]
+
+    index, classes = classes_of(matrix)
+    layout = Layout(
+        index,
+        *places(node.of),
+        *places({} if of_nodes else nic.of),
+        *places({} if of_nodes else rails(every, nic)),
+        square=rows == columns,
+        both_ways=result["metric"] == "bidirectional",
+        of_nodes=of_nodes,
+        parts={kind: places(part.of) for kind, part in parts.items() if part.names},
+    )
+    named = {kind: part.names for kind, part in parts.items() if part.names}
+    return layout, Names(rows, columns, node.names, nic.names, classes, named, near)
+
+
+def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
+    """(index of each cell's link class, -1 where it does not apply; what they are called)."""
+    codes, applies = matrix.whole.classes, matrix.whole.applies
+    used = dict.fromkeys(codes[applies].tolist())
+    number = np.full(len(matrix.class_names) + 1, -1)
+    number[list(used)] = np.arange(len(used))
+    return np.where(applies, number[codes], -1), [matrix.class_names[code] for code in used]
+
+
+def adapters_of(content: Mapping[str, Any], devices: Iterable[Device]) -> dict[str, tuple[str, ...]]:
+    """{label: names of the adapters that may carry a device's data}: those near to it that have a port that is up."""
+    states: dict[tuple[str, str], set[str]] = {}
+    for port in content.get("adapters", []):
+        where = (port["place"].get("node", content["host"]["name"]), port["name"])
+        states.setdefault(where, set()).add(port["state"] or "unknown")
+    return {
+        device["label"]: tuple(
+            name for name in device["nics"] if states.get((device["node"], name), {"unknown"}) & {*UP}
+        )
+        for device in devices
+    }
+
+
+def called(names: Sequence[str], device: Device, alone: bool) -> str:
+    """ "mlx5_2 of n17", or "mlx5_2, mlx5_3 of n17" where it is not alone; "" for the other of the two."""
+    return f"{', '.join(sorted(names))} of {device['node']}" if names and (len(names) == 1) == alone else ""
+
+
+def socket(device: Device) -> str:
+    """The NUMA node of a device."""
+    number = device["numa"]
+    return f"NUMA node {number} of {device['node']}" if number is not None and number >= 0 else ""
+
+
+def leaf(device: Device) -> str:
+    """The leaf switch that a device's node is plugged into, where the record says it."""
+    return str(device.get("place", {}).get("leaf", ""))
+
+
+def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callable[[Device], str]:
+    """Which PCIe switch a device is behind: devices and adapters that reach each other without a host bridge share it.
+
+    It is called by the first of its adapters, as it has no name of its own.
+    """
+    labels = {(device["node"], device["pci"]): device["label"] for device in devices if device["pci"]}
+    behind: dict[str, str] = {}
+    for port in content.get("adapters", []):
+        node = port["place"].get("node", content["host"]["name"])
+        near = [gpu["pci"] for gpu in port.get("gpus", []) if gpu["link_class"] in ONE_SWITCH]
+        for label in (labels[node, pci] for pci in near if (node, pci) in labels):
+            behind.setdefault(label, f"the PCIe switch of {port['name']} of {node}")
+    return lambda device: behind.get(device["label"], "")
+
+
+def rails(devices: Sequence[Device], nic: Numbered) -> dict[str, int]:
+    """{label: its rail}: adapters with the same place among those of their nodes, else devices with the same place."""
+    by_nic = all(number >= 0 for number in nic.of.values())
+    found: dict[str, int] = {}
+    of_node: dict[str, dict[Any, int]] = {}
+    for device in devices:
+        known = of_node.setdefault(device["node"], {})
+        found[device["label"]] = known.setdefault(nic.of[device["label"]] if by_nic else device["label"], len(known))
+    return found

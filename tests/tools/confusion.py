@@ -1,0 +1,184 @@
+"""How often the right part is named: faults of tests/tools/fabric.py, found as `linkmatrix diagnose` finds them.
+
+References are those that `adopt` makes of six healthy runs; a part is right by its name, in words, and nothing else may
+be named beside it. Where the record cannot tell parts apart, the answer has to have the faulty one among them.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from fabric import Fabric, Machine, Part, Run, record_of
+
+from linkmatrix.adopt.propose import cell_references
+from linkmatrix.judge.rules import Expected
+from linkmatrix.locate.hypotheses import Finding, search
+from linkmatrix.locate.places import layout_of
+from linkmatrix.locate.sentences import subject_name
+from linkmatrix.record.matrix import from_result, lasting_names
+from linkmatrix.references import noise
+from linkmatrix.references.tolerances import floor_of
+
+RUNS = 6  # that references are adopted from
+RIGHT, NOTHING, SEVERAL = "right", "nothing", "several"
+CALLED = {"nic": "adapter", "node_pair": "node pair"}  # kinds of findings, as faults are called here
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A faulty part: what it is called in the table, the ways that it is on, and the names of it that are right."""
+
+    kind: str
+    parts: tuple[Part, ...]
+    right: frozenset[tuple[str, str]]
+
+
+@dataclass
+class Bench:
+    """A machine with references, ready to be searched."""
+
+    fabric: Fabric
+
+    def __post_init__(self) -> None:
+        runs = np.stack([self.fabric.run(whole=True).values for _ in range(RUNS)])
+        self.record = record_of(self.fabric.machine, runs[-1])
+        self.result = self.record["results"][0]
+        self.matrix = from_result(self.result)
+        self.layout, self.names = layout_of(self.record, self.result, self.matrix)
+        self.expected, self.lower = self.references(runs)
+        self.limit = 1 / (1 + self.lower) - 1
+        self.sigma = self.limit / noise.sigmas(int((self.layout.classes >= 0).sum()))
+
+    def references(self, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(value, lower tolerance) of each cell, as `adopt` makes them."""
+        classes = self.fabric.classes
+        found = noise.spread(runs, classes)
+        floors = {name: floor_of(self.result, name, "mpi") for name in self.matrix.class_names}
+        cells = int(np.isfinite(found.centre).sum())
+        table = cell_references(self.matrix, found, classes, cells, RUNS, floors, {})
+        of_class = {name[5:-1]: one for name, one in table.items() if name.startswith("cell[")}
+        of_cell = {tuple(name.split("->")): one for name, one in table.items() if "->" in name}
+        expected = Expected(of_cell, of_class, "simulated")
+        labels = list(enumerate(lasting_names(self.matrix.testcase, self.matrix.rows)))
+        value, lower = np.full(classes.shape, np.nan), np.full(classes.shape, np.nan)
+        for r, row in labels:
+            for c, column in labels:
+                if r != c:
+                    one = expected.of((row, column), classes[r, c])
+                    value[r, c], lower[r, c] = one.value, one.lower
+        return value, lower
+
+    def find(self, run: Run) -> list[Finding]:
+        """As `diagnose` does with these references, without what it says was seen once, which names no part."""
+        with np.errstate(invalid="ignore"):
+            deviation, alone = np.log(run.values / self.expected), np.log(run.alone / self.expected)
+        found, _ = search(deviation, self.sigma, self.limit, self.layout, alone)
+        return [one for one in found if not one.once]
+
+    def named(self, one: Finding) -> set[tuple[str, str]]:
+        """A finding, and what has the same cells."""
+        return {(kind, subject_name(kind, who, self.names)) for kind, who in ((one.kind, one.subject), *one.alike)}
+
+    def answer(self, faults: list[Fault], found: list[Finding]) -> str:
+        """RIGHT where all are named and nothing else, otherwise what was named."""
+        if len(found) == len(faults) and all(any(self.named(one) & fault.right for one in found) for fault in faults):
+            return RIGHT
+        if not found:
+            return NOTHING
+        return CALLED.get(found[0].kind, found[0].kind) if len(found) == 1 else SEVERAL
+
+    def try_faults(self, depth: float, *faults: Fault) -> str:
+        """What is said of one run with these faults."""
+        return self.answer([*faults], self.find(self.fabric.run([(fault.parts, depth) for fault in faults])))
+
+    def try_two(self, depth: float) -> bool:
+        """Whether two faults of any kinds are named, both of them, and nothing else."""
+        while True:
+            faults = [self.draw(str(kind)) for kind in self.fabric.chance.choice([*self.faults], 2)]
+            if apart([self.slow_by(fault) for fault in faults]):
+                return self.try_faults(depth, *faults) == RIGHT
+
+    def slow_by(self, fault: Fault) -> np.ndarray:
+        """Where a fault makes cells slow."""
+        return np.logical_or.reduce([self.fabric.machine.passed[part] for part in fault.parts])
+
+    def draw(self, kind: str) -> Fault:
+        """A fault of this kind, anywhere."""
+        one = self.faults[kind]
+        return one[int(self.fabric.chance.integers(len(one)))]
+
+    @cached_property
+    def faults(self) -> dict[str, list[Fault]]:
+        """All faults of each kind that the machine can have."""
+        machine, found = self.fabric.machine, {}
+        for part in machine.passed:
+            for fault in faults_of(machine, part):
+                found.setdefault(fault.kind, []).append(fault)
+        return found
+
+    def alarms(self, runs: int) -> int:
+        """Healthy runs in which something is named."""
+        return sum(bool(self.find(self.fabric.run())) for _ in range(runs))
+
+    def row(self, kind: str, depth: float, trials: int) -> Counter:
+        """{what was said: how often}."""
+        return Counter(self.try_faults(depth, self.draw(kind)) for _ in range(trials))
+
+
+def apart(masks: list[np.ndarray]) -> bool:
+    """Can faults be told apart: has each of them two thirds of its cells alone?"""
+    for at, mask in enumerate(masks):
+        others = [other for place, other in enumerate(masks) if place != at]
+        if others and 3 * (mask & np.logical_or.reduce(others)).sum() > mask.sum():
+            return False
+    return True
+
+
+def faults_of(machine: Machine, part: Part) -> list[Fault]:
+    """The faults that a part of a way may have, each with the names that are right for it."""
+    word, *who = part
+    label = machine.label
+
+    def fault(kind: str, *right: tuple[str, str], parts: tuple[Part, ...] = ()) -> Fault:
+        return Fault(kind, parts or (part,), frozenset(right))
+
+    if word == "out":
+        name = label(who[0])
+        both = fault("device", ("device", name), parts=(part, ("in", who[0])))
+        return [fault("egress", ("egress", name)), both]
+    if word == "in":
+        return [fault("ingress", ("ingress", label(who[0])))]
+    if word == "link":
+        a, b = map(label, who)
+        inside = who[0] // machine.per_node == who[1] // machine.per_node
+        return [fault("link inside" if inside else "link between", ("link", f"{a}->{b} and {b}->{a}"))]
+    if word == "adapter":
+        return [fault("adapter", *adapter_names(machine, *who))]
+    node, far = (f"n{one:03}" if isinstance(one, int) else "" for one in (who[0], who[-1]))
+    if word == "socket":
+        return [fault("socket", ("socket", f"NUMA node {who[1]} of {node}"))]
+    if word == "switch" and machine.nics in ("own", "pairs"):
+        return []
+    found = {
+        "node": fault("node", ("node", node)),
+        "node pair": fault(
+            "node pair", ("node_pair", f"nodes {node} and n{who[-1]:03}" if word == "node pair" else "")
+        ),
+        "leaf": fault("leaf", ("leaf", f"leaf{who[0]}")),
+        "uplink": fault("uplink", ("uplink", f"leaf{who[0]}")),
+        "class": fault("class", ("class", str(who[0]))),
+        "rail": fault("rail", ("rail", str(who[0]))),
+        "inside": fault("inside", ("inside", node)),
+        "links": fault("links", ("links", label(who[0] if word == "links" else 0))),
+    }
+    alone = machine.nodes == 1 and word in ("inside", "links")  # the class, and the device
+    return [found[word]] if word in found and not alone else []
+
+
+def adapter_names(machine: Machine, node: int, nic: int) -> list[tuple[str, str]]:
+    """What is right for a bad adapter: itself, or where nobody knows which one carried it, the endpoint behind it."""
+    behind = [place for place in range(machine.per_node) if machine.adapter(place) == nic]
+    if all(len(machine.near(place)) == 1 for place in behind):
+        return [("nic", f"mlx5_{nic} of n{node:03}")]
+    return [("network", machine.label(node * machine.per_node + place)) for place in behind]

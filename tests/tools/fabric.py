@@ -1,0 +1,283 @@
+"""A simulated cluster that faults are put into: what a cell's data passes, how its rate varies, and what a run records.
+
+Nothing here knows the hypotheses that are searched: a cell is slow because a part on its way is, each part is listed by
+walking the ways, and what is known of them is written into a record as the program would write it. Noise is not that of
+a normal distribution either: the median of seven samples with heavy tails (Student's t with 2 degrees of freedom),
+disturbed cells that are measured again, pairs with two routes, drift from run to run, classes of several medians, and
+cells that are missing.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from linkmatrix.record import reading
+
+LIKE = Path(__file__).resolve().parents[1] / "data" / "h200x4_write_ce.record.json"
+TESTCASE = "rank_to_rank_bandwidth_mpi"
+NVLINK = {"NV18": 395.0}
+PCIE = {"PIX": 52.0, "NODE": 48.0, "SYS": 37.0}
+NET = 45.0  # GB/s between nodes
+LOOKS = 4  # of a cell that stands out: the first, and three more alone, of which the second worst stays
+MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
+OUTLIER = 0.02  # below the median of its class: a cell is measured again
+Part = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Nodes of two sockets.
+
+    nics: "own", one for each device; "shared", one for two; "pairs", two for two, behind one switch; "numa", one for
+    each device, of which the record knows no more than the NUMA node. inside: "nvlink" or "pcie". leaf: nodes of a leaf
+    switch, 0: no leaf is known.
+    """
+
+    nodes: int
+    per_node: int
+    nics: str = "own"
+    inside: str = "nvlink"
+    leaf: int = 0
+
+    @property
+    def count(self) -> int:
+        """Endpoints."""
+        return self.nodes * self.per_node
+
+    @property
+    def where(self) -> list[tuple[int, int]]:
+        """(node, place in it) of each endpoint."""
+        return list(itertools.product(range(self.nodes), range(self.per_node)))
+
+    def socket(self, place: int) -> int:
+        """The first half of a node's devices is on the first one."""
+        return int(2 * place >= self.per_node) if self.per_node > 1 else 0
+
+    def adapter(self, place: int) -> int:
+        """The one that really carries the data of a device."""
+        return place // 2 if self.nics == "shared" else place
+
+    def near(self, place: int) -> list[int]:
+        """Those that the record has for a device."""
+        if self.nics == "pairs":
+            return [place // 2 * 2, place // 2 * 2 + 1]
+        if self.nics == "numa":
+            return [one for one in range(self.per_node) if self.socket(one) == self.socket(place)]
+        return [self.adapter(place)]
+
+    def link_class(self, one: int, other: int) -> str:
+        """Of two endpoints, by their index."""
+        (node, a), (far, b) = self.where[one], self.where[other]
+        if node != far:
+            return "NET"
+        if self.inside == "nvlink":
+            return "NV18"
+        return "PIX" if a // 2 == b // 2 else "NODE" if self.socket(a) == self.socket(b) else "SYS"
+
+    def way(self, one: int, other: int) -> Iterator[Part]:
+        """The parts that what `one` sends to `other` passes."""
+        (node, a), (far, b) = self.where[one], self.where[other]
+        yield from (("out", one), ("in", other), ("link", *sorted((one, other))))
+        yield ("class", self.link_class(one, other))
+        if node == far:
+            yield from (("inside", node), ("links", one), ("links", other))
+            return
+        yield from (("node", node), ("node", far), ("node pair", *sorted((node, far))))
+        for place, end in ((a, node), (b, far)):
+            yield from (("adapter", end, self.adapter(place)), ("socket", end, self.socket(place)))
+            yield ("switch", end, place // 2)
+        if self.leaf:
+            yield from (("leaf", node // self.leaf), ("leaf", far // self.leaf))
+            if node // self.leaf != far // self.leaf:
+                yield from (("uplink", node // self.leaf), ("uplink", far // self.leaf))
+        if self.adapter(a) == self.adapter(b):
+            yield ("rail", self.adapter(a))
+
+    @cached_property
+    def passed(self) -> dict[Part, np.ndarray]:
+        """{part: rows × columns, where a cell passes it}."""
+        found: dict[Part, np.ndarray] = {}
+        for one, other in itertools.permutations(range(self.count), 2):
+            for part in self.way(one, other):
+                found.setdefault(part, np.zeros((self.count, self.count), dtype=bool))[one, other] = True
+        return found
+
+    def label(self, endpoint: int) -> str:
+        """As ranks are called."""
+        node, place = self.where[endpoint]
+        return f"n{node:03}:gpu{place}"
+
+
+def record_of(machine: Machine, values: np.ndarray) -> dict:
+    """The record of a run: a real one with this machine and these values."""
+    like = reading.load(LIKE)
+    labels = [machine.label(endpoint) for endpoint in range(machine.count)]
+
+    def square(diagonal: object, cell) -> list[list[object]]:
+        size = range(machine.count)
+        return [[diagonal if r == c else cell(r, c) for c in size] for r in size]
+
+    def measured(r: int, c: int) -> float | None:
+        return float(values[r, c]) if np.isfinite(values[r, c]) else None
+
+    classes = square("X", machine.link_class)
+    devices = [
+        {
+            "index": endpoint,
+            "label": labels[endpoint],
+            "name": "NVIDIA H200",
+            "uuid": None,
+            "pci": f"0000:{place:02x}:00.0",
+            "node": f"n{node:03}",
+            "numa": machine.socket(place),
+            "nics": [f"mlx5_{nic}" for nic in machine.near(place)],
+            "part": {},
+            "place": {"node": f"n{node:03}"} | ({"leaf": f"leaf{node // machine.leaf}"} if machine.leaf else {}),
+        }
+        for endpoint, (node, place) in enumerate(machine.where)
+    ]
+    adapters = [port(machine, node, nic) for node in range(machine.nodes) for nic in adapters_of(machine)]
+    result = {
+        **like["results"][0],
+        "testcase": TESTCASE,
+        "transport": "mpi",
+        "engine": "mpi",
+        "rows": labels,
+        "columns": labels,
+        "values": square(None, measured),
+        "status": square("not-applicable", lambda r, c: "ok" if np.isfinite(values[r, c]) else "timeout"),
+        "low": square(None, measured),
+        "high": square(None, measured),
+        "samples": square(0, lambda r, c: 7 if np.isfinite(values[r, c]) else 0),
+        "converged": square(None, lambda r, c: True if np.isfinite(values[r, c]) else None),
+        "round": square(None, lambda r, c: 0),
+        "began": square(None, lambda r, c: 0.0),
+        "ended": square(None, lambda r, c: 0.05),
+        "sampled": None,
+        "parts": {},
+        "remeasured": [],
+        "link_class": classes,
+        "limit": square(None, lambda r, c: 450 if classes[r][c] != "NET" else 50),
+        "complete": bool(np.isfinite(values).sum() == machine.count * (machine.count - 1)),
+    }
+    topology = {
+        "labels": labels,
+        "link_class": classes,
+        "links": square(0, lambda r, c: 18 if classes[r][c] == "NV18" else 0),
+        "peer_access": square(True, lambda r, c: True),
+        "min_path": square(0, lambda r, c: 1),
+    }
+    health: list = []
+    changes = {
+        "backend": "mpi",
+        "health": health,
+        "devices": devices,
+        "adapters": adapters,
+        "topology": topology,
+        "results": [result],
+    }
+    return {**like, **changes, "result": "PASS" if result["complete"] else "ERROR"}
+
+
+def adapters_of(machine: Machine) -> list[int]:
+    """Those of a node."""
+    return sorted({nic for place in range(machine.per_node) for nic in (machine.adapter(place), *machine.near(place))})
+
+
+def port(machine: Machine, node: int, nic: int) -> dict:
+    """An adapter in a record; of "numa" nobody knows its place on the PCI bus."""
+    near = [place for place in range(machine.per_node) if nic in machine.near(place)]
+    gpus = [
+        {"pci": f"0000:{place:02x}:00.0", "link_class": "PXB", "bridges": 2, "nearest": True}
+        for place in near
+        if machine.nics != "numa"
+    ]
+    return {
+        "name": f"mlx5_{nic}",
+        "state": "ACTIVE",
+        "rate": "400 Gb/sec (4X NDR)",
+        "link_layer": "InfiniBand",
+        "numa": machine.socket(near[0]) if near else 0,
+        "part": {},
+        "place": {"node": f"n{node:03}", "pci": f"0000:{64 + nic:02x}:00.0", "port": "1"},
+        "gpus": gpus,
+    }
+
+
+class Run(NamedTuple):
+    """GB/s of the cells, NaN where nothing was measured; alone: the median of three alone of cells that stood out."""
+
+    values: np.ndarray
+    alone: np.ndarray
+
+
+@dataclass
+class Fabric:
+    """What the cells of a machine deliver.
+
+    sigma: noise of a cell, as a fraction. disturbed: share of looks that something else disturbs. medians: of a link
+    class. routes: share of pairs between nodes that have two, and by how much the second one is slower.
+    """
+
+    machine: Machine
+    chance: np.random.Generator
+    sigma: float = 0.0015
+    disturbed: float = 0.005
+    spread: float = 0.002
+    drift: float = 0.002
+    medians: int = 1
+    routes: tuple[float, float] = (0.2, 0.008)
+    missing: float = 0.01
+    level: np.ndarray = field(init=False)
+    second: np.ndarray = field(init=False)
+    classes: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = range(self.machine.count)
+        rates = {**NVLINK, **PCIE, "NET": NET}
+        self.classes = np.array([["X" if r == c else self.machine.link_class(r, c) for c in size] for r in size])
+        shape = self.classes.shape
+        base = np.vectorize(lambda word: rates.get(word, np.nan))(self.classes)
+        # pairs of a class that are as far from each other by number have a median of their own, 4 % from the next
+        apart = np.abs(np.subtract.outer(list(size), list(size))) % self.medians
+        self.level = base * (1 - 0.04 * apart) * np.exp(self.spread * self.chance.standard_normal(shape))
+        self.second = (self.classes == "NET") & (self.chance.random(shape) < self.routes[0])
+
+    def run(self, slow: Sequence[tuple[Sequence[Part], float]] = (), whole: bool = False) -> Run:
+        """A run; slow: parts that are faulty together, and by which fraction.
+
+        The narrowest part of a way decides. whole: without missing cells, as runs are that references are adopted from.
+        """
+        shape = self.level.shape
+        rate = self.level * np.where(self.second & (self.chance.random(shape) < 0.3), 1 - self.routes[1], 1.0)
+        for word in np.unique(self.classes):
+            rate = np.where(self.classes == word, rate * (1 + self.drift * self.chance.standard_normal()), rate)
+        factor = np.ones(shape)
+        for parts, depth in slow:
+            for part in parts:
+                factor = np.where(self.machine.passed[part], np.minimum(factor, 1 - depth), factor)
+        rate = rate * factor
+        values = rate * self.look(shape)
+        alone = np.full(shape, np.nan)
+        for word in np.unique(self.classes):
+            inside = self.classes == word
+            off = inside & (values < (1 - OUTLIER) * np.median(values[inside]))
+            again = np.stack([values[off], *(rate[off] * self.look(int(off.sum())) for _ in range(LOOKS - 1))])
+            values[off], alone[off] = np.sort(again, axis=0)[1], np.median(again[1:], axis=0)
+        if not whole:
+            values[self.chance.random(shape) < self.missing] = np.nan
+        np.fill_diagonal(values, np.nan)
+        return Run(values, alone)
+
+    def look(self, shape: int | tuple[int, ...]) -> np.ndarray:
+        """Median of seven samples with heavy tails, and what else goes on now and then."""
+        middle = self.chance.beta(4, 4, shape)  # the rank of the median of seven
+        student = (2 * middle - 1) / np.sqrt(2 * middle * (1 - middle))
+        noise = 1 + self.sigma * student / MEDIAN_OF_SEVEN
+        busy = self.chance.random(shape) < self.disturbed
+        return np.where(busy, noise * (1 - np.minimum(self.chance.exponential(0.05, shape), 0.9)), noise)

@@ -1,0 +1,139 @@
+"""The next experiment is a command that can be typed as it is: `linkmatrix run`, or `p2p_matrix` with its options."""
+
+import re
+import shlex
+from pathlib import Path
+
+import confusion
+import numpy as np
+import pytest
+from fabric import Fabric, Machine, Run
+
+from linkmatrix import cli
+from linkmatrix.locate import confidence
+from linkmatrix.locate.experiments import EXPERIMENTS, next_experiment
+from linkmatrix.locate.hypotheses import Finding
+from linkmatrix.locate.places import layout_of
+from linkmatrix.locate.sentences import Seen
+from linkmatrix.record.matrix import from_result
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+OPTIONS = set(re.findall(r'\{"(--[a-z-]+)"', "".join(path.read_text() for path in SOURCE.glob("p*/option*.cpp"))))
+CHECKS = Path(__file__).resolve().parents[2] / "checks"
+
+
+@pytest.fixture(scope="module")
+def between():
+    return confusion.Bench(Fabric(Machine(4, 8), np.random.default_rng(3)))
+
+
+def typed(command):
+    """The words of a command, after its parser has taken them."""
+    program, *words = shlex.split(command)
+    if program == "mpirun":
+        assert words[0] == "--host" and re.fullmatch(r"[\w.-]+:\d+(,[\w.-]+:\d+)*", words[1])
+        program, *words = words[2:]
+    if program == "linkmatrix":
+        assert words[0] == "run"
+        options = cli.parser("run").parse_args(words)
+        for name in re.findall(r"-n (\w+)", " ".join(options.more)):
+            assert any(f"class {name}(" in path.read_text() for path in CHECKS.glob("*.py"))
+    else:
+        assert program == "p2p_matrix" and {word for word in words if word.startswith("--")} <= OPTIONS
+    return [program, *words]
+
+
+def test_the_table_of_options_was_read():
+    assert {"--devices", "--samples", "--concurrency", "--memory", "--backend"} <= OPTIONS
+
+
+@pytest.mark.parametrize("kinds", [sorted(wanted) for wanted, *_ in EXPERIMENTS], ids="+".join)
+def test_each_ambiguity_has_a_command_that_parses(between, kinds):
+    subjects = {"node_pair": (0, 1), "link": (0, 1)}
+    first, *others = ((kind, subjects.get(kind, 0)) for kind in kinds)
+    one = Finding(*first, -0.1, 6, 6, 9.0, alike=tuple(others))
+    layout, names = between.layout, between.names
+    if "nics" in kinds:
+        bench = confusion.Bench(Fabric(Machine(2, 4, nics="numa"), np.random.default_rng(3)))
+        layout, names = bench.layout, bench.names
+    found = next_experiment(one, names, layout, between.record, between.result)
+    assert typed(found.command) and found.tells
+
+
+@pytest.mark.parametrize("kind", ["egress", "device", "link", "cell", "nic", "node", "node_pair", "socket", "inside"])
+def test_a_finding_that_is_sure_is_measured_again_alone_beside_healthy_ones(between, kind):
+    subject = (3, 12) if kind in ("link", "cell") else (0, 2) if kind == "node_pair" else 1
+    one = Finding(kind, subject, -0.1, 6, 6, 9.0)
+    found = next_experiment(one, between.names, between.layout, between.record, between.result)
+    words = typed(found.command)
+    assert words[0] == "p2p_matrix" and "serial" in words
+    hosts = shlex.split(found.command)[2].split(",")
+    assert all(host.endswith(":8") for host in hosts) and len(hosts) >= 2
+
+
+def in_a_node(make_record, backend="cuda", **changes):
+    content = make_record(count=8)
+    content["backend"] = backend
+    content["results"][0].update(changes)
+    result = content["results"][0]
+    return content, result, *layout_of(content, result, from_result(result))
+
+
+def test_devices_of_a_node_are_chosen_by_their_numbers(make_record):
+    content, result, layout, names = in_a_node(make_record)
+    content["devices"][3]["index"] = 7
+    found = next_experiment(Finding("egress", 3, -0.1, 7, 7, 9.0), names, layout, content, result)
+    assert typed(found.command) == shlex.split(
+        f"p2p_matrix --backend cuda --testcase {result['testcase']} --devices 7,0,1 --concurrency serial --samples 21"
+    )
+
+
+@pytest.mark.parametrize(("asked", "said"), [("--size=4MiB", True), ("--sweep", True), ("--samples", False)])
+def test_a_size_is_said_where_somebody_asked_for_it(make_record, asked, said):
+    content, result, layout, names = in_a_node(make_record)
+    content["command"] += [asked]
+    words = typed(next_experiment(Finding("egress", 3, -0.1, 7, 7, 9.0), names, layout, content, result).command)
+    assert ("--size" in words) == said
+    result["metric"] = "latency"
+    words = typed(next_experiment(Finding("egress", 3, -0.1, 7, 7, 9.0), names, layout, content, result).command)
+    assert "--size" not in words
+
+
+def test_figures_of_other_programs_have_no_command_of_ours(make_record):
+    content, result, layout, names = in_a_node(make_record)
+    content["program"] = "nvbandwidth"
+    assert next_experiment(Finding("egress", 3, -0.1, 7, 7, 9.0), names, layout, content, result) is None
+
+
+def sure(one, bench, values):
+    with np.errstate(invalid="ignore"):
+        deviation = np.log(values / bench.expected)
+    return list(confidence.lines(one, bench.names, Seen(bench.layout, deviation, bench.limit)))
+
+
+def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):
+    values = between.expected * np.where(between.fabric.machine.passed["adapter", 1, 2], 0.7, 1.0)
+    (one,) = between.find(Run(values, np.full(values.shape, np.nan)))
+    assert sure(one, between, values) == [
+        "for it: 48 of 48 cells slow, over 99 σ beyond noise, 14 cells inside fine,"
+        " 336 cells of its node's other endpoints fine"
+    ]
+    values[10, 0], values[10, 9] = between.expected[10, 0], 0.5 * between.expected[10, 9]
+    alone = np.full(values.shape, np.nan)
+    alone[10, 9] = values[10, 9]
+    (one, _) = between.find(Run(values, alone))
+    told = sure(one, between, values)
+    assert told[1] == "against it: 1 cell of it as good as others, 1 of 14 cells inside not fine"
+    values[0, 10] = np.nan
+    (one, _) = between.find(Run(values, alone))
+    assert (
+        "47 cells slow" in sure(one, between, values)[0]
+        and "1 cell of it without a value" in sure(one, between, values)[1]
+    )
+
+
+def test_what_cannot_be_told_apart_is_said_with_what_to_look_at(between):
+    one = Finding("node", 1, -0.1, 6, 6, 9.0, (("node_pair", (0, 1)),), rivals=(("class", 1),))
+    told = sure(one, between, between.expected)
+    assert "or, with the same cells: nodes n000 and n001 (the path between the two nodes)" in told
+    assert any(line.startswith("or, nearly as likely: NET (what they share") for line in told)

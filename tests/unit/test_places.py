@@ -1,0 +1,112 @@
+"""Which adapters, sockets, PCIe switches and rails endpoints are behind, as their record says."""
+
+import pytest
+
+from linkmatrix.locate import families, places
+from linkmatrix.locate.places import layout_of
+from linkmatrix.record.matrix import from_result
+
+
+def port(node, name, state="ACTIVE", gpus=(), link_class="PXB"):
+    near = [{"pci": pci, "link_class": link_class, "bridges": 2, "nearest": True} for pci in gpus]
+    return {
+        "name": name,
+        "state": state,
+        "rate": None,
+        "link_layer": None,
+        "numa": 0,
+        "part": {},
+        "place": {"node": node, "port": "1"},
+        "gpus": near,
+    }
+
+
+@pytest.fixture
+def nodes(make_record):
+    """Two nodes of four devices, each pair of which is near to one adapter."""
+    content = make_record(count=8)
+    for device in content["devices"]:
+        node, index = divmod(device["index"], 4)
+        device.update(node=f"n{node}", numa=index // 2, pci=f"0000:{index:02x}:00.0", nics=[f"mlx5_{index // 2}"])
+    for r in range(8):
+        for c in range(8):
+            if r // 4 != c // 4:
+                content["results"][0]["link_class"][r][c] = "NET"
+    return content
+
+
+def laid_out(content):
+    return layout_of(content, content["results"][0], from_result(content["results"][0]))
+
+
+def test_an_adapter_that_is_down_carries_nothing(nodes):
+    for device in nodes["devices"]:
+        device["nics"] = ["mlx5_0", "mlx5_1"]
+    nodes["adapters"] = [port("n0", "mlx5_0", "DOWN"), port("n0", "mlx5_1"), port("n1", "mlx5_0", None)]
+    layout, names = laid_out(nodes)
+    assert names.near["gpu0"] == ("mlx5_1",) and names.near["gpu4"] == ("mlx5_0", "mlx5_1")
+    assert names.nics == ["mlx5_1 of n0"] and names.parts["nics"] == ["mlx5_0, mlx5_1 of n1"]
+    assert layout.row_nic.tolist() == [0, 0, 0, 0, -1, -1, -1, -1]
+
+
+def test_one_port_of_two_that_is_up_is_enough(nodes):
+    nodes["adapters"] = [port("n0", "mlx5_0", "DOWN"), port("n0", "mlx5_0", "ACTIVE"), port("n0", "mlx5_1", "INIT")]
+    layout, names = laid_out(nodes)
+    assert names.near["gpu1"] == ("mlx5_0",) and names.near["gpu2"] == ()
+    assert layout.row_nic.tolist()[:4] == [0, 0, -1, -1]
+
+
+def test_devices_that_reach_an_adapter_without_a_host_bridge_share_a_switch(nodes):
+    pcis = [f"0000:{index:02x}:00.0" for index in range(4)]
+    nodes["adapters"] = [
+        port("n0", "mlx5_0", gpus=pcis[:3]),
+        port("n0", "mlx5_1", gpus=pcis[2:]),
+        port("n1", "mlx5_0", gpus=pcis, link_class="NODE"),
+    ]
+    layout, names = laid_out(nodes)
+    assert layout.places("switch")[0].tolist() == [0, 0, 0, 1, -1, -1, -1, -1]
+    assert names.parts["switch"] == ["the PCIe switch of mlx5_0 of n0", "the PCIe switch of mlx5_1 of n0"]
+
+
+def test_without_a_numa_node_there_is_no_socket(nodes):
+    assert "socket" in laid_out(nodes)[0].parts
+    for number in (None, -1):
+        for device in nodes["devices"]:
+            device["numa"] = number
+        assert "socket" not in laid_out(nodes)[0].parts
+
+
+def test_a_rail_is_of_adapters_with_the_same_place_and_of_devices_where_those_are_not_known(nodes):
+    layout, _ = laid_out(nodes)
+    assert layout.row_rail.tolist() == [0, 0, 1, 1] * 2
+    nodes["devices"][0]["nics"] = []
+    assert laid_out(nodes)[0].row_rail.tolist() == [0, 1, 2, 3] * 2
+
+
+def test_a_part_that_has_the_endpoints_of_another_is_no_second_hypothesis(nodes):
+    kinds = [family.kind for family in families.families(laid_out(nodes)[0])]
+    assert "socket" in kinds and "switch" not in kinds and "leaf" not in kinds and "nics" not in kinds
+    assert "network" in kinds  # two devices share an adapter
+    for device in nodes["devices"]:
+        device["nics"], device["numa"] = [f"mlx5_{device['index'] % 4}"], 0
+    kinds = [family.kind for family in families.families(laid_out(nodes)[0])]
+    assert "nic" in kinds and "network" not in kinds and "socket" not in kinds
+
+
+def test_leaves_are_those_that_the_record_names_also_of_nodes(nodes):
+    for device in nodes["devices"]:
+        device["place"] = {"leaf": f"leaf{device['index'] // 4}"}
+    layout, names = laid_out(nodes)
+    assert layout.places("uplink")[0].tolist() == [0] * 4 + [1] * 4 and names.parts["leaf"] == ["leaf0", "leaf1"]
+    assert not families.is_a_part(layout, "leaf")  # a leaf of one node is that node
+    for name in ("values", "status", "low", "high", "limit", "samples", "converged", "link_class"):
+        nodes["results"][0][name] = [row[:2] for row in nodes["results"][0][name][:2]]
+    nodes["results"][0]["rows"] = nodes["results"][0]["columns"] = ["n1", "n0"]
+    layout, _ = laid_out(nodes)
+    assert layout.of_nodes and layout.places("leaf")[0].tolist() == [1, 0] and set(layout.parts) == {"leaf"}
+
+
+def test_parts_are_numbered_as_devices_come():
+    devices = [{"label": name} for name in "abcd"]
+    found = places.numbered(devices, lambda device: {"b": "x", "c": "y", "d": "x"}.get(device["label"], ""))
+    assert (found.of, found.names) == ({"a": -1, "b": 0, "c": 1, "d": 0}, ["x", "y"])
