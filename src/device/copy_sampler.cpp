@@ -183,12 +183,16 @@ bool CopySampler::reuse_repeats(Group& group) const {
   return !stress_;
 }
 
+/// Without a warm-up each transfer is a sample, the first one too.
 void CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
-  find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
+  for (Copy& copy : group.copies) copy.repeats = 1;
+  if (warmup_ > 0)
+    find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
   keep_repeats(group, rule);
 }
 
 bool CopySampler::choose_again(Group& group, const Timeline& timeline, const SampleRule& rule) {
+  if (warmup_ == 0) return false;
   const std::vector<Copy>& first = cells_[group.cells.front()].copies;
   if (!lengthen_repeats(backend_, group.copies, first, even_sets(group), timeline, rule.until)) return false;
   keep_repeats(group, rule);

@@ -14,7 +14,7 @@ struct MeasureOptions {
   StopRule stop{};
   double max_seconds = 60;   ///< of one matrix; afterwards every cell left gets one sample and is not converged
   double cell_timeout = 30;  ///< seconds of one round (--pair-timeout): what hangs is marked and the rest goes on
-  int warmup = 1;            ///< transfers of each cell before its first sample
+  int warmup = 1;            ///< transfers of each cell before its first sample; 0: each one is a sample
   bool verify = true;
   Concurrency concurrency = Concurrency::automatic;
   bool fit = true;  ///< take a second size for each bandwidth, and separate the time that every copy costs

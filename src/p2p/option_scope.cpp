@@ -86,6 +86,8 @@ const Condition of_ranks{any<is_of_ranks>, "no ranks are measured: leave it out,
 const Condition has_window{any<has_messages>,
                            "no bandwidth between ranks is measured: leave it out, or name one of rank_to_rank_* or "
                            "node_to_node_* under mpirun"};
+const Condition may_be_cold{[](auto& o, auto& run) { return o.measure.warmup > 0 || !are_ranks(run); },
+                            "ranks meet before their first sample, to agree on its length: say 1 or more"};
 const Condition of_nodes{any<is_of_nodes>,
                          "no pairs of nodes are measured: leave it out, or name node_to_node_* under mpirun"};
 const Condition device_memory_of_ranks{

@@ -49,7 +49,8 @@ std::vector<Group> option_table(Given& given) {
   return {
       {"What is measured",
        {
-           {{"--testcase", "NAME[,NAME…]", "run these test cases", [&](auto v) { o.named = named_testcases(v); }},
+           {{"--testcase", "NAME[,NAME…]", "run these test cases; a number is nvbandwidth's, as in its -t 0",
+             [&](auto v) { o.named = named_testcases(v); }},
             {measures}},
            {{"--suite", "NAME", "run a suite: " + suite_names() + " (default: quick)",
              [&](auto v) { suite(v), o.suite = v; }},
@@ -148,9 +149,9 @@ std::vector<Group> option_table(Given& given) {
        {
            {samples_option(o.measure), {measures}},
            {target_option(o.measure, "0.25"), {measures}},
-           {{"--warmup", "N", "transfers of each cell before its first sample (default: 1)",
-             [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 1, 100); }},
-            {measures}},
+           {{"--warmup", "N", "transfers of each cell before its first sample (default: 1); 0: each one is a sample",
+             [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 0, 100); }},
+            {measures, may_be_cold}},
            {{"--concurrency", "MODE", "pairs at once: " + all_words<Concurrency>() + " (default: auto, calibrated)",
              [&](auto v) { o.measure.concurrency = parse_word<Concurrency>(v); }},
             {measures}},

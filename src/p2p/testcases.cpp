@@ -46,6 +46,17 @@ constexpr Suite suites[]{
     {"p2p-read", [](const TestCase& t) { return is_pair_ce(t, Direction::read); }},
 };
 
+/// The name that stands for a number, as nvbandwidth counts its test cases; of another word, itself.
+std::string name_of(const std::string& word) {
+  const bool is_number = !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+  if (!is_number) return word;
+  const auto rows = nvbandwidth_testcases();
+  if (word.size() > 3 || std::stoul(word) >= rows.size())
+    throw BadInput("--testcase " + word + ": those of nvbandwidth have the numbers 0 to " +
+                   std::to_string(rows.size() - 1) + ", in the order of --list; name others");
+  return std::string(rows[std::stoul(word)].name);
+}
+
 std::vector<TestCase> select(const std::function<bool(const TestCase&)>& wanted) {
   std::vector<TestCase> out;
   std::ranges::copy_if(all_testcases(), std::back_inserter(out), wanted);
@@ -86,7 +97,8 @@ std::vector<TestCase> suite(std::string_view name) {
 std::vector<TestCase> named_testcases(std::string_view names) {
   const auto all = all_testcases();
   std::vector<TestCase> out;
-  for (const std::string& name : split(names, ',')) {
+  for (const std::string& word : split(names, ',')) {
+    const std::string name = name_of(word);
     const auto row = std::ranges::find(all, name, &TestCase::name);
     if (row == all.end()) {
       std::vector<std::string> known;

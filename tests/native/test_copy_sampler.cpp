@@ -42,6 +42,23 @@ TEST(CopySampler, ThrowsASampleAwayThatBeganLateAndNoneThatWasSlow) {
   for (const double value : result.sampled(0, 1)) EXPECT_NEAR(value, 12.5, 1e-6);
 }
 
+TEST(CopySampler, WithoutAWarmUpEachTransferIsASampleAndTheFirstOneCounts) {
+  for (const std::string name : {"device_to_device_memcpy_write_ce", "device_to_device_bidirectional_memcpy_write_ce"}) {
+    int longest = 0, runs = 0;
+    ScriptedBackend backend(2, [&](const Copy& copy, std::size_t n) {
+      longest = std::max(longest, copy.repeats);
+      return at_10_gigabytes(copy, n) * (runs == 1 ? 10 : 1) / 100;  // of 100 µs, which a warm-up would make many of
+    });
+    backend.before_run = [&](int run) { runs = run; };
+    const MatrixResult result = measured(backend, testcase(name), {.warmup = 0});
+    EXPECT_EQ(longest, 1) << name;
+    EXPECT_TRUE(result.complete());
+    longest = 0;
+    measured(backend, testcase(name), {});
+    EXPECT_GT(longest, 1) << name;
+  }
+}
+
 TEST(CopySampler, AnEndpointWithoutAContextCostsItsRowAndColumn) {
   ScriptedBackend backend(4, at_10_gigabytes);
   backend.gone[3] = "out of memory: process 4711 (python) holds 139 GiB";

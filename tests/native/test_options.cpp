@@ -177,6 +177,7 @@ const std::vector<Scope> scopes{
     {"--samples 3", "host", "", "host", "--topology", "nothing is measured"},
     {"--target-ci 1", "host", "", "host", "--topology", "nothing is measured"},
     {"--warmup 2", "mpi", ranks_latency, "host", "--topology", "nothing is measured"},
+    {"--warmup 0", "host", write_ce, "mpi", ranks_latency, "ranks meet before their first sample"},
     {"--concurrency serial", "host", "", "", "--limits", "nothing is measured"},
     {"--verify", "host", "", "host", "--topology", "nothing is measured"},
     {"--no-verify", "host", "", "host", "--topology", "nothing is measured"},

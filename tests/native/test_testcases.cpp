@@ -60,6 +60,20 @@ TEST(Suites, NvbandwidthHasItsThirtyFive) {
 
 TEST(Testcases, AreNamedOnceInARun) { EXPECT_THROW(named_testcases("device_local_copy,device_local_copy"), BadInput); }
 
+/// The order of createTestcases in nvbandwidth.cpp of v0.8.
+TEST(Testcases, HaveTheNumbersThatNvbandwidthGivesThem) {
+  const auto name = [](std::string_view number) { return named_testcases(number).front().name; };
+  EXPECT_EQ(name("0"), "host_to_device_memcpy_ce");
+  EXPECT_EQ(name("5"), "device_to_device_memcpy_write_ce");
+  EXPECT_EQ(name("16"), "host_to_device_memcpy_sm");
+  EXPECT_EQ(name("33"), "device_to_device_latency_sm");
+  EXPECT_EQ(name("34"), "device_local_copy");
+  EXPECT_EQ(named_testcases("3,device_local_copy,0").size(), 3u);
+  EXPECT_THROW(named_testcases("0,host_to_device_memcpy_ce"), BadInput) << "twice";
+  for (const std::string_view unknown : {"35", "00000000000000000000000", "99999999999999999999", "-1", "1.0", "0x1"})
+    EXPECT_THROW(named_testcases(unknown), BadInput) << unknown;
+}
+
 TEST(Testcases, OfAKernelOfTheirOwnAreTheRowsThatAnyKernelHas) {
   for (const TestCase& t : all_testcases()) {
     if (!t.kernel) continue;
