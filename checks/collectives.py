@@ -16,7 +16,17 @@ from .intranode import BANDWIDTH
 from .one_node import OnRanks
 from .p2p import p2p_matrix_run
 from .session import nodes_session
-from .sizes import all_there, at_least, collective_faults, promise_faults, sizes_of, sizes_option, utilisation_faults
+from .sizes import (
+    all_there,
+    at_least,
+    collective_faults,
+    largest_of,
+    promise_faults,
+    sizes_of,
+    sizes_option,
+    utilisation_faults,
+    utilisations,
+)
 
 TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
@@ -47,7 +57,8 @@ class collective_run(p2p_matrix_run, special=True):
 
     A partition may promise how much of what links allow, in percent, the largest size of a test case has:
     extras['collective_utilisation'], such as ``{"all_reduce_perf": 70}``. Inside a node a GPU's NVLinks or PCIe slot
-    count, between nodes the sum of a node's network ports.
+    count, between nodes the sum of a node's network ports. What it has is published then, ``utilisation[in-place]``,
+    with the promise as its reference.
     """
 
     #: The sizes: of --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR, which references are for as far as they are of
@@ -112,6 +123,23 @@ class collective_run(p2p_matrix_run, special=True):
             for (_, way), value in table.cells.items()
             if isinstance(value, float)
         }
+
+    @run_before("performance")
+    def publish_utilisation(self):
+        """What the largest size has of what links allow, in percent; of what nobody promised there is no reference."""
+        promised = self.current_partition.extras.get("collective_utilisation", {}).get(self.testcase)
+        if self.is_dry_run() or promised is None:
+            return
+        shares = {f"utilisation[{way}]": share for way, share in utilisations(largest_of(self.results)).items()}
+        self.perf_variables |= {
+            name: sn.make_performance_function(sn.defer(share), "%") for name, share in shares.items()
+        }
+        try:
+            known = self.reference[self] if self.reference.index else {}
+        except KeyError:  # there are none for this test case
+            known = {}
+        of_promise = dict.fromkeys(shares, (promised, 0, None, "%"))
+        self.reference = {self.current_partition.fullname: {**known, **of_promise}}
 
 
 @rfm.simple_test

@@ -87,15 +87,25 @@ def promise_faults(promised, known):
     return []
 
 
+def largest_of(results):
+    """That of the most bytes."""
+    return max(results, key=lambda result: result["size_bytes"])
+
+
+def utilisations(result):
+    """{way: percent of what links allow}, None where that is not known."""
+    shares = result["parts"].get("utilisation", {}).get("values") or [[None] * len(result["columns"])]
+    return dict(zip(result["columns"], shares[0], strict=True))
+
+
 def utilisation_faults(results, percent):
     """Does the largest size reach the promised share of the bus bandwidth that links allow, in each way that it has?"""
     if percent is None or not results:
         return []
-    largest = max(results, key=lambda result: result["size_bytes"])
+    largest = largest_of(results)
     name = f"{largest['testcase']} of {largest['size_bytes']} bytes"
-    shares = largest["parts"].get("utilisation", {}).get("values") or [[None] * len(largest["columns"])]
     faults = []
-    for way, share in zip(largest["columns"], shares[0], strict=True):
+    for way, share in utilisations(largest).items():
         if share is None:
             faults.append(
                 f"{name}, {way}: what links allow is not known here, so {percent:g} % of it, as the partition promises,"

@@ -281,6 +281,36 @@ def test_the_promised_share_of_what_links_allow_is_reached_or_known_to_be_missed
     assert all(wanted in fault for wanted, fault in zip(expected, faults, strict=True))
 
 
+class Known(dict):
+    """ReFrame's references, which are looked up by the test itself."""
+
+    index = ("reference_name", "testcase")
+
+    def __getitem__(self, test):
+        return super().__getitem__(test.testcase)
+
+
+@pytest.mark.parametrize("known", [{}, {"out-of-place@4096": (1.0, -0.1, None, "GB/s")}])
+def test_a_promised_share_is_published_with_the_promise_as_its_reference_beside_the_others(known):
+    record = copy.deepcopy(RECORD)
+    with_utilisation(73.4, 73.1)(record)
+    run = SimpleNamespace(
+        testcase=SUM,
+        results=results_of(record),
+        perf_variables={"out-of-place@4096": None},
+        reference=Known({SUM: known} if known else {}),
+        current_partition=SimpleNamespace(fullname="here:gpu", extras={"collective_utilisation": {SUM: 70}}),
+        is_dry_run=lambda: False,
+    )
+    collectives.collective_run.publish_utilisation(run)
+    found = {name: (made.evaluate(), made.unit) for name, made in run.perf_variables.items() if made}
+    assert found == {"utilisation[out-of-place]": (73.4, "%"), "utilisation[in-place]": (73.1, "%")}
+    assert run.reference == {"here:gpu": {**known, **dict.fromkeys(found, (70, 0, None, "%"))}}
+    run.reference, run.current_partition.extras = "as it was", {}
+    collectives.collective_run.publish_utilisation(run)
+    assert run.reference == "as it was", "of what is not promised there is none"
+
+
 @pytest.mark.parametrize(
     ("promised", "said"),
     [
