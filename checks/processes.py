@@ -16,6 +16,9 @@ SECONDS_EACH = 60  # of a test case, where a process has so many that they may n
 BUILT = ("p2p_matrix", "collective_perf", "nbody_scaling")
 ROOM = 120  # seconds of the job beside its processes: starts, modules, launchers
 
+# words among the options of another program: all test cases of the process, and the folder of what was built
+TESTCASES, BESIDE = "{testcases}", "{beside}"
+
 # in the folder of a process, what is meant for one test of the job alone: of a program that looks where the process
 # left no record, and of one that ranks run before they measure
 LOOK, RANKS = "topology", "ranks"
@@ -111,10 +114,11 @@ class Process:
             return int(float(given[-1]))
         return max(LEAST_SECONDS, SECONDS_EACH * len(self.testcases)) if self.testcases else TOPOLOGY_SECONDS
 
-    def options(self, asked_by, folder):
-        """All options of the program."""
+    def options(self, asked_by, folder, beside=""):
+        """All options of the program. beside: where what was built is."""
         if not self.wish.measures:
-            return list(self.wish.opts)
+            known = {TESTCASES: self.testcases, BESIDE: [shlex.quote(beside)]}
+            return [word for option in self.wish.opts for word in known.get(option, [option])]
         named = ["--testcase", ",".join(self.testcases)] if self.testcases else ["--topology"]
         size = ["--size", self.size] if self.size else []
         limit = ["--timeout", str(self.seconds())] if self.seconds() > LEAST_SECONDS else []
@@ -190,9 +194,11 @@ def fill(test, processes, asked_by):
 
 def commands_of(test, process, folder, asked_by):
     """The lines of the job's script that make a process run in its folder."""
-    built = Path(test.build.stagedir) / "prefix" / "bin" / process.wish.program  # which an absolute path replaces
-    said = process.options(asked_by if len(process.tests) > 1 else asked_by_alone(test, process), folder)
-    program, folders = [shlex.quote(str(built))], folder
+    beside = Path(test.build.stagedir) / "prefix" / "bin"
+    asked = asked_by if len(process.tests) > 1 else asked_by_alone(test, process)
+    said = process.options(asked, folder, str(beside))
+    # an absolute path replaces that of the build
+    program, folders = [shlex.quote(str(beside / process.wish.program))], folder
     if process.before:
         folders = f"{folder}/{RANKS}"
         program = [shlex.quote(process.before.wish.program), "--into", folders, *program]

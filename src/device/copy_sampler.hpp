@@ -22,7 +22,8 @@ struct CopyCell {
 class CopySampler final : public Sampler {
  public:
   /// stress: the cells of a round are each other's load, and are repeated so that all run as long.
-  /// warmup: transfers of each cell before its first sample; 0: each transfer is a sample. Makes the buffers; throws as Backend::prepare.
+  /// warmup: transfers of each cell before its first sample; 0: each transfer is a sample. Makes the buffers; throws as
+  /// Backend::prepare.
   CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress, Deadline deadline);
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;

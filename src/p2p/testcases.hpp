@@ -59,8 +59,8 @@ std::vector<TestCase> suite(std::string_view name);
 /// "quick, full …" for --help.
 std::string suite_names();
 
-/// The rows named in "a,b,c"; a number is that of a test case of nvbandwidth, from 0. Throws BadInput for one that comes
-/// twice, and for an unknown one, naming the nearest.
+/// The rows named in "a,b,c"; a number is that of a test case of nvbandwidth, from 0. Throws BadInput for one that
+/// comes twice, and for an unknown one, naming the nearest.
 std::vector<TestCase> named_testcases(std::string_view names);
 
 /// Axes given instead of a name; an axis left out matches everything, but no load and no kernel of its own.

@@ -91,6 +91,7 @@ NORMAL = [
     (r"(cmake --build \S+) -j \d+", r"\1 -j CORES"),
     (r"(--testcase) [\w,]+", r"\1 TESTCASE"),
     (r"(--asked-by) ('[^']*'|\S+)", r"\1 CHECK"),
+    (r"\bosu_\w+ -c", "OSU -c"),
 ]
 
 

@@ -43,7 +43,8 @@ TEST(CopySampler, ThrowsASampleAwayThatBeganLateAndNoneThatWasSlow) {
 }
 
 TEST(CopySampler, WithoutAWarmUpEachTransferIsASampleAndTheFirstOneCounts) {
-  for (const std::string name : {"device_to_device_memcpy_write_ce", "device_to_device_bidirectional_memcpy_write_ce"}) {
+  for (const std::string name :
+       {"device_to_device_memcpy_write_ce", "device_to_device_bidirectional_memcpy_write_ce"}) {
     int longest = 0, runs = 0;
     ScriptedBackend backend(2, [&](const Copy& copy, std::size_t n) {
       longest = std::max(longest, copy.repeats);

@@ -66,7 +66,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
         against = [one for one in facts(test.record, test.as_expected) if one.verdict > Verdict.WARN]
         for place, result in enumerate(test.record["results"]):
             # an empty message has no data to compare
-            missing = not result["complete"] or (result["verified"] is not True and result["size_bytes"] > 0)
+            missing = not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0)
             if missing and not with_failed:
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
                 continue

@@ -5,11 +5,13 @@ said. Collectives meet by the number of their nodes too, and out of place and in
 two machines have different names, so each class of the run stands beside each of the other; copies inside a device and
 host memory only beside their like, and cores of a host beside no device. Pairs are compared one by one where both have
 the same names, and not where their cells are in a file.
+
+Against `peers` it is what this run measured beside what other programs said in the same run.
 """
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +23,11 @@ from ..record.units import figure
 from ..references import published
 from ..runs import scaling, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
+from ..runs.testcases import Test
 from ..show import words
 
 NOTHING = 3  # in common: as NO VERDICT
+PEERS = "peers"  # other programs, whose records are of the same run
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named
 LEAST_SIZES = 3  # that are a table
@@ -58,7 +62,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `compare`."""
     command.add_argument("path", nargs="?", type=path_of, metavar="RUN", help="as for show; default: the newest report")
     command.add_argument(
-        "--against", required=True, metavar="OTHER", help=f"a run, or one of {', '.join(published.NAMES)}"
+        "--against",
+        required=True,
+        metavar="OTHER",
+        help=f"a run, one of {', '.join(published.NAMES)}, or {PEERS}: other programs in the same run",
     )
     command.add_argument("--testcase", action="append", metavar="NAME", help="only this one; may come several times")
     command.set_defaults(command=run_compare)
@@ -67,6 +74,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run_compare(options: argparse.Namespace) -> int:
     """Prints a line for each test case and pair of link classes. Raises BadInput."""
     run = stored.find(options.path)
+    if options.against == PEERS:
+        return beside_peers(run, set(options.testcase or ()))
     here = list(of_run(run))
     there = list(other(options.against))
     found = compare(here, there, set(options.testcase or ()), options.against)
@@ -84,12 +93,37 @@ def run_compare(options: argparse.Namespace) -> int:
     return NOTHING
 
 
+def beside_peers(run: stored.Run, wanted: set[str]) -> int:
+    """Prints, for each other program of the run, what was measured beside it. Raises BadInput where there is none."""
+    own = list(of_run(replace(run, tests=tuple(test for test in run.tests if not peer_of(test)))))
+    programs = list(dict.fromkeys(filter(None, map(peer_of, run.tests))))
+    if not programs:
+        raise BadInput(
+            f"{run.path} holds nothing of another program: measure with -t {PEERS}, where they are installed"
+        )
+    met = False
+    for program in programs:
+        theirs = of_run(replace(run, tests=tuple(test for test in run.tests if peer_of(test) == program)))
+        found = compare(own, list(theirs), wanted, program)
+        met = met or bool(found.rows)
+        print(f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too")
+        for line in [*lines(found.rows), *found.left_out]:
+            print(f"  {line}")
+    return 0 if met else NOTHING
+
+
+def peer_of(test: Test) -> str:
+    """The program whose figures a test's record has or should have, where it is none of linkmatrix."""
+    record = test.record or {}
+    return str((record.get("imported") or {}).get("program", "")) if record.get("expected") else ""
+
+
 def other(name: str) -> Iterator[Figures]:
     """The figures of a published system, or of what lies at a path."""
     if name in published.NAMES:
         return of_published(published.load(name))
     if not name or not Path(name).exists():
-        known = ", ".join(published.NAMES)
+        known = ", ".join((*published.NAMES, PEERS))
         raise BadInput(f"--against '{name}' is neither a record, report or folder nor a published system ({known})")
     return of_run(stored.find(Path(name)))
 

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=3:32:0
+#$ -l h_rt=3:47:0
 #$ -l rt_AF=2
 #$ -S /bin/bash
 #$ -r n
@@ -73,4 +73,10 @@ mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --
 mkdir -p process32
 mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process32/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process32/out 2> process32/err
 mkdir -p process33
-mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process33/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process33/out 2> process33/err
+mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process33/out 2> process33/err
+mkdir -p process34
+mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process34/out 2> process34/err
+mkdir -p process35
+mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process35/out 2> process35/err
+mkdir -p process36
+mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process36/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process36/out 2> process36/err

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=2:52:0
+#$ -l h_rt=3:7:0
 #$ -l rt_F=2
 #$ -S /bin/bash
 #$ -r n
@@ -57,4 +57,10 @@ mpirun -np 2 --map-by ppr:1:node STAGE/build_linkmatrix/prefix/bin/p2p_matrix --
 mkdir -p process24
 mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process24/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process24/out 2> process24/err
 mkdir -p process25
-mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process25/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process25/out 2> process25/err
+mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process25/out 2> process25/err
+mkdir -p process26
+mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process26/out 2> process26/err
+mkdir -p process27
+mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
+mkdir -p process28
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process28/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process28/out 2> process28/err

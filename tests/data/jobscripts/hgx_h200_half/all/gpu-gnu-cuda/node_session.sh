@@ -16,6 +16,30 @@ STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record p
 mkdir -p process7
 mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process7/out 2> process7/err
 mkdir -p process8
-STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process8/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process8/out 2> process8/err
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology nvbandwidth -j -b 512 -t host_to_device_memcpy_ce device_to_host_memcpy_ce host_to_device_bidirectional_memcpy_ce device_to_device_memcpy_read_ce device_to_device_memcpy_write_ce device_to_device_bidirectional_memcpy_write_ce device_to_device_memcpy_read_sm device_to_device_memcpy_write_sm device_to_device_latency_sm device_local_copy > process8/out 2> process8/err
 mkdir -p process9
-mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process9/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process9/out 2> process9/err
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology p2pBandwidthLatencyTest --numElems=40000000 > process9/out 2> process9/err
+mkdir -p process10
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 all_reduce_perf -b 16384 -e 1073741824 -f 4 -g 4 > process10/out 2> process10/err
+mkdir -p process11
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 all_gather_perf -b 16384 -e 1073741824 -f 4 -g 4 > process11/out 2> process11/err
+mkdir -p process12
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 reduce_scatter_perf -b 16384 -e 1073741824 -f 4 -g 4 > process12/out 2> process12/err
+mkdir -p process13
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 broadcast_perf -b 16384 -e 1073741824 -f 4 -g 4 > process13/out 2> process13/err
+mkdir -p process14
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 reduce_perf -b 16384 -e 1073741824 -f 4 -g 4 > process14/out 2> process14/err
+mkdir -p process15
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 alltoall_perf -b 16384 -e 1073741824 -f 4 -g 4 > process15/out 2> process15/err
+mkdir -p process16
+REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 sendrecv_perf -b 16384 -e 1073741824 -f 4 -g 4 > process16/out 2> process16/err
+mkdir -p process17
+mpirun -np 2 --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process17/out 2> process17/err
+mkdir -p process18
+mpirun -np 2 --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process18/out 2> process18/err
+mkdir -p process19
+mpirun -np 2 --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process19/out 2> process19/err
+mkdir -p process20
+STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process20/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process20/out 2> process20/err
+mkdir -p process21
+mpirun -np 4 --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process21/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process21/out 2> process21/err

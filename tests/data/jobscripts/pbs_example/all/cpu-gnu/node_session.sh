@@ -2,7 +2,7 @@
 #PBS -N rfm_node_sessio
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=0:42:0
+#PBS -l walltime=0:57:0
 #PBS -l select=1:mpiprocs=2:ncpus=2
 #PBS -q workq
 #PBS -l place=scatter:excl
@@ -17,4 +17,10 @@ mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/binding/binding.sh --in
 mkdir -p process3
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process3/out 2> process3/err
 mkdir -p process4
-mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process4/out 2> process4/err
+mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process4/out 2> process4/err
+mkdir -p process5
+mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process5/out 2> process5/err
+mkdir -p process6
+mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process6/out 2> process6/err
+mkdir -p process7
+mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process7/out 2> process7/err

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=1:22:0
+#$ -l h_rt=1:37:0
 #$ -pe mpi 2
 #$ -q all.q
 #$ -S /bin/bash
@@ -28,3 +28,9 @@ mkdir -p process8
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process8/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process8/out 2> process8/err
 mkdir -p process9
 mpirun -np 2 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process9/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process9/out 2> process9/err
+mkdir -p process10
+mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process10/out 2> process10/err
+mkdir -p process11
+mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
+mkdir -p process12
+mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=2
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=0:42:0
+#SBATCH --time=0:57:0
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=cpu
@@ -19,4 +19,10 @@ srun --cpu-bind=cores REPOSITORY/src/binding/binding.sh --into process2/ranks ST
 mkdir -p process3
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process3/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process3/out 2> process3/err
 mkdir -p process4
-srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process4/out 2> process4/err
+srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process4/out 2> process4/err
+mkdir -p process5
+srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process5/out 2> process5/err
+mkdir -p process6
+srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process6/out 2> process6/err
+mkdir -p process7
+srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process7/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process7/out 2> process7/err

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=1:22:0
+#SBATCH --time=1:37:0
 #SBATCH --exclusive
 #SBATCH --nodes=2
 #SBATCH --partition=cpu
@@ -30,3 +30,9 @@ mkdir -p process8
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process8/record.json --max-display 1024 --asked-by CHECK --backend mpi --sweep 0:4MiB:4 > process8/out 2> process8/err
 mkdir -p process9
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process9/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process9/out 2> process9/err
+mkdir -p process10
+srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process10/out 2> process10/err
+mkdir -p process11
+srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process11/out 2> process11/err
+mkdir -p process12
+srun --cpu-bind=cores REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process12/out 2> process12/err

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=1:54:0
+#SBATCH --time=2:19:0
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
@@ -23,6 +23,16 @@ srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matr
 mkdir -p process4
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process4/record.json --max-display 1024 --asked-by CHECK --size 4KiB,4MiB > process4/out 2> process4/err
 mkdir -p process5
-srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process5/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process5/out 2> process5/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology nvbandwidth -j -b 512 -t host_to_device_memcpy_ce device_to_host_memcpy_ce host_to_device_bidirectional_memcpy_ce device_to_device_memcpy_read_ce device_to_device_memcpy_write_ce device_to_device_bidirectional_memcpy_write_ce device_to_device_memcpy_read_sm device_to_device_memcpy_write_sm device_to_device_latency_sm device_local_copy > process5/out 2> process5/err
 mkdir -p process6
-srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process6/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process6/out 2> process6/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 --topology p2pBandwidthLatencyTest --numElems=40000000 > process6/out 2> process6/err
+mkdir -p process7
+srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process7/out 2> process7/err
+mkdir -p process8
+srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process8/out 2> process8/err
+mkdir -p process9
+srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process9/out 2> process9/err
+mkdir -p process10
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process10/record.json --max-display 1024 --asked-by CHECK --bodies 65536,262144,1048576 --backend cuda > process10/out 2> process10/err
+mkdir -p process11
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process11/record.json --max-display 1024 --asked-by CHECK --bodies 2048,8192 > process11/out 2> process11/err

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=3:2:0
+#SBATCH --time=3:17:0
 #SBATCH --exclusive
 #SBATCH --nodes=2
 #SBATCH --partition=gpu
@@ -66,4 +66,10 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none S
 mkdir -p process26
 srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process26/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process26/out 2> process26/err
 mkdir -p process27
-srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process27/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process27/out 2> process27/err
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
+mkdir -p process28
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
+mkdir -p process29
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process29/out 2> process29/err
+mkdir -p process30
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process30/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process30/out 2> process30/err

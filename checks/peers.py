@@ -1,0 +1,370 @@
+"""What do the programs that people already trust say of the same links? They run where they are installed."""
+
+import json
+from itertools import permutations, product
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import fixture, parameter, run_before, variable
+
+from linkmatrix.files import write_whole
+from linkmatrix.record.units import parse_size
+
+from .build import REPOSITORY
+from .crossnode import CrossNode
+from .expect import cell_faults, device_faults
+from .p2p import p2p_matrix_run
+from .peer_output import found_in, output_of, places_first, record_of
+from .processes import BESIDE, TESTCASES, Wish
+from .session import nodes_session
+from .sizes import all_there, sizes_of
+from .variables import matrix_variables
+
+SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
+ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
+
+
+class peer_run(p2p_matrix_run, special=True):
+    """A test of a program of others: the base of the checks that run one.
+
+    It is looked for beside what the build left (`-S build_linkmatrix.peers=yes`), then on PATH, with the modules of the
+    environment; a test of one that is not installed is skipped, and says so. What it prints is read as `linkmatrix
+    import` reads it, and judged by references of the check itself: its definitions are not those of linkmatrix.
+    """
+
+    #: Seconds that the program may take, with all test cases that it is asked for at once.
+    #:
+    #: :type: :class:`int`
+    #: :default: 300
+    seconds = variable(int, value=300)
+
+    tags = {"peers"}
+    program = executable = "peer"
+    of_gpus = True  # whether it is of GPUs
+    topology = True  # whether nvidia-smi is asked how they are connected
+    link_class = ""  # of a pair of ranks
+    size = None  # bytes of a copy, where the program does not print them
+
+    def wish(self):
+        return Wish(
+            check=self.unique_name,
+            testcase=self.asked_for(),
+            opts=(
+                *("--beside", BESIDE, "--timeout", str(self.seconds)),
+                *(("--topology",) if self.topology else ()),
+                *self.command(),
+                *self.extra_opts,
+            ),
+            program=str(SCRIPT),
+            tasks=self.num_tasks,
+            on_each=self.num_tasks_per_node,
+            gpus=self.gpus_of_job(),
+            without_mpi=self.without_mpi,
+            node=self.on,
+        )
+
+    def asked_for(self):
+        """The test case as the program calls it."""
+        return self.testcase
+
+    def command(self):
+        """The program and its options; TESTCASES stands for all that are asked of one process."""
+        raise NotImplementedError
+
+    def written(self):
+        """The command as the record has it."""
+        words = (self.asked_for() if word == TESTCASES else word for word in (*self.command(), *self.extra_opts))
+        return " ".join(words)
+
+    @run_before("sanity")
+    def skip_what_is_not_installed(self):
+        """A program that nobody installed is no fault of the machine, and no verdict."""
+        text = None if self.is_dry_run() else self.outputs()[0]
+        said = output_of(text or "")
+        self.skip_if(
+            bool(said.missing),
+            f"{said.missing} is not installed on {said.node}: neither on PATH, nor by a module of the environment"
+            f" {self.current_environ.name}, nor built by Spack (-S build_linkmatrix.peers=yes)",
+        )
+
+    def outputs(self):
+        text, errors = super().outputs()
+        return (None if text is None else places_first(text)), errors
+
+    def result_faults(self):
+        """The script quotes what the program printed, and the record is made of that."""
+        faults = super().result_faults()
+        if self.text is None:
+            return faults
+        self.output = output_of(self.text)
+        self.found = found_in(self.output, self.testcase, self.written())
+        content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
+        write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
+        return [*faults, *self.found.faults]
+
+    def faults(self):
+        if not self.found.tables:
+            return []  # why, has been said
+        return [*self.machine_faults(), *self.table_faults()]
+
+    def machine_faults(self):
+        """Did the ranks run where they should, and the GPUs take part that the partition promises?"""
+        places, each = self.output.places, self.num_tasks_per_node or 1
+        faults = []
+        if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
+            where = ", ".join(places) or "nowhere"
+            faults.append(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
+        return faults + (device_faults(self.record, self.promise) if self.of_gpus else [])
+
+    def table_faults(self):
+        """Are all tables there, and all of their cells?"""
+        raise NotImplementedError
+
+    @run_before("performance")
+    def publish_peer(self):
+        if self.is_dry_run():
+            return
+        unit = self.found.tables[0].unit
+        self.perf_variables = {
+            name: sn.make_performance_function(sn.defer(value), unit) for name, value in self.values().items()
+        }
+
+    def values(self):
+        """{name of a performance variable: its value}."""
+        raise NotImplementedError
+
+
+class peer_matrix(peer_run, special=True):
+    """A matrix of GPUs; the performance variables are those of ours, such as ``gpu0->gpu3`` and ``min[NV18]``."""
+
+    def prepare(self):
+        super().prepare()
+        self.num_gpus_per_node = self.promise.devices
+
+    def table_faults(self):
+        if len(self.found.tables) != 1:
+            return [f"{self.testcase} was printed {len(self.found.tables)} times"]
+        (table,) = self.found.tables
+        devices = [device["label"] for device in self.record["devices"]]
+        named = {name for name in (*table.rows, *table.columns) if name.startswith("gpu")}
+        faults = [f"{self.testcase}: {name} is not in its table" for name in devices if name not in named]
+        apart = table.rows == table.columns and not table.local_copy
+        cells = list(permutations(table.rows, 2) if apart else product(table.rows, table.columns))
+        if table.quantity == "copy latency" and set(cells) != set(getattr(table.parts.get("enqueue"), "cells", ())):
+            faults.append(f"{self.testcase}: the times on the host, which stand under it, are not whole")
+        return [*faults, *cell_faults(table, cells)]
+
+    def values(self):
+        (table,), (result,) = self.found.tables, self.record["results"]
+        classes = {
+            (row, column): result["link_class"][r][c]
+            for r, row in enumerate(result["rows"])
+            for c, column in enumerate(result["columns"])
+        }
+        return matrix_variables(table, classes)
+
+
+@rfm.simple_test
+class peer_nvbandwidth(peer_matrix):
+    """Measures a matrix of a node by nvbandwidth, all that are asked for in one process.
+
+    What it calls bidirectional is the sum of both directions between GPUs, since its version 0.6, and one of the two
+    with host memory: such a test case ends with ``_one_direction`` here. It compares what it copied.
+    """
+
+    #: The test case, as `linkmatrix import` calls it.
+    testcase = parameter(
+        [
+            "host_to_device_memcpy_ce",
+            "device_to_host_memcpy_ce",
+            "host_to_device_bidirectional_memcpy_ce" + ONE_WAY,
+            "device_to_device_memcpy_read_ce",
+            "device_to_device_memcpy_write_ce",
+            "device_to_device_bidirectional_memcpy_write_ce",
+            "device_to_device_memcpy_read_sm",
+            "device_to_device_memcpy_write_sm",
+            "device_to_device_latency_sm",
+            "device_local_copy",
+        ],
+        loggable=True,
+    )
+
+    descr = "copies inside one node, by nvbandwidth"
+    valid_systems = ["+gpu +cuda"]
+    valid_prog_environs = ["+cuda"]
+    num_tasks = 1
+    without_mpi = True
+    size = 512 << 20
+
+    def prepare(self):
+        super().prepare()
+        alone = self.promise.devices == 1 and self.testcase.startswith("device_to_device")
+        self.skip_if(alone, f"{self.current_partition.fullname} has one GPU: there is no pair to measure")
+
+    def asked_for(self):
+        return self.testcase.removesuffix(ONE_WAY)
+
+    def command(self):
+        return ("nvbandwidth", "-j", "-b", str(self.size >> 20), "-t", TESTCASES)
+
+
+@rfm.simple_test
+class peer_p2p_sample(peer_matrix):
+    """Measures the matrices of p2pBandwidthLatencyTest, of the CUDA samples, all in one process.
+
+    Copies inside a GPU are on its diagonals. It compares no data, so `linkmatrix show` has no verdict on it.
+    """
+
+    #: The matrix, by the name of ours.
+    testcase = parameter(
+        [
+            name + peer_access
+            for name in (
+                "device_to_device_memcpy_write_ce",
+                "device_to_device_bidirectional_memcpy_write_ce",
+                "device_to_device_copy_latency_write_ce",
+            )
+            for peer_access in ("", "_peer_off")
+        ],
+        loggable=True,
+    )
+
+    descr = "copies between GPUs, by the CUDA sample"
+    valid_systems = ["+gpu +cuda"]
+    valid_prog_environs = ["+cuda"]
+    num_tasks = 1
+    without_mpi = True
+    size = 160_000_000  # its own, which it does not print
+
+    def command(self):
+        return ("p2pBandwidthLatencyTest", f"--numElems={self.size // 4}")
+
+
+class peer_sizes(peer_run, special=True):
+    """Tables of sizes; the performance variables are of a size in bytes: ``out-of-place@4194304``, ``NET@4096``."""
+
+    def wanted_sizes(self):
+        """Those that the program is asked for."""
+        raise NotImplementedError
+
+    def sharers(self):
+        """How many have a part of each size; 0 where sizes are exact."""
+        return 0
+
+    def table_faults(self):
+        tables = self.found.tables
+        faults = all_there(self.record["results"], sizes_of(self.wanted_sizes()), self.sharers(), self.testcase)
+        faults += [
+            fault.replace(self.testcase, f"{self.testcase} of {table.size_bytes} bytes", 1)
+            for table in tables
+            for fault in cell_faults(table, list(product(table.rows, table.columns)))
+        ]
+        return faults
+
+    def values(self):
+        return {
+            f"{self.link_class or column}@{table.size_bytes}": value
+            for table in self.found.tables
+            for (_, column), value in table.cells.items()
+            if isinstance(value, float)
+        }
+
+
+@rfm.simple_test
+class peer_nccl_tests(peer_sizes):
+    """Measures a collective of NCCL between all GPUs of a node by nccl-tests, which compares every element."""
+
+    #: The program of nccl-tests.
+    testcase = parameter(
+        [
+            *("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf", "broadcast_perf", "reduce_perf"),
+            *("alltoall_perf", "sendrecv_perf"),
+        ],
+        loggable=True,
+    )
+
+    #: The sizes: MIN:MAX:FACTOR, with the suffixes KiB, MiB and GiB.
+    #:
+    #: :type: :class:`str`
+    #: :default: ``'16KiB:1GiB:4'``; what takes so few bytes that their bandwidth is printed as 0.00 is no size for it
+    sizes = variable(str, value="16KiB:1GiB:4", loggable=True)
+
+    descr = "collectives between the GPUs of a node, by nccl-tests"
+    valid_systems = ["+gpu +cuda +nccl"]
+    valid_prog_environs = ["+cuda +nccl"]
+    num_tasks = 1
+    without_mpi = True
+    topology = False
+
+    def prepare(self):
+        super().prepare()
+        where = self.current_partition.fullname
+        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
+        self.num_gpus_per_node = self.promise.devices
+
+    def wanted_sizes(self):
+        return self.sizes
+
+    def sharers(self):
+        return self.promise.devices or 0
+
+    def command(self):
+        least, *rest = self.sizes.split(":")
+        ends = [str(parse_size(word, "sizes")) for word in (least, *(rest[:1] or [least]))]
+        gpus = str(self.promise.devices or 1)
+        return (self.testcase, "-b", ends[0], "-e", ends[1], "-f", *(rest[1:] or ["2"]), "-g", gpus)
+
+
+@rfm.simple_test
+class peer_osu(peer_sizes):
+    """Measures every size of message between two ranks of a node by OSU's benchmarks, which compare the data.
+
+    References stand in the table with ``@sweep`` added to its name: ``NODE@4096``.
+    """
+
+    #: The benchmark, with where the buffers are: ``hh`` is host memory, as of `linkmatrix import`.
+    testcase = parameter(["osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"], loggable=True)
+
+    descr = "messages of every size between two ranks, by OSU"
+    valid_systems = ["+mpi"]
+    valid_prog_environs = ["+mpi"]
+    of_gpus = topology = False
+    link_class = "NODE"
+
+    def prepare(self):
+        super().prepare()
+        self.place()
+        self.measure_of_it("sweep")
+
+    def place(self):
+        """Asks for the two ranks."""
+        self.num_tasks = self.num_tasks_per_node = 2
+
+    def wanted_sizes(self):
+        return "1:4MiB:2"
+
+    def command(self):
+        # -c compares the data, since 5.7 of 2020
+        return (self.testcase.removesuffix("_hh"), "-c", "-m", "1:4194304")
+
+
+@rfm.simple_test
+class peer_osu_crossnode(CrossNode, peer_osu):
+    """The same between two nodes: ``NET@4096``."""
+
+    #: The benchmark, with where the buffers are.
+    testcase = parameter(["osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"], loggable=True)
+
+    session = fixture(nodes_session, scope="environment")
+    descr = "messages of every size between two nodes, by OSU"
+    valid_systems = ["+mpi +crossnode"]
+    valid_prog_environs = ["+mpi"]
+    link_class = "NET"
+
+    def place(self):
+        self.place_on_nodes(2, 1)
+        self.num_tasks, self.num_tasks_per_node = 2, 1  # whatever `ranks` says: it takes no more
+
+    def machine_faults(self):
+        return peer_osu.machine_faults(self)

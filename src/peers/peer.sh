@@ -1,0 +1,86 @@
+#!/bin/bash
+# Runs a program of others and says how it ended, so that nothing that it prints, or does not, is taken for more:
+#
+#   peer.sh [--beside DIR] [--timeout SECONDS] [--topology] PROGRAM [OPTION…]
+#
+#   rank 0 on n1
+#   program /usr/bin/nvbandwidth
+#   topology
+#   | what nvidia-smi topo -m printed, with --topology
+#   output
+#   | what the program printed
+#   ended code=0
+#   Result: PASS
+#
+# PROGRAM is looked for in DIR first, then on PATH. A launcher may start it as ranks: each says where it is, and the first
+# one says the rest. No program lives longer than SECONDS (600), and none longer than this script.
+# Exit codes: 0 it ended with 0, 1 it did not, 2 bad input, 5 it is not installed here.
+
+set -u
+beside='' limit=600 topology=''
+
+# shellcheck disable=SC2086 # an unset variable is no word
+first() { echo "${1:-0}"; }
+# shellcheck disable=SC2086
+rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
+node=$(uname -n)
+
+tell() { # LINE, of the first rank
+  [ "$rank" != 0 ] || echo "$1"
+}
+
+give_up() { # CODE SENTENCE
+  echo "peer: $node: $2" >&2
+  tell "Result: FAIL"
+  exit "$1"
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --topology) topology=yes && shift && continue ;;
+    --beside | --timeout) [ $# -ge 2 ] || give_up 2 "$1 needs a value" ;;&
+    --beside) beside=$2 ;;
+    --timeout) limit=$2 ;;
+    --*) give_up 2 "there is no option $1" ;;
+    *) break ;;
+  esac
+  shift 2
+done
+[ $# -gt 0 ] || give_up 2 "which program? Name one, such as nvbandwidth"
+case $limit in '' | *[!0-9]*) give_up 2 "--timeout $limit: give seconds" ;; esac
+
+name=$1
+shift
+program=$(PATH=${beside:+$beside:}$PATH command -v "$name")
+echo "rank $rank on $node"
+if [ -z "$program" ]; then
+  tell "missing $name"
+  give_up 5 "$name is not on PATH"
+fi
+tell "program $program"
+
+with_us=() # it ends when this script does, however that ends
+setpriv --pdeathsig TERM true 2>/dev/null && with_us=(setpriv --pdeathsig TERM)
+
+if [ "$rank" != 0 ]; then # what another rank prints is no part of the first one's tables
+  "${with_us[@]}" timeout -k 5 "$limit" "$program" "$@" </dev/null >&2
+  exit
+fi
+
+# as the program counts GPUs, only where it sees all of them in this order
+count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+every=$(seq -s, 0 $((count - 1)) 2>/dev/null)
+if [ -n "$topology" ] && [ "$count" -gt 0 ] && [ "${CUDA_VISIBLE_DEVICES:-$every}" = "$every" ]; then
+  echo topology
+  # in a terminal it underlines its head
+  nvidia-smi topo -m 2>/dev/null | sed 's/\x1b\[[0-9;]*m//g; s/^/| /'
+fi
+
+echo output
+# a last line without its end takes the next one with it, which then does not say that it ended
+"${with_us[@]}" timeout -k 5 "$limit" "$program" "$@" </dev/null | sed 's/^/| /'
+code=${PIPESTATUS[0]}
+echo "ended code=$code"
+[ "$code" != 124 ] || give_up 1 "$name took more than $limit s"
+[ "$code" = 0 ] || give_up 1 "$name ended with exit code $code"
+echo "Result: PASS"

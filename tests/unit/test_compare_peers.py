@@ -1,0 +1,66 @@
+"""What a run measured itself beside what other programs said in the same run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+WRITE = "device_to_device_memcpy_write_ce"
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """A folder with a record of ours, and those imported of these texts; returns how to compare it."""
+
+    def make(*texts):
+        folder = tmp_path / "run"
+        (folder / "own").mkdir(parents=True)
+        (folder / "own" / "record.json").write_text((DATA / "h200x4_write_ce.record.json").read_text())
+        for number, text in enumerate(texts):
+            assert cli.main(["import", str(DATA / text), "--out", str(folder / str(number))]) == 0
+        capsys.readouterr()
+
+        def compare(*options):
+            code = cli.main(["compare", str(folder), "--against", "peers", *options])
+            return code, capsys.readouterr()
+
+        return compare
+
+    return make
+
+
+def test_each_program_is_beside_ours_with_the_ratio(run):
+    code, said = run("documents/004_a800.txt", "foreign/osu_bw.txt")()
+    lines = said.out.splitlines()
+    assert code == 0 and lines[0] == "linkmatrix against p2p_bandwidth_latency_test:"
+    assert lines[1].startswith(f"  {WRITE} (") and "  NV18 against NV8: median 395.57 against 186.49" in lines[2]
+    assert " GB/s, × 2.12; 12 pairs × 2.12 to 2.12" in lines[2]
+    assert "osu: nothing of it was measured here too" in lines
+
+
+def test_two_programs_with_the_same_test_case_are_not_mixed(run):
+    code, said = run("documents/004_a800.txt", "documents/003_h800.txt")("--testcase", WRITE)
+    heads = [line for line in said.out.splitlines() if line.startswith("linkmatrix against")]
+    assert code == 0
+    assert heads == ["linkmatrix against p2p_bandwidth_latency_test:", "linkmatrix against nvbandwidth:"]
+
+
+def test_a_run_without_another_program_is_told_how_to_get_one(run):
+    code, said = run()()
+    assert code == 2 and "holds nothing of another program: measure with -t peers" in said.err
+
+
+def test_nothing_in_common_is_no_success(run):
+    code, said = run("foreign/osu_bw.txt")()
+    assert code == 3 and said.out == "osu: nothing of it was measured here too\n"
+
+
+def test_a_program_that_said_nothing_is_a_record_without_results(run, tmp_path):
+    compare = run("foreign/osu_bw.txt")
+    file = next((tmp_path / "run" / "0").rglob("record.json"))
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps({**record, "results": [], "result": "ERROR", "error": "cut"}))
+    assert compare()[0] == 3
