@@ -98,6 +98,8 @@ system = {
             "extras": {
                 # the table in config/references that measurements are held against; without it there is no verdict
                 # "reference": "slurm-example",
+                # the file with that table, where it is not p2p.yaml
+                # "reference_file": "slurm-example.yaml",
                 # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,
                 # with the feature rdma: network adapters that each node must have, judged before anything is timed; a

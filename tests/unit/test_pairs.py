@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import published_references
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.adopt.proposal import Sample
 from linkmatrix.commands import adopt
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
@@ -211,6 +213,9 @@ def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, w
     assert "bandwidth (GB/s) by bytes of a message" in (out / "report.html").read_text(encoding="utf-8")
     assert cli.main([*options[:4], "--against", "nowhere"]) == 2
     assert "no published system 'nowhere'" in capsys.readouterr().err
+    assert cli.main([*options[:3], str(tmp_path / "none"), "--against", "h800"]) == 2
+    assert "--against h800: the two have no messages of several sizes between ranks" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
 
 
 def test_published_series_are_of_the_quantity_that_they_are_drawn_with():
@@ -230,6 +235,44 @@ def test_references_are_adopted_into_the_file_that_reframe_reads(tmp_path):
     assert adopt.file_of("abci-anode", tmp_path) == tmp_path / "abci.yaml"
     for table in ("other", "new", None):
         assert adopt.file_of(table, tmp_path) == tmp_path / "p2p.yaml"
+
+
+def test_references_that_another_file_has_are_not_adopted_beside_them(
+    make_record, write_record, tmp_path, monkeypatch, capsys
+):
+    """A run knows the table of its partition, which nobody named."""
+    content = sweep(make_record, "osu_bw_hh", asked_by=asked(1))
+    samples = [Sample("a run", content, result, "abci-anode@1-pairs@sweep", "") for result in content["results"]]
+    monkeypatch.setattr(adopt.propose, "usable", lambda *_: (samples * 6, []))
+    monkeypatch.setattr(adopt, "selected", lambda _: ([], []))
+    references = tmp_path / "config" / "references"
+    references.mkdir(parents=True)
+    shutil.copy(published_references.FILE, references)
+    monkeypatch.setattr(adopt.folders, "repository", lambda: tmp_path)
+    assert cli.main(["adopt", "--write", "--allow-lower", "--reason", "a test"]) == 1
+    other = references / "abci.yaml"
+    assert f"refused: {other} has the references of abci-anode: add --file {other}" in capsys.readouterr().out
+    assert not (references / "p2p.yaml").exists()
+
+
+@pytest.mark.parametrize("route", ["usual", "staged"])
+def test_a_sweep_between_gpus_is_adopted_size_by_size_for_its_pairs_and_its_way(
+    make_record, write_record, capsys, tmp_path, route
+):
+    name = asked(4, more=f" %route={route}", check="crossnode_device_pairs")
+    for number in range(6):
+        content = sweep(make_record, "osu_mbw_mr_dd_4_pairs", asked_by=name)
+        content["started"] = f"2026-11-{10 + number}T01:50:22Z"
+        write_record(content, tmp_path / "runs" / str(number) / "record.json")
+    file = tmp_path / "references" / "p2p.yaml"
+    code = cli.main(["adopt", str(tmp_path / "runs"), "--table", "here", "--file", str(file), "--write"])
+    assert code == 0, capsys.readouterr().out
+    table = "here@4-pairs@sweep@device" + ("" if route == "usual" else f"@{route}")
+    found = References.load(file)
+    assert found.names() == [table]
+    assert evaluate(content, found, table).verdict is Verdict.PASS
+    slow = sweep(make_record, "osu_mbw_mr_dd_4_pairs", asked_by=name, times=0.5)
+    assert {one.verdict for one in evaluate(slow, found, table).matrices} == {Verdict.FAIL}
 
 
 pairs = importlib.import_module("linkmatrix_checks.pairs")

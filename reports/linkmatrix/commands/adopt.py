@@ -95,6 +95,10 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
     changes, problems = proposed_changes(options, samples, present)
     if not changes and not problems:
         raise BadInput("no run is left to adopt from: name records or reports, or leave out some of the options")
+    for table in dict.fromkeys(table for _, table, _ in changes):
+        other = file_of(table, file.parent)
+        if other != file and not options.file:  # two files with the same references are refused from then on
+            problems.append(f"{other} has the references of {table.partition('@')[0]}: add --file {other}")
     for key, (proposal, found) in changes.items():
         print("\n".join(summary(key, proposal, found)))
     lowered = [one for _, found in changes.values() for one in found if one.kind == "lowered"]
@@ -140,7 +144,7 @@ def proposed_changes(
         sizes.setdefault(first.result["size_bytes"], []).append(proposal)
     changes: Changes = {}
     for key, of_sizes in found.items():
-        sweep = key[1].endswith(SWEEP) or key[2] in collectives
+        sweep = SWEEP in key[1] or key[2] in collectives
         if any(len(several) > 1 for several in of_sizes.values()) or (len(of_sizes) > 1 and not sweep):
             problems.append(
                 f"{key[2]}: the runs measured it in several ways or sizes: choose with --since or --session"

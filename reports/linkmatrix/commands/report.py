@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..errors import BadInput
 from ..files import path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict
@@ -34,7 +35,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run_report(options: argparse.Namespace) -> int:
     """`linkmatrix report`: prints the paths of what it wrote."""
+    others = size_chart.published_series(options.against or [])
     run, judged = arguments.judged_run(options)
+    if options.against and not set(others) & {table.title for table in by_size.tables(judged)}:
+        raise BadInput(f"--against {options.against[0]}: the two have no messages of several sizes between ranks")
     folder = options.out or default_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -48,7 +52,7 @@ def run_report(options: argparse.Namespace) -> int:
         return pictures["png"]
 
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
-    lines += draw_sizes(judged, options.against or [], folder, written)
+    lines += draw_sizes(judged, others, folder, written)
     html = folder / "report.html"
     write_whole(html, page.render(run, judged, picture, lines).encode())
     print(html)
@@ -80,11 +84,10 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
 
 
 def draw_sizes(
-    judged: list[Judged], published_names: list[str], folder: Path, written: list[Path]
+    judged: list[Judged], others: dict[str, size_chart.Series], folder: Path, written: list[Path]
 ) -> list[tuple[str, bytes]]:
     """The same of messages between ranks, of all tests and with published series, a picture for each quantity."""
     drawn = []
-    others = size_chart.published_series(published_names)
     headings = dict.fromkeys(filter(None, map(words.heading, judged)))
     for table in by_size.tables(judged):
         pictures = size_chart.draw(table, others.get(table.title, {}), next(iter(headings), ""))

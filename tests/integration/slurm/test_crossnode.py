@@ -169,3 +169,17 @@ def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_
     assert "slurm-example:cpu does not say how many nodes it has: extras['nodes'], or -S crossnode_matrix.nodes=N" in (
         run.output
     )
+
+
+def test_pairs_of_ranks_have_every_size_in_one_job_and_more_than_there_are_ranks_are_skipped(login):
+    options = ("-S", "crossnode_pairs.ranks=2", "-S", "crossnode_pairs.sizes=1:4KiB:64")
+    run = login("-r", "-n", "crossnode_pairs", *options)
+    assert run.code == 0, run.output
+    measured = [check for check in run.checks() if check["result"] == "pass"]
+    assert len(measured) == 3 and len({check["jobid"] for check in measured}) == 1
+    for check in measured:
+        assert published(check) == {"NET@1", "NET@64", "NET@4096"}
+        record = linkmatrix.record.reading.load(Path(check["outputdir"]) / "record.json")
+        assert [(one["size_bytes"], one["pairs"]) for one in record["results"]] == [(1, 1), (64, 1), (4096, 1)]
+        assert sorted(device["node"] for device in record["devices"]) == ["lmx1", "lmx1", "lmx2", "lmx2"]
+    assert run.output.count("4 pairs need as many ranks on a node, there are 2: -S crossnode_pairs.ranks=4") >= 1
