@@ -156,6 +156,8 @@ def faults_of(machine: Machine, part: Part) -> list[Fault]:
     if word == "adapter":
         return [fault("adapter", *adapter_names(machine, *who))]
     node, far = (f"n{one:03}" if isinstance(one, int) else "" for one in (who[0], who[-1]))
+    if machine.per_node == 1 and word in ("socket", "node pair", "rail", "switch"):
+        return []  # the node, the link and the class
     if word == "socket":
         return [fault("socket", ("socket", f"NUMA node {who[1]} of {node}"))]
     if word == "switch" and machine.nics in ("own", "pairs"):

@@ -3,7 +3,7 @@
 import confusion
 import numpy as np
 import pytest
-from fabric import Fabric, Machine
+from fabric import Fabric, Machine, Run
 
 FOUR_NODES = {
     "a NIC each": Machine(4, 8, leaf=2),
@@ -104,6 +104,16 @@ def test_faults_are_named_in_simulated_clusters_that_are_not_the_search_itself(b
 def test_two_faults_at_once_are_both_named(benches):
     bench = benches(FOUR_NODES["a NIC each"])
     assert sum(bench.try_two(0.10) for _ in range(40)) >= 38
+
+
+def test_two_faults_are_named_and_not_a_part_that_overlaps_both(benches):
+    """All cells of the socket of both have more evidence than either, though a third of them is fine."""
+    bench = benches(Machine(2, 4))
+    passed = bench.fabric.machine.passed
+    slow = passed["out", 0] | passed["in", 0] | passed["out", 1]
+    values = bench.expected * np.where(slow, 0.9, 1.0)
+    found = bench.find(Run(values, np.full(values.shape, np.nan)))
+    assert [(one.kind, one.subject) for one in found] == [("device", 0), ("egress", 1)]
 
 
 @pytest.mark.parametrize("machine", [Machine(1, 4), Machine(1, 8), Machine(4, 8)])

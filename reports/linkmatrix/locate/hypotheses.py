@@ -11,7 +11,10 @@ All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 e
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +28,7 @@ BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tole
 SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
 FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
 NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
+RETRIED, MOST_RETRIED = 8, 256**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
 MOST = 12  # findings; more than this is another problem
 
 
@@ -50,6 +54,9 @@ class Finding:
     once: bool = False
 
 
+Explained = tuple[Finding, np.ndarray]  # with its cells
+
+
 def locate(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout) -> list[Finding]:
     """What is at fault, as `search` says."""
     return search(deviation, sigma, limit, layout)[0]
@@ -66,91 +73,152 @@ def search(
     disturbed, while of many cells together each counts as it was.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
-    spread = np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6)
-    calm = x if alone is None else np.where(np.isfinite(alone.ravel()), np.maximum(x, alone.ravel()), x)
+    again = np.full(x.shape, np.nan) if alone is None else alone.ravel()
     applies = np.isfinite(deviation).ravel() & (layout.classes.ravel() >= 0)
     least = np.log1p(np.nan_to_num(limit)).ravel()
     if not applies.any() or not (x < -least / 2).any():
         return [], 0  # healthy at a glance
     known = families(layout)
     count = sum(min(family.groups, int(applies.sum())) for family in known)
-    chance = noise.sigmas_of(ALARMS / max(count, 1))
-    open_cells = applies.copy()
-    found: list[tuple[Finding, np.ndarray]] = []
-    looks = np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(alone.ravel())
-    once: list[Finding] = []  # they come last, and leave no other out
-    while len(found) < MOST:
-        best = strongest(known, x, calm, spread, least, open_cells, applies, chance)
-        if best is None:
-            break
-        open_cells &= ~best[1]
-        if best[0].cells == 1 and (best[1] & looks).any():
-            once.append(replace(best[0], once=True))
-        else:
-            found.append(best)
-    # what came first may have taken cells that a later one explains: of each, what nothing else explains
-    for place in range(len(found) if len(found) > 1 else 0):
-        others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
-        found[place] = strongest(known, x, calm, spread, least, applies & ~others, applies, chance) or found[place]
-    left = int((open_cells & (x < -least)).sum()) if len(found) == MOST else 0
-    seen_once = sorted(once, key=lambda one: -one.evidence)[: MOST - len(found)]
-    return [*(finding for finding, _ in found), *seen_once], left + len(once) - len(seen_once)
+    seen = Evidence(
+        known,
+        x,
+        np.where(np.isfinite(again), np.maximum(x, again), x),
+        np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6),
+        least,
+        applies,
+        noise.sigmas_of(ALARMS / max(count, 1)),
+        np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
+    )
+    best = seen.explained()
+    if x.size <= MOST_RETRIED and not best.clean:
+        # a part that overlaps several faults may have more evidence than each of them: they are tried first, too
+        starts = islice(seen.standing(applies), 1, RETRIED)
+        best = max([best, *(seen.explained(start) for start in starts)], key=seen.likelihood)
+    once = sorted(best.once, key=lambda one: -one.evidence)[: MOST - len(best.found)]
+    return [*(finding for finding, _ in best.found), *once], best.left + len(best.once) - len(once)
 
 
-def strongest(
-    known: list[Family],
-    x: np.ndarray,
-    calm: np.ndarray,
-    spread: np.ndarray,
-    least: np.ndarray,
-    open_cells: np.ndarray,
-    applies: np.ndarray,
-    chance: float,
-) -> tuple[Finding, np.ndarray] | None:
-    """The hypothesis with the most evidence in the cells that are still open, and its cells."""
-    weight = np.where(open_cells, 1 / spread**2, 0.0)
-    weighted = x * weight
-    candidates: list[tuple[float, int, Family, int]] = []
-    for place, family in enumerate(known):
-        total, mass = (np.zeros(family.groups) for _ in range(2))
-        for label in family.labels:
-            index = label + 1  # cells of no group are counted too, and left away: to take them out takes longer
-            total += np.bincount(index, weighted, family.groups + 1)[1:]
-            mass += np.bincount(index, weight, family.groups + 1)[1:]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = np.where((total < 0) & (mass > 0), total**2 / (2 * mass), 0.0)
-        gain[~np.isfinite(gain)] = 0.0
-        beyond = np.flatnonzero(gain > chance**2 / 2)
-        order = beyond[np.argsort(-gain[beyond])][:40]
-        candidates += [(float(gain[group]), -place, family, int(group)) for group in order]
-    candidates.sort(key=lambda item: (item[0], item[1]), reverse=True)
-    for gain, _, family, group in candidates:
-        if tested(family, group, x, least, open_cells, applies, calm) is None:
-            continue
-        fresh = members(family, group) & applies & open_cells
-        same = [
-            (other, index)
-            for value, _, other, index in candidates
-            if abs(value - gain) <= 1e-9 * gain and np.array_equal(members(other, index) & applies & open_cells, fresh)
-        ]
-        sizes = [int((members(other, index) & applies).sum()) for other, index in same]
-        family, group = same[int(np.argmin(sizes))]
-        tried = tested(family, group, x, least, open_cells, applies, calm)
-        if tried is None:
-            continue
-        shift, cells, number, agreeing = tried
-        alike = tuple((other.kind, other.subject(index)) for other, index in same if (other, index) != (family, group))
-        named = (family.kind, family.subject(group))
-        rivals = tuple(
-            (other.kind, other.subject(index))
-            for value, _, other, index in candidates
-            if gain - NEARLY <= value
-            and (other, index) not in same
-            and overlap(members(other, index) & applies & open_cells, fresh)
-            and tested(other, index, x, least, open_cells, applies, calm)
-        )
-        return Finding(*named, float(np.expm1(shift)), number, agreeing, gain, alike, rivals=rivals), cells
-    return None
+class Explanation(NamedTuple):
+    """found: findings with their cells. once: of single cells of one look. left: slow cells that these leave."""
+
+    found: list[Explained]
+    once: list[Finding]
+    left: int
+
+    @property
+    def clean(self) -> bool:
+        """Is each cell of each finding as slow as it says? Then there is nothing to do better."""
+        return all(one.agreeing == one.cells for one, _ in self.found)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The cells of a matrix, as `search` has them, and what they speak for.
+
+    calm: x, or what a cell was alone where that is better. chance: how many σ are beyond it. looks: cells of one look,
+    where others had more.
+    """
+
+    known: list[Family]
+    x: np.ndarray
+    calm: np.ndarray
+    spread: np.ndarray
+    least: np.ndarray
+    applies: np.ndarray
+    chance: float
+    looks: np.ndarray
+
+    def explained(self, start: Explained | None = None) -> Explanation:
+        """The strongest hypothesis, or that to start with, then the strongest in what is left, and so on."""
+        open_cells, found, once = self.applies.copy(), [], []  # what was seen once leaves no other out
+        best = start or self.strongest(open_cells)
+        while best is not None:
+            open_cells &= ~best[1]
+            if best[0].cells == 1 and (best[1] & self.looks).any():
+                once.append(replace(best[0], once=True))
+            else:
+                found.append(best)
+            best = self.strongest(open_cells) if len(found) < MOST else None
+        # what came first may have taken cells that a later one explains: of each, what nothing else explains
+        for place in range(len(found) if len(found) > 1 else 0):
+            others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
+            found[place] = self.strongest(self.applies & ~others) or found[place]
+        left = int((open_cells & (self.x < -self.least)).sum()) if len(found) == MOST else 0
+        return Explanation(found, once, left)
+
+    def likelihood(self, one: Explanation) -> float:
+        """The gain in log likelihood over "nothing is wrong", less what so many findings gain by chance.
+
+        A cell of several is as slow as the slowest: the narrowest part of its way decides.
+        """
+        model = np.zeros(self.x.shape)
+        for finding, cells in one.found:
+            model = np.where(cells, np.minimum(model, math.log1p(finding.shift)), model)
+        gain = (self.x**2 - (self.x - model) ** 2) / (2 * self.spread**2)
+        findings = len(one.found) + len(one.once)
+        return float(gain[self.applies].sum()) + sum(o.evidence for o in one.once) - findings * self.chance**2 / 2
+
+    def strongest(self, open_cells: np.ndarray) -> Explained | None:
+        """The hypothesis with the most evidence in the cells that are still open, and its cells."""
+        return next(self.standing(open_cells), None)
+
+    def candidates(self, open_cells: np.ndarray) -> list[tuple[float, int, Family, int]]:
+        """(evidence, an order of those that have as much, family, group) of what is beyond chance, the most first."""
+        weight = np.where(open_cells, 1 / self.spread**2, 0.0)
+        weighted = self.x * weight
+        candidates: list[tuple[float, int, Family, int]] = []
+        for place, family in enumerate(self.known):
+            total, mass = (np.zeros(family.groups) for _ in range(2))
+            for label in family.labels:
+                index = label + 1  # cells of no group are counted too, and left away: to take them out takes longer
+                total += np.bincount(index, weighted, family.groups + 1)[1:]
+                mass += np.bincount(index, weight, family.groups + 1)[1:]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = np.where((total < 0) & (mass > 0), total**2 / (2 * mass), 0.0)
+            gain[~np.isfinite(gain)] = 0.0
+            beyond = np.flatnonzero(gain > self.chance**2 / 2)
+            order = beyond[np.argsort(-gain[beyond])][:40]
+            candidates += [(float(gain[group]), -place, family, int(group)) for group in order]
+        return sorted(candidates, key=lambda item: (item[0], item[1]), reverse=True)
+
+    def standing(self, open_cells: np.ndarray) -> Iterator[Explained]:
+        """The hypotheses that stand, with their cells, those with the most evidence first."""
+        candidates = self.candidates(open_cells)
+        told: set[tuple[Family, int]] = set()
+        for gain, _, family, group in candidates:
+            if (family, group) in told or self.tested(family, group, open_cells) is None:
+                continue
+            fresh = members(family, group) & self.applies & open_cells
+            same = [
+                (other, index)
+                for value, _, other, index in candidates
+                if abs(value - gain) <= 1e-9 * gain
+                and np.array_equal(members(other, index) & self.applies & open_cells, fresh)
+            ]
+            told |= {*same}
+            sizes = [int((members(other, index) & self.applies).sum()) for other, index in same]
+            family, group = same[int(np.argmin(sizes))]
+            tried = self.tested(family, group, open_cells)
+            if tried is None:
+                continue
+            shift, cells, number, agreeing = tried
+            others = [(other, index) for other, index in same if (other, index) != (family, group)]
+            alike = tuple((other.kind, other.subject(index)) for other, index in others)
+            named = (family.kind, family.subject(group))
+            rivals = tuple(
+                (other.kind, other.subject(index))
+                for value, _, other, index in candidates
+                if gain - NEARLY <= value
+                and (other, index) not in same
+                and overlap(members(other, index) & self.applies & open_cells, fresh)
+                and self.tested(other, index, open_cells)
+            )
+            yield Finding(*named, float(np.expm1(shift)), number, agreeing, gain, alike, rivals=rivals), cells
+
+    def tested(self, family: Family, group: int, open_cells: np.ndarray) -> tuple[float, np.ndarray, int, int] | None:
+        """As the function of this name."""
+        return tested(family, group, self.x, self.least, open_cells, self.applies, self.calm)
 
 
 def overlap(one: np.ndarray, other: np.ndarray) -> bool:
