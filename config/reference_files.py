@@ -27,8 +27,8 @@ class ReadOnce:
 
 @functools.cache
 def parsed(text):
-    """What a YAML text says."""
-    return yaml.load(text, Loader=Loader)
+    """What a YAML text says; of an empty one, that there is no reference."""
+    return yaml.load(text, Loader=Loader) or {}
 
 
 def resolved_once(resolve):

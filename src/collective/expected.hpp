@@ -120,26 +120,26 @@ LINKMATRIX_HOST_DEVICE constexpr double expected_element(const Expectation& e, i
 }
 
 /// What a rank has received after a collective, in elements; nothing where only another one does.
-constexpr std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
+inline std::uint64_t received_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.what == Collective::reduce || wanted.what == Collective::gather;
   const bool only_destination = wanted.what == Collective::send;
-  const bool is_left_out =
-      rank == wanted.left_out || (only_root && rank != wanted.root) || (only_destination && rank != wanted.destination);
+  const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
+                           (only_destination && rank != wanted.destination);
   return is_left_out ? 0 : layout.received;
 }
 
 /// What a rank sends, in elements; nothing where only another one does.
-constexpr std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
+inline std::uint64_t sent_elements(const CollectiveCase& wanted, const Layout& layout, int rank) {
   const bool only_root = wanted.what == Collective::broadcast || wanted.what == Collective::scatter;
-  const bool is_left_out = rank == wanted.left_out || (only_root && rank != wanted.root) ||
+  const bool is_left_out = wanted.left_out.has(rank) || (only_root && rank != wanted.root) ||
                            (wanted.what == Collective::send && rank != wanted.source);
   return is_left_out ? 0 : layout.sent;
 }
 
 /// Whether a rank takes part.
-constexpr bool takes_part(const CollectiveCase& wanted, int rank) {
+inline bool takes_part(const CollectiveCase& wanted, int rank) {
   if (wanted.what == Collective::send) return rank == wanted.source || rank == wanted.destination;
-  return rank != wanted.left_out;
+  return !wanted.left_out.has(rank);
 }
 
 /// Where in the buffer that it receives into a rank's own part lies that it sends in place, in elements; and of a
@@ -164,7 +164,7 @@ constexpr double tolerance_of(const CollectiveCase& wanted, int ranks) {
 }
 
 /// Whether a type rounds so much that nothing wrong would be seen; `ranks`: with the one that is left out.
-constexpr bool is_blind(const CollectiveCase& wanted, int ranks) {
+inline bool is_blind(const CollectiveCase& wanted, int ranks) {
   return tolerance_of(wanted, members(wanted, ranks)) >= 1;
 }
 

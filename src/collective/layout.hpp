@@ -5,6 +5,7 @@
 #include <string>
 
 #include "collective/collective_words.hpp"
+#include "collective/rank_set.hpp"
 
 namespace linkmatrix {
 
@@ -16,7 +17,7 @@ struct CollectiveCase {
   std::uint64_t bytes = 0;  ///< asked for; see Layout::size_bytes
   int root = 0;
   int source = 0, destination = 1;  ///< of a send
-  int left_out = -1;                ///< the rank that does not take part; -1: all do
+  RankSet left_out{};               ///< ranks that do not take part
   bool in_place = false;
   bool graph = false;                ///< of GPUs: recorded once and launched as a whole
   std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice
@@ -39,15 +40,13 @@ struct Layout {
 };
 
 /// How many of all ranks take part in what is no send, and the number of one among them.
-constexpr int members(const CollectiveCase& wanted, int ranks) { return wanted.left_out < 0 ? ranks : ranks - 1; }
-constexpr int member_number(const CollectiveCase& wanted, int rank) {
-  return wanted.left_out < 0 || rank < wanted.left_out ? rank : rank - 1;
-}
+inline int members(const CollectiveCase& wanted, int ranks) { return ranks - wanted.left_out.below(ranks); }
+inline int member_number(const CollectiveCase& wanted, int rank) { return rank - wanted.left_out.below(rank); }
 
 /// The size from which on every rank has a part, whatever is done.
 std::uint64_t least_bytes(int ranks);
 
-/// `ranks`: with the one that is left out. Throws BadInput where the size leaves some rank without an element.
+/// `ranks`: with those that are left out. Throws BadInput where the size leaves some rank without an element.
 Layout layout_of(const CollectiveCase& wanted, int ranks);
 
 }  // namespace linkmatrix

@@ -23,7 +23,7 @@ struct SizePlan {
   MatrixResult result;
 };
 
-constexpr int most_left_out = 64;  // ranks that a suite leaves out in turn: each takes a communicator of NCCL, 0.07 s
+constexpr std::size_t most_columns = 64;  // of what a suite leaves out: each takes a communicator of NCCL, 0.07 s
 constexpr std::uint64_t pair_bytes = 512 * MiB;  // of a matrix of pairs, as p2p_matrix copies between devices
 
 class CollectiveRun final : public ProgramRun {
@@ -62,14 +62,14 @@ class CollectiveRun final : public ProgramRun {
     auto wanted = options_.named.empty() ? collective_suite(options_.suite.value_or("quick")) : options_.named;
     refuse_idle_options(wanted);
     if (options_.named.empty())
-      std::erase_if(wanted,
-                    [this](const auto& t) { return !is_known(t) || (t.leaves_out && count() > most_left_out); });
+      std::erase_if(wanted, [this](const auto& t) { return !is_known(t) || !is_of_a_suite(t.without); });
     for (const auto& testcase : wanted) {
       refuse_one_layout_twice(testcase);
       for (const std::uint64_t bytes : sizes_of(testcase)) {
         if (columns_of(testcase, bytes).empty())
           throw BadInput(testcase.name + " cannot run here: " +
-                         collectives_->refusal(form_of(testcase, bytes)).value_or("it needs 3 ranks or more"));
+                         collectives_->refusal(form_of(testcase, bytes))
+                             .value_or("it needs " + std::string(needs(testcase.without))));
         refuse_blind(columns_of(testcase, bytes).front());
       }
     }
@@ -146,26 +146,41 @@ class CollectiveRun final : public ProgramRun {
   }
   std::vector<CollectiveCase> of_library(const CollectiveCase& form, const CollectiveTestCase& testcase,
                                          std::uint64_t bytes) const {
-    std::vector<CollectiveCase> cases(testcase.leaves_out ? ranks_to_leave_out() : 2, form_of(form, testcase, bytes));
-    if (testcase.leaves_out)
-      for (std::size_t i = 0; i < cases.size(); ++i) cases[i].left_out = static_cast<int>(i);
-    else
-      cases[1].in_place = true;
+    std::vector<CollectiveCase> cases(2, form_of(form, testcase, bytes));
+    cases[1].in_place = true;
+    if (testcase.without != LeftOut::nobody) {
+      const std::vector<Subset> subsets = subsets_without(testcase.without);
+      cases.assign(subsets.size(), cases[0]);
+      for (std::size_t i = 0; i < cases.size(); ++i) cases[i].left_out = subsets[i].left_out;
+    }
     std::erase_if(cases, [this](const CollectiveCase& one) {
       return (one.in_place && !has_in_place(one.what)) || collectives_->refusal(one);
     });
     return cases;
   }
 
-  /// Of two, none: one alone has nobody to reduce with.
-  std::size_t ranks_to_leave_out() const { return count() > 2 ? static_cast<std::size_t>(count()) : 0; }
+  std::vector<Subset> subsets_without(LeftOut what) const {
+    std::vector<std::string> nodes;
+    for (const std::string& label : collectives_->ranks()) {
+      const auto& all = collectives_->machine().endpoints();
+      const auto found = std::ranges::find(all, label, &Endpoint::label);
+      nodes.push_back(found == all.end() ? "" : found->node);
+    }
+    return subsets_of(what, collectives_->ranks(), nodes);
+  }
+
+  /// Halves take the place of single ranks where these would be too many.
+  bool is_of_a_suite(LeftOut what) const {
+    if (what == LeftOut::half) return static_cast<std::size_t>(count()) > most_columns;
+    return subsets_without(what).size() <= most_columns;
+  }
 
   /// Sizes of a test case: what is measured for each rank or pair is of one, where nobody says others.
   std::vector<std::uint64_t> sizes_of(const CollectiveTestCase& testcase) const {
     if (!options_.sizes.empty()) return options_.sizes;
     if (testcase.what == Collective::send) return {pair_bytes};
     std::vector<std::uint64_t> sizes = collectives_->default_sizes();
-    if (testcase.leaves_out) return {sizes.back()};
+    if (testcase.without != LeftOut::nobody) return {sizes.back()};
     std::erase_if(sizes, [this](std::uint64_t bytes) { return bytes < least_bytes(count()); });
     return sizes;
   }
@@ -192,18 +207,15 @@ class CollectiveRun final : public ProgramRun {
     std::vector<std::string> columns;
     for (const CollectiveCase& one : columns_of(testcase, bytes)) {
       plan.cases[{0, columns.size()}] = one;
-      columns.push_back(column_of(one));
+      columns.push_back(one.in_place ? "in-place" : "out-of-place");
     }
+    if (const std::vector<Subset> subsets = subsets_without(testcase.without); !subsets.empty())
+      std::ranges::transform(subsets, columns.begin(), &Subset::column);
     plan.result.quantity = "bus bandwidth";
     plan.result.shape({"all"}, columns);
     for (std::size_t c = 0; c < columns.size(); ++c)
       plan.result.link_class(0, c) = columns[c];  // the one is no measure of the other
     return plan;
-  }
-
-  std::string column_of(const CollectiveCase& one) const {
-    if (one.left_out >= 0) return "without-" + collectives_->ranks().at(static_cast<std::size_t>(one.left_out));
-    return one.in_place ? "in-place" : "out-of-place";
   }
 
   /// Every ordered pair of ranks.
@@ -226,7 +238,7 @@ class CollectiveRun final : public ProgramRun {
   void measure_all_of(const CollectiveTestCase& testcase) {
     std::vector<CollectiveLine> lines;
     for (const std::uint64_t bytes : sizes_of(testcase)) lines.push_back(measure_one(plan(testcase, bytes)));
-    const bool has_ways = testcase.what != Collective::send && !testcase.leaves_out;
+    const bool has_ways = testcase.what != Collective::send && testcase.without == LeftOut::nobody;
     if (has_ways) supervisor().print(collective_table(testcase.name, lines));
   }
 
@@ -290,10 +302,12 @@ class CollectiveRun final : public ProgramRun {
 
   /// Of the ranks that take part.
   std::vector<Endpoint> endpoints_of(const CollectiveCase& wanted) const {
-    std::vector<std::string> labels = collectives_->ranks();
-    if (wanted.left_out >= 0) labels.erase(labels.begin() + wanted.left_out);
+    const std::vector<std::string> labels = collectives_->ranks();
     std::vector<Endpoint> ranks = collectives_->machine().endpoints();
-    std::erase_if(ranks, [&](const Endpoint& one) { return std::ranges::find(labels, one.label) == labels.end(); });
+    std::erase_if(ranks, [&](const Endpoint& one) {
+      const auto found = std::ranges::find(labels, one.label);
+      return found == labels.end() || wanted.left_out.has(static_cast<int>(found - labels.begin()));
+    });
     return ranks;
   }
 

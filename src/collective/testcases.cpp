@@ -17,22 +17,33 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+struct LeftOutWords {
+  LeftOut what;
+  std::string_view name, text;
+};
+constexpr LeftOutWords left_out[] = {
+    {LeftOut::rank, "_without", "all ranks but one, without each in turn"},
+    {LeftOut::node, "_without_node", "all nodes but one, without each in turn"},
+    {LeftOut::rail, "_without_rail", "all rails but one, without each in turn: the ranks of one number on their nodes"},
+    {LeftOut::half, "_halves", "both halves of the ranks, by each binary digit of their numbers"},
+};
+
 std::vector<CollectiveTestCase> make_all() {
   std::vector<CollectiveTestCase> all;
   for (const auto& [what, name] : Words<Collective>::table) {
     if (what == Collective::send) {
-      all.push_back(
-          {"rank_to_rank_bandwidth_nccl", what, "", false, "sends of NCCL from each rank to each other, as a matrix"});
+      all.push_back({"rank_to_rank_bandwidth_nccl", what, "", LeftOut::nobody,
+                     "sends of NCCL from each rank to each other, as a matrix"});
       continue;
     }
     const std::string program = std::string(name) + "_perf";
-    all.push_back({program, what, "", false, std::string(name) + ", by the library's own choice"});
+    all.push_back({program, what, "", LeftOut::nobody, std::string(name) + ", by the library's own choice"});
     if (what == Collective::all_reduce)
-      all.push_back(
-          {program + "_without", what, "", true, std::string(name) + " of all ranks but one, without each in turn"});
+      for (const auto& [without, end, text] : left_out)
+        all.push_back({program + std::string(end), what, "", without, std::string(name) + " of " + std::string(text)});
     if (is_made_of_sends(what)) continue;
     for (const std::string_view algorithm : algorithms)
-      all.push_back({program + "_" + lower(algorithm), what, algorithm, false,
+      all.push_back({program + "_" + lower(algorithm), what, algorithm, LeftOut::nobody,
                      std::string(name) + ", NCCL's algorithm " + std::string(algorithm) + " forced"});
   }
   return all;

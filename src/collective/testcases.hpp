@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collective/layout.hpp"
+#include "collective/subsets.hpp"
 
 namespace linkmatrix {
 
@@ -14,8 +15,8 @@ namespace linkmatrix {
 struct CollectiveTestCase {
   std::string name;
   Collective what;
-  std::string_view algorithm;  ///< in the library's spelling, "Tree"; empty: its own choice
-  bool leaves_out = false;     ///< once without each rank, instead of out of place and in place
+  std::string_view algorithm;         ///< in the library's spelling, "Tree"; empty: its own choice
+  LeftOut without = LeftOut::nobody;  ///< out of place without each of them, instead of in place and out of place
   std::string description;
 };
 
@@ -25,7 +26,7 @@ const std::vector<CollectiveTestCase>& collective_testcases();
 std::vector<CollectiveTestCase> named_collectives(std::string_view names);
 
 /// "quick": all-reduce; "full": every collective by the library's own choice, all-reduce by ring and by tree and
-/// without each rank, and the matrix of sends. Throws BadInput for another name.
+/// without each rank, node and rail, and the matrix of sends. Throws BadInput for another name.
 std::vector<CollectiveTestCase> collective_suite(std::string_view name);
 
 /// What a case was asked for beyond its name and size, as far as it is not the usual: "double, max, root 1"; such

@@ -25,7 +25,7 @@ def checks(name):
     return importlib.import_module(f"linkmatrix_checks.{name}")
 
 
-collectives, expect, sizes = checks("collectives"), checks("expect"), checks("sizes")
+collective, collectives, expect, sizes = checks("collective"), checks("collectives"), checks("expect"), checks("sizes")
 
 
 def judged(testcase=SUM, text=PRINTED, change=None, promise=GPUS, wanted=SIZES, check=None, **more):
@@ -57,7 +57,7 @@ def results_of(record, testcase=SUM):
     return [result for result in record["results"] if result["testcase"] == testcase]
 
 
-@pytest.mark.parametrize("testcase", collectives.OF_NCCL)
+@pytest.mark.parametrize("testcase", collective.OF_NCCL)
 def test_a_run_as_it_was_asked_for_has_no_faults(testcase):
     assert judged(testcase) == []
 
@@ -254,8 +254,8 @@ def test_a_size_is_rounded_down_to_a_part_of_each_rank():
 def test_the_variables_are_those_that_adopt_makes():
     run = SimpleNamespace(is_dry_run=lambda: False)
     run.tables = [one for one in linkmatrix.record.printed.p2p_matrix(PRINTED) if one.testcase == SUM]
-    collectives.collective_run.publish_sizes(run)
-    assert set(run.perf_variables) == {f"{way}@{size}" for way in collectives.BOTH for size in BYTES}
+    collective.collective_run.publish_sizes(run)
+    assert set(run.perf_variables) == {f"{way}@{size}" for way in collective.BOTH for size in BYTES}
 
 
 def with_utilisation(*shares):

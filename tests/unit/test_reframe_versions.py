@@ -88,6 +88,10 @@ def test_references_are_checked_once_for_all_tests_of_a_class():
     assert asked == [one, other, one]
 
 
+def test_a_file_of_references_with_nothing_in_it_has_none():
+    assert reference_files.parsed("") == reference_files.parsed("# none yet\n") == {}
+
+
 def test_references_that_cannot_be_resolved_are_so_for_each_test():
     def resolve(references, test):
         raise ValueError("not a number")

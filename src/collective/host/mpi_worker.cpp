@@ -109,13 +109,13 @@ class MpiWorker final : public CollectiveWorker {
   bool is_root() const { return rank() == wanted_.root; }
   std::size_t bytes() const { return bytes_of(wanted_.type); }
 
-  /// All ranks, or those without the one that is left out, which all make together when it is first wanted. They are
-  /// left to the end of the process.
+  /// All ranks, or those without some, which all make together when it is first wanted. They are left to the end of the
+  /// process.
   void choose_communicator() {
     communicator_ = MPI_COMM_WORLD;
-    if (wanted_.left_out < 0) return;
+    if (wanted_.left_out.empty()) return;
     const auto [known, is_new] = without_.try_emplace(wanted_.left_out, MPI_COMM_NULL);
-    const int color = rank() == wanted_.left_out ? MPI_UNDEFINED : 0;
+    const int color = wanted_.left_out.has(rank()) ? MPI_UNDEFINED : 0;
     if (is_new)
       ranks::check_mpi(MPI_Comm_split(MPI_COMM_WORLD, color, rank(), &known->second), rank(), "MPI_Comm_split");
     communicator_ = known->second;
@@ -215,7 +215,7 @@ class MpiWorker final : public CollectiveWorker {
   Layout layout_;
   int count_ = 0;  ///< ranks that take part
   MPI_Comm communicator_ = MPI_COMM_WORLD;
-  std::map<int, MPI_Comm> without_;  ///< by the rank that is left out
+  std::map<RankSet, MPI_Comm> without_;  ///< by the ranks that are left out
   HostMemory send_, receive_;
 };
 

@@ -62,7 +62,7 @@ const std::vector<ncclComm_t>& Communicators::of(const CollectiveCase& wanted) {
   check(ncclGroupStart(), "ncclGroupStart");
   for (std::size_t i = 0; i < base.size(); ++i) {
     const int rank = first_ + static_cast<int>(i);
-    const int color = rank == forced.left_out ? NCCL_SPLIT_NOCOLOR : 0;
+    const int color = forced.left_out.has(rank) ? NCCL_SPLIT_NOCOLOR : 0;
     check(ncclCommSplit(base[i], color, rank, &made[i], own), "ncclCommSplit");
   }
   check(ncclGroupEnd(), "ncclCommSplit");

@@ -2,6 +2,7 @@
 
 #include <nccl.h>
 
+#include <compare>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace linkmatrix::nccl {
 
 /// The communicators of one set of ranks: one whose choices are NCCL's, one for each that is forced, and one without
-/// each rank that is left out. They are left to the end of the process: to destroy them takes half a second.
+/// each set of ranks that is left out. They are left to the end of the process: to destroy them takes half a second.
 class Communicators {
  public:
   /// Throws DeviceError where NCCL cannot begin.
@@ -27,9 +28,9 @@ class Communicators {
   struct Forced {
     std::map<std::string, std::string> environment{};  ///< by the variable that it reads then
     int channels = 0;                                  ///< 0: its own choice
-    int left_out = -1;                                 ///< the rank without it
+    RankSet left_out{};                                ///< the ranks without it
 
-    auto operator<=>(const Forced&) const = default;
+    std::strong_ordering operator<=>(const Forced&) const = default;
   };
   static Forced forced_by(const CollectiveCase& wanted);
 

@@ -213,3 +213,19 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
     assert re.search(
         rf"the links explain it: rank_to_rank_bandwidth_mpi: {SLOW}:rank1 sends \S+ % slow to every peer", of_size
     )
+
+
+def test_the_node_without_which_all_others_are_faster_is_named_though_there_are_no_references(login, slow_link, capsys):
+    slow_link()
+    few = "node_collectives_without.extra_opts=--samples,7,--target-ci,20"
+    run = login(
+        *("-r", "-n", "node_collectives_without.*without_node", "-S", "nodes=3", "-S", few),
+        *("-S", "node_collectives_without.sizes=1MiB"),
+    )
+    columns = record_of(only(run))["results"][0]["columns"]
+    assert columns == ["without-lmx1", f"without-{SLOW}", "without-lmx3"]
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    capsys.readouterr()
+    cli.main(["diagnose", str(report)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(rf"the others are \S+ % faster without {SLOW} than without any other rank", said), said

@@ -56,6 +56,12 @@ if [ "$ranks" -gt 2 ]; then
   [ "$(count '"ok"')" -eq 1 ] || fail "without rank1 all is as it should be"
 fi
 
+expect_of 0 100 "halves of four ranks" "$mpirun" --oversubscribe -n 4 "$program" --record "$work/r.json" --samples 2 \
+  --size 4KiB --testcase all_reduce_perf_halves
+prints 'digit0-is-0 *digit0-is-1 *digit1-is-0 *digit1-is-1'
+expect 2 "nodes to leave out" --testcase all_reduce_perf_without_node
+says 'it needs ranks on 3 nodes or more'
+
 expect 1 "wrong elements" --size 4KiB --simulate-fault corrupt:rank1
 prints '^Result: FAIL$'
 [ "$(count '"corrupt"')" -ge 1 ] || fail "the cell must be corrupt"

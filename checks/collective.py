@@ -1,0 +1,133 @@
+"""What every check of collectives is: the sizes and ways of one, each judged, and what it publishes."""
+
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_before, variable
+
+import linkmatrix.record.printed
+
+from .expect import Table, engine_faults
+from .p2p import p2p_matrix_run
+from .sizes import (
+    all_there,
+    at_least,
+    collective_faults,
+    largest_of,
+    promise_faults,
+    sizes_of,
+    sizes_option,
+    utilisation_faults,
+    utilisations,
+)
+
+TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
+OUT, IN = "out-of-place", "in-place"
+BOTH = (OUT, IN)
+
+#: The test cases of collective_perf that are measured: the ways of NCCL, and of MPI, which chooses its algorithms.
+CASES = {
+    "all_reduce_perf": (BOTH, BOTH),
+    "all_reduce_perf_ring": (BOTH, ()),
+    "all_reduce_perf_tree": (BOTH, ()),
+    "all_gather_perf": (BOTH, BOTH),
+    "reduce_scatter_perf": (BOTH, BOTH),
+    "broadcast_perf": (BOTH, (IN,)),
+    "reduce_perf": (BOTH, BOTH),
+    "alltoall_perf": ((OUT,), (OUT,)),
+    "gather_perf": (BOTH, BOTH),
+    "scatter_perf": (BOTH, BOTH),
+    "sendrecv_perf": ((OUT,), (OUT,)),
+}
+OF_NCCL = {name: nccl for name, (nccl, _) in CASES.items()}
+OF_MPI = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
+
+
+class collective_run(p2p_matrix_run, special=True):
+    """A test of collective_perf: the base of the checks of collectives.
+
+    The performance variables are bus bandwidths of a way and a size in bytes, such as ``in-place@4194304``.
+
+    A partition may promise how much of what links allow, in percent, the largest size of a test case has:
+    extras['collective_utilisation'], such as ``{"all_reduce_perf": 70}``. Inside a node a GPU's NVLinks or PCIe slot
+    count, between nodes the sum of a node's network ports. What it has is published then, ``utilisation[in-place]``,
+    with the promise as its reference.
+    """
+
+    #: The sizes: of --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR, which references are for as far as they are of
+    #: the same.
+    #:
+    #: :type: :class:`str`
+    #: :default: from 1 KiB by fours: of GPUs to 1 GiB, between nodes to 16 MiB, else 4 KiB and 4 MiB
+    sizes = variable(str, value="", loggable=True)
+
+    program = executable = "collective_perf"
+    #: by which library, and the test cases that it has, with their ways
+    engine, cases = "mpi", OF_MPI
+    usual_sizes = "4KiB,4MiB"
+    # not in quick, whose links explain a slow collective: NCCL's communicators take a second more
+    tags = {"acceptance", "full", "collectives"}
+
+    def program_opts(self):
+        return sizes_option(self.wanted_sizes())
+
+    def wanted_sizes(self):
+        """Those that were asked for, or the usual ones that leave each of its ranks a part."""
+        return self.sizes or at_least(self.usual_sizes, self.num_tasks)
+
+    def wanted_ranks(self):
+        """How many take part."""
+        return self.num_tasks
+
+    def ways(self):
+        """The columns of each result."""
+        return self.cases[self.testcase]
+
+    def machine_faults(self):
+        """Is all that should take part there, and as promised?"""
+        raise NotImplementedError
+
+    def faults(self):
+        self.tables = [
+            table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
+        ]
+        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+        wanted = sizes_of(self.wanted_sizes())
+        faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
+        faults += collective_faults(self.results, self.tables, TABLES, self.ways())
+        promised = self.current_partition.extras.get("collective_utilisation", {})
+        unclear = promise_faults(promised, CASES)
+        faults += unclear or utilisation_faults(self.results, promised.get(self.testcase))
+        return [*self.machine_faults(), *engine_faults(self.results, self.engine), *faults, *self.counter_faults()]
+
+    def nccl_promise(self):
+        """What the partition's extras say of NCCL."""
+        extras = self.current_partition.extras
+        return extras.get("nccl_transport"), extras.get("nccl_network")
+
+    @run_before("performance")
+    def publish_sizes(self):
+        if self.is_dry_run():
+            return
+        self.perf_variables = {
+            f"{way}@{table.size_bytes}": sn.make_performance_function(sn.defer(value), table.unit)
+            for table in self.tables
+            if table.title == TABLES[0].title
+            for (_, way), value in table.cells.items()
+            if isinstance(value, float)
+        }
+
+    @run_before("performance")
+    def publish_utilisation(self):
+        """What the largest size has of what links allow, in percent; of what nobody promised there is no reference."""
+        promised = self.current_partition.extras.get("collective_utilisation", {}).get(self.testcase)
+        if self.is_dry_run() or promised is None:
+            return
+        shares = {f"utilisation[{way}]": share for way, share in utilisations(largest_of(self.results)).items()}
+        self.perf_variables |= {
+            name: sn.make_performance_function(sn.defer(share), "%") for name, share in shares.items()
+        }
+        try:
+            known = self.reference[self] if self.reference.index else {}
+        except KeyError:  # there are none for this test case
+            known = {}
+        of_promise = dict.fromkeys(shares, (promised, 0, None, "%"))
+        self.reference = {self.current_partition.fullname: {**known, **of_promise}}
