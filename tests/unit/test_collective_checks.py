@@ -302,12 +302,12 @@ def test_a_promised_share_is_published_with_the_promise_as_its_reference_beside_
         current_partition=SimpleNamespace(fullname="here:gpu", extras={"collective_utilisation": {SUM: 70}}),
         is_dry_run=lambda: False,
     )
-    collectives.collective_run.publish_utilisation(run)
+    collective.collective_run.publish_utilisation(run)
     found = {name: (made.evaluate(), made.unit) for name, made in run.perf_variables.items() if made}
     assert found == {"utilisation[out-of-place]": (73.4, "%"), "utilisation[in-place]": (73.1, "%")}
     assert run.reference == {"here:gpu": {**known, **dict.fromkeys(found, (70, 0, None, "%"))}}
     run.reference, run.current_partition.extras = "as it was", {}
-    collectives.collective_run.publish_utilisation(run)
+    collective.collective_run.publish_utilisation(run)
     assert run.reference == "as it was", "of what is not promised there is none"
 
 
