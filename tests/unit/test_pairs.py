@@ -214,17 +214,34 @@ def test_the_page_has_one_chart_of_all_sweeps_with_published_ones(make_record, w
     assert cli.main([*options[:4], "--against", "nowhere"]) == 2
     assert "no published system 'nowhere'" in capsys.readouterr().err
     assert cli.main([*options[:3], str(tmp_path / "none"), "--against", "h800"]) == 2
-    assert "--against h800: the two have no messages of several sizes between ranks" in capsys.readouterr().err
+    assert "--against h800: it and the run have no messages of several sizes in common" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
-def test_published_series_are_of_the_quantity_that_they_are_drawn_with():
-    found = size_chart.published_series(["abci:anode", "abci:vnode", "abci:anode"])
+def test_published_tables_are_of_the_quantity_that_they_stand_beside():
+    found = by_size.published_tables(["abci:anode", "abci:vnode", "abci:anode"])
     assert set(found) == {"bandwidth (GB/s)", "half of a round trip (µs)"}
-    assert len(found["bandwidth (GB/s)"]) == 10
-    points = found["bandwidth (GB/s)"]["abci:vnode, 4 pairs, device"]
-    assert points[0] == (1, 0.01005) and points[-1] == (4194304, 20.48211) and len(points) == 23
-    assert size_chart.published_series(["h800"]) == {}
+    assert len(found["bandwidth (GB/s)"].columns) == 10
+    column = found["bandwidth (GB/s)"].columns["4 pairs", "device", "abci:vnode", ""]
+    assert column[1].number == 0.01005 and column[4194304].number == 20.48211 and len(column) == 23
+    assert by_size.published_tables(["h800"]) == {}
+    series = size_chart.series_of(found["half of a round trip (µs)"])["1 pair, host, abci:anode"]
+    assert series[0] == (1, 1.48) and len(series) == 23  # an empty message has no place on the axis
+
+
+def test_a_table_has_published_columns_behind_its_own(make_record, write_record, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    content = sweep(make_record, "osu_multi_lat_hh_4_pairs", times=2.0)
+    content["results"] = content["results"][2:5]
+    path = write_record(content)
+    assert cli.main(["show", str(path), "--against", "abci:anode", "--against", "abci:vnode"]) == 3
+    out = capsys.readouterr().out
+    (line,) = (line for line in out.splitlines() if line.startswith("4 bytes "))
+    anode, vnode = "3.280 1.470 3.230 1.490 3.260 1.500", "2.360 0.860 2.470 0.890"
+    assert line.split()[2:] == ["2.980?", *anode.split(), *vnode.split()]
+    assert "0 bytes" not in out and "8 KiB" not in out
+    assert cli.main(["show", str(path), "--against", "ppu"]) == 2
+    assert "--against ppu: it and the run have no messages of several sizes in common" in capsys.readouterr().err
 
 
 def test_references_are_adopted_into_the_file_that_reframe_reads(tmp_path):

@@ -3,10 +3,13 @@
 import argparse
 from pathlib import Path
 
+from ..errors import BadInput
 from ..files import path_of
+from ..references import published
 from ..references.tables import References
 from ..runs import folders, judging, stored
 from ..runs.judging import Judged
+from ..show import by_size
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -25,6 +28,26 @@ def add_reference_options(command: argparse.ArgumentParser) -> None:
     """By what to judge."""
     command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
     command.add_argument("--reference", metavar="NAME", help="the table of references; default: the partition's own")
+
+
+def add_against(command: argparse.ArgumentParser) -> None:
+    """Published systems beside a run."""
+    command.add_argument(
+        "--against",
+        action="append",
+        metavar="NAME",
+        help=f"beside it the sweeps of a published system; several times: {', '.join(published.NAMES)}",
+    )
+
+
+def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[str, by_size.Table]:
+    """What published systems have of the run's sweeps, by the titles of their tables. Raises BadInput."""
+    names = options.against or []
+    titles = {table.title for table in by_size.tables(judged)} if names else set()
+    for name in names:
+        if not titles & set(by_size.published_tables([name])):
+            raise BadInput(f"--against {name}: it and the run have no messages of several sizes in common")
+    return by_size.published_tables(names)
 
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:

@@ -5,12 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput
 from ..files import path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record.reading import Result
-from ..references import published
 from ..runs import judging, stored
 from ..runs.judging import Judged
 from ..show import by_size, curves, page, plot, scaling, size_chart, words
@@ -24,21 +22,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
     arguments.add_options(command)
     command.add_argument("more", nargs="*", type=path_of, metavar="MORE", help="further ones for the same page")
     command.add_argument("--out", type=path_of, metavar="DIR", help="default: beside PATH, a folder of its name")
-    command.add_argument(
-        "--against",
-        action="append",
-        metavar="NAME",
-        help=f"also draw the sweeps of a published system; several times: {', '.join(published.NAMES)}",
-    )
+    arguments.add_against(command)
     command.set_defaults(command=run_report)
 
 
 def run_report(options: argparse.Namespace) -> int:
     """`linkmatrix report`: prints the paths of what it wrote."""
-    others = size_chart.published_series(options.against or [])
     run, judged = arguments.judged_run(options)
-    if options.against and not set(others) & {table.title for table in by_size.tables(judged)}:
-        raise BadInput(f"--against {options.against[0]}: the two have no messages of several sizes between ranks")
+    others = arguments.published_beside(options, judged)
     folder = options.out or default_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -84,13 +75,13 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
 
 
 def draw_sizes(
-    judged: list[Judged], others: dict[str, size_chart.Series], folder: Path, written: list[Path]
+    judged: list[Judged], others: dict[str, by_size.Table], folder: Path, written: list[Path]
 ) -> list[tuple[str, bytes]]:
     """The same of messages between ranks, of all tests and with published series, a picture for each quantity."""
     drawn = []
     headings = dict.fromkeys(filter(None, map(words.heading, judged)))
     for table in by_size.tables(judged):
-        pictures = size_chart.draw(table, others.get(table.title, {}), next(iter(headings), ""))
+        pictures = size_chart.draw(table, others.get(table.title), next(iter(headings), ""))
         written.extend(plot.save(pictures, folder, free_name("messages", written)))
         drawn.append((f"{table.title} by bytes of a message", pictures["png"]))
     return drawn

@@ -10,4 +10,11 @@ from . import arguments
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `show`."""
     arguments.add_options(command)
-    command.set_defaults(command=lambda options: EXIT_CODES[show(*arguments.judged_run(options))])
+    arguments.add_against(command)
+    command.set_defaults(command=run_show)
+
+
+def run_show(options: argparse.Namespace) -> int:
+    """Exit code: that of the run's verdict. Raises BadInput."""
+    run, judged = arguments.judged_run(options)
+    return EXIT_CODES[show(run, judged, others=arguments.published_beside(options, judged))]

@@ -3,7 +3,8 @@
 A matrix for each of twenty sizes would bury what there is to see.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from ..record.collective import is_collective
 from ..record.matrix import MESSAGE_RATE, from_result
 from ..record.reading import Result
 from ..record.units import figure
+from ..references import published
+from ..runs import figures
 from ..runs.judging import Judged
 from . import words
 from .collectives import Collective, groups
@@ -24,6 +27,11 @@ QUANTITIES = {"latency": "half of a round trip", "bandwidth": "bandwidth", "bidi
 RATE = "message_rate"  # the part of a result
 SIZE = "size"
 HEADS = 4  # lines: who, memory, way, link class
+#: OSU's tests → what they measure.
+METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}
+METRICS |= {"bibw": "bidirectional"}
+MEMORY = {"hh": "host", "dd": "device"}
+OF_OSU = re.compile(rf"osu_(?P<test>{'|'.join(METRICS)})_(?P<buffers>hh|dd)(?:_(?P<pairs>\d+)_pairs)?")
 
 
 class Sweep(Collective):
@@ -170,6 +178,30 @@ def rate_of(result: Result) -> Value:
     if summary is None:
         return Value("-", None)
     return Value(figure(summary.median, words.DECIMALS[MESSAGE_RATE]), None, summary.median)
+
+
+def published_tables(names: Iterable[str]) -> dict[str, Table]:
+    """{title: what published systems have of sweeps between nodes}, as `tables`. Raises BadInput."""
+    found: dict[str, Table] = {}
+    for name in dict.fromkeys(names):
+        for one in figures.of_published(published.load(name)):
+            match = OF_OSU.fullmatch(one.testcase)
+            if match is None or one.size_bytes is None or len(one.medians) != 1:
+                continue
+            title = f"{QUANTITIES[METRICS[match['test']]]} ({words.UNITS[one.unit]})"
+            head = (units.counted(int(match["pairs"] or 1), "pair"), MEMORY[match["buffers"]], name, "")
+            (value,) = one.medians.values()
+            column = found.setdefault(title, Table(title, {})).columns.setdefault(head, {})
+            column[one.size_bytes] = Value(figure(value, words.DECIMALS[one.unit]), None, value)
+    return found
+
+
+def beside(table: Table, others: Mapping[str, Table]) -> Table:
+    """A table with the columns of another one of the same title behind its own, in its own sizes."""
+    more = others[table.title].columns if table.title in others else {}
+    sizes = set(table.sizes)
+    cut = {head: {size: value for size, value in column.items() if size in sizes} for head, column in more.items()}
+    return Table(table.title, table.columns | {head: column for head, column in cut.items() if column})
 
 
 def rows(table: Table, glyphs: dict[Verdict, str], width: int) -> Iterator[str]:

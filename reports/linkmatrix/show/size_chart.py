@@ -11,19 +11,12 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ..errors import clean
 from ..record import units
-from ..references import published
-from ..runs import figures
-from . import words
-from .by_size import QUANTITIES, Table
+from .by_size import Table
 from .curves import COLOURS, MARKERS, WIDTH
 from .plot import DPI, STYLE
 
 HEIGHT = 5.4  # inches: the legend may have twenty lines
 MOST_PLACES = 12  # sizes that are named
-METRICS = {"latency": "latency", "multi_lat": "latency", "bw": "bandwidth", "mbw_mr": "bandwidth"}  # of OSU's tests
-METRICS |= {"bibw": "bidirectional"}
-MEMORY = {"hh": "host", "dd": "device"}
-
 Series = dict[str, list[tuple[int, float]]]  # name → (size, value) in rising order
 
 
@@ -38,30 +31,14 @@ def series_of(table: Table) -> Series:
     return {name: points for name, points in found.items() if points}
 
 
-def published_series(names: list[str]) -> dict[str, Series]:
-    """{title of a table: the series of published systems, "abci:anode, 4 pairs, host"}. Raises BadInput."""
-    found: dict[str, Series] = {}
-    for name in dict.fromkeys(names):
-        for one in figures.of_published(published.load(name)):
-            test, _, rest = one.testcase.removeprefix("osu_").rpartition("_hh" if "_hh" in one.testcase else "_dd")
-            if not one.testcase.startswith("osu_") or test not in METRICS or not one.size_bytes:
-                continue
-            title = f"{QUANTITIES[METRICS[test]]} ({words.UNITS[one.unit]})"
-            pairs = rest.replace("_", " ").strip() or "1 pair"
-            memory = MEMORY["hh" if "_hh" in one.testcase else "dd"]
-            points = found.setdefault(title, {}).setdefault(f"{name}, {pairs}, {memory}", [])
-            points += [(one.size_bytes, value) for value in one.medians.values()]
-    return {title: {name: sorted(points) for name, points in series.items()} for title, series in found.items()}
-
-
-def draw(table: Table, others: Series, title: str) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: the columns of a table, and other series, dashed. Both axes are logarithmic."""
-    own = series_of(table)
+def draw(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}: the columns of a table, and of another one, dashed. Both axes are logarithmic."""
+    own, dashed = series_of(table), series_of(others) if others is not None else {}
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
         axes = figure.add_subplot()
-        lines = [*((name, points, "-") for name, points in own.items()), *((*item, "--") for item in others.items())]
+        lines = [*((name, points, "-") for name, points in own.items()), *((*item, "--") for item in dashed.items())]
         for number, (name, points, style) in enumerate(lines):
             marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
             colour = COLOURS[number % len(COLOURS)]

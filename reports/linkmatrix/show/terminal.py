@@ -5,7 +5,7 @@ tell red from green see too; NO_COLOR and pipes get none, and a terminal that is
 """
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TextIO
 
 try:
@@ -92,8 +92,14 @@ class Screen:
         return self.text(f" {self.glyphs[verdict]} {words.WORDS[verdict]} ", VERDICT_STYLES[verdict])
 
 
-def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int | None = None) -> Verdict:
-    """Prints the run to `file` (standard output) and returns its verdict."""
+def show(
+    run: Run,
+    judged: list[Judged],
+    file: TextIO | None = None,
+    width: int | None = None,
+    others: Mapping[str, by_size.Table] | None = None,
+) -> Verdict:
+    """Prints the run to `file` (standard output) and returns its verdict; others: published tables, by their titles."""
     screen = Screen(file, width)
     verdict = judging.overall(judged)
     found = findings.headlines(judged)
@@ -114,7 +120,7 @@ def show(run: Run, judged: list[Judged], file: TextIO | None = None, width: int 
     if any(one.matrices for one in judged):
         show_legend(screen)
     show_overview(screen, judged)
-    for of_sizes in by_size.tables(judged):
+    for of_sizes in (by_size.beside(one, others or {}) for one in by_size.tables(judged)):
         screen.print(of_sizes.title, "bold")
         for line in by_size.rows(of_sizes, screen.glyphs, screen.console.width):
             screen.print(screen.text(line))
@@ -132,9 +138,7 @@ def show_test(screen: Screen, one: Judged) -> None:
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
     for shown in groups_by_size(one):
-        if isinstance(shown, Sweep):
-            show_sweep(screen, shown)
-        elif isinstance(shown, Collective):
+        if isinstance(shown, Collective):
             show_collective(screen, shown)
         else:
             show_matrix(screen, one, *shown)
@@ -170,9 +174,19 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
 
 
 def show_collective(screen: Screen, one: Collective) -> None:
-    """A collective in all of its sizes."""
+    """A collective in all of its sizes; of messages the figures are in the table of all tests."""
     screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
     screen.print(one.title())
+    if not isinstance(one, Sweep):
+        show_sizes(screen, one)
+    screen.print(one.how(), "dim")
+    for line in one.said():
+        screen.print(line, indent=2)
+    screen.print()
+
+
+def show_sizes(screen: Screen, one: Collective) -> None:
+    """A line a size."""
     lines = list(one.lines())
     columns = one.columns
     heads = [[head for head, _, _ in columns] * len(one.ways), [f"({unit})" for _, unit, _ in columns] * len(one.ways)]
@@ -194,20 +208,6 @@ def show_collective(screen: Screen, one: Collective) -> None:
             style = VERDICT_STYLES[Verdict.FAIL] if cell.verdict is Verdict.FAIL else ""
             text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
         screen.print(text)
-    screen.print(one.how(), "dim")
-    for line in one.said():
-        screen.print(line, indent=2)
-    screen.print()
-
-
-def show_sweep(screen: Screen, one: Sweep) -> None:
-    """Messages of several sizes, whose figures are in the table of all of them."""
-    screen.print(screen.badge(one.verdict) + screen.text(f"  {one.name}", "bold"))
-    screen.print(one.title())
-    screen.print(one.how(), "dim")
-    for line in one.said():
-        screen.print(line, indent=2)
-    screen.print()
 
 
 def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Text]:
