@@ -39,11 +39,22 @@ NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
+# what a program says that was told to measure nothing beside others (--refuse-busy)
+OTHERS = re.compile(
+    r"^(?:p2p_matrix|collective_perf|nbody_scaling): (others use what is to be measured: .*)", re.MULTILINE
+)
+
 
 def not_here(errors):
     """Why the test case is not possible here, "" where nothing says so."""
     found = NOT_HERE.search(errors)
     return f"not possible here: {found[1]}" if found else ""
+
+
+def refused_for_others(errors):
+    """Why nothing was measured beside others, "" where nothing says so."""
+    found = OTHERS.search(errors)
+    return f"not measured: {found[1]}" if found else ""
 
 
 def lost_nodes(text):

@@ -11,6 +11,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from linkmatrix.errors import clean
+from linkmatrix.judge.busy import disturbances
 from linkmatrix.record.apart import Apart
 
 MAX_FAULTS = 8  # more sentences than this do not help
@@ -27,8 +28,9 @@ class Table(NamedTuple):
 class Promise:
     """What a partition says that it has; None where it says nothing.
 
-    devices: number of GPUs; model: part of each GPU's name; and of every pair of GPUs: link_class ("NV18"),
-    peer_access, hops (1: direct).
+    devices: number of GPUs; model: part of each GPU's name; of every pair of GPUs: link_class ("NV18"), peer_access,
+    hops (1: direct); exclusive: that nobody else uses a node while a job has it; state: of each GPU, {"ecc": "on"};
+    equal: what must be so of all GPUs, "vbios".
     """
 
     devices: int | None = None
@@ -36,12 +38,19 @@ class Promise:
     link_class: str | None = None
     peer_access: bool | None = None
     hops: int | None = None
+    exclusive: bool | None = None
+    state: dict[str, str] | None = None
+    equal: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, partition):
         """The promise in a ReFrame partition's GPU devices and extras."""
         gpus = partition.select_devices("gpu")
-        extras = {name: partition.extras.get(name) for name in ("link_class", "peer_access", "hops")}
+        names = ("link_class", "peer_access", "hops", "exclusive")
+        extras = {name: partition.extras.get(name) for name in names}
+        extras["state"] = partition.extras.get("device_state")
+        equal = partition.extras.get("equal", ())
+        extras["equal"] = (equal,) if isinstance(equal, str) else tuple(equal)
         count = sum(gpu.num_devices or 0 for gpu in gpus)
         return cls(devices=count or None, model=gpus[0].model if len(gpus) == 1 else None, **extras)
 
@@ -86,6 +95,11 @@ def run_faults(record, check):
     if record["asked_by"] not in (None, check):
         faults.append(f"the record is of the check {record['asked_by']}, not of {check}")
     return faults
+
+
+def exclusive_faults(record, promise):
+    """Did others use the node, though it is promised to be the job's alone? Of ranks nobody looks."""
+    return [*disturbances(record)] if promise.exclusive and record["backend"] in ("cuda", "host") else []
 
 
 def rank_faults(record, nodes, ranks):

@@ -9,8 +9,8 @@ from reframe.core.exceptions import SanityError
 import linkmatrix.record.reading
 from linkmatrix.runs.bound import short
 
-from . import endings
-from .expect import listed, run_faults
+from . import endings, processes
+from .expect import exclusive_faults, listed, run_faults
 from .processes import Wish
 from .session_test import session_test
 
@@ -29,6 +29,19 @@ class p2p_matrix_run(session_test, special=True):
     #: :type: :class:`List[str]`
     #: :default: ``[]``
     extra_opts = variable(typ.List[str], value=[])
+
+    #: Seconds to wait, at most, until nobody else uses what is measured, e.g. ``-S wait_idle=60``; then it is measured
+    #: all the same.
+    #:
+    #: :type: :class:`float`
+    #: :default: ``0``
+    wait_idle = variable(typ.Float, value=0.0)
+
+    #: Whether nothing is measured where somebody else still uses it, which is no verdict: ``-S refuse_busy=y``.
+    #:
+    #: :type: :class:`bool`
+    #: :default: ``False``
+    refuse_busy = variable(typ.Bool, value=False)
 
     #: The table of references that this run is held against, a first-level key in `config/references/p2p.yaml`, or in
     #: the file there that the partition names, ``extras['reference_file']``.
@@ -77,7 +90,7 @@ class p2p_matrix_run(session_test, special=True):
         return Wish(
             check=self.unique_name,
             testcase=testcase,
-            opts=(*self.program_opts(), *self.extra_opts),
+            opts=(*self.program_opts(), *self.idle_opts(), *self.extra_opts),
             size=self.size_asked_for(),
             program=self.program,
             tasks=self.num_tasks,
@@ -88,6 +101,13 @@ class p2p_matrix_run(session_test, special=True):
             node=self.on,
             environment=self.environment_of_ranks(),
         )
+
+    def idle_opts(self):
+        """What the program is told of others that use the machine, where it sees them: not of ranks."""
+        if not self.part() or not self.without_mpi or self.program != processes.BUILT[0]:
+            return ()
+        wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
+        return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
 
     def environment_of_ranks(self):
         """NAME=VALUE of each variable that its process has beside those of the job, for MPI."""
@@ -125,6 +145,7 @@ class p2p_matrix_run(session_test, special=True):
         try:
             self.record = linkmatrix.record.reading.load("record.json")
             faults += self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
+            faults += exclusive_faults(self.record, self.promise)
         except (OSError, ValueError) as error:
             faults.append(str(error))
         if faults:
@@ -136,6 +157,8 @@ class p2p_matrix_run(session_test, special=True):
         self.text, errors = self.outputs()
         if self.text is None:
             return [self.without_output()]
+        if refused := endings.refused_for_others(errors):
+            self.unmeasured = refused
         return endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program)
 
     def node_faults(self):

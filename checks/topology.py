@@ -5,6 +5,7 @@ import reframe as rfm
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
 from .processes import LOOK
+from .state import state_faults, unequal_faults
 
 
 @rfm.simple_test
@@ -21,6 +22,12 @@ class gpu_topology(p2p_matrix_run):
     ``peer_access``  whether each GPU reaches the other's memory
     ``hops``         the shortest path; 1 is direct
     ===============  ================================================
+
+    And of every GPU, ``device_state``, such as ``{"ecc": "on", "mig": "off", "power_limit_enforced_w": "700",
+    "fabric_state": "completed", "nvlinks_active": "18", "pcie_width": "16"}``, by the names of a record's
+    ``devices[].state``; and ``equal``, such as ``["vbios", "firmware", "driver"]``, which all GPUs must have alike.
+    What waits for a reset, a slot that is narrower than it could be and a fabric that is not whole are faults without
+    any promise.
     """
 
     descr = "the links of a node's GPUs"
@@ -39,4 +46,5 @@ class gpu_topology(p2p_matrix_run):
         return ["--backend", "cuda"]
 
     def faults(self):
-        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return faults + state_faults(self.record, self.promise) + unequal_faults(self.record, self.promise)

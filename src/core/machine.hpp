@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/activity.hpp"
 #include "core/topology.hpp"
 
 namespace linkmatrix {
@@ -35,6 +36,9 @@ class Machine {
 
   /// What holds devices back just now, "gpu3: power cap"; asked where the last copies have hardly ended.
   virtual std::vector<std::string> throttle_reasons() { return {}; }
+
+  /// What the machine and its devices do now, whoever makes them. Asked between matrices, while this run does nothing.
+  virtual Activity activity() { return {}; }
 
   /// Whether this process writes the output.
   virtual bool is_root() const { return true; }

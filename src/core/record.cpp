@@ -89,6 +89,7 @@ void write_devices(JsonWriter& w, const std::vector<Endpoint>& devices) {
     w.member("nics", device.nics);
     write_facts(w, "part", with(device.part, {{"uuid", device.uuid}}));
     write_facts(w, "place", with(device.place, {{"node", device.node}, {"pci", device.pci}}));
+    if (!device.state.empty()) write_facts(w, "state", device.state);
     w.end_object();
   }
   w.end_array();
@@ -134,6 +135,28 @@ void write_health(JsonWriter& w, const std::vector<Health>& health) {
     w.end_object();
   }
   w.end_array();
+}
+
+void write_others(JsonWriter& w, const std::optional<Activity>& others) {
+  if (!others) return;
+  w.key("others").begin_object().member("seconds", others->seconds);
+  w.member("shared", others->shared).key("uses").begin_array();
+  for (const Use& use : others->uses) {
+    w.begin_object().member("label", use.label).member("of", use.of);
+    w.member("counted", use.counted).member("own", use.own).end_object();
+  }
+  w.end_array().key("nodes").begin_array();
+  for (const NodeLoad& node : others->nodes) {
+    w.begin_object().member("node", node.node).member("load", node.load).member("stalled", node.stalled);
+    w.member("stolen", node.stolen).member("busy", node.busy).member("own_busy", node.own_busy).end_object();
+  }
+  w.end_array().key("processes").begin_array();
+  for (const OtherProcess& process : others->processes) {
+    w.begin_object().member("where", process.where).member("pid", process.pid);
+    w.member("name", text_or_null(process.name)).member("user", text_or_null(process.user));
+    w.member("bytes", process.bytes).member("seconds", process.seconds).end_object();
+  }
+  w.end_array().member("untold", others->untold).end_object();
 }
 
 void write_schedule(JsonWriter& w, const Schedule& schedule) {
@@ -239,7 +262,9 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   write_again(w, "remeasured", result, result.remeasured);
   write_again(w, "controls", result, result.controls);
   w.member("seconds", result.seconds).member("complete", result.complete());
-  w.member("throttled", result.throttled).member("notes", result.notes);
+  w.member("throttled", result.throttled);
+  write_others(w, result.others);
+  w.member("notes", result.notes);
   w.end_object();
 }
 
@@ -275,6 +300,7 @@ std::string to_json(const RecordHead& record, std::span<const ResultText> result
   for (const auto& [name, version] : record.software) w.member(name, version);
   w.end_object();
   write_health(w, record.health);
+  write_others(w, record.others);
   w.member("asked_by", record.asked_by).member("expected", record.expected);
   if (!record.left_out.empty()) w.member("left_out", record.left_out);
   w.key("lost").begin_array();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/activity.hpp"
 #include "core/matrix.hpp"
 #include "core/topology.hpp"
 #include "core/words.hpp"
@@ -121,6 +122,7 @@ struct MatrixResult : MatrixDescription {
   double seconds = 0;
   std::vector<std::string> notes;
   std::vector<std::string> throttled;  ///< "gpu3: power cap": what held devices back at the end of the measurement
+  std::optional<Activity> others;      ///< what was done on the machine since the matrix before, by whomever
 
   /// All matrices of the size of rows × columns, every cell not applicable.
   void shape(std::vector<std::string> row_labels, std::vector<std::string> column_labels);
@@ -172,6 +174,7 @@ struct RecordHead {
   Topology topology;
   Software software;
   std::vector<Health> health;
+  std::optional<Activity> others;       ///< before anything was measured
   std::vector<std::string> expected;    ///< test cases that were to be measured
   std::vector<std::string> left_out;    ///< test cases that were asked for, and that --budget had no room for
   std::optional<std::string> asked_by;  ///< the check that asked (--asked-by)

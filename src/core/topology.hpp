@@ -27,6 +27,7 @@ struct Endpoint {
   std::vector<std::string> nics;  ///< nearest network interfaces
   FactTexts part;   ///< what identifies it wherever it is put: "serial", "uuid", "vbios", "firmware", "board"
   FactTexts place;  ///< where it is now: "node", "slot", "pci", "port"
+  FactTexts state;  ///< how it is set and how it is: "ecc", "mig", "fabric_state", "pcie_width", "power_limit_w" …
   /// Net rates in GB/s of one direction, from core/limits.hpp: of all its NVLinks, and of its PCIe slot.
   std::optional<double> link_limit, host_limit;
 };

@@ -77,6 +77,7 @@ class FaultyMachine final : public Machine {
   const Software& software() const override { return machine_.software(); }
   std::vector<DeviceState> device_states() override;
   std::vector<std::string> throttle_reasons() override;
+  Activity activity() override { return machine_.activity(); }
   bool is_root() const override { return machine_.is_root(); }
 
  private:

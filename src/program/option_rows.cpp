@@ -52,4 +52,15 @@ Option max_display_option(ProgramOptions& options) {
           }};
 }
 
+Option wait_idle_option(ProgramOptions& options) {
+  return {"--wait-idle", "SECONDS",
+          "wait at most so long until nobody else uses the devices, then measure all the same (default: 0)",
+          [&options](auto v) { options.wait_idle = parse_number("--wait-idle", v, 0.001, 86400); }};
+}
+
+Option refuse_busy_option(ProgramOptions& options) {
+  return {"--refuse-busy", "", "measure nothing where somebody else uses the devices, after --wait-idle (exit code 3)",
+          [&options](auto) { options.refuse_busy = true; }};
+}
+
 }  // namespace linkmatrix

@@ -8,6 +8,7 @@
 #include "device/host/adapters.hpp"
 #include "device/host/host_facts.hpp"
 #include "program/health.hpp"
+#include "program/idle.hpp"
 #include "run/atomic_file.hpp"
 #include "run/ending.hpp"
 
@@ -69,6 +70,7 @@ void ProgramRun::start_up() {
   if (root && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
   const auto states = machine().device_states();
   record().change([&](Record& record) { describe(record, started, states); });
+  if (root) look_first();
   end_phase("start-up");
   if (!root) return;
   std::ostringstream head;
@@ -88,14 +90,32 @@ void ProgramRun::describe(Record& record, const Started& started, const std::vec
   record.notes.insert(record.notes.end(), started.notes.begin(), started.notes.end());
 }
 
+/// At what others do before anything is measured, and waits for them, or refuses to measure beside them, as asked.
+void ProgramRun::look_first() {
+  const bool asked = options_.wait_idle > 0 || options_.refuse_busy;
+  IdleWait idle{asked ? wait_until_idle(machine(), Deadline::in(options_.wait_idle), deadline_)
+                      : IdleWait{machine().activity(), {}, {}}};
+  last_look_ = std::move(idle.last);
+  if (asked && last_look_.empty())
+    throw BadInput("what others do cannot be seen here: leave out --wait-idle and --refuse-busy");
+  if (idle.busy && options_.refuse_busy) throw DeviceError(busy_sentence(*idle.busy, options_.wait_idle));
+  record().change([&](Record& record) {
+    record.others = asked ? std::move(idle.between) : at_rest(last_look_);
+    if (idle.busy) record.notes.push_back("measured beside others: " + *idle.busy);
+  });
+}
+
 void ProgramRun::write_record() {
   if (machine().is_root()) supervisor_.write_to(record_file_, options_.max_display);
 }
 
 void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const auto throttled = machine().throttle_reasons();
+  Activity look = machine().activity();
+  const Activity others = between(std::exchange(last_look_, look), look);
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
+    if (!others.empty()) record.results.back().others = others;
     change(record);
     return record.results.back();
   });

@@ -20,6 +20,8 @@ struct ProgramOptions {
   std::optional<std::filesystem::path> record;
   double timeout = 600;  ///< seconds of the whole run
   std::size_t max_display = 16;
+  double wait_idle = 0;      ///< seconds, at most, until nobody else uses what is measured
+  bool refuse_busy = false;  ///< whether it is an error if somebody still does
 };
 
 /// One run of a program, from its first line to its exit code, whatever it measures. Its record, which the supervisor
@@ -74,6 +76,7 @@ class ProgramRun {
   void start_up();
   void describe(Record& record, const Started& started, const std::vector<DeviceState>& states) const;
   void close_all_health();
+  void look_first();
   Ending ending();
   ExitCode end(ExitCode code);
 
@@ -82,6 +85,7 @@ class ProgramRun {
   Deadline deadline_;
   Machine* machine_ = nullptr;
   std::optional<std::filesystem::path> record_file_;  ///< where a link leads to
+  Activity last_look_;                                ///< at what the machine does
 };
 
 }  // namespace linkmatrix

@@ -25,7 +25,7 @@ for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--d
   "--nonsense" "--record /no/such/folder/r.json" "--simulate-fault slow" "--simulate-fault slow:gpu77" \
   "--testcase rank_to_rank_latency_mpi" "--backend nonsense" "--size 1024GiB" "--size 1KiB --sweep 1KiB:2KiB" \
   "--sweep 2KiB:1KiB" "--random-sizes 2" "--random-sizes=" "--blocks 0" "--threads 33" "--limit NV18" "--host-memory some" \
-  "--testcase device_local_copy,device_local_copy" "--suite quick --engine ce"; do
+  "--testcase device_local_copy,device_local_copy" "--suite quick --engine ce" "--wait-idle 0" "--wait-idle soon"; do
   # shellcheck disable=SC2086
   expect 2 "bad input: $bad" $small $bad
   one_line
@@ -60,6 +60,8 @@ done <<EOF
 --seed 3|--backend host $ce|say --random-sizes too
 --asked-by me|--backend host $ce|say --record FILE too
 --samples 3|--backend host --topology|nothing is measured
+--refuse-busy|--backend host --topology|nothing is measured
+--wait-idle 3|--backend host --topology|nothing is measured
 --simulate-fault slow:cpu1|--backend host --topology|nothing is measured
 --simulate-fault corrupt:cpu1|--backend host $ce --no-verify|without --no-verify
 --simulate-fault error:numa0|--backend host $ce|no transfer that is measured would have 'error:numa0'
@@ -150,6 +152,18 @@ until [ "$attempt" -eq 20 ] || grep -q '"remeasured":\[{"row":"cpu0","column":"c
 done
 grep -q '"remeasured":\[{"row":"cpu0","column":"cpu1","before":[^[]*"controls":\[{"row":"cpu1","column":"cpu0"' \
   "$work/r.json" || fail "a slow cell must be measured again, beside a healthy one (try $attempt)"
+
+# Others who use what is measured: the record has who they are, and nothing is measured beside them where that was asked.
+(ulimit -t 60 && while :; do :; done) &
+hog=$!
+try 1 $one --wait-idle 0.1
+grep -q '"others":{"seconds":[^[]*"uses":\[{"label":"cpu0","of":"cpu"' "$work/r.json" || fail "the record must say how others used cores"
+grep -q '"processes":\[{"where":"[^"]*","pid":' "$work/r.json" || fail "the record must say who else was there"
+grep -q '"measured beside others: pid ' "$work/r.json" || fail "the record must say that it was measured beside others"
+expect 3 "a machine that others use" $small $one --refuse-busy --wait-idle 0.1
+one_line
+says '^p2p_matrix: others use what is to be measured: pid [0-9].*: --wait-idle SECONDS waits'
+kill "$hog"
 
 expect 1 "wrong data" $small --testcase device_to_device_memcpy_write_ce --simulate-fault corrupt:cpu1 --record "$work/r.json"
 prints '^Result: FAIL$'

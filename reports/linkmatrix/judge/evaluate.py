@@ -16,8 +16,9 @@ from ..errors import BadInput
 from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
 from ..references import noise
 from ..references.tables import References
+from .busy import Busy, busy_of
 from .closely import endpoints
-from .rules import Expected, Judged, judge, name
+from .rules import ORDER, Expected, Judged, judge, name
 from .tally import KEPT, Tally, usual_limits
 from .verdicts import EXIT_CODES, CellVerdict, Verdict, worst
 
@@ -50,7 +51,8 @@ class MatrixVerdict:
     """A matrix with a verdict for each cell that applies, and for each that has a reference and is not there.
 
     whole: what came of each cell, of a matrix that is held. lost: cells with a reference that are not in the matrix.
-    problem: why nothing could be judged, "" if it could. node: of each row, as an index.
+    problem: why nothing could be judged, "" if it could. node: of each row, as an index. others: what they did while it
+    was measured.
     """
 
     matrix: Matrix
@@ -61,6 +63,7 @@ class MatrixVerdict:
     whole: Judged | None = None
     problem: str = ""
     node: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int), repr=False)
+    others: Busy | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -74,6 +77,22 @@ class MatrixVerdict:
             return {verdict: int(verdict is Verdict.NO_VERDICT) for verdict in Verdict}
         found = {verdict: int(self.tally.of_rows[:, verdict].sum()) for verdict in Verdict}
         return {**found, Verdict.NO_VERDICT: found[Verdict.NO_VERDICT] + len(self.lost)}
+
+    @property
+    def busy(self) -> int:
+        """Cells that are off their reference, and no slower than what others took explains."""
+        return self.tally.busy
+
+    def busy_sentences(self) -> list[str]:
+        """What others did to the cells that they explain, each once."""
+        if self.whole is None:
+            return []
+        rows, columns, names = self.matrix.rows, self.matrix.columns, self.matrix.class_names
+        found = (
+            self.whole.busy_sentence((rows[r], columns[c]), names[self.whole.block.classes[r, c]])
+            for r, c in np.argwhere(self.whole.rules == ORDER["busy"]).tolist()
+        )
+        return list(dict.fromkeys(found))
 
     @property
     def unjudged(self) -> int:
@@ -150,7 +169,7 @@ class MatrixVerdict:
         if self.whole is not None:
             return pair, self.whole.cell(row, column)
         part = self.matrix.part([row], [column])
-        return pair, judge(part, part.whole, self.expected, self.unverified).cell(0, 0)
+        return pair, judge(part, part.whole, self.expected, self.unverified, self.others).cell(0, 0)
 
     def overview(self) -> list[str]:
         """What is said of a matrix that no table shows; nothing of others."""
@@ -205,7 +224,7 @@ class MatrixVerdict:
             return self
         chosen = endpoints(self.tally, self.node)
         part = self.matrix.part(chosen, chosen)
-        return judged_matrix(part, self.expected, self.unverified, {}, self.node[chosen])
+        return judged_matrix(part, self.expected, self.unverified, {}, self.node[chosen], self.others)
 
 
 @dataclass(frozen=True)
@@ -230,7 +249,8 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     matrices = tuple(
-        judge_matrix(result, references.of(record, result), reference_name, node) for result in record["results"]
+        judge_matrix(result, references.of(record, result), reference_name, node, busy_of(record, result))
+        for result in record["results"]
     )
     ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
     return Evaluation(matrices, ended)
@@ -241,19 +261,29 @@ def judge_matrix(
     references: References,
     reference_name: str | None,
     node: Mapping[str, str] | None = None,
+    others: Busy | None = None,
 ) -> MatrixVerdict:
-    """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without."""
+    """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without.
+
+    others: what they did while it was measured
+    """
     matrix = from_result(result)
     of_cell = references.cells(reference_name, matrix.testcase, matrix.rows) if reference_name else {}
     of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
     names = [(node or {}).get(label, label) for label in matrix.rows]
     index = {label: at for at, label in enumerate(dict.fromkeys(names))}
     places = np.array([index[label] for label in names], dtype=int)
-    return judged_matrix(matrix, Expected(of_cell, of_class, reference_name), not_compared(result), of_cell, places)
+    expected = Expected(of_cell, of_class, reference_name)
+    return judged_matrix(matrix, expected, not_compared(result), of_cell, places, others)
 
 
 def judged_matrix(
-    matrix: Matrix, expected: Expected, unverified: str, wanted: Mapping[Pair, Any], node: np.ndarray
+    matrix: Matrix,
+    expected: Expected,
+    unverified: str,
+    wanted: Mapping[Pair, Any],
+    node: np.ndarray,
+    others: Busy | None = None,
 ) -> MatrixVerdict:
     """The verdicts on a matrix, a block at a time. wanted: pairs that must be there.
 
@@ -263,13 +293,13 @@ def judged_matrix(
     try:
         limits = None if matrix.held else usual_limits(matrix)
         for block in matrix.blocks():
-            judged = judge(matrix, block, expected, unverified)
+            judged = judge(matrix, block, expected, unverified, others)
             tally.add(judged, limits)
             whole = judged if matrix.held else None
         lost = lost_cells(matrix, expected, wanted, whole)
     except BadInput as error:
         return MatrixVerdict(matrix, expected, unverified, tally, {}, problem=str(error))
-    return MatrixVerdict(matrix, expected, unverified, tally, lost, whole, node=node)
+    return MatrixVerdict(matrix, expected, unverified, tally, lost, whole, node=node, others=others)
 
 
 def lost_cells(

@@ -15,6 +15,7 @@ import numpy as np
 from ..record.matrix import Block, Matrix, Pair
 from ..record.units import figure
 from ..references.tables import Reference
+from .busy import Busy, explained
 from .verdicts import CellVerdict, Verdict
 
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
@@ -52,6 +53,7 @@ class Cell(NamedTuple):
     reference: Reference | None
     table: str | None
     unverified: str
+    busy: str = ""
 
 
 class Rule(NamedTuple):
@@ -94,6 +96,11 @@ def off_reference(cell: Cell) -> str:
     )
 
 
+def busy(cell: Cell) -> str:
+    """What others had of its path; it is no observation."""
+    return f"{off_reference(cell)}, and {cell.busy}"
+
+
 def noisy(cell: Cell) -> str:
     """The interval of the median. Noise counts only where it could hide a failure."""
     between = f"{quantity(cell.low, cell.unit)} and {quantity(cell.high, cell.unit)}"
@@ -120,6 +127,7 @@ RULES: dict[str, Rule] = {
     "impossible": Rule(Verdict.FAIL, impossible),
     "no reference": Rule(Verdict.NO_VERDICT, no_reference),
     "other unit": Rule(Verdict.NO_VERDICT, other_unit),
+    "busy": Rule(Verdict.NO_VERDICT, busy, True),
     "off reference": Rule(Verdict.FAIL, off_reference, True),
     "not compared": Rule(Verdict.NO_VERDICT, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "noisy": Rule(Verdict.WARN, noisy, True),
@@ -136,7 +144,8 @@ class Judged:
 
     rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
     matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
-    NaN where there is no value.
+    NaN where there is no value. explained: True where others had as much of the path as that; such a cell is no
+    observation.
     """
 
     block: Block
@@ -148,11 +157,18 @@ class Judged:
     high: np.ndarray
     worse: np.ndarray
     has_reference: np.ndarray
+    explained: np.ndarray
+    others: Busy | None = None
 
     @cached_property
     def codes(self) -> np.ndarray:
         """The verdict of each cell."""
         return VERDICTS[self.rules]
+
+    @property
+    def observed(self) -> np.ndarray:
+        """The numbers of cells that say something of the machine: not those that others explain."""
+        return np.where(self.explained, np.nan, self.block.measured)
 
     @property
     def unjudged(self) -> np.ndarray:
@@ -185,12 +201,17 @@ class Judged:
                 reference,
                 self.expected.name,
                 self.unverified,
+                self.busy_sentence(pair, matrix.class_names[self.block.classes[r, c]]) if rule is RULES["busy"] else "",
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
         deviation = value / reference.value - 1 if rule.looked_up and reference is not None else None
         assert rule.verdict is not None
         return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
+
+    def busy_sentence(self, pair: Pair, link_class: str) -> str:
+        """What others did meanwhile."""
+        return self.others.sentence(*pair, link_class) if self.others else ""
 
     def numbers(self, name: str) -> np.ndarray:
         """A map of the block, read once."""
@@ -208,8 +229,11 @@ def off_class(matrix: Matrix, block: Block) -> np.ndarray:
     return off if matrix.unit == "us" else -off
 
 
-def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str) -> Judged:
-    """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do."""
+def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, others: Busy | None = None) -> Judged:
+    """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do.
+
+    others: what they did while it was measured
+    """
     shape = block.values.shape
     value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))
     wrong_unit = np.zeros(shape, dtype=bool)
@@ -230,7 +254,13 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str) -> 
     ok = block.is_status("ok")
     of_class = off_class(matrix, block)
     with np.errstate(invalid="ignore", divide="ignore"):
+        off = found / value - 1
         too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
+        worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
+        middle = found / (1 + of_class if matrix.unit == "us" else 1 - of_class)
+        share = others.of(matrix, block, np.where(np.isfinite(value), value, middle)) if others else np.zeros(shape)
+        excused = explained(np.nan_to_num(worse), share, matrix.unit)
+        off_limits = ~((low_limit <= found) & (found <= high_limit))
         masks = {
             "not applicable": ~applies,
             "corrupt": block.is_status("corrupt"),
@@ -239,15 +269,14 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str) -> 
             "impossible": too_much,
             "no reference": np.isnan(value),
             "other unit": wrong_unit,
-            "off reference": ~((low_limit <= found) & (found <= high_limit)),
+            "busy": off_limits & excused,
+            "off reference": off_limits,
             "not compared": np.full(shape, bool(unverified)),
             "noisy": (low < low_limit) | (high > high_limit),
             "straggling": np.nan_to_num(of_class) > np.maximum(STRAGGLES[matrix.unit], (high - low) / found),
         }
-        off = found / value - 1
     assert list(RULES)[:-1] == list(masks)
     rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
-    worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
     return Judged(
         block,
         expected,
@@ -256,6 +285,8 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str) -> 
         *(np.where(wrong_unit, np.nan, grid) for grid in (value, low_limit, high_limit)),
         np.where(ok, worse, np.nan),
         np.isfinite(value),
+        excused & ok,
+        others,
     )
 
 

@@ -28,6 +28,7 @@ from .sentences import Seen, missing_sentence, sentence
 
 LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
 MOST_EFFECTS = 4
+MOST_BUSY = 4  # sentences about what others did
 TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # what was not tried any more, too
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
@@ -61,9 +62,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     layout, names = layout_of(content, result, matrix.matrix)
     inside = not matrix.held
     if inside:
-        findings, left, seen = seen_from_inside(
-            content, result, matrix.matrix.whole.measured, layout, names, matrix.matrix
-        )
+        findings, left, seen = seen_from_inside(content, result, matrix.whole.observed, layout, names, matrix.matrix)
     else:
         deviation, sigma, limit = from_references(matrix, layout)
         again = alone(deviation, result, matrix.matrix)
@@ -75,6 +74,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     told += [missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
     if left:
         told.append(f"and {units.counted(left, 'slow cell')} more, which no part of these explains")
+    told += matrix.busy_sentences()[:MOST_BUSY]
     throttled = result.get("throttled") or []
     if throttled and (findings or not inside):
         told.append(f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}")
@@ -162,7 +162,7 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, 
     """
     judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
     assert judged is not None
-    values, expected = judged.block.measured, judged.value
+    values, expected = judged.observed, judged.value
     cells = int((layout.classes >= 0).sum())
     with np.errstate(invalid="ignore"):
         limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1

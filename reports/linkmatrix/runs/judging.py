@@ -62,7 +62,8 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     """Holds a test's record against the references; the machine's name given is stronger than the one of its partition.
 
     What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is NO VERDICT. So
-    is what it failed for a reference that is missing, and its cells tell whether it is more than that.
+    is what it failed for a reference that is missing, and its cells tell whether it is more than that; and what it
+    failed for figures that others explain, who used the machine.
     """
     found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.NO_VERDICT])
     if test.unmeasured or test.unreferenced:  # ReFrame fails what it has no value of, or no reference for
@@ -82,6 +83,8 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     name = with_variant(reference_name, test.variant) if reference_name else test.reference
     evaluation = evaluate(test.record, references, name or None)
     said = tuple(facts(test.record, test.as_expected, name))
+    if test.phase == "performance" and others_explain(evaluation):
+        found = [Verdict.NO_VERDICT if one is Verdict.FAIL else one for one in found]
     found += [evaluation.verdict, *(fact.verdict for fact in said)]
     if test.unreferenced and (reference_name or any(matrix.unjudged for matrix in evaluation.matrices)):
         reasons = reasons[1:]  # the cells say it, and how many lack one
@@ -94,6 +97,11 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         found.append(Verdict.NO_VERDICT)
         reasons.append(f"the record holds no {test.testcase}")
     return Judged(test, worst(found), evaluation, tuple(reasons), name, said)
+
+
+def others_explain(evaluation: Evaluation) -> bool:
+    """Is what ReFrame found off its reference no more than what others took of the machine meanwhile?"""
+    return evaluation.verdict is Verdict.NO_VERDICT and any(matrix.busy for matrix in evaluation.matrices)
 
 
 def topology_alone(record: Mapping[str, Any]) -> bool:

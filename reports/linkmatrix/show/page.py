@@ -8,7 +8,7 @@ import base64
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -248,9 +248,18 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         ("started", started),
         ("references", one.reference or "none named by the partition"),
         ("errors counted", "; ".join(risen_counters(record))),
+        ("used by others", "; ".join(dict.fromkeys(others_of(record)))),
         ("notes", "; ".join(record["notes"])),
     ]
     return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
+
+
+def others_of(record: dict[str, Any]) -> Iterator[str]:
+    """Who else had a device, or used the processors, while something was measured."""
+    for result in record["results"]:
+        others = result.get("others") or {"processes": []}
+        for one in others["processes"]:
+            yield f"pid {one['pid']} ({one['name'] or 'name unknown'}) on {one['where']}"
 
 
 def commands(run: Run, judged: list[Judged]) -> list[str]:

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "device/cuda/copy_work.hpp"
+#include "device/cuda/device_use.hpp"
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/failures.hpp"
 #include "device/cuda/gate.hpp"
@@ -59,6 +60,7 @@ class CudaBackend final : public Backend {
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
     gate_.emplace(home().where());
+    look_.emplace(*nvml_, devices);
   }
 
   ~CudaBackend() override {
@@ -118,6 +120,19 @@ class CudaBackend final : public Backend {
   }
 
   Timeline run(std::span<const Copy> copies, Deadline deadline) override {
+    return ledger_.account(*this, copies, [&] { return run_once(copies, deadline); });
+  }
+
+  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
+    return ledger_.account(*this, copies, [&] { return verify_once(copies, seed, deadline); });
+  }
+
+  std::vector<DeviceState> device_states() override { return health_->states(); }
+  std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
+  Activity activity() override { return look_->now(ledger_); }
+
+ private:
+  Timeline run_once(std::span<const Copy> copies, Deadline deadline) {
     Failures failures(work_, copies, stations_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
@@ -130,7 +145,7 @@ class CudaBackend final : public Backend {
     });
   }
 
-  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
+  std::vector<PatternCheck> verify_once(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) {
     Failures failures(work_, copies, stations_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
@@ -150,10 +165,6 @@ class CudaBackend final : public Backend {
     });
   }
 
-  std::vector<DeviceState> device_states() override { return health_->states(); }
-  std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
-
- private:
   static void bring_up(Station& station) {
     station.use();
     check(cudaFree(nullptr), station.where(), "context");
@@ -270,6 +281,8 @@ class CudaBackend final : public Backend {
   std::optional<Gate> gate_;  ///< made when the contexts are up
   std::optional<Nvml> nvml_;
   std::optional<HealthReader> health_;
+  std::optional<DeviceLook> look_;
+  TrafficLedger ledger_;
   CopyWork work_{stations_, host_memory_};
   PeerAccess peers_;
 };

@@ -248,6 +248,7 @@ void read_limits(const Nvml& nvml, Endpoint& device) {
 
 void identify(const Nvml& nvml, Endpoint& device) {
   device.part = nvml.part(device.pci);
+  device.state = nvml.state(device.pci);
   if (!device.uuid.empty()) device.part["uuid"] = device.uuid;
   device.place = {{"node", device.node}, {"pci", device.pci}};
   const auto module = nvml.module(device.pci);

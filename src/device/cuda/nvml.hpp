@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_activity.hpp"
+
 namespace linkmatrix::cuda {
 
 /// The driver's management library, opened at run time; every answer is optional, because it may be missing, old, or
@@ -41,6 +43,10 @@ class Nvml {
   /// What identifies the part: "serial", "vbios", "board", "firmware" (of the InfoROM), as far as it is told.
   std::map<std::string, std::string> part(const std::string& pci) const;
 
+  /// How the device is set, and how it is before anything is measured: "ecc", "mig", "fabric_state" …, as far as it is
+  /// told. What limits a copy and does not change while it runs.
+  std::map<std::string, std::string> state(const std::string& pci) const;
+
   /// Number of its module on a board of several.
   std::optional<unsigned> module(const std::string& pci) const;
 
@@ -55,6 +61,15 @@ class Nvml {
     std::optional<std::uint64_t> bytes;
   };
   std::vector<Process> processes(const std::string& pci) const;
+  /// The same; nothing where the driver does not tell.
+  std::optional<std::vector<Process>> known_processes(const std::string& pci) const;
+
+  /// Bytes that a device has counted, by DeviceUse::traffic's names, as far as it counts them in 64 bits.
+  std::map<std::string, double> traffic(const std::string& pci) const;
+
+  /// Which share of a device each process had since the driver's time `since`, which is moved on; nothing where it is
+  /// not told.
+  std::optional<std::vector<DeviceUse::Share>> shares(const std::string& pci, unsigned long long& since) const;
 
   /// Whether the driver offers peer-to-peer between the two, over whatever path.
   std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;

@@ -119,12 +119,16 @@ std::optional<unsigned> Nvml::module(const std::string& pci) const {
 }
 
 std::vector<Nvml::Process> Nvml::processes(const std::string& pci) const {
+  return known_processes(pci).value_or(std::vector<Process>{});
+}
+
+std::optional<std::vector<Nvml::Process>> Nvml::known_processes(const std::string& pci) const {
   const auto ask = symbol<RunningProcesses>("nvmlDeviceGetComputeRunningProcesses_v3");
   const auto ask_name = symbol<ProcessName>("nvmlSystemGetProcessName");
   const auto handle = device(pci);
   std::vector<ProcessInfo> infos(most_processes);
   auto count = static_cast<unsigned>(infos.size());
-  if (ask == nullptr || !handle || ask(*handle, &count, infos.data()) != success) return {};
+  if (ask == nullptr || !handle || ask(*handle, &count, infos.data()) != success) return std::nullopt;
   infos.resize(std::min<std::size_t>(count, infos.size()));
   std::vector<Process> found;
   for (const ProcessInfo& info : infos) {

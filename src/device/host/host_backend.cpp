@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "device/host/activity.hpp"
 #include "device/host/buffers.hpp"
 #include "device/host/caches.hpp"
 #include "device/host/chains.hpp"
@@ -45,6 +46,14 @@ class HostBackend final : public Backend {
   const std::vector<Endpoint>& endpoints() const override { return endpoints_; }
   const Topology& topology() const override { return topology_; }
   const Software& software() const override { return software_; }
+  Activity activity() override {
+    Activity now;
+    look_.add_node(now, endpoints_.front().node);
+    for (const HostStation& station : stations_)
+      if (station.team) look_.add_cores(now, station.endpoint.label, station.cores);
+    return now;
+  }
+
   std::uint64_t chase_bytes() const override { return own_working_set().chase; }
 
   std::optional<std::string> refusal(const Copy& copy) const override {
@@ -275,6 +284,7 @@ class HostBackend final : public Backend {
   Topology topology_;
   Software software_;
   PathThreads path_threads_;
+  ProcessorLook look_;
   bool in_caches_ = false;           ///< buffers of the default size are smaller than they should be
   std::vector<int> other_cores_;     ///< that no device has
   std::unique_ptr<Worker> checker_;  ///< compares what the only thread has copied

@@ -1,0 +1,81 @@
+"""How the GPUs of a node are set and how they are, before a figure is looked at. Plain Python, as `expect` is."""
+
+from collections import Counter
+
+FABRIC_IS_WELL = ("completed", "not supported")
+# what a driver says of a device that is never well, and what that means
+NEVER_WELL = {
+    "remap_pending": ("yes", "rows of its memory wait to be remapped: reset it"),
+    "remap_failed": ("yes", "a row of its memory could not be remapped: its maker replaces it"),
+    "pages_pending": ("yes", "pages of its memory wait to be retired: reset it"),
+    "fabric_bandwidth_degraded": ("yes", "its NVLink fabric has less bandwidth than it should"),
+    "fabric_route_unhealthy": ("yes", "a route of its NVLink fabric is not healthy"),
+}
+OF_PART = ("vbios", "firmware", "board")  # facts of a device's part; the others are of its state, or the node's driver
+
+
+def state_faults(record, promise):
+    """What is wrong with each device by itself, and what is not as promised."""
+    if not isinstance(promise.state, dict | None):
+        return ["extras['device_state'] of the partition must say names and values, such as {'ecc': 'on'}"]
+    faults = []
+    for device in record["devices"]:
+        state = device.get("state", {})
+        said = [*never_well(state), *not_as_promised(state, promise.state or {})]
+        faults += [f"{device['label']}: {one}" for one in said]
+    return faults
+
+
+def never_well(state):
+    """What no partition needs to promise."""
+    yield from (text for name, (bad, text) in NEVER_WELL.items() if state.get(name) == bad)
+    fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
+    if fabric not in FABRIC_IS_WELL:
+        yield f"its NVLink fabric is '{fabric}', not 'completed': ask the fabric manager"
+    elif status != "0":
+        yield f"its NVLink fabric ended with error {status}: ask the fabric manager"
+    width, most = state.get("pcie_width", ""), state.get("pcie_width_most", "")
+    if width.isdigit() and most.isdigit() and int(width) < int(most):
+        yield f"its PCIe link is {width} lanes wide, and could be {most}"
+
+
+def not_as_promised(state, promised):
+    """Facts that are not what the partition says; what is not known is not."""
+    for name, wanted in promised.items():
+        found = state.get(name)
+        if found != str(wanted):
+            said = "is not known" if found is None else f"is {found}"
+            yield f"{name} {said}, the partition promises {wanted}"
+
+
+def unequal_faults(record, promise):
+    """Devices that differ from the others in what should be alike; the odd ones are named."""
+    faults = []
+    for name in promise.equal:
+        found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
+        faults += odd_ones(name, found)
+    return faults
+
+
+def fact_of(record, device, name):
+    """A fact of a device, "" where it is not known."""
+    if name == "driver":
+        return record["software"].get("driver", "")
+    return (device["part"] if name in OF_PART else device.get("state", {})).get(name, "")
+
+
+def odd_ones(name, found):
+    """ "gpu5: vbios is 96.00.61, the other 7 have 96.00.74"; what nobody knows is no likeness.
+
+    found: {who: fact, "" where it is not known}
+    """
+    unknown = [who for who, fact in found.items() if not fact]
+    if unknown:
+        return [f"{who}: {name} is not known" for who in unknown]
+    counts = Counter(found.values())
+    if len(counts) < 2:
+        return []
+    (usual, most), (_, second) = counts.most_common(2)
+    if most == second:  # nobody is the odd one
+        return [f"{name} differs: " + ", ".join(f"{who} has {fact}" for who, fact in found.items())]
+    return [f"{who}: {name} is {fact}, {most} others have {usual}" for who, fact in found.items() if fact != usual]

@@ -1,0 +1,134 @@
+#include "core/activity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr std::size_t most_processes = 8;   // of a node that have no context on a device
+constexpr std::size_t most_named = 4;       // in a sentence
+constexpr double least_busy_seconds = 0.1;  // of processors: below, a process is none that disturbs
+constexpr std::size_t most_name = 64;
+constexpr double least_traffic = 1e8;  // bytes a second: less comes from looking, and from drivers
+constexpr double least_share = 0.2;    // of a processor
+
+std::optional<double> difference(std::optional<double> before, std::optional<double> after) {
+  if (!before || !after || *after < *before) return std::nullopt;
+  return *after - *before;
+}
+
+template <class T, class Same>
+const T* found_in(const std::vector<T>& items, const Same& same) {
+  const auto found = std::find_if(items.begin(), items.end(), same);
+  return found == items.end() ? nullptr : &*found;
+}
+
+bool is_traffic(const Use& use) { return use.of.ends_with("_out") || use.of.ends_with("_in"); }
+
+bool is_on_device(const OtherProcess& process, const Activity& look) {
+  return found_in(look.uses, [&](const Use& use) { return use.label == process.where; }) != nullptr ||
+         process.bytes.has_value();
+}
+
+std::vector<OtherProcess> processes_between(const Activity& before, const Activity& after) {
+  std::vector<OtherProcess> on_devices, others;
+  const auto same_as = [](const OtherProcess& one) {
+    return [&one](const OtherProcess& other) { return other.pid == one.pid && other.where == one.where; };
+  };
+  for (OtherProcess process : after.processes) {
+    const OtherProcess* const earlier = found_in(before.processes, same_as(process));
+    if (earlier != nullptr) process.seconds = difference(earlier->seconds, process.seconds);
+    if (is_on_device(process, after))
+      on_devices.push_back(std::move(process));
+    else if (process.seconds.value_or(0) >= least_busy_seconds)
+      others.push_back(std::move(process));
+  }
+  for (OtherProcess process : before.processes)  // it has ended: what it used by then nobody knows
+    if (is_on_device(process, before) && found_in(after.processes, same_as(process)) == nullptr) {
+      process.seconds.reset();
+      on_devices.push_back(std::move(process));
+    }
+  std::ranges::stable_sort(others, std::ranges::greater{}, [](const OtherProcess& one) { return *one.seconds; });
+  others.resize(std::min(others.size(), most_processes));
+  std::ranges::move(others, std::back_inserter(on_devices));
+  return on_devices;
+}
+
+}  // namespace
+
+Activity between(const Activity& before, const Activity& after) {
+  Activity found;
+  found.seconds = std::max(0.0, after.seconds - before.seconds);
+  for (const Use& use : after.uses) {
+    const Use* const earlier =
+        found_in(before.uses, [&](const Use& one) { return one.label == use.label && one.of == use.of; });
+    if (earlier != nullptr)
+      found.uses.push_back(
+          {use.label, use.of, difference(earlier->counted, use.counted), difference(earlier->own, use.own)});
+  }
+  for (const NodeLoad& node : after.nodes) {
+    const NodeLoad* const earlier = found_in(before.nodes, [&](const NodeLoad& one) { return one.node == node.node; });
+    if (earlier != nullptr)
+      found.nodes.push_back({node.node, node.load, difference(earlier->stalled, node.stalled),
+                             difference(earlier->stolen, node.stolen), difference(earlier->busy, node.busy),
+                             difference(earlier->own_busy, node.own_busy)});
+  }
+  found.processes = processes_between(before, after);
+  found.untold = after.untold;
+  found.shared = before.shared && after.shared ? std::optional(*before.shared || *after.shared) : std::nullopt;
+  return found;
+}
+
+Activity at_rest(const Activity& look) {
+  Activity found;
+  found.shared = look.shared;
+  for (const OtherProcess& process : look.processes)
+    if (is_on_device(process, look)) found.processes.push_back(process);
+  found.untold = look.untold;
+  return found;
+}
+
+std::optional<std::string> disturbance(const Activity& difference) {
+  std::vector<std::string> said;
+  const bool by_processors = found_in(difference.uses, [](const Use& use) { return use.of == "cpu"; }) != nullptr;
+  std::vector<OtherProcess> who;
+  for (const OtherProcess& process : difference.processes) {
+    const bool runs = by_processors && process.seconds.value_or(0) > least_share * difference.seconds;
+    if (is_on_device(process, difference) || runs) who.push_back(process);
+  }
+  if (!who.empty()) said.push_back(list_of(who));
+  for (const Use& use : difference.uses) {
+    if (!is_traffic(use) || !use.counted || !use.own) continue;
+    const double rate = (*use.counted - *use.own) / std::max(difference.seconds, 1e-9);
+    if (rate < least_traffic) continue;
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.1f GB/s of %s that nobody here moves", rate * 1e-9, use.of.c_str());
+    said.push_back(use.label + " has " + text.data());
+  }
+  return said.empty() ? std::nullopt : std::optional(join(said, "; "));
+}
+
+std::string printable_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c < ' ' || c >= 0x7f; }, '?');
+  return name.substr(0, most_name);
+}
+
+std::string list_of(std::span<const OtherProcess> processes) {
+  std::vector<std::string> each;
+  for (const OtherProcess& process : processes.first(std::min(processes.size(), most_named))) {
+    std::vector<std::string> who;
+    for (const std::string* text : {&process.name, &process.user})
+      if (!text->empty()) who.push_back(*text);
+    each.push_back("pid " + std::to_string(process.pid) + (who.empty() ? "" : " (" + join(who) + ")") + " on " +
+                   process.where);
+  }
+  if (processes.size() > most_named) each.push_back("and " + std::to_string(processes.size() - most_named) + " more");
+  return join(each);
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace linkmatrix {
+
+/// How much of something of an endpoint is used. Bytes of "nvlink_out", "nvlink_in", "pcie_out", "pcie_in", "net_out"
+/// and "net_in"; seconds of "cpu" (that the run's own threads wanted its cores), "sm" and "memory" (that others used
+/// the device).
+struct Use {
+  std::string label;              ///< of the endpoint
+  std::string of;                 ///< "nvlink_out" …
+  std::optional<double> counted;  ///< by the machine, whoever used it; nothing: it cannot be read
+  std::optional<double> own;      ///< by this run; nothing: it is not known, as of copies that failed
+};
+
+/// What a node's processors do, in seconds of all of them together but for the load.
+struct NodeLoad {
+  std::string node;
+  std::optional<double> load;      ///< that the kernel says, of the last minute
+  std::optional<double> stalled;   ///< that some task waited for a processor, by the kernel's pressure counter
+  std::optional<double> stolen;    ///< that the host of a virtual machine took
+  std::optional<double> busy;      ///< that processors were not idle
+  std::optional<double> own_busy;  ///< of them, by this process
+};
+
+/// A process that is none of this run's.
+struct OtherProcess {
+  std::string where;  ///< label of the device that it has a context on; else the node
+  unsigned pid = 0;
+  std::string name, user;              ///< empty: not readable
+  std::optional<std::uint64_t> bytes;  ///< of the device's memory
+  std::optional<double> seconds;       ///< of processors, or of the device
+};
+
+/// What a machine and its devices do, whoever makes them: counters, which say something by their difference. `untold`:
+/// what cannot be read, one sentence each, so that nobody takes silence for peace.
+struct Activity {
+  double seconds = 0;  ///< on a steady clock; of a difference: how long
+  /// Whether others may have used the devices: some process has a context on one, or the driver does not tell. Nothing
+  /// where there are none.
+  std::optional<bool> shared;
+  std::vector<Use> uses;
+  std::vector<NodeLoad> nodes;
+  std::vector<OtherProcess> processes;
+  std::vector<std::string> untold;
+
+  bool empty() const { return uses.empty() && nodes.empty() && processes.empty() && untold.empty(); }
+};
+
+/// What happened between two looks. A counter that fell, or is in one of them alone, says nothing. Processes are those
+/// of either look; of the ones that have no context on a device those that used processors most.
+Activity between(const Activity& before, const Activity& after);
+
+/// What a single look says of others: who has a context on a device, and what cannot be read.
+Activity at_rest(const Activity& look);
+
+/// Who used so much between two looks that what is measured then is not the machine's own, in a sentence: processes
+/// with a context on a device, bytes that the run did not move, and where processors copy, processes that used them.
+/// Nothing where nobody did.
+std::optional<std::string> disturbance(const Activity& difference);
+
+/// A name that a process has given itself, for a record and a terminal: what is no printable ASCII becomes '?'.
+std::string printable_name(std::string name);
+
+/// "pid 2983 (hog, bob) on gpu1, …", the first few; empty for none.
+std::string list_of(std::span<const OtherProcess> processes);
+
+}  // namespace linkmatrix

@@ -1,0 +1,128 @@
+#include <array>
+#include <utility>
+
+#include "device/cuda/nvml.hpp"
+
+// What NVML says of how a device is set and how it is: what somebody may have changed, or what waits for a reset.
+namespace linkmatrix::cuda {
+namespace {
+
+// The few declarations of nvml.h that are used: the header is not everywhere where the compiler is.
+using Device = void*;
+struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+constexpr unsigned fabric_version = static_cast<unsigned>(sizeof(FabricInfo)) | 2U << 24;
+using AskFabric = int(Device, FabricInfo*);
+using AskNumber = int(Device, unsigned*);
+using AskNumberOf = int(Device, int, unsigned*);
+using AskTwo = int(Device, unsigned*, unsigned*);
+using AskFour = int(Device, unsigned*, unsigned*, unsigned*, unsigned*);
+using AskLink = int(Device, unsigned, unsigned*);
+
+constexpr int success = 0;
+constexpr unsigned most_links = 36;
+
+std::string on_or_off(unsigned value) { return value != 0 ? "on" : "off"; }
+std::string yes_or_no(unsigned value) { return value != 0 ? "yes" : "no"; }
+std::string number(unsigned value) { return std::to_string(value); }
+std::string watts(unsigned milliwatts) { return std::to_string((milliwatts + 500) / 1000); }
+
+/// Of nvmlComputeMode_t.
+std::string compute_mode(unsigned mode) {
+  constexpr std::array words{"default", "exclusive thread", "prohibited", "exclusive process"};
+  return mode < words.size() ? words[mode] : number(mode);
+}
+
+struct One {
+  const char* name;
+  const char* function;
+  int argument;  ///< of the kind of clock; -1: the function takes none
+  std::string (*word)(unsigned);
+};
+constexpr std::array<One, 12> ones{{{"power_limit_w", "nvmlDeviceGetPowerManagementLimit", -1, watts},
+                                    {"power_limit_default_w", "nvmlDeviceGetPowerManagementDefaultLimit", -1, watts},
+                                    {"power_limit_enforced_w", "nvmlDeviceGetEnforcedPowerLimit", -1, watts},
+                                    {"sm_clock_most_mhz", "nvmlDeviceGetMaxClockInfo", 1, number},
+                                    {"memory_clock_most_mhz", "nvmlDeviceGetMaxClockInfo", 2, number},
+                                    {"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration", -1, number},
+                                    {"pcie_generation_most", "nvmlDeviceGetMaxPcieLinkGeneration", -1, number},
+                                    {"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth", -1, number},
+                                    {"pcie_width_most", "nvmlDeviceGetMaxPcieLinkWidth", -1, number},
+                                    {"pages_pending", "nvmlDeviceGetRetiredPagesPendingStatus", -1, yes_or_no},
+                                    {"compute_mode", "nvmlDeviceGetComputeMode", -1, compute_mode},
+                                    {"persistence", "nvmlDeviceGetPersistenceMode", -1, on_or_off}}};
+
+/// A mode now, and that after the next reset.
+struct Mode {
+  const char *name, *pending, *function;
+};
+constexpr std::array<Mode, 2> modes{
+    {{"ecc", "ecc_pending", "nvmlDeviceGetEccMode"}, {"mig", "mig_pending", "nvmlDeviceGetMigMode"}}};
+
+/// Two bits of the health mask each: 1 is true, 2 false, 0 not supported.
+constexpr std::array<std::pair<const char*, int>, 4> fabric_health{{{"fabric_bandwidth_degraded", 0},
+                                                                    {"fabric_route_recovery", 2},
+                                                                    {"fabric_route_unhealthy", 4},
+                                                                    {"fabric_access_timeout_recovery", 6}}};
+
+void add_fabric(const FabricInfo& info, std::map<std::string, std::string>& found) {
+  constexpr std::array states{"not supported", "not started", "in progress", "completed"};
+  constexpr unsigned char completed = 3;
+  found["fabric_state"] = info.state < states.size() ? states[info.state] : number(info.state);
+  if (info.state != completed) return;  // the rest says nothing before
+  found["fabric_status"] = std::to_string(info.status);
+  found["fabric_clique"] = number(info.clique);
+  for (const auto& [name, bit] : fabric_health)
+    if (const unsigned value = info.health >> bit & 3U; value != 0) found[name] = yes_or_no(value == 1);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> Nvml::state(const std::string& pci) const {
+  std::map<std::string, std::string> found;
+  const auto handle = device(pci);
+  if (!handle) return found;
+  for (const auto& [name, function, argument, word] : ones) {
+    unsigned value = 0;
+    const auto plain = argument < 0 ? symbol<AskNumber>(function) : nullptr;
+    const auto with_argument = argument < 0 ? nullptr : symbol<AskNumberOf>(function);
+    if ((plain != nullptr && plain(*handle, &value) == success) ||
+        (with_argument != nullptr && with_argument(*handle, argument, &value) == success))
+      found[name] = word(value);
+  }
+  for (const auto& [name, pending, function] : modes) {
+    unsigned now = 0, later = 0;
+    const auto ask = symbol<AskTwo>(function);
+    if (ask == nullptr || ask(*handle, &now, &later) != success) continue;
+    found[name] = on_or_off(now);
+    found[pending] = on_or_off(later);
+  }
+  unsigned corrected = 0, uncorrected = 0, waits = 0, failed = 0;
+  if (const auto ask = symbol<AskFour>("nvmlDeviceGetRemappedRows");
+      ask != nullptr && ask(*handle, &corrected, &uncorrected, &waits, &failed) == success) {
+    found["remap_pending"] = yes_or_no(waits);
+    found["remap_failed"] = yes_or_no(failed);
+  }
+  FabricInfo info{};
+  info.version = fabric_version;
+  if (const auto ask = symbol<AskFabric>("nvmlDeviceGetGpuFabricInfoV");
+      ask != nullptr && ask(*handle, &info) == success)
+    add_fabric(info, found);
+  unsigned there = 0, active = 0;
+  if (const auto ask = symbol<AskLink>("nvmlDeviceGetNvLinkState"))
+    for (unsigned link = 0; link < most_links; ++link)
+      if (unsigned is_active = 0; ask(*handle, link, &is_active) == success) ++there, active += is_active != 0;
+  if (there > 0) {
+    found["nvlinks"] = number(there);
+    found["nvlinks_active"] = number(active);
+  }
+  return found;
+}
+
+}  // namespace linkmatrix::cuda

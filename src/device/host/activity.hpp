@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "core/activity.hpp"
+
+namespace linkmatrix {
+
+/// What the processors of this node do, and for whom, as the kernel counts it below `root`/proc.
+class ProcessorLook {
+ public:
+  /// Of this run are this process and its parent; where it is one of several ranks, also those that the parent started
+  /// beside it under its name.
+  explicit ProcessorLook(std::filesystem::path root = "/", bool ranks = false);
+
+  /// Adds to a look what is known of the node, and the processes of others that ran on its processors.
+  void add_node(Activity& activity, const std::string& node) const;
+
+  /// Adds how much of the time that the run's threads wanted an endpoint's cores they had them: `counted` is what they
+  /// wanted, `own` what they had. Others had the rest, or the host of a virtual machine. Cores on which several
+  /// threads of the run are bound are left out, for those wait for each other.
+  void add_cores(Activity& activity, const std::string& label, std::span<const int> cores) const;
+
+  /// Whose a process is; empty where it cannot be seen.
+  std::string user_of(unsigned pid) const;
+
+ private:
+  std::filesystem::path proc_;
+  std::string self_;  ///< name of this process's folder below /proc
+  bool ranks_;
+};
+
+}  // namespace linkmatrix

@@ -1,0 +1,47 @@
+#include "program/idle.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "core/error.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr auto nap = std::chrono::milliseconds(20);  // a signal lets every deadline pass
+
+void pause(double seconds, Deadline end) {
+  const Deadline over = Deadline::in(seconds);
+  while (!over.passed()) {
+    if (end.passed()) throw TimedOut("the time was up while others used the machine (--wait-idle)");
+    std::this_thread::sleep_for(nap);
+  }
+  if (end.passed()) throw TimedOut("the time was up while others used the machine (--wait-idle)");
+}
+
+}  // namespace
+
+IdleWait wait_until_idle(Machine& machine, Deadline patience, Deadline end, double apart) {
+  IdleWait wait{machine.activity(), {}, {}};
+  do {
+    pause(apart, end);
+    Activity look = machine.activity();
+    wait.between = between(wait.last, look);
+    wait.last = std::move(look);
+    wait.busy = disturbance(wait.between);
+  } while (wait.busy && !patience.passed());
+  return wait;
+}
+
+std::string busy_sentence(const std::string& who, double waited) {
+  std::string text = "others use what is to be measured: " + who;
+  if (waited > 0) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof(seconds), "%g", waited);
+    text += std::string(", still after ") + seconds + " s";
+  }
+  return text + ": --wait-idle SECONDS waits for them, and without --refuse-busy it is measured beside them";
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,172 @@
+// A driver's management library whose answers are lines of the file that LINKMATRIX_REPLAYED_NVML names:
+//
+//   nvmlDeviceGetEccMode = 0 1 1          status, and what it fills in, in the order of its arguments
+//   field 138 = 0 3 123456                status, type of the value, value
+//   process 2983 = hog 1073741824         name and memory
+//   utilization 2983 = 5000000 75 25      time, sm and memory in percent
+//   fabric = 0 3 0 7 0                    status of the call; state, status, clique, health mask
+//
+// What the file does not have is not supported. It is read anew by each question.
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int success = 0, not_supported = 3, insufficient_size = 7;
+
+std::map<std::string, std::vector<std::string>> answers() {
+  std::map<std::string, std::vector<std::string>> found;
+  const char* const file = std::getenv("LINKMATRIX_REPLAYED_NVML");
+  std::ifstream in(file == nullptr ? "" : file);
+  for (std::string line; std::getline(in, line);) {
+    const auto equals = line.find(" = ");
+    if (line.empty() || line.front() == '#' || equals == std::string::npos) continue;
+    std::istringstream rest(line.substr(equals + 3));
+    for (std::string word; rest >> word;) found[line.substr(0, equals)].push_back(word);
+  }
+  return found;
+}
+
+/// The status, and the numbers behind it where it is success.
+int answer(const std::string& question, std::initializer_list<unsigned*> outputs) {
+  const auto all = answers();
+  const auto known = all.find(question);
+  if (known == all.end()) return not_supported;
+  std::size_t at = 1;
+  for (unsigned* output : outputs)
+    if (at < known->second.size()) *output = static_cast<unsigned>(std::stoul(known->second[at++]));
+  return std::stoi(known->second.at(0));
+}
+
+/// (number, words) of the lines that begin with `kind`.
+std::vector<std::pair<unsigned, std::vector<std::string>>> numbered(const std::string& kind) {
+  std::vector<std::pair<unsigned, std::vector<std::string>>> found;
+  for (const auto& [question, words] : answers())
+    if (question.starts_with(kind + " "))
+      found.emplace_back(static_cast<unsigned>(std::stoul(question.substr(kind.size() + 1))), words);
+  return found;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() { return success; }
+int nvmlShutdown() { return success; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
+  static char one = 0;
+  *device = &one;
+  return std::strlen(pci) > 0 ? success : not_supported;
+}
+
+#define NUMBER(function) \
+  int function(void*, unsigned* value) { return answer(#function, {value}); }
+NUMBER(nvmlDeviceGetPowerManagementLimit)
+NUMBER(nvmlDeviceGetPowerManagementDefaultLimit)
+NUMBER(nvmlDeviceGetEnforcedPowerLimit)
+NUMBER(nvmlDeviceGetCurrPcieLinkGeneration)
+NUMBER(nvmlDeviceGetMaxPcieLinkGeneration)
+NUMBER(nvmlDeviceGetCurrPcieLinkWidth)
+NUMBER(nvmlDeviceGetMaxPcieLinkWidth)
+NUMBER(nvmlDeviceGetRetiredPagesPendingStatus)
+NUMBER(nvmlDeviceGetComputeMode)
+NUMBER(nvmlDeviceGetPersistenceMode)
+
+int nvmlDeviceGetMaxClockInfo(void*, int kind, unsigned* value) {
+  return answer("nvmlDeviceGetMaxClockInfo " + std::to_string(kind), {value});
+}
+int nvmlDeviceGetEccMode(void*, unsigned* now, unsigned* later) { return answer("nvmlDeviceGetEccMode", {now, later}); }
+int nvmlDeviceGetMigMode(void*, unsigned* now, unsigned* later) { return answer("nvmlDeviceGetMigMode", {now, later}); }
+int nvmlDeviceGetRemappedRows(void*, unsigned* corrected, unsigned* uncorrected, unsigned* pending, unsigned* failed) {
+  return answer("nvmlDeviceGetRemappedRows", {corrected, uncorrected, pending, failed});
+}
+int nvmlDeviceGetNvLinkState(void*, unsigned link, unsigned* active) {
+  return answer("nvmlDeviceGetNvLinkState " + std::to_string(link), {active});
+}
+
+struct FabricInfo {
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* info) {
+  constexpr unsigned version_2 = static_cast<unsigned>(sizeof(FabricInfo)) | 2U << 24;
+  if (info->version != version_2) return not_supported;
+  unsigned state = 0, status = 0;
+  const int said = answer("fabric", {&state, &status, &info->clique, &info->health});
+  info->state = static_cast<unsigned char>(state);
+  info->status = static_cast<int>(status);
+  return said;
+}
+
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int value_type, status;
+  unsigned long long value;
+};
+int nvmlDeviceGetFieldValues(void*, int count, FieldValue* values) {
+  for (int i = 0; i < count; ++i) {
+    const auto all = answers();
+    const auto known = all.find("field " + std::to_string(values[i].field));
+    values[i].status = known == all.end() ? not_supported : std::stoi(known->second.at(0));
+    if (known == all.end()) continue;
+    values[i].value_type = std::stoi(known->second.at(1));
+    values[i].value = std::stoull(known->second.at(2));
+  }
+  return success;
+}
+
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long bytes;
+  unsigned gpu_instance, compute_instance;
+};
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo* infos) {
+  const auto all = answers();
+  if (!all.contains("processes")) return not_supported;
+  const auto known = numbered("process");
+  if (known.size() > *count) return insufficient_size;
+  *count = static_cast<unsigned>(known.size());
+  for (std::size_t i = 0; i < known.size(); ++i) infos[i] = {known[i].first, std::stoull(known[i].second.at(1)), 0, 0};
+  return success;
+}
+int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
+  for (const auto& [known, words] : numbered("process"))
+    if (known == pid) {
+      std::strncpy(name, words.at(0).c_str(), length);
+      return success;
+    }
+  return not_supported;
+}
+
+struct UtilizationSample {
+  unsigned pid;
+  unsigned long long timestamp;
+  unsigned sm, memory, encoder, decoder;
+};
+int nvmlDeviceGetProcessUtilization(void*, UtilizationSample* samples, unsigned* count, unsigned long long since) {
+  constexpr int not_found = 6;
+  const auto all = answers();
+  if (!all.contains("utilizations")) return not_supported;
+  unsigned written = 0;
+  for (const auto& [pid, words] : numbered("utilization"))
+    if (std::stoull(words.at(0)) > since && written < *count)
+      samples[written++] = {pid,
+                            std::stoull(words[0]),
+                            static_cast<unsigned>(std::stoul(words.at(1))),
+                            static_cast<unsigned>(std::stoul(words.at(2))),
+                            0,
+                            0};
+  *count = written;
+  return written > 0 ? success : not_found;
+}
+}

@@ -1,0 +1,216 @@
+"""What others took of a path while it was measured is no fault of the machine: no failure, no suspect, and no PASS."""
+
+import copy
+
+import pytest
+
+from checks import endings
+from checks.expect import Promise, exclusive_faults
+from linkmatrix.judge import busy
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.runs import suspects
+
+TESTCASE = "device_to_device_memcpy_write_ce"
+HOG = {"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
+
+
+def others(*uses, seconds=4.0, shared=True, processes=(HOG,), untold=()):
+    """A record's `others`; uses: (endpoint, kind, counted, own)."""
+    names = ("label", "of", "counted", "own")
+    return {
+        "seconds": seconds,
+        "shared": shared,
+        "uses": [dict(zip(names, use, strict=True)) for use in uses],
+        "nodes": [],
+        "processes": list(processes),
+        "untold": list(untold),
+    }
+
+
+@pytest.fixture
+def cells(make_record, judged_run):
+    """(verdicts of the cells, the judged test, its record) of 4 GPUs that 396 GB/s are expected of."""
+
+    def judge(off, seen, notes=(), reference="hgx", change=None, **test):
+        record = make_record(off=off)
+        record["results"][0]["others"] = seen
+        record["notes"] = list(notes)
+        if change:
+            change(record["results"][0])
+        reading.check(record)
+        _, [judged] = judged_run(record, reference=reference, **test)
+        return dict(judged.matrices[0][1].cells), judged, record
+
+    return judge
+
+
+def sends(value, device=1, count=4):
+    """All that a GPU sends is slow."""
+    return {(device, c): value for c in range(count) if c != device}
+
+
+# 790 GB that others sent in 4 s, of 450 GB/s: a share of 44 %
+HALF = others(("gpu1", "nvlink_out", 990e9, 190e9), ("gpu1", "nvlink_in", 190e9, 190e9))
+
+
+def test_what_others_sent_explains_a_slow_cell(cells):
+    found, judged, _ = cells(sends(225.0), HALF)
+    verdict = found["gpu1", "gpu0"]
+    assert verdict.verdict is Verdict.NO_VERDICT
+    assert "busy: 790 GB left gpu1 that linkmatrix did not send (pid 2983 hog of bob)" in verdict.reason
+    assert found["gpu0", "gpu1"].verdict is Verdict.PASS
+    assert judged.verdict is Verdict.NO_VERDICT
+
+
+def test_a_cell_that_is_slower_than_others_explain_is_broken(cells):
+    found, judged, _ = cells(sends(150.0), HALF)
+    assert found["gpu1", "gpu0"].verdict is Verdict.FAIL
+    assert judged.verdict is Verdict.FAIL
+
+
+def test_what_others_sent_elsewhere_explains_nothing(cells):
+    found, _, _ = cells(sends(225.0, device=2), HALF)
+    assert found["gpu2", "gpu0"].verdict is Verdict.FAIL
+    assert found["gpu2", "gpu1"].verdict is Verdict.FAIL, "nothing came into gpu1"
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        others(("gpu1", "nvlink_out", None, 190e9)),
+        others(("gpu1", "nvlink_out", 990e9, None)),
+        others(("gpu1", "nvlink_out", 199e9, 190e9)),
+        others(("gpu1", "nvlink_out", 100e9, 190e9)),
+        others(("gpu1", "nvlink_out", 990e9, 190e9), shared=False, processes=()),
+        others(("gpu1", "nvlink_out", 990e9, 190e9), seconds=0),
+        others(),
+    ],
+    ids=["unreadable", "own unknown", "its own", "fewer than its own", "nobody else there", "no time", "nothing"],
+)
+def test_nothing_is_guessed(cells, seen):
+    found, _, _ = cells(sends(225.0), seen)
+    assert found["gpu1", "gpu0"].verdict is Verdict.FAIL
+
+
+def test_a_share_of_what_cannot_be_measured_is_no_excuse_for_all(cells):
+    found, _, _ = cells(sends(1.0), others(("gpu1", "nvlink_out", 1e15, 0.0)))
+    assert found["gpu1", "gpu0"].verdict is Verdict.FAIL, "no link is so busy that nothing is left"
+
+
+def test_the_diagnosis_says_who_was_busy_and_blames_nobody(cells):
+    _, judged, _ = cells(sends(225.0), HALF)
+    [(result, matrix)] = judged.matrices
+    found = diagnosis.diagnose(judged.test.record, result, matrix)
+    assert found.findings == ()
+    assert found.sentences == ("busy: 790 GB left gpu1 that linkmatrix did not send (pid 2983 hog of bob)",)
+
+
+def test_a_busy_cell_is_no_suspect_and_clears_none(cells):
+    _, judged, record = cells(sends(225.0), HALF)
+    blamed, clean, _ = suspects.of_run([judged])
+    assert not blamed
+    assert not {label for _, label in clean} & {"gpu1"}
+    assert record["results"][0]["others"] == HALF
+
+
+def test_a_broken_device_beside_a_busy_one_is_the_only_suspect(cells):
+    _, judged, _ = cells({**sends(225.0), **sends(300.0, device=3)}, HALF)
+    blamed, _, _ = suspects.of_run([judged])
+    assert {label for _, label in blamed} == {"gpu3"}
+
+
+def test_from_inside_a_busy_device_is_not_blamed(cells):
+    _, judged, _ = cells(sends(225.0), HALF, reference=None)
+    [(result, matrix)] = judged.matrices
+    assert diagnosis.diagnose(judged.test.record, result, matrix).findings == ()
+
+
+def test_a_drill_is_explained_by_nothing_else(cells):
+    found, _, _ = cells(sends(225.0), HALF, notes=["simulated fault: slow:gpu1"])
+    assert found["gpu1", "gpu0"].verdict is Verdict.FAIL
+
+
+def test_kernels_of_others_explain_kernels_and_not_copy_engines(cells):
+    seen = others(("gpu1", "sm", 2.2, 0.0))
+    by_kernel, _, _ = cells(sends(190.0), seen, change=lambda result: result.update(engine="sm", kernel="noncached"))
+    assert by_kernel["gpu1", "gpu0"].verdict is Verdict.NO_VERDICT
+    assert "busy: others kept the processors of gpu1 busy for 55 % of the time" in by_kernel["gpu1", "gpu0"].reason
+    by_engine, _, _ = cells(sends(190.0), seen)
+    assert by_engine["gpu1", "gpu0"].verdict is Verdict.FAIL
+
+
+def test_who_makes_the_copy_is_who_must_have_been_busy(cells):
+    seen = others(("gpu1", "sm", 2.2, 0.0), ("gpu0", "sm", None, 0.0))
+    change = {"engine": "sm", "kernel": "noncached", "direction": "read"}
+    found, _, _ = cells(sends(190.0), seen, change=lambda result: result.update(change))
+    assert found["gpu1", "gpu0"].verdict is Verdict.FAIL, "gpu0 reads, and nobody else used gpu0"
+
+
+def test_threads_that_waited_for_their_cores_explain_host_copies(cells):
+    hog = {**HOG, "where": "node001", "bytes": None, "seconds": 3.9}
+    seen = others(("gpu1", "cpu", 4.0, 2.0), ("gpu0", "cpu", 2.0, 2.0), shared=None, processes=[hog])
+    found, _, _ = cells(sends(200.0), seen)
+    verdict = found["gpu1", "gpu0"]
+    assert "busy: others had 50 % of the time that gpu1 wanted its cores (pid 2983 hog" in verdict.reason
+    assert verdict.verdict is Verdict.NO_VERDICT
+    slower, _, _ = cells(sends(100.0), seen)
+    assert slower["gpu1", "gpu0"].verdict is Verdict.FAIL
+
+
+def test_reframe_fails_a_busy_figure_and_the_run_has_no_verdict(cells):
+    _, judged, _ = cells(sends(225.0), HALF, result="fail", phase="performance", reason="gpu1->gpu0 is 43 % low")
+    assert judged.verdict is Verdict.NO_VERDICT
+    _, promised, _ = cells(sends(225.0), HALF, result="fail", phase="sanity", reason="the node was not ours")
+    assert promised.verdict is Verdict.FAIL, "a promise of the partition is broken"
+    assert not suspects.of_run([promised])[0]
+
+
+def test_both_ways_of_a_bidirectional_cell_are_looked_at(cells):
+    change = {"metric": "bidirectional", "limit": [[None if r == c else 900 for c in range(4)] for r in range(4)]}
+    seen = others(("gpu1", "nvlink_in", 800e9, 0.0))
+    found, _, _ = cells(sends(225.0), seen, change=lambda result: result.update(change))
+    assert found["gpu1", "gpu0"].verdict is Verdict.NO_VERDICT
+    assert "800 GB came into gpu1" in found["gpu1", "gpu0"].reason
+
+
+def test_whose_the_node_was_is_said(make_record):
+    record = make_record()
+    assert [*busy.disturbances(record)] == ["the node was not seen to be ours: the record does not say what others did"]
+    record["results"][0]["others"] = others(("gpu1", "nvlink_out", 5.0, 5.0))
+    assert [*busy.disturbances(record)] == [
+        f"the node was not ours: gpu1 was used by others (pid 2983 hog of bob) during {TESTCASE}"
+    ]
+    record["results"][0]["others"] = others(("gpu1", "sm", None, 0.0), processes=(), untold=["gpu1: it is silent"])
+    assert [*busy.disturbances(record)] == [
+        f"the node was not ours: whether others used its devices cannot be told; gpu1: it is silent during {TESTCASE}"
+    ]
+    record["results"][0]["others"] = others(("gpu1", "sm", 0.0, 0.0), shared=False, processes=())
+    assert [*busy.disturbances(record)] == []
+
+
+def test_only_a_promise_makes_it_a_fault(make_record):
+    record = make_record()
+    record["results"][0]["others"] = others(("gpu1", "nvlink_out", 5.0, 5.0))
+    assert exclusive_faults(record, Promise()) == []
+    [fault] = exclusive_faults(record, Promise(exclusive=True))
+    assert fault.startswith("the node was not ours: gpu1 was used by others (pid 2983 hog of bob)")
+    record["backend"] = "mpi"
+    assert exclusive_faults(record, Promise(exclusive=True)) == [], "nobody looks at the nodes of ranks"
+
+
+def test_a_program_that_refused_to_measure_beside_others_has_measured_nothing():
+    said = "others use what is to be measured: pid 2983 (hog, bob) on gpu1: --wait-idle SECONDS waits for them"
+    assert endings.refused_for_others(f"p2p_matrix: {said}\n") == f"not measured: {said}"
+    assert endings.refused_for_others(f"somebody else: {said}\np2p_matrix: gpu1: out of memory\n") == ""
+
+
+def test_a_record_with_others_is_one_and_a_spoilt_one_is_refused(make_record):
+    record = make_record()
+    record["results"][0]["others"] = copy.deepcopy(HALF)
+    record["others"] = others(seconds=0)
+    reading.check(record)
+    record["results"][0]["others"]["uses"][0]["counted"] = -1
+    with pytest.raises(Exception, match="counted"):
+        reading.check(record)

@@ -1,0 +1,101 @@
+"""How GPUs are set is looked at before any figure: what differs is one sentence that names the device."""
+
+import pytest
+
+from checks.expect import Promise
+from checks.state import odd_ones, state_faults, unequal_faults
+
+WELL = {
+    "ecc": "on",
+    "mig": "off",
+    "fabric_state": "completed",
+    "fabric_status": "0",
+    "nvlinks_active": "18",
+    "pcie_width": "16",
+    "pcie_width_most": "16",
+    "power_limit_enforced_w": "700",
+    "remap_pending": "no",
+    "pages_pending": "no",
+}
+
+
+@pytest.fixture
+def found(make_record):
+    """Faults of a record whose gpu2 has another state."""
+
+    def faults(promise=None, **state):
+        record = make_record()
+        for device in record["devices"]:
+            device["state"] = dict(WELL)
+        gpu2 = record["devices"][2]["state"] | state
+        record["devices"][2]["state"] = {name: fact for name, fact in gpu2.items() if fact is not None}
+        return state_faults(record, Promise(state=promise))
+
+    return faults
+
+
+def test_what_is_well_is_no_fault(found):
+    assert found(promise=WELL) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ({"remap_pending": "yes"}, "gpu2: rows of its memory wait to be remapped: reset it"),
+        ({"remap_failed": "yes"}, "gpu2: a row of its memory could not be remapped: its maker replaces it"),
+        ({"pages_pending": "yes"}, "gpu2: pages of its memory wait to be retired: reset it"),
+        (
+            {"fabric_state": "in progress", "fabric_status": None},
+            "gpu2: its NVLink fabric is 'in progress', not 'completed': ask the fabric manager",
+        ),
+        ({"fabric_status": "999"}, "gpu2: its NVLink fabric ended with error 999: ask the fabric manager"),
+        ({"fabric_route_unhealthy": "yes"}, "gpu2: a route of its NVLink fabric is not healthy"),
+        ({"pcie_width": "8"}, "gpu2: its PCIe link is 8 lanes wide, and could be 16"),
+    ],
+)
+def test_what_is_never_well_needs_no_promise(found, state, sentence):
+    assert found(**state) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ({"ecc": "off"}, "gpu2: ecc is off, the partition promises on"),
+        ({"mig": "on"}, "gpu2: mig is on, the partition promises off"),
+        ({"power_limit_enforced_w": "500"}, "gpu2: power_limit_enforced_w is 500, the partition promises 700"),
+        ({"nvlinks_active": "17"}, "gpu2: nvlinks_active is 17, the partition promises 18"),
+        ({"ecc": None}, "gpu2: ecc is not known, the partition promises on"),
+    ],
+)
+def test_a_promise_is_not_kept_by_another_state_nor_by_silence(found, state, sentence):
+    assert found(promise=WELL, **state) == [sentence]
+    assert found(**state) == []
+
+
+def test_a_partition_may_promise_numbers(found):
+    assert found(promise={"power_limit_enforced_w": 700, "nvlinks_active": 18}) == []
+
+
+def test_an_older_record_keeps_no_promise(make_record):
+    assert state_faults(make_record(), Promise()) == []
+    assert len(state_faults(make_record(), Promise(state={"ecc": "on"}))) == 4
+
+
+def test_a_promise_that_is_no_table_is_said(make_record):
+    [fault] = state_faults(make_record(), Promise(state=["ecc"]))
+    assert "must say names and values" in fault
+
+
+def test_the_odd_one_is_named(make_record):
+    record = make_record()
+    for device in record["devices"]:
+        device["part"]["vbios"] = "96.00.74" if device["label"] != "gpu3" else "96.00.61"
+    promise = Promise(equal=("vbios", "driver"))
+    assert unequal_faults(record, promise) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
+    record["devices"][0]["part"]["vbios"] = ""
+    assert unequal_faults(record, promise) == ["gpu0: vbios is not known"]
+
+
+def test_where_halves_differ_nobody_is_the_odd_one():
+    assert odd_ones("driver", {"n1": "580", "n2": "575"}) == ["driver differs: n1 has 580, n2 has 575"]
+    assert odd_ones("driver", {"n1": "580", "n2": "580"}) == []
