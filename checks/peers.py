@@ -7,6 +7,7 @@ from pathlib import Path
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import fixture, parameter, run_before, variable
+from reframe.core.exceptions import ReframeError
 
 from linkmatrix.files import write_whole
 from linkmatrix.record.units import parse_size
@@ -45,6 +46,11 @@ class peer_run(p2p_matrix_run, special=True):
     topology = True  # whether nvidia-smi is asked how they are connected
     link_class = ""  # of a pair of ranks
     size = None  # bytes of a copy, where the program does not print them
+
+    def prepare(self):
+        super().prepare()
+        if self.seconds < 1:
+            raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
 
     def wish(self):
         return Wish(
@@ -141,6 +147,10 @@ class peer_matrix(peer_run, special=True):
     def prepare(self):
         super().prepare()
         self.num_gpus_per_node = self.promise.devices
+        between = self.testcase.startswith("device_to_device")
+        where, by_peer_access = self.current_partition.fullname, between and not self.testcase.endswith("_peer_off")
+        self.skip_if(between and self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
+        self.skip_if(by_peer_access and self.promise.peer_access is False, f"{where} has GPUs without peer access")
 
     def table_faults(self):
         if len(self.found.tables) != 1:
@@ -197,11 +207,6 @@ class peer_nvbandwidth(peer_matrix):
     without_mpi = True
     size = 512 << 20
 
-    def prepare(self):
-        super().prepare()
-        alone = self.promise.devices == 1 and self.testcase.startswith("device_to_device")
-        self.skip_if(alone, f"{self.current_partition.fullname} has one GPU: there is no pair to measure")
-
     def asked_for(self):
         return self.testcase.removesuffix(ONE_WAY)
 
@@ -239,6 +244,19 @@ class peer_p2p_sample(peer_matrix):
 
     def command(self):
         return ("p2pBandwidthLatencyTest", f"--numElems={self.size // 4}")
+
+    def machine_faults(self):
+        """It prints the same tables where there is no peer access, and copies through host memory."""
+        faults = peer_run.machine_faults(self)
+        if self.testcase.endswith("_peer_off"):
+            return faults
+        labels, reached = self.record["topology"]["labels"], self.record["topology"]["peer_access"]
+        return faults + [
+            f"{self.testcase}: {row}->{column} has no peer access, or the program did not say that it has"
+            for r, row in enumerate(labels)
+            for c, column in enumerate(labels)
+            if r != c and reached[r][c] is not True
+        ]
 
 
 class peer_sizes(peer_run, special=True):
@@ -302,6 +320,12 @@ class peer_nccl_tests(peer_sizes):
         where = self.current_partition.fullname
         self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
         self.num_gpus_per_node = self.promise.devices
+        try:
+            sizes_of(self.sizes)
+            self.command()
+        except ValueError as error:
+            usual = "write MIN:MAX:FACTOR, such as 16KiB:1GiB:4"
+            raise ReframeError(f"peer_nccl_tests.sizes={self.sizes}: {error}: {usual}") from None
 
     def wanted_sizes(self):
         return self.sizes

@@ -47,7 +47,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ $# -gt 0 ] || give_up 2 "which program? Name one, such as nvbandwidth"
-case $limit in '' | *[!0-9]*) give_up 2 "--timeout $limit: give seconds" ;; esac
+case $limit in '' | 0* | *[!0-9]*) give_up 2 "--timeout $limit: give seconds, one or more" ;; esac
 
 name=$1
 shift
@@ -59,26 +59,29 @@ if [ -z "$program" ]; then
 fi
 tell "program $program"
 
-with_us=() # it ends when this script does, however that ends
+with_us=() # it ends when what started it does, however that ends
 setpriv --pdeathsig TERM true 2>/dev/null && with_us=(setpriv --pdeathsig TERM)
 
 if [ "$rank" != 0 ]; then # what another rank prints is no part of the first one's tables
-  "${with_us[@]}" timeout -k 5 "$limit" "$program" "$@" </dev/null >&2
+  "${with_us[@]}" timeout -k 5 "$limit" "${with_us[@]}" "$program" "$@" </dev/null >&2
   exit
 fi
 
-# as the program counts GPUs, only where it sees all of them in this order
-count=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
-every=$(seq -s, 0 $((count - 1)) 2>/dev/null)
-if [ -n "$topology" ] && [ "$count" -gt 0 ] && [ "${CUDA_VISIBLE_DEVICES:-$every}" = "$every" ]; then
+smi() { timeout -k 5 30 nvidia-smi "$@" 2>/dev/null; }
+
+how_connected() { # as the program counts GPUs: only where it sees all of them in this order
+  local count every
+  count=$(smi -L | grep -c '^GPU')
+  every=$(seq -s, 0 $((count - 1)))
+  [ "$count" -gt 0 ] && [ "${CUDA_VISIBLE_DEVICES:-$every}" = "$every" ] || return
   echo topology
-  # in a terminal it underlines its head
-  nvidia-smi topo -m 2>/dev/null | sed 's/\x1b\[[0-9;]*m//g; s/^/| /'
-fi
+  smi topo -m | sed 's/\x1b\[[0-9;]*m//g; s/^/| /' # it underlines its head
+}
+[ -z "$topology" ] || how_connected
 
 echo output
 # a last line without its end takes the next one with it, which then does not say that it ended
-"${with_us[@]}" timeout -k 5 "$limit" "$program" "$@" </dev/null | sed 's/^/| /'
+"${with_us[@]}" timeout -k 5 "$limit" "${with_us[@]}" "$program" "$@" </dev/null | sed 's/^/| /'
 code=${PIPESTATUS[0]}
 echo "ended code=$code"
 [ "$code" != 124 ] || give_up 1 "$name took more than $limit s"

@@ -76,7 +76,8 @@ def values(check):
     not shutil.which("osu_bw"), reason="no osu_bw on PATH: neither Debian nor PyPI has OSU's benchmarks"
 )
 def test_real_ones_of_osu_run_between_two_ranks_and_stand_beside_ours(reframe, capsys):
-    run = reframe("-r", "-n", "peer_osu|rank_p2p", "-S", "rank_p2p.extra_opts=--samples,3,--target-ci,50")
+    few = ("-S", "rank_p2p.extra_opts=--samples,3,--target-ci,50", "-S", "peer_osu.extra_opts=-i,10,-x,2")
+    run = reframe("-r", "-n", "peer_osu|rank_p2p", *few)
     assert run.code == 0, run.output
     found = {check["testcase"]: check for check in run.checks()}
     for testcase in ("osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"):

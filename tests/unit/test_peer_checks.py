@@ -1,11 +1,14 @@
 """What the checks of other programs say of recorded outputs: whole ones, and ones that lack something."""
 
 import importlib
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from linkmatrix import cli
+from linkmatrix.judge import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
@@ -107,6 +110,18 @@ def test_other_gpus_than_promised_are_a_fault():
     one = of_check(peers.peer_nvbandwidth, found, record, promise=promise(8, "H200"))
     said = " ".join(one.machine_faults())
     assert "promises 8 GPUs, n1 has gpu0, gpu1" in said and "gpu0 is 'NVIDIA H100 80GB HBM3'" in said
+
+
+def test_the_sample_without_peer_access_did_not_measure_what_its_head_says():
+    row = "     1\t     1     1     1"
+    spoilt = SAMPLE.replace(row, row.replace("1     1     1", "0     1     1", 1), 1)
+    found, record = looked_at(spoilt, WRITE, "p2pBandwidthLatencyTest")
+    one = of_check(peers.peer_p2p_sample, found, record, promise=promise(8))
+    assert spoilt != SAMPLE and one.machine_faults() == [
+        f"{WRITE}: gpu1->gpu0 has no peer access, or the program did not say that it has"
+    ]
+    found, record = looked_at(spoilt, f"{WRITE}_peer_off", "p2pBandwidthLatencyTest")
+    assert of_check(peers.peer_p2p_sample, found, record, promise=promise(8)).machine_faults() == []
 
 
 @pytest.mark.parametrize(
@@ -237,3 +252,39 @@ def test_a_rank_that_is_heard_late_is_no_end():
         "Result: PASS",
     ]
     assert output.output_of(said) == output.output_of(output.places_first(said))
+
+
+def stored(folder, name, make):
+    """Six runs of a check, which differ by a thousandth each; returns how `adopt` ends on them, and its file."""
+    for number in range(6):
+        record = make()
+        record |= {"asked_by": name, "started": f"2026-11-2{number + 1}T01:00:00Z"}
+        for result in record["results"]:
+            for grid in ("values", "low", "high"):
+                rows = [[value and value * (1 + number / 1000) for value in row] for row in result[grid]]
+                result[grid] = rows
+        place = folder / str(number) / "record.json"
+        place.parent.mkdir(parents=True)
+        place.write_text(json.dumps(record))
+    file = folder / "adopted.yaml"
+    return cli.main(["adopt", str(folder), "--table", "bench", "--file", str(file), "--write"]), file
+
+
+def test_references_of_their_own_are_adopted_by_size_and_judge_a_run(tmp_path):
+    code, file = stored(tmp_path, "peer_osu %testcase=osu_bw_hh", lambda: osu()[1])
+    assert code == 0
+    references = References.load(file)
+    assert set(references.table("bench@sweep", "osu_bw_hh")) == {f"NODE@{1 << power}" for power in range(23)}
+    record = json.loads((tmp_path / "3" / "record.json").read_text())
+    test = testcases.Test(name=record["asked_by"], record=record, variant="@sweep")
+    assert judging.judge(test, references, "bench").verdict is Verdict.PASS
+
+
+def test_what_compared_no_data_is_said_to_and_not_adopted(tmp_path, capsys):
+    make = lambda: nvbandwidth("device_to_device_latency_sm")[1]  # noqa: E731
+    code, file = stored(tmp_path, "peer_nvbandwidth %testcase=device_to_device_latency_sm", make)
+    said = capsys.readouterr()
+    assert code == 2 and not file.exists() and "its data was not verified" in said.out + said.err
+    assert cli.main(["show", str(tmp_path / "0")]) == 3
+    record = make()
+    assert evaluate.not_compared(record["results"][0]) == "its program compared no data"

@@ -104,6 +104,7 @@ def test_how_gpus_are_connected_is_told_where_the_program_sees_all_of_them(peer)
     [
         ((), "which program? Name one"),
         (("--timeout", "soon", "tool"), "--timeout soon: give seconds"),
+        (("--timeout", "0", "tool"), "--timeout 0: give seconds"),
         (("--timeout",), "--timeout needs a value"),
         (("--unknown", "tool"), "there is no option --unknown"),
     ],
@@ -114,9 +115,9 @@ def test_bad_input_is_one_sentence(peer, arguments, sentence):
 
 
 def test_nothing_outlives_the_script(peer, tmp_path):
-    peer.put("tool", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    peer.put("tool", f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
     started = subprocess.Popen([SCRIPT, "--beside", peer.beside, "tool"], stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
         assert time.monotonic() < end
         time.sleep(0.05)
