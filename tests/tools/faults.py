@@ -1,6 +1,8 @@
 """Synthetic matrices with faults put in: what `linkmatrix diagnose` is proven with, in tests and in the bench.
 
-`python tests/tools/faults.py` prints how often faults are located, and how often healthy matrices raise an alarm.
+`python tests/tools/faults.py` prints how often faults are located, and how often healthy matrices raise an alarm, where
+each endpoint has a NIC of its own and noise is normal. What sites have, adapters that are shared or not known, sockets
+and noise that is not normal, is in tests/benchmarks/locating.py.
 """
 
 import sys
