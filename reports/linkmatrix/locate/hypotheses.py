@@ -28,7 +28,7 @@ BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tole
 SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
 FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
 NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
-RETRIED, MOST_RETRIED = 8, 256**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
+RETRIED, MOST_RETRIED = 8, 128**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
 MOST = 12  # findings; more than this is another problem
 
 
@@ -91,7 +91,7 @@ def search(
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
     )
     best = seen.explained()
-    if x.size <= MOST_RETRIED and not best.clean:
+    if x.size <= MOST_RETRIED and not best.plain:
         # a part that overlaps several faults may have more evidence than each of them: they are tried first, too
         starts = islice(seen.standing(applies), 1, RETRIED)
         best = max([best, *(seen.explained(start) for start in starts)], key=seen.likelihood)
@@ -107,9 +107,9 @@ class Explanation(NamedTuple):
     left: int
 
     @property
-    def clean(self) -> bool:
-        """Is each cell of each finding as slow as it says? Then there is nothing to do better."""
-        return all(one.agreeing == one.cells for one, _ in self.found)
+    def plain(self) -> bool:
+        """Is it one finding at most, each cell of which is as slow as it says? Then there is nothing to do better."""
+        return len(self.found) < 2 and all(one.agreeing == one.cells for one, _ in self.found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,21 +131,29 @@ class Evidence:
 
     def explained(self, start: Explained | None = None) -> Explanation:
         """The strongest hypothesis, or that to start with, then the strongest in what is left, and so on."""
-        open_cells, found, once = self.applies.copy(), [], []  # what was seen once leaves no other out
+        open_cells, found, lasting = self.applies.copy(), [], 0
         best = start or self.strongest(open_cells)
         while best is not None:
             open_cells &= ~best[1]
-            if best[0].cells == 1 and (best[1] & self.looks).any():
-                once.append(replace(best[0], once=True))
-            else:
-                found.append(best)
-            best = self.strongest(open_cells) if len(found) < MOST else None
+            found.append(best)
+            lasting += not self.seen_once(best)  # what was seen once leaves no other out
+            if lasting == MOST or len(found) == 2 * MOST:
+                break
+            best = self.strongest(open_cells)
+        full = best is not None
         # what came first may have taken cells that a later one explains: of each, what nothing else explains
         for place in range(len(found) if len(found) > 1 else 0):
             others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
             found[place] = self.strongest(self.applies & ~others) or found[place]
-        left = int((open_cells & (self.x < -self.least)).sum()) if len(found) == MOST else 0
+        named = {(one.kind, one.subject): (one, cells) for one, cells in found}
+        once = [replace(one, once=True) for one, cells in named.values() if self.seen_once((one, cells))]
+        found = [one for one in named.values() if not self.seen_once(one)]
+        left = int((open_cells & (self.x < -self.least)).sum()) if full else 0
         return Explanation(found, once, left)
+
+    def seen_once(self, one: Explained) -> bool:
+        """Is it a cell of one look, where others had more?"""
+        return one[0].cells == 1 and bool((one[1] & self.looks).any())
 
     def likelihood(self, one: Explanation) -> float:
         """The gain in log likelihood over "nothing is wrong", less what so many findings gain by chance.
