@@ -132,6 +132,32 @@ def test_pairs_stand_beside_as_many_of_a_published_system_size_by_size(make_reco
     assert len(table) == len(sizes) and table[-1].split()[:2] == ["4", "MiB"]
 
 
+def test_host_memory_and_ways_between_gpus_of_one_run_stand_beside_their_like(
+    make_record, write_record, capsys, tmp_path
+):
+    """All of a run have one test case; what each is held against differs by its memory, and says its way."""
+    usual, without = (
+        asked(4, more=f" %route={route}", check="crossnode_device_pairs") for route in ("usual", "without_gdrcopy")
+    )
+    ran = [("osu_mbw_mr_dd_4_pairs", usual), ("osu_mbw_mr_hh_4_pairs", asked(4)), ("osu_mbw_mr_dd_4_pairs", without)]
+    for number, (osu, name) in enumerate(ran, 2):
+        path = tmp_path / "run" / str(number) / "record.json"
+        write_record(sweep(make_record, osu, times=float(number), asked_by=name), path)
+    assert cli.main(["compare", str(tmp_path / "run"), "--against", "abci:anode"]) == 0
+    out = capsys.readouterr().out
+    heads = [line.partition(" against ")[0] for line in out.splitlines() if " against osu_" in line]
+    name = "node_to_node_bandwidth_mpi, 4 pairs"
+    assert heads == [name, name, f"{name}, without gdrcopy"]
+    for times, osu in ((2, "dd"), (3, "hh"), (4, "dd")):
+        assert f"osu_mbw_mr_{osu}_4_pairs" in out and out.count(f"× {times}\n") == 23
+    assert cli.main(["compare", str(tmp_path / "run"), "--against", str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().out.count("× 1\n") == 3 * 23
+    staged = sweep(make_record, "osu_mbw_mr_dd_4_pairs")
+    staged["results"] = [result | {"transport": "staged"} for result in staged["results"]]
+    path = write_record(staged, tmp_path / "staged.record.json")
+    assert cli.main(["compare", str(path), "--against", str(tmp_path / "run")]) == 3
+
+
 def test_other_numbers_of_pairs_are_not_comparable(make_record, write_record, capsys, tmp_path):
     four = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"), tmp_path / "four.record.json")
     all_ = write_record(sweep(make_record, "osu_mbw_mr_hh_8_pairs"), tmp_path / "all.record.json")

@@ -134,7 +134,7 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
     series: dict[tuple[str, ...], list[Figures]] = {}  # what differs in its size only
     for one in here:
         if one.medians and (not wanted or one.testcase in wanted):
-            series.setdefault((*one.name, one.unit, one.where, one.variant), []).append(one)
+            series.setdefault((*one.name, one.unit, one.where, one.variant, one.alias, one.way), []).append(one)
     for several in series.values():
         first = several[0]
         named = [two for two in there if two.same_as(first) and two.unit == first.unit and two.medians]
@@ -147,6 +147,8 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
             asked = ", ".join(dict.fromkeys(two.variant.removeprefix(", ") or "no other setting" for two in same))
             found.left_out.append(f"{title(first)}: {asked} there: not comparable")
             continue
+        same = [two for two in same if two.alias == first.alias] or same  # of the same memory, where there is some
+        same = [two for two in same if two.way == first.way] or [two for two in same if not two.alias]
         if first.extent is not None:  # of several numbers of ranks on as many nodes, rather the same
             same = [two for two in same if two.extent == first.extent] or same
         if named and not same:
@@ -183,7 +185,8 @@ def meet(here: list[Figures], there: list[Figures], found: Compared, other_name:
 
 def title(one: Figures) -> str:
     """A test case, which part of it, and what else was asked for."""
-    return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant
+    way = f", {one.way}" if one.way else ""
+    return " ".join(filter(None, (one.name[0], one.name[1].replace("_", " ")))) + one.variant + way
 
 
 def beside(one: Figures, two: Figures) -> Iterator[Row]:
@@ -191,7 +194,8 @@ def beside(one: Figures, two: Figures) -> Iterator[Row]:
     sizes = units.size(one.size_bytes)
     if one.size_bytes != two.size_bytes:
         sizes += f" against {units.size(two.size_bytes)}"
-    name = title(one) + (f" against {two.testcase}" if one.name != two.name else "")
+    which = f" against {two.testcase}" if one.name != two.name else ", device memory" if "_dd" in one.alias else ""
+    name = title(one) + which
     where = ""
     if one.extent is not None:
         where = one.where + (f" against {two.where}" if one.extent != two.extent else "")

@@ -85,6 +85,18 @@ def variant_of(record: Mapping[str, Any]) -> str:
     return "".join(word for pattern, word in VARIANTS if re.search(pattern, asked_by))
 
 
+def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
+    """By which way messages between devices went, "mpi, without gdrcopy"; "" of other matrices.
+
+    variant: of the test, where it is known.
+    """
+    if result["memory"] != "device" or result["engine"] != "mpi":
+        return ""
+    words = (variant or variant_of(record)).split("@")
+    left_out = [word.replace("_", " ") for word in words if word.startswith("without_")]
+    return ", ".join([str(result["transport"]), *left_out])
+
+
 def with_variant(table: str, variant: str) -> str:
     """The table of a machine for what was measured; a name that says it already stays."""
     return table if "@" in table else table + variant

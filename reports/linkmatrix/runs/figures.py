@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..record.collective import Extent, extent_of, is_collective
 from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
+from ..references.keys import way_between_devices
 from .stored import Run
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class Figures:
 
     cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
     whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same. extent: what a
-    collective ran on. of_cores: whether cores of a host stood for devices. variant: ", 32 blocks", as of a matrix.
+    collective ran on. of_cores: whether cores of a host stood for devices. variant: ", 32 blocks", as of a matrix. way:
+    between devices, where MPI does not take their memory as it usually does: "staged", "without gdrcopy".
     """
 
     testcase: str
@@ -55,6 +57,7 @@ class Figures:
     extent: Extent | None = None
     of_cores: bool = False
     variant: str = ""
+    way: str = ""
 
     def same_as(self, other: "Figures") -> bool:
         """Do both measure the same, under whichever names? Of ranks, by as many pairs."""
@@ -95,15 +98,16 @@ class Figures:
 
 def of_run(run: Run) -> Iterator[Figures]:
     """All matrices of a run's records."""
-    found = ((test.record, result) for test in run.tests if test.record for result in test.record["results"])
-    for record, result in found:
+    found = ((test, test.record, result) for test in run.tests if test.record for result in test.record["results"])
+    for test, record, result in found:
         alias = osu_name(record, result)
         extent, of_cores = extent_of(record) if is_collective(result) else None, record["backend"] == "host"
         for part in (None, *(result.get("parts", ()) if extent is None else ())):
             matrix = from_result(result, part)
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
-            yield Figures(*what, cells_of(matrix), medians, alias, extent, of_cores, matrix.variant)
+            way = way_between_devices(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
+            yield Figures(*what, cells_of(matrix), medians, alias, extent, of_cores, matrix.variant, way)
 
 
 def cells_of(matrix: Matrix) -> "pandas.DataFrame":

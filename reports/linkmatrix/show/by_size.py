@@ -6,17 +6,18 @@ A matrix for each of twenty sizes would bury what there is to see.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import clean
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record import units
+from ..record import grids, units
 from ..record.collective import is_collective
 from ..record.matrix import MESSAGE_RATE, from_result
 from ..record.reading import Result
 from ..record.units import figure
 from ..references import published
+from ..references.keys import way_between_devices
 from ..runs import figures
 from ..runs.judging import Judged
 from . import words
@@ -114,11 +115,9 @@ def heads(one: Judged, result: Result) -> tuple[str, ...]:
     """What tells a column from another one: who, between which memory, and by which way."""
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
     who = units.counted(pairs, "pair") if pairs else "ranks"
-    way = [word for word in one.test.variant.split("@") if word.startswith("without_")]
-    if result["memory"] == "device":
-        way.insert(0, result["transport"])
+    way = way_between_devices(one.test.record, result, one.test.variant) if one.test.record else ""
     put = " put" if "_put_" in result["testcase"] else ""
-    return f"{who}{put}", result["memory"], " ".join(way).replace("_", " ")
+    return f"{who}{put}", result["memory"], way
 
 
 def pairs_of_nodes(one: Judged, result: Result) -> int:
@@ -137,7 +136,14 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
         for sweep in groups_by_size(one):
             if isinstance(sweep, Sweep):
                 add_columns(sweep, found)
-    return list(found.values())
+    return [Table(one.title, dict(sorted(one.columns.items(), key=place))) for one in found.values()]
+
+
+def place(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
+    """Where a column stands: host memory first, then by the number of pairs."""
+    who, memory, *rest = column[0]
+    number = who.partition(" ")[0]
+    return memory != "host", int(number) if number.isdigit() else 0, who, rest
 
 
 def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
@@ -167,7 +173,7 @@ def value_of(one: Judged, result: Result, matrix: MatrixVerdict, name: str) -> V
     """The median of a link class in a size; where nothing was measured, what stands in its place."""
     verdict, summary = one.of_matrix(matrix), matrix.matrix.classes.get(name)
     if summary is None:
-        said = {word for row in result["status"] for word in row} - {"ok", "not-applicable"}
+        said = grids.used(result["status"]) - {"ok", "not-applicable"}
         return Value(" ".join(sorted(said)) or "-", verdict)
     return Value(figure(summary.median, words.DECIMALS[matrix.matrix.unit]), verdict, summary.median)
 
