@@ -61,7 +61,12 @@ class p2p_matrix_case(p2p_matrix_run):
     def large_faults(self):
         """As `matrix_faults`, of a matrix whose cells are in a file."""
         table, folder = self.wanted_tables()[0], Path("record.json").resolve().parent
-        return large.matrix_faults(self.large, self.text, table, self.wanted_endpoints(), folder)
+        endpoints = self.wanted_endpoints()
+        return large.matrix_faults(self.large, self.text, table, endpoints, folder, self.cells_wanted_of(endpoints))
+
+    def cells_wanted_of(self, endpoints):
+        """How many cells of a matrix between `endpoints` must be measured: each pair of them, both ways."""
+        return len(endpoints) * (len(endpoints) - 1)
 
     def wanted_endpoints(self):
         """The endpoints of which each pair must be measured, where they may be too many for a table."""

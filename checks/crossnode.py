@@ -10,7 +10,7 @@ import linkmatrix.record.printed
 
 from .adapters import adapter_faults
 from .case import p2p_matrix_case
-from .expect import Table, cell_faults, rank_faults, table_faults, transport_faults
+from .expect import Table, cell_faults, drawn_pairs, matching_faults, rank_faults, table_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
 from .p2p import p2p_matrix_run
 from .session import nodes_session
@@ -265,3 +265,50 @@ class crossnode_sweep(sweep_run):
         super().prepare()
         self.place_on_nodes(self.nodes or 2, 1)
         self.measure_of_it("sweep")
+
+
+@rfm.simple_test
+class crossnode_matchings(crossnode_matrix):
+    """The same of thousands of nodes in minutes: a few random matchings of all, then suspects with good partners.
+
+    Which endpoint is slow by itself is found, and confirmed after a pause; links are not judged, for few pairs meet.
+    The pairs are others each time, so that only figures of the link class are published. References stand in the table
+    with ``@matchings`` added to its name.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
+
+    #: All nodes that `nodes` says, or else the partition in its extras['nodes'].
+    extent = parameter(["all"], loggable=True)
+
+    descr = "messages between nodes, a few pairs of each"
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"crossnode", "matchings"}
+
+    def prepare(self):
+        super().prepare()
+        self.measure_of_it("matchings")
+
+    def program_opts(self):
+        return [*super().program_opts(), "--concurrency", "matchings"]
+
+    def machine_faults(self):
+        return super().machine_faults() + matching_faults(self.record)
+
+    def cells_wanted_of(self, endpoints):
+        return len(self.wanted_cells())
+
+    def result(self):
+        """The entry of the record's results."""
+        return next(result for result in self.record["results"] if result["testcase"] == self.testcase)
+
+    def wanted_cells(self):
+        return drawn_pairs(self.result())
+
+    @run_before("performance")
+    def leave_out_pairs(self):
+        if not self.is_dry_run():
+            self.perf_variables = {name: of for name, of in self.perf_variables.items() if "->" not in name}

@@ -11,8 +11,10 @@ from itertools import permutations
 from typing import NamedTuple
 
 from linkmatrix.errors import clean
+from linkmatrix.judge import few
 from linkmatrix.judge.busy import disturbances
 from linkmatrix.record.apart import Apart
+from linkmatrix.record.checking import drawn_cells, is_of_matchings
 
 MAX_FAULTS = 8  # more sentences than this do not help
 
@@ -144,6 +146,24 @@ def transport_faults(record, promised):
         for which, found in transports_between_nodes(result)
         if found != promised
     ]
+
+
+def matching_faults(record):
+    """What few matchings leave open: endpoints without a value, or whose slowness was not settled; whole matrices."""
+    faults = [
+        f"{result['testcase']}: the schedule is {result['schedule']['mode']}, and matchings were asked for"
+        for result in record["results"]
+        if not is_of_matchings(result)
+    ]
+    return faults + [f"{result['testcase']}: {said}" for result in record["results"] for said in few.unjudged(result)]
+
+
+def drawn_pairs(result):
+    """The (source, destination) of each cell of the matchings."""
+    cells = {
+        pair for rows, columns in drawn_cells(result) for pair in zip(rows.tolist(), columns.tolist(), strict=True)
+    }
+    return [(result["rows"][row], result["rows"][column]) for row, column in sorted(cells)]
 
 
 def transports_between_nodes(result):

@@ -19,10 +19,11 @@ def result_of(record, testcase):
     return next((one for one in record["results"] if one["testcase"] == testcase and Apart.of(one)), None)
 
 
-def matrix_faults(result, text, table, endpoints, folder):
+def matrix_faults(result, text, table, endpoints, folder, needed):
     """What is missing of a matrix between `endpoints`, in sentences; [] for nothing.
 
-    table: (title, unit) that the program must have printed. folder: where the record is.
+    table: (title, unit) that the program must have printed. folder: where the record is. needed: cells that must have
+    a value.
     """
     name, cells, size = result["testcase"], result["cells"], len(endpoints)
     faults = []
@@ -34,7 +35,6 @@ def matrix_faults(result, text, table, endpoints, folder):
     if list(result["rows"]) != list(endpoints):
         said = f": {named(lacking)}" if lacking else ", in another order"
         faults.append(f"{name}: the matrix should be of {size} endpoints, it is of {len(result['rows'])}{said}")
-    needed = size * (size - 1)
     counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
     bad = {word: count for word, count in counts.items() if count and word not in ("ok", "not-applicable")}
     faults += [f"{name}: {count} cells are '{word}'" for word, count in bad.items()]

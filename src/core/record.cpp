@@ -161,9 +161,10 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
 
 void write_schedule(JsonWriter& w, const Schedule& schedule) {
   w.key("schedule").begin_object();
-  w.member("mode", schedule.bisection ? "bisection"
-                   : schedule.at_once ? "rounds"
-                                      : "serial")
+  w.member("mode", schedule.bisection   ? "bisection"
+                   : schedule.matchings ? "matchings"
+                   : schedule.at_once   ? "rounds"
+                                        : "serial")
       .member("rounds", schedule.rounds);
   w.member("pairs_at_once", schedule.pairs_at_once).member("interference", schedule.interference);
   w.member("witnessed", schedule.witnessed);
@@ -180,6 +181,17 @@ void write_again(JsonWriter& w, std::string_view name, const MatrixResult& resul
     w.end_object();
   }
   w.end_array();
+}
+
+void write_matchings(JsonWriter& w, const Matchings& matchings) {
+  w.key("matchings").begin_object();
+  w.member("seed", matchings.seed).member("pause", matchings.pause).member("open", matchings.open);
+  w.key("drawn").begin_array();
+  for (const auto& one : matchings.drawn) {
+    w.begin_object().member("purpose", word(one.purpose)).member("alone", one.alone);
+    w.member("rows", one.rows).member("columns", one.columns).end_object();
+  }
+  w.end_array().end_object();
 }
 
 std::optional<std::string_view> peer_access_word(std::optional<bool> on) {
@@ -259,6 +271,7 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   w.member("clock_uncertainty_us",
            result.clock_uncertainty ? std::optional(*result.clock_uncertainty * 1e6) : std::nullopt);
   write_schedule(w, result.schedule);
+  if (result.matchings) write_matchings(w, *result.matchings);
   write_again(w, "remeasured", result, result.remeasured);
   write_again(w, "controls", result, result.controls);
   w.member("seconds", result.seconds).member("complete", result.complete());

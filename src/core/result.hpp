@@ -46,11 +46,12 @@ struct Part {
 struct Schedule {
   bool at_once = false;    ///< rounds of several pairs, else one pair after the other
   bool bisection = false;  ///< only between the two halves
+  bool matchings = false;  ///< only those of MatrixResult::matchings
   std::size_t rounds = 0;
   std::size_t pairs_at_once = 0;
   /// How much of the values may be due to pairs at once: the largest |together / alone − 1| of the cells that were
-  /// compared, in rounds whose values stand. 0 where pairs at once did disturb each other, so that none are; nothing:
-  /// none was compared.
+  /// compared, in rounds whose values stand; of matchings their median. 0 where pairs at once did disturb each other,
+  /// so that none are; nothing: none was compared.
   std::optional<double> interference;
   std::size_t witnessed = 0;  ///< of the rounds: those of which a cell was measured alone as well, and agreed
 };
@@ -58,6 +59,19 @@ struct Schedule {
 struct Remeasured {
   std::size_t row, column;
   double before, after;
+};
+
+/// What was measured of a matrix of which only few cells are, in the order of time (--concurrency matchings).
+struct Matchings {
+  struct Matching {
+    Purpose purpose;
+    bool alone = false;                      ///< only its pairs exchanged data, not all endpoints
+    std::vector<std::size_t> rows, columns;  ///< its cells
+  };
+  std::uint32_t seed = 0;
+  double pause = 0;  ///< seconds that were waited before those that confirm
+  std::vector<Matching> drawn;
+  std::vector<std::string> open;  ///< endpoints that were still suspect at the end
 };
 
 /// What stands in the record of a matrix that is too large for it; its cells are in a file beside the record.
@@ -117,6 +131,7 @@ struct MatrixResult : MatrixDescription {
   Schedule schedule;
   std::vector<Remeasured> remeasured;       ///< outliers, once more and alone
   std::vector<Remeasured> controls;         ///< healthy cells, measured again in the same way
+  std::optional<Matchings> matchings{};     ///< then a cell that does not apply was left out by design
   std::string timing;                       ///< how copies are released and timed, in words; see device/backend.hpp
   std::optional<double> clock_uncertainty;  ///< seconds by which the clocks of two copies of a cell may differ
   double seconds = 0;

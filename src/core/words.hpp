@@ -21,8 +21,11 @@ enum class Direction { write, read };
 /// compute: of what devices calculate, no metric of a copy.
 enum class Metric { bandwidth, bidirectional, latency, compute };
 enum class Memory { device, host };
-enum class Concurrency { automatic, serial, rounds, bisection };
+enum class Concurrency { automatic, serial, rounds, bisection, matchings };
 enum class HostPages { pinned, pageable };
+/// Why a matching was measured: of all at random, of suspects with endpoints that are good, or to confirm after a pause
+/// what was found.
+enum class Purpose { random, suspects, confirm };
 /// How bytes get from one rank to another: by MPI itself, by a device that has mapped the other's memory (by a file
 /// descriptor, a fabric handle or CUDA IPC), or through pinned host memory in pieces.
 enum class Transport { automatic, mpi, fd, fabric, ipc, staged };
@@ -62,10 +65,17 @@ struct Words<Memory> {
 template <>
 struct Words<Concurrency> {
   static constexpr std::string_view what = "concurrency";
-  static constexpr std::array table{std::pair{Concurrency::automatic, "auto"}, std::pair{Concurrency::serial, "serial"},
-                                    std::pair{Concurrency::serial, "isolated"},
-                                    std::pair{Concurrency::rounds, "rounds"},
-                                    std::pair{Concurrency::bisection, "bisection"}};
+  static constexpr std::array table{
+      std::pair{Concurrency::automatic, "auto"},      std::pair{Concurrency::serial, "serial"},
+      std::pair{Concurrency::serial, "isolated"},     std::pair{Concurrency::rounds, "rounds"},
+      std::pair{Concurrency::bisection, "bisection"}, std::pair{Concurrency::matchings, "matchings"}};
+};
+
+template <>
+struct Words<Purpose> {
+  static constexpr std::string_view what = "purpose";
+  static constexpr std::array table{std::pair{Purpose::random, "random"}, std::pair{Purpose::suspects, "suspects"},
+                                    std::pair{Purpose::confirm, "confirm"}};
 };
 
 template <>

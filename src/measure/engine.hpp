@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/clock.hpp"
 #include "core/statistics.hpp"
@@ -17,6 +18,8 @@ struct MeasureOptions {
   int warmup = 1;            ///< transfers of each cell before its first sample; 0: each one is a sample
   bool verify = true;
   Concurrency concurrency = Concurrency::automatic;
+  std::optional<std::uint32_t> seed{};  ///< of matchings; nothing: one is drawn
+  double confirm_after = 10;            ///< seconds of pause before matchings confirm what was found
   bool fit = true;  ///< take a second size for each bandwidth, and separate the time that every copy costs
 };
 

@@ -39,8 +39,9 @@ class BackendMeasurer final : public Measurer {
   }
   bool has(const SimulatedFault& fault, Concurrency) override { return has_fault(*backend_, plan_, fault); }
   void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) override {
-    if (how.concurrency == Concurrency::bisection)
-      throw BadInput("--concurrency bisection is for nodes: start ranks on several with mpirun");
+    if (how.concurrency == Concurrency::bisection || how.concurrency == Concurrency::matchings)
+      throw BadInput("--concurrency " + std::string(word(how.concurrency)) +
+                     " is for nodes: start ranks on several with mpirun");
     measure_plan(*backend_, plan_, how, deadline, record, fault_);
   }
 

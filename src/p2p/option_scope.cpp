@@ -57,8 +57,11 @@ const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },
 
 const Condition has_sizes{any<takes_sizes>,
                           "every test case measured has a size of its own: leave it out, or measure a bandwidth"};
-const Condition random_sizes{[](auto& o, auto&) { return is_given(o, "--random-sizes"); },
-                             "no size is drawn: say --random-sizes too"};
+const Condition draws{
+    [](auto& o, auto&) { return is_given(o, "--random-sizes") || o.measure.concurrency == Concurrency::matchings; },
+    "nothing is drawn at random: say --random-sizes too, or --concurrency matchings"};
+const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Concurrency::matchings; },
+                         "it is for a few matchings: say --concurrency matchings too"};
 
 const Condition copies_by_kernels{any<copies_by_kernel>,
                                   "no test case measured copies by kernels: leave it out, or name one of --engine sm"};

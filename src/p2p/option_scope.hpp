@@ -28,7 +28,8 @@ extern const Condition chooses_memory;   ///< measures; or the topology of ranks
 extern const Condition has_open_memory;  ///< of ranks; else no test case is named, each of which has its own
 extern const Condition of_devices;       ///< not of ranks, which the launcher chooses
 extern const Condition has_sizes;        ///< some test case has no size of its own
-extern const Condition random_sizes;     ///< --random-sizes
+extern const Condition draws;            ///< --random-sizes, or --concurrency matchings
+extern const Condition confirms;         ///< --concurrency matchings
 extern const Condition copies_by_kernels, by_any_kernel, has_blocks;
 extern const Condition pairs_of_devices, pairs_with_themselves;
 extern const Condition gpus_host_memory, huge_pages;

@@ -92,9 +92,13 @@ std::vector<Group> option_table(Given& given) {
            {{"--random-sizes", "N:MIN:MAX", "N random sizes between MIN and MAX",
              [&](auto v) { random = v, ++size_options; }},
             {measures, has_sizes}},
-           {{"--seed", "N", "of --random-sizes (default: 1): the same seed, the same sizes",
-             [&](auto v) { seed = parse_count("--seed", v, 0, 2147483647); }},
-            {measures, random_sizes}},
+           {{"--seed", "N",
+             "of --random-sizes (default: 1), the same seed, the same sizes; of --concurrency matchings (default: "
+             "drawn)",
+             [&](auto v) {
+               seed = parse_count("--seed", v, 0, 2147483647), o.measure.seed = static_cast<std::uint32_t>(seed);
+             }},
+            {measures, draws}},
            {{"--offset", "BYTES", "begin so far into the buffers (default: 0)",
              [&](auto v) { o.plan.offset = v == "0" ? 0 : parse_size("--offset", v); }},
             {measures, has_sizes}},
@@ -155,6 +159,10 @@ std::vector<Group> option_table(Given& given) {
            {{"--concurrency", "MODE", "pairs at once: " + all_words<Concurrency>() + " (default: auto, calibrated)",
              [&](auto v) { o.measure.concurrency = parse_word<Concurrency>(v); }},
             {measures}},
+           {{"--confirm-after", "SECONDS",
+             "of --concurrency matchings: pause before what was found is measured again (default: 10)",
+             [&](auto v) { o.measure.confirm_after = parse_number("--confirm-after", v, 0, 86400); }},
+            {measures, confirms}},
            {{"--verify", "", "compare the data that arrived; the default", [&](auto) { o.measure.verify = true; }},
             {measures}},
            {{"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},

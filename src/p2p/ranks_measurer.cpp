@@ -110,6 +110,8 @@ class RanksMeasurer final : public Measurer {
   }
 
   void measure_copies(MeasureOptions how, Deadline deadline, Guarded<Record>& record) {
+    if (how.concurrency == Concurrency::matchings)
+      throw BadInput("--concurrency matchings is for messages between nodes: name rank_to_rank_* or node_to_node_*");
     how.cell_timeout = pair_timeout_;
     measure_plan(*network_->devices(), *copies_, how, deadline, record, fault_);
   }

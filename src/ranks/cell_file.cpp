@@ -37,10 +37,6 @@ std::string header(std::size_t n) {
   return text;
 }
 
-std::uint8_t code(CellStatus status) {
-  return status == CellStatus::not_run ? 0 : static_cast<std::uint8_t>(static_cast<int>(status) + 1);
-}
-
 double median_or_zero(std::vector<double> values) { return values.empty() ? 0 : median(std::move(values)); }
 
 }  // namespace
@@ -67,22 +63,26 @@ double Quantiles::at(double share) const {
 }
 
 /// In the order of their numbers in the file.
-std::vector<std::string> CellFile::status_words() {
-  std::vector<std::string> words{std::string(word(CellStatus::not_run))};
+std::vector<std::string> CellFile::status_words(CellStatus blank) {
+  std::vector<std::string> words{std::string(word(blank))};
   for (const auto& [status, text] : Words<CellStatus>::table)
-    if (status != CellStatus::not_run) words.emplace_back(text);
+    if (status != blank) words.emplace_back(text);
   return words;
 }
 
 CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways,
-                   LinkClass link_class)
+                   LinkClass link_class, CellStatus blank)
     : record_{record},
       file_{std::move(file)},
       n_{n},
       both_ways_{both_ways},
       link_class_{std::move(link_class)},
+      blank_{blank},
       out_{::open(file_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)},
       pending_(n) {
+  std::uint8_t next = 1;
+  for (const auto& [status, text] : Words<CellStatus>::table)
+    codes_.at(static_cast<std::size_t>(status)) = status == blank ? std::uint8_t{0} : next++;
   const std::uint64_t bytes = header_bytes + n * n * sizeof(Cell);
   // room is taken at once: a disk that is full at the end would cost the whole measurement
   if (out_.number() < 0 || ::posix_fallocate(out_.number(), 0, static_cast<off_t>(bytes)) != 0)
@@ -94,8 +94,8 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
   Cell diagonal;
   diagonal.status = code(CellStatus::not_applicable);
   for (std::size_t d = 0; d < n_; ++d) write(d, d, {&diagonal, 1});
-  counts_[diagonal.status] = n_;
-  counts_[code(CellStatus::not_run)] = n_ * (n_ - 1);
+  counts_[0] = n_ * (n_ - 1);
+  counts_[diagonal.status] += n_;
   change([this](MatrixResult& result) { result.large = counted(); });
 }
 
@@ -110,6 +110,14 @@ void CellFile::mark(const Place& place, CellStatus status) {
   Cell cell;
   cell.status = code(status);
   add(place, cell);
+}
+
+void CellFile::fail(const Place& place, CellStatus status) {
+  const std::uint8_t was = cell_at(place).status;
+  if (was == code(CellStatus::corrupt)) return;
+  if (was == code(CellStatus::ok)) verified_ -= std::min<std::uint64_t>(verified_, both_ways_ ? 2 : 1);
+  for (int ways = both_ways_ ? 2 : 1; ways > 0 && was != 0; --ways) --counts_[was], ++counts_[0];  // as never touched
+  mark(place, status);
 }
 
 void CellFile::lose(const std::string& label, const std::string& why) {
@@ -133,7 +141,7 @@ void CellFile::add_once(const Place& place, const Cell& cell) {
     corrupt_.insert(place);
   else if (!corrupt_.empty() && corrupt_.contains(place))
     return;
-  if (counts_[code(CellStatus::not_run)] > 0) --counts_[code(CellStatus::not_run)];
+  if (counts_[0] > 0) --counts_[0];
   ++counts_[cell.status];
   std::vector<Pending>& row = pending_[place.row];
   row.push_back({static_cast<std::uint32_t>(place.column), cell});
@@ -199,7 +207,7 @@ CellStatus CellFile::status(const Place& place) const {
 
 /// What is known without a look at the file.
 CellSummary CellFile::counted() const {
-  CellSummary out{file_.filename().string(), status_words(), {}, {}, {}, {}};
+  CellSummary out{file_.filename().string(), status_words(blank_), {}, {}, {}, {}};
   for (std::size_t status = 0; status < out.statuses.size(); ++status) out.counts.push_back(counts_[status]);
   return out;
 }

@@ -39,12 +39,14 @@ class CellFile final : public Store {
  public:
   using LinkClass = std::function<std::string(std::size_t row, std::size_t column)>;
 
-  /// Of the last result of the record. Throws BadInput where the file cannot be made, or the disk has no room for it.
-  CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways, LinkClass link_class);
+  /// Of the last result of the record; blank: the status of a cell that nobody touches, the diagonal aside. Throws
+  /// BadInput where the file cannot be made, or the disk has no room for it.
+  CellFile(Guarded<Record>& record, std::filesystem::path file, std::size_t n, bool both_ways, LinkClass link_class,
+           CellStatus blank = CellStatus::not_run);
 
   void put(const Place& place, const CellValue& cell) override;
   void mark(const Place& place, CellStatus status) override;
-  void fail(const Place& place, CellStatus status) override { mark(place, status); }
+  void fail(const Place& place, CellStatus status) override;
   std::optional<double> value(const Place& place) const override;
   CellStatus status(const Place& place) const override;
   std::optional<Interval> interval(const Place& place) const override;
@@ -59,10 +61,10 @@ class CellFile final : public Store {
   struct Cell {
     float value = 0, low = 0, high = 0;
     std::uint16_t samples = 0;
-    std::uint8_t status = 0;  ///< as in `status_words`; 0 is "not-run", which is what an empty file says
+    std::uint8_t status = 0;  ///< as in `status_words`; 0 is the blank, which is what an empty file says
     std::uint8_t converged = 0;
   };
-  static std::vector<std::string> status_words();
+  static std::vector<std::string> status_words(CellStatus blank = CellStatus::not_run);
   static_assert(sizeof(Cell) == 16);
 
  private:
@@ -72,6 +74,7 @@ class CellFile final : public Store {
     Cell cell;
   };
 
+  std::uint8_t code(CellStatus status) const { return codes_.at(static_cast<std::size_t>(status)); }
   void add(const Place& place, const Cell& cell);
   void add_once(const Place& place, const Cell& cell);
   void flush(std::size_t row);
@@ -87,6 +90,8 @@ class CellFile final : public Store {
   std::size_t n_;
   bool both_ways_;
   LinkClass link_class_;
+  CellStatus blank_;
+  std::array<std::uint8_t, Words<CellStatus>::table.size()> codes_{};  ///< of each status
   std::uint64_t verified_ = 0;
   std::array<std::uint64_t, 256> counts_{};  ///< of each status, as long as no cell comes twice
   std::set<Place> corrupt_;

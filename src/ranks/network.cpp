@@ -11,6 +11,7 @@
 
 #include "core/units.hpp"
 #include "device/host/host_facts.hpp"
+#include "measure/few_rounds.hpp"
 #include "ranks/cell_file.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/coordinator.hpp"
@@ -117,6 +118,8 @@ class MpiNetwork final : public Network {
   }
 
   bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) override {
+    const bool is_of_one_path = fault.endpoint.find("->") != std::string::npos;
+    if (concurrency == Concurrency::matchings && is_of_one_path) return false;  // few of them are measured
     const RankRounds rounds = rounds_of(what, concurrency);
     const Coordinator coordinator(*ranks_, table_, rounds, form_of(what, {}));
     for (std::size_t r = 0; r < rounds.count(); ++r)
@@ -139,9 +142,13 @@ class MpiNetwork final : public Network {
     options.cell_timeout = options_.pair_timeout;
     options.fit = false;  // of copies: what a message costs is a latency's matrix
     const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
-    const std::unique_ptr<Store> store = make_store(what, rounds, record);
+    const bool few = how.concurrency == Concurrency::matchings;
+    const std::unique_ptr<Store> store = make_store(what, rounds, few, record);
     try {
-      linkmatrix::measure(sampler, work, options, deadline, *store);
+      if (few)
+        measure_matchings(sampler, rounds.places(), options, deadline, *store);
+      else
+        linkmatrix::measure(sampler, work, options, deadline, *store);
     } catch (...) {
       finish(what, *store);
       throw;
@@ -176,7 +183,17 @@ class MpiNetwork final : public Network {
   }
 
   RankRounds rounds_of(const NetworkCase& what, Concurrency concurrency) const {
+    if (concurrency == Concurrency::matchings) refuse_few(what);
     return table_.rounds(what.by_node, what.metric == Metric::bidirectional, concurrency == Concurrency::bisection);
+  }
+
+  void refuse_few(const NetworkCase& what) const {
+    if (table_.is_one_node())
+      throw BadInput("--concurrency matchings is between nodes, and all ranks are on one: leave it out");
+    if (const std::size_t count = table_.labels(what.by_node).size(); count < least_for_matchings)
+      throw BadInput("--concurrency matchings needs " + std::to_string(least_for_matchings) +
+                     (what.by_node ? " nodes" : " ranks") + " or more, and there are " + std::to_string(count) +
+                     ": measure the whole matrix, which takes no longer");
   }
 
   void make_buffers(const NetworkCase& what) {
@@ -197,7 +214,9 @@ class MpiNetwork final : public Network {
     return form;
   }
 
-  std::unique_ptr<Store> make_store(const NetworkCase& what, const RankRounds& rounds, Guarded<Record>& record) const {
+  /// few: no cell applies until it is chosen.
+  std::unique_ptr<Store> make_store(const NetworkCase& what, const RankRounds& rounds, bool few,
+                                    Guarded<Record>& record) const {
     const auto [testcase, n] = record.look([](const Record& r) {
       return std::pair{r.results.back().testcase, r.results.back().rows.size()};
     });
@@ -206,7 +225,7 @@ class MpiNetwork final : public Network {
       cells->change([&](MatrixResult& result) {
         for (std::size_t r = 0; r < result.rows.size(); ++r)
           for (std::size_t c = 0; c < result.columns.size(); ++c)
-            if (!rounds.has(r, c)) result.status(r, c) = CellStatus::not_applicable;
+            if (few || !rounds.has(r, c)) result.status(r, c) = CellStatus::not_applicable;
       });
       return cells;
     }
@@ -215,7 +234,8 @@ class MpiNetwork final : public Network {
     file += "." + testcase + "." + std::to_string(what.bytes) + ".npy";
     auto cells = std::make_unique<CellFile>(
         record, file, n, what.metric == Metric::bidirectional,
-        [this, what](std::size_t r, std::size_t c) { return link_class(what.by_node, r, c); });
+        [this, what](std::size_t r, std::size_t c) { return link_class(what.by_node, r, c); },
+        few ? CellStatus::not_applicable : CellStatus::not_run);
     for (std::size_t r = 0; r < n && rounds.is_bisection(); ++r)
       for (std::size_t c = 0; c < n; ++c)
         if (!rounds.has(r, c)) cells->mark({r, c}, CellStatus::not_applicable);

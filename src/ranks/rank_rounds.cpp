@@ -90,6 +90,25 @@ Round RankRounds::inside(std::size_t round) const {
   return out;
 }
 
+Places RankRounds::places() const {
+  Places out;
+  for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
+    if (options_.by_node) {
+      out.node.push_back(node);
+      out.lane.push_back(0);
+      continue;
+    }
+    out.node.resize(node_of_.size());
+    out.lane.resize(node_of_.size());
+    for (std::size_t k = 0; k < ranks_of_[node].size(); ++k) {
+      const auto rank = static_cast<std::size_t>(ranks_of_[node][k]);
+      out.node[rank] = node;
+      out.lane[rank] = k / width_;
+    }
+  }
+  return out;
+}
+
 bool RankRounds::has(std::size_t row, std::size_t column) const {
   if (row == column) return false;
   if (!options_.bisection) return true;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "measure/matchmaker.hpp"
 #include "measure/rounds.hpp"
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
@@ -34,6 +35,8 @@ class RankRounds final : public Rounds {
   /// The pairs that exchange data at once in a cell.
   std::vector<RankPair> pairs_of(const Place& place) const;
   bool is_bisection() const { return options_.bisection; }
+  /// Where the rows of the matrix are; of ranks, as many of a node share a lane as cells may run at once between two.
+  Places places() const;
   /// Is this cell in a round?
   bool has(std::size_t row, std::size_t column) const;
 

@@ -49,6 +49,7 @@ def case(change=None, text=None, nodes=40, ranks=2):
     for method in (
         "machine_faults",
         "large_faults",
+        "cells_wanted_of",
         "counter_faults",
         "is_of_nodes",
         "wanted_tables",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..errors import BadInput, clean
+from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..locate.diagnosis import diagnose
@@ -61,6 +62,8 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
         yield f"  {sentence}"
         if at < len(found.confidence):
             yield from (f"    {line}" for line in found.confidence[at])
+    if few.coverage(result):
+        yield f"  {few.coverage(result)}"
     if is_collective(result):
         yield from (f"  {line}" for line in words.marked_cells(matrix))
         content = one.test.record or {}

@@ -14,12 +14,13 @@ import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
+from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..references import noise
 from ..references.tolerances import floor_alone
-from . import confidence
+from . import confidence, matchings
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
 from .hypotheses import Finding, polish, search
@@ -57,6 +58,11 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return Diagnosis((), (matrix.problem,), (), not matrix.held)
     if is_collective(result):  # of all ranks together: no part of it is seen
         return Diagnosis((), (), (), False)
+    if is_of_matchings(result):
+        found, rest = matchings.told(result, matrix.matrix)
+        of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
+        told = (*(text for _, text in found), *rest)
+        return Diagnosis(tuple(matchings.finding(one, of_nodes) for one, _ in found), told, (), not matrix.held)
     if matrix.closely is not matrix:
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)

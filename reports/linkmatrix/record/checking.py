@@ -54,11 +54,13 @@ def plain(number: float) -> float | None:
 def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
     """True where nothing is measured: the diagonal, unless local copies were asked for, and what is below a triangle.
 
-    Of a bisection nothing inside of a half is measured either: whatever says so.
+    Of a bisection nothing inside of a half is measured either: whatever says so. Of matchings what was not drawn.
     """
     if result["schedule"]["mode"] == "bisection":
         return ~block.applies
     shape = block.applies.shape
+    if is_of_matchings(result):
+        return ~drawn(result, first, shape)
     found = np.zeros(shape, dtype=bool)
     if not result.get("local_copy"):
         place = {label: c for c, label in enumerate(result["columns"])}
@@ -68,6 +70,52 @@ def left_out(result: Mapping[str, Any], block: Any, first: int) -> np.ndarray:
     if result.get("triangle"):
         found |= np.tri(*shape, first - 1, dtype=bool)
     return found
+
+
+def is_of_matchings(result: Mapping[str, Any]) -> bool:
+    """Were only a few cells measured, those of its matchings?"""
+    return result["schedule"]["mode"] == "matchings"
+
+
+def drawn(result: Mapping[str, Any], first: int, shape: tuple[int, int]) -> np.ndarray:
+    """True for the cells of the matchings, of some rows from `first` on."""
+    found = np.zeros(shape, dtype=bool)
+    for rows, columns in drawn_cells(result):
+        inside = (rows >= first) & (rows < first + shape[0])
+        found[rows[inside] - first, columns[inside]] = True
+    return found
+
+
+def drawn_cells(result: Mapping[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows, columns) of each matching, as indices; of cells that measure both ways, both of their places."""
+    twice = result["metric"] == "bidirectional"
+    found = []
+    for one in result["matchings"]["drawn"]:
+        rows, columns = (np.array(one[axis], dtype=int) for axis in ("rows", "columns"))
+        ends = ((rows, columns), (columns, rows)) if twice else ((rows, columns),)
+        found.append((np.concatenate([a for a, _ in ends]), np.concatenate([b for _, b in ends])))
+    return found
+
+
+def check_matchings(result: Mapping[str, Any]) -> None:
+    """Raises BadInput for matchings that are none of these endpoints', or of a result without any."""
+    name, endpoints = result["testcase"], len(result["rows"])
+    if is_of_matchings(result) != ("matchings" in result):
+        raise BadInput(f"{name}: 'matchings' and a schedule of matchings go together, and one of them is missing")
+    if not is_of_matchings(result):
+        return
+    if result["rows"] != result["columns"]:
+        raise BadInput(f"{name}: matchings are between the same endpoints, and rows and columns differ")
+    unknown = set(result["matchings"]["open"]) - set(result["rows"])
+    if unknown:
+        raise BadInput(f"{name}.matchings.open: {min(unknown)} is no row of the matrix")
+    for number, one in enumerate(result["matchings"]["drawn"]):
+        pairs = list(zip(one["rows"], one["columns"], strict=False))
+        most = max([-1, *one["rows"], *one["columns"]])
+        if len(one["rows"]) != len(one["columns"]) or most >= endpoints:
+            raise BadInput(f"{name}.matchings.drawn.{number}: its cells are not pairs of the {endpoints} endpoints")
+        if len(set(pairs)) != len(pairs) or any(row == column for row, column in pairs):
+            raise BadInput(f"{name}.matchings.drawn.{number}: a cell comes twice, or is an endpoint with itself")
 
 
 def check_times(result: Mapping[str, Any]) -> None:
@@ -99,4 +147,5 @@ def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None
 
 def only_diagonal(result: Mapping[str, Any]) -> bool:
     """Is the diagonal all that does not apply?"""
-    return not (result.get("local_copy") or result.get("triangle") or result["schedule"]["mode"] == "bisection")
+    few = result["schedule"]["mode"] in ("bisection", "matchings")
+    return not (result.get("local_copy") or result.get("triangle") or few)

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files import read_whole
 from .apart import Apart, attach
-from .checking import WITH_VALUE, check_cells, check_ending, check_times, only_diagonal
+from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_times, only_diagonal
 from .matrix import from_result
 from .upgrade import SCHEMA, SCHEMA_FILES, upgraded
 
@@ -158,6 +158,7 @@ def checked(content: Any) -> Record:
             check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
         check_axes(result, labels)
+        check_matchings(result)
         (check_apart if Apart.of(result) else check_result)(result)
     check_outcome(record)
     return record

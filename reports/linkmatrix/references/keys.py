@@ -22,6 +22,7 @@ VARIANTS = [
     (r"^crossnode_device_matrix\b", "@device"),
     *((rf"%pairs={pairs}\b", f"@{pairs}-pairs") for pairs in (1, 4, 8)),
     (r"^(crossnode_(sweep|pairs|device_pairs)|peer_osu(_crossnode)?)\b", SWEEP),
+    (r"^crossnode_matchings\b", "@matchings"),
     (r"^crossnode_device_pairs\b", "@device"),
     *((rf"%route={route}\b", f"@{route}") for route in ("staged", "without_gdrcopy", "without_gpudirect")),
 ]

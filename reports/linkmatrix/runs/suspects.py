@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..judge.verdicts import Verdict
-from ..locate import diagnosis
+from ..locate import diagnosis, matchings
 from ..locate.families import SHARED, Layout, part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import layout_of
 from ..record import units
+from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix, has_status
 from ..record.reading import risen_counters
 from ..references.tables import References
@@ -187,12 +188,17 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         failed = matrix.counts[Verdict.FAIL] > 0
         if not failed and not any(has_status(result, word) for word in diagnosis.TRIED):
             continue
+        where = f"{result['testcase']}: "
+        if is_of_matchings(result):
+            told = matchings.blamed(result, matrix.matrix) if failed else []
+            told += dead(matrix.matrix) if matrix.whole is not None else []
+            yield from ((label, where + sentence) for label, sentence in told)
+            continue
         found, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
         if matrix.whole is None:
             continue
         rows, columns = matrix.matrix.rows, matrix.matrix.columns
         layout, _ = layout_of(record, result, matrix.matrix)
-        where = f"{result['testcase']}: "
         # the sentences of a diagnosis begin with one for each finding
         yield from ((label, where + sentence) for label, sentence in dead(matrix.matrix))
         for finding, sentence in zip(found.findings, found.sentences, strict=False):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..record import units
+from ..record.checking import is_of_matchings
 from ..record.reading import Result
 from ..record.units import figure
 from . import words
@@ -21,12 +22,13 @@ OUTLIER = {"GB/s": 0.02, "us": 0.05, "GFLOP/s": 0.02}
 def remeasured_lines(result: Result, most: int = 5) -> list[str]:
     """The cells that were outliers and were measured again, alone: transient if they are not any more."""
     unit, decimals = words.UNITS[result["unit"]], words.DECIMALS[result["unit"]]
+    alone = "" if is_of_matchings(result) else " alone"
     lines = []
     for one in result["remeasured"]:
         before, after = (figure(one[key], decimals) for key in ("before", "after"))
         word = "transient" if transient(result, one) else "it stayed"
         lines.append(
-            f"{one['row']}->{one['column']} was {before} {unit}, and {after} when measured again alone: {word}"
+            f"{one['row']}->{one['column']} was {before} {unit}, and {after} when measured again{alone}: {word}"
         )
     lines.sort(key=lambda line: line.endswith("it stayed"))
     lines = lines[:most] + ([f"and {len(lines) - most} more were measured again"] if len(lines) > most else [])

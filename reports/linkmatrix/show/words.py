@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.matrix import ClassSummary, from_result, has_status, variant_of
@@ -76,6 +77,7 @@ def how(result: Result) -> str:
             sampled(result),
             verification(result),
             f"{result['seconds']:.1f} s",
+            *([few.coverage(result)] if few.coverage(result) else []),
         ]
     )
 
@@ -217,8 +219,15 @@ def only_references_missing(judged: list[Judged]) -> bool:
 
 def next_step(verdict: Verdict, judged: list[Judged], found: bool = False) -> str:
     """What a verdict means here and what to do about it, in a sentence or two; found: something is suspect."""
-    rest = left_out(judged)
-    return step(verdict, judged, found) + (f" Not measured, for a budget: {', '.join(rest)}." if rest else "")
+    rest, unseen = left_out(judged), links_unseen(judged)
+    said = step(verdict, judged, found) + (f" Not measured, for a budget: {', '.join(rest)}." if rest else "")
+    return said + (f" Of {'; '.join(unseen)}." if unseen else "")
+
+
+def links_unseen(judged: Iterable[Judged]) -> list[str]:
+    """ "node_to_node_bandwidth_mpi 0.4 % of pairs seen: links not judged", of matrices of few matchings."""
+    said = {result["testcase"]: few.coverage(result) for one in judged for result, _ in one.matrices}
+    return [f"{name} {share}" for name, share in said.items() if share]
 
 
 def step(verdict: Verdict, judged: list[Judged], found: bool) -> str:

@@ -116,7 +116,10 @@ int simulate(std::size_t nodes, std::size_t per_node, const std::filesystem::pat
   const auto start = Clock::now();
   store->finish();
   record.change([&](Record& r) {
-    r.results.front().schedule = {true, false, rounds.count(), nodes / 2, std::nullopt, 0};
+    Schedule& schedule = r.results.front().schedule;
+    schedule.at_once = true;
+    schedule.rounds = rounds.count();
+    schedule.pairs_at_once = nodes / 2;
     write(r, folder);
   });
   const double writing = seconds_since(start);

@@ -60,6 +60,8 @@ if [ "$ranks" -le 3 ]; then
   says 'rank_to_rank'
   expect 2 "no matrix of one node" --testcase node_to_node_bandwidth_mpi
   says 'on one node'
+  expect 2 "no few matchings of one node" --testcase rank_to_rank_bandwidth_mpi --concurrency matchings
+  says 'between nodes, and all ranks are on one'
   expect 2 "no bandwidth of nothing" --testcase rank_to_rank_bandwidth_mpi --size 0
   [ "$ranks" -gt 2 ] || for option in --triangle --local-copy "--kernel bulk" "--blocks 4" "--threads 64" "--devices 0" \
     "--mapping crossed" "--transport mpi" "--window 4" "--host-memory pinned"; do

@@ -1,0 +1,337 @@
+#include "measure/few_rounds.hpp"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/schedule.hpp"
+#include "measure/comparison.hpp"
+#include "measure/context.hpp"
+#include "measure/outliers.hpp"
+#include "measure/retry.hpp"
+#include "measure/suspicion.hpp"
+
+namespace linkmatrix {
+namespace {
+
+using Pair = Matchmaker::Pair;
+
+constexpr std::size_t first_matchings = 2;
+constexpr std::size_t most_controls_alone = 32;  // cells that show what all at once cost …
+constexpr std::size_t share_at_once = 16;        // … measured so many times fewer at once
+constexpr double least_cost = 0.05;              // of all at once, as a fraction
+constexpr double sure = 0.001;                   // chance that noise looks like a cost
+constexpr std::size_t least_controls = 4;        // good pairs beside those that are measured alone
+constexpr auto nap = std::chrono::milliseconds(20);
+
+/// Rounds that are known when they have been measured.
+class MeasuredRounds final : public Rounds {
+ public:
+  std::size_t count() const override { return rounds_.size(); }
+  Round at(std::size_t round) const override { return rounds_.at(round); }
+  void add(Round round) { rounds_.push_back(std::move(round)); }
+
+ private:
+  std::vector<Round> rounds_;
+};
+
+/// The chance that of `all` tosses of a coin so many or more are heads.
+double by_coin(std::size_t all, std::size_t heads) {
+  double term = 1, sum = 0, total = 0;
+  for (std::size_t k = 0; k <= all; ++k) {
+    total += term;
+    if (k >= heads) sum += term;
+    term *= static_cast<double>(all - k) / static_cast<double>(k + 1);
+  }
+  return sum / total;
+}
+
+class FewRounds {
+ public:
+  FewRounds(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline, Store& store)
+      : work_{rounds_},
+        context_{sampler, work_, options, deadline, store},
+        deadline_{deadline},
+        lanes_{places.lane},
+        seed_{options.seed ? *options.seed : std::random_device{}() >> 1},
+        matchmaker_{places, seed_},
+        suspicion_{places.node.size(), context_.shape().metric} {
+    context_.store().change([&](MatrixResult& result) {
+      result.schedule.matchings = true;
+      result.matchings.emplace();
+      result.matchings->seed = seed_;
+    });
+  }
+
+  void run() {
+    try {
+      measure_all();
+    } catch (...) {
+      for (const Place& place : planned_)
+        if (context_.store().status(place) == CellStatus::not_applicable)
+          context_.store().mark(place, CellStatus::not_run);
+      finish();
+      throw;
+    }
+    finish();
+  }
+
+ private:
+  void measure_all() {
+    for (std::size_t k = 0; k < first_matchings; ++k) {
+      auto taken = absent();
+      measure(matchmaker_.rest(taken), Purpose::random);
+    }
+    suspicion_.end_of_first_rounds();
+    is_shared_ = is_slower_at_once();
+    if (!is_shared_) search();
+    if (!is_shared_) open_ = suspicion_.standing().suspects;
+    if (context_.store().has_second_look()) retry(context_, static_cast<std::size_t>(-1));
+    if (!is_shared_) confirm();
+    settle_again();
+  }
+
+  void search() {
+    for (std::size_t drawn = first_matchings; drawn < most_searching; ++drawn) {
+      const Suspicion::Standing now = suspicion_.standing();
+      if (now.suspects.empty()) return;
+      if (context_.out_of_time()) return late(now.suspects.size(), "suspects met no further partner");
+      auto taken = absent();
+      std::vector<Pair> pairs = matchmaker_.with_good(now.suspects, now.good, taken);
+      if (pairs.empty()) return;
+      append(pairs, matchmaker_.rest(taken));
+      measure(pairs, Purpose::suspects);
+    }
+  }
+
+  /// After a pause, for what passes by itself in a moment is no fault; with partners that they have not met.
+  void confirm() {
+    const Suspicion::Standing found = suspicion_.standing();
+    if (found.settled.empty() && found.alone.empty()) return;
+    const std::size_t open = found.settled.size() + found.alone.size();
+    if (context_.out_of_time()) return late(open, "slow endpoints and pairs were not measured again");
+    pause();
+    for (std::size_t k = 0; k < confirming; ++k) {
+      if (context_.out_of_time()) return late(open, "slow endpoints and pairs were measured again only in part");
+      const bool alone = k == 1;
+      auto taken = absent();
+      std::vector<Pair> pairs;
+      if (!alone) pairs = same_again(found.alone, taken);
+      append(pairs, matchmaker_.with_good(found.settled, found.good, taken));
+      if (!alone) append(pairs, matchmaker_.with_good(found.suspects, found.good, taken));
+      if (pairs.empty()) continue;
+      std::vector<Pair> others = matchmaker_.rest(taken);
+      if (alone) {
+        std::erase_if(others, [&](const Pair& pair) { return !found.good[pair.first] || !found.good[pair.second]; });
+        others.resize(std::min(others.size(), std::max(least_controls, 2 * pairs.size())));
+      }
+      append(pairs, others);
+      measure(pairs, Purpose::confirm, alone);
+    }
+  }
+
+  static void append(std::vector<Pair>& pairs, const std::vector<Pair>& more) {
+    pairs.insert(pairs.end(), more.begin(), more.end());
+  }
+
+  std::vector<bool> absent() {
+    std::vector<bool> out(lanes_.size());
+    for (std::size_t endpoint = 0; endpoint < out.size(); ++endpoint)
+      out[endpoint] = !context_.sampler().is_there({endpoint, endpoint});
+    return out;
+  }
+
+  /// Slow cells with the partner that they had.
+  std::vector<Pair> same_again(const std::vector<Place>& cells, std::vector<bool>& taken) {
+    std::vector<Pair> pairs;
+    for (const auto& [row, column] : cells) {
+      if (taken[row] || taken[column]) continue;
+      pairs.emplace_back(row, column);
+      taken[row] = taken[column] = true;
+    }
+    return pairs;
+  }
+
+  void pause() {
+    const double began = context_.seconds();
+    const Deadline end = earlier(Deadline::in(context_.options().confirm_after), deadline_);
+    while (!end.passed() && !context_.out_of_time()) std::this_thread::sleep_for(nap);
+    const double waited = context_.seconds() - began;
+    context_.store().change([&](MatrixResult& result) { result.matchings->pause = waited; });
+  }
+
+  /// One way and back, unless a cell is both; of each, a lane after the other.
+  void measure(const std::vector<Pair>& pairs, Purpose purpose, bool alone = false) {
+    const std::size_t lanes = 1 + *std::max_element(lanes_.begin(), lanes_.end());
+    const bool both_ways = context_.shape().metric == Metric::bidirectional;
+    std::vector<Round> parts;
+    planned_.clear();
+    for (const bool back : {false, true}) {
+      if (back && both_ways) continue;
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        Round part;
+        for (const auto& [a, b] : pairs)
+          if (lanes_[a] == lane) part.push_back(back ? Place{b, a} : Place{a, b});
+        if (part.empty()) continue;
+        planned_.insert(planned_.end(), part.begin(), part.end());
+        parts.push_back(std::move(part));
+      }
+    }
+    context_.store().change([&](MatrixResult& result) {
+      auto& drawn = result.matchings->drawn.emplace_back();
+      drawn.purpose = purpose;
+      drawn.alone = alone;
+      for (const auto& [row, column] : planned_) drawn.rows.push_back(row), drawn.columns.push_back(column);
+    });
+    for (const Round& part : parts) sample(part);
+    planned_.clear();
+  }
+
+  void sample(const Round& part) {
+    Round there;
+    for (const Place& place : part)
+      if (context_.sampler().is_there(place))
+        there.push_back(place);
+      else
+        context_.store().mark(place, context_.sampler().lost_as(place));
+    if (there.empty()) return;
+    const auto answers = context_.sample(there, {.stop = context_.stop(), .counts = true, .round = rounds_.count()});
+    last_.clear();
+    for (std::size_t k = 0; k < there.size(); ++k) {
+      keep(there[k], answers[k]);
+      const bool has_failed = answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error;
+      if (has_failed) failed_.push_back(context_.name(there[k]) + ": " + answers[k].why);
+      if (has_failed || answers[k].samples.empty()) continue;
+      last_.push_back({there[k], context_.median_of(answers[k])});
+    }
+    suspicion_.add(last_);
+    for (const Place& place : suspicion_.slow_of_last())
+      if (!again_.contains(place)) slow_.insert(place);
+    rounds_.add(there);
+    context_.store().change([&](MatrixResult& result) {
+      result.schedule.rounds = rounds_.count();
+      result.schedule.pairs_at_once = std::max(result.schedule.pairs_at_once, there.size());
+      result.schedule.at_once = result.schedule.pairs_at_once > 1;
+      result.seconds = context_.seconds();
+    });
+  }
+
+  /// What is measured again has its value when that is done.
+  void keep(const Place& place, const Sampled& answer) {
+    if (!context_.store().value(place)) return context_.keep(place, answer);
+    if (answer.status == CellStatus::ok && !answer.samples.empty()) again_[place].push_back(answer);
+  }
+
+  /// Of what a cell was first and later, the median; of two, the worse: one disturbance is forgiven, and a path that is
+  /// slow now and then is not.
+  void settle_again() {
+    for (const auto& [place, answers] : again_) {
+      if (context_.store().status(place) != CellStatus::ok) continue;
+      const double before = *context_.store().value(place);
+      std::vector<double> later;
+      std::vector<std::pair<double, const Sampled*>> all{{before, nullptr}};
+      for (const Sampled& answer : answers) {
+        later.push_back(context_.median_of(answer));
+        all.emplace_back(later.back(), &answer);
+      }
+      std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+        return worse_by(context_.shape().metric, b.first, a.first) > 0;
+      });
+      if (const Sampled* chosen = all[(all.size() - 1) / 2].second) {
+        context_.store().fail(place, CellStatus::not_applicable);  // its data is counted as compared once
+        context_.keep(place, *chosen);
+      }
+      if (!slow_.contains(place)) continue;
+      context_.store().change([&, at = place](MatrixResult& result) {
+        result.remeasured.push_back({at.row, at.column, before, median(later)});
+      });
+    }
+  }
+
+  /// Whether pairs are slower while all others exchange data: some of the last cells again, few at once.
+  bool is_slower_at_once() {
+    std::vector<Suspicion::Value> cells = last_;
+    const std::size_t at_once = std::max<std::size_t>(1, cells.size() / share_at_once);
+    matchmaker_.shuffle(cells);
+    cells.resize(std::min(cells.size(), most_controls_alone));
+    std::vector<double> costs;
+    std::size_t slower = 0;
+    for (const auto& part : split_rounds<Suspicion::Value>({cells}, at_once)) {
+      if (context_.out_of_time()) break;
+      Round round;
+      for (const auto& cell : part) round.push_back(cell.place);
+      const auto answers = context_.sample(round, {.stop = exactly(thorough_samples)});
+      for (std::size_t k = 0; k < round.size(); ++k) {
+        if (answers[k].status != CellStatus::ok || answers[k].samples.empty()) continue;
+        const double alone = context_.median_of(answers[k]);
+        costs.push_back(worse_by(context_.shape().metric, alone, part[k].value));
+        slower += costs.back() > 0;
+        context_.store().change([&](MatrixResult& result) {
+          result.controls.push_back({round[k].row, round[k].column, part[k].value, alone});
+        });
+      }
+    }
+    if (costs.empty()) return false;
+    const double cost = median(costs);
+    context_.let_pass(std::abs(cost));
+    if (cost < least_cost || by_coin(costs.size(), slower) > sure) return false;
+    context_.note("pairs are " + percent(cost) + " slower while all endpoints exchange data than alone (" +
+                  std::to_string(slower) + " of " + std::to_string(costs.size()) +
+                  "): they share what is too narrow for all, and no endpoint was looked for");
+    return true;
+  }
+
+  void late(std::size_t count, const std::string& what) {
+    context_.note("the time for this matrix was over (--max-time): " + std::to_string(count) + " " + what);
+    is_late_ = true;
+  }
+
+  void finish() {
+    for (std::size_t k = 0; k < std::min(failed_.size(), most_reasons); ++k) context_.note(failed_[k]);
+    context_.note_oddities();
+    const Suspicion::Standing end = suspicion_.standing();
+    const Clocking clocking = context_.sampler().clocking();
+    context_.store().change([&](MatrixResult& result) {
+      // with each matching some healthy one is slow for a second time: who was not suspect when the search ended is
+      // none
+      std::erase_if(open_, [&](std::size_t one) { return std::ranges::find(end.suspects, one) == end.suspects.end(); });
+      if (is_late_) open_.insert(open_.end(), end.settled.begin(), end.settled.end());
+      std::sort(open_.begin(), open_.end());
+      open_.erase(std::unique(open_.begin(), open_.end()), open_.end());
+      for (const std::size_t endpoint : open_) result.matchings->open.push_back(result.rows.at(endpoint));
+      result.seconds = context_.seconds();
+      result.timing = clocking.timing;
+      result.clock_uncertainty = clocking.uncertainty;
+    });
+  }
+
+  static constexpr std::size_t most_reasons = 20;
+
+  MeasuredRounds rounds_;
+  const Work work_;
+  Context context_;
+  Deadline deadline_;
+  std::vector<std::size_t> lanes_;
+  std::uint32_t seed_;
+  Matchmaker matchmaker_;
+  Suspicion suspicion_;
+  bool is_shared_ = false, is_late_ = false;
+  Round planned_;                                ///< of the matching that is being measured
+  std::vector<Suspicion::Value> last_;           ///< what was measured at once last
+  std::set<Place> slow_;                         ///< cells that were slow when they were measured first
+  std::map<Place, std::vector<Sampled>> again_;  ///< what cells were later
+  std::vector<std::size_t> open_;                ///< endpoints that were suspect when the search ended
+  std::vector<std::string> failed_;
+};
+
+}  // namespace
+
+void measure_matchings(Sampler& sampler, const Places& places, const MeasureOptions& options, Deadline deadline,
+                       Store& store) {
+  FewRounds(sampler, places, options, deadline, store).run();
+}
+
+}  // namespace linkmatrix

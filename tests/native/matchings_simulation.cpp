@@ -1,0 +1,73 @@
+// What a few matchings of many endpoints come to on a simulated network: for each trial a line of JSON, with the faults
+// that were put in, the matchings that were drawn and the cells that were measured. Nobody is named here: that is for
+// the reports (tests/benchmarks/few_rounds.py). usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS
+// FAULTS: how many, each of 5, 10 or 30 % at random, of what an endpoint sends, receives or both.
+
+#include <cstdlib>
+#include <iostream>
+
+#include "core/json.hpp"
+#include "simulated_network.hpp"
+
+namespace {
+
+using namespace linkmatrix;
+
+std::vector<SimulatedNetwork::Fault> drawn_faults(std::size_t endpoints, std::size_t count, std::mt19937& random) {
+  constexpr std::array losses{0.05, 0.1, 0.3};
+  std::vector<SimulatedNetwork::Fault> faults;
+  std::set<std::size_t> used;
+  while (faults.size() < count) {
+    const std::size_t endpoint = random() % endpoints;
+    if (!used.insert(endpoint).second) continue;
+    const auto how = random() % 3;
+    faults.push_back({endpoint, how != 1, how != 0, losses.at(random() % losses.size())});
+  }
+  return faults;
+}
+
+std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_t count) {
+  std::mt19937 random(seed);
+  const auto faults = drawn_faults(endpoints, count, random);
+  SimulatedNetwork network(endpoints, {.sigma = sigma}, faults, seed);
+  const FewCells cells = measured_in_few(network, endpoints, seed);
+  JsonWriter w;
+  w.begin_object().key("truth").begin_array();
+  for (const auto& fault : faults)
+    w.begin_object()
+        .member("endpoint", fault.endpoint)
+        .member("how", fault.sends && fault.receives ? "sends and receives"
+                       : fault.sends                 ? "sends"
+                                                     : "receives")
+        .member("loss", fault.loss)
+        .end_object();
+  w.end_array().member("open", cells.result.matchings->open).key("drawn").begin_array();
+  for (const auto& one : cells.result.matchings->drawn)
+    w.begin_object()
+        .member("purpose", word(one.purpose))
+        .member("alone", one.alone)
+        .member("rows", one.rows)
+        .member("columns", one.columns)
+        .end_object();
+  w.end_array().key("cells").begin_array();
+  for (const auto& [place, cell] : cells.cells)
+    w.begin_array().value(place.row).value(place.column).value(cell.value).end_array();
+  w.end_array().end_object();
+  return w.text();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) {
+    std::cerr << "usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS\n";
+    return 2;
+  }
+  const std::size_t endpoints = std::strtoul(argv[1], nullptr, 10), trials = std::strtoul(argv[2], nullptr, 10);
+  const auto seed = static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10));
+  for (std::size_t k = 0; k < trials; ++k)
+    std::cout << trial(endpoints, seed + static_cast<unsigned>(k), std::strtod(argv[4], nullptr),
+                       std::strtoul(argv[5], nullptr, 10))
+              << '\n';
+  return 0;
+}

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure/few_rounds.hpp"
+
+namespace linkmatrix {
+
+/// Endpoints that exchange data over a network without bottlenecks, with noise as networks have it: it knows nothing of
+/// how faults are looked for. A cell has the rate of the worse of what its source sends and its destination receives.
+class SimulatedNetwork final : public Sampler {
+ public:
+  struct Fault {
+    std::size_t endpoint;
+    bool sends, receives;
+    double loss;                                       ///< as a fraction
+    double presence = 1;                               ///< in which share of the samplings
+    std::size_t until = static_cast<std::size_t>(-1);  ///< samplings, after which it has passed
+  };
+  struct Noise {
+    double sigma = 0.005;                 ///< of each sampling, lognormal
+    double spread = 0.002;                ///< of healthy endpoints, lognormal
+    double flukes = 0.005, depth = 0.05;  ///< share of the samplings that are slower by an exponential of that mean
+  };
+
+  SimulatedNetwork(std::size_t endpoints, const Noise& noise, std::vector<Fault> faults, unsigned seed)
+      : noise_{noise}, faults_{std::move(faults)}, random_{seed} {
+    for (auto* ends : {&sends_, &receives_})
+      for (std::size_t k = 0; k < endpoints; ++k) ends->push_back(std::exp(-std::abs(normal_(random_)) * noise.spread));
+  }
+
+  std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override {
+    ++samplings;
+    std::map<std::size_t, double> sent, received;  // of those at fault
+    for (const Fault& fault : faults_) {
+      if (samplings > fault.until || !std::bernoulli_distribution(fault.presence)(random_)) continue;
+      if (fault.sends) sent[fault.endpoint] = 1 - fault.loss;
+      if (fault.receives) received[fault.endpoint] = 1 - fault.loss;
+    }
+    std::map<Place, double> slow;
+    for (const auto& [place, loss] : slow_paths) slow[place] = 1 - loss;
+    std::vector<Sampled> answers;
+    for (const Place& place : round) {
+      const auto end = [](const auto& faulty, const auto& healthy, std::size_t at) {
+        const auto found = faulty.find(at);
+        return healthy[at] * (found == faulty.end() ? 1 : found->second);
+      };
+      double rate = 50 * std::min(end(sent, sends_, place.row), end(received, receives_, place.column));
+      if (const auto path = slow.find(place); path != slow.end()) rate *= path->second;
+      if (round.size() > most_at_once) rate *= static_cast<double>(most_at_once) / static_cast<double>(round.size());
+      rate *= std::exp(noise_.sigma * normal_(random_));
+      if (std::bernoulli_distribution(noise_.flukes)(random_))
+        rate *= std::exp(-std::exponential_distribution<double>(1 / noise_.depth)(random_));
+      answers.push_back(sampled(rate, rule));
+      if (dead.contains(place.row) || dead.contains(place.column)) {
+        answers.back() = {};
+        answers.back().status = CellStatus::timeout;
+        answers.back().why = "a rank does not answer any more";
+      }
+    }
+    return answers;
+  }
+  std::vector<int> resources(const Place& place) const override {
+    return {static_cast<int>(place.row), static_cast<int>(place.column)};
+  }
+  std::vector<Path> paths(const Place& place) const override {
+    return {{std::to_string(place.row), std::to_string(place.column)}};
+  }
+  bool is_there(const Place& place) const override { return !lost.contains(place.row) && !lost.contains(place.column); }
+
+  std::map<Place, double> slow_paths;                       ///< by how much
+  std::size_t most_at_once = static_cast<std::size_t>(-1);  ///< cells that the network carries at full rate
+  std::set<std::size_t> dead, lost;  ///< endpoints that answer nothing, and that are not even asked
+  std::size_t samplings = 0;
+
+ private:
+  static Sampled sampled(double rate, const SampleRule& rule) {
+    Sampled answer;
+    answer.bytes = 1e9;
+    answer.verified = rule.verify;
+    Sample sample{.whole = {0, 1 / rate}};
+    sample.slowest = sample.ways[0] = sample.ways[1] = sample.whole;
+    answer.samples.assign(static_cast<std::size_t>(std::max(1, rule.stop.min_samples)), sample);
+    return answer;
+  }
+
+  Noise noise_;
+  std::vector<Fault> faults_;
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+  std::vector<double> sends_, receives_;
+};
+
+/// Keeps cells as they come: a matrix of thousands of endpoints, of which a few are measured.
+class FewCells final : public Store {
+ public:
+  explicit FewCells(std::size_t endpoints, Metric metric = Metric::bandwidth) {
+    result.metric = metric;
+    for (std::size_t k = 0; k < endpoints; ++k) result.rows.push_back("n" + std::to_string(k));
+    result.columns = result.rows;
+  }
+
+  void put(const Place& place, const CellValue& cell) override { cells[place] = cell; }
+  void mark(const Place& place, CellStatus status) override { cells[place].status = status; }
+  void fail(const Place& place, CellStatus status) override { (cells[place] = {}).status = status; }
+  std::optional<double> value(const Place& place) const override {
+    const auto at = cells.find(place);
+    return at == cells.end() || at->second.samples == 0 ? std::nullopt : std::optional(at->second.value);
+  }
+  CellStatus status(const Place& place) const override {
+    const auto at = cells.find(place);
+    return at == cells.end() ? CellStatus::not_applicable : at->second.status;
+  }
+  std::optional<Interval> interval(const Place&) const override { return std::nullopt; }
+  void lose(const std::string&, const std::string&) override {}
+  void change(const std::function<void(MatrixResult&)>& change) override { change(result); }
+
+  MatrixResult result;
+  std::map<Place, CellValue> cells;
+};
+
+/// Endpoints of nodes of their own.
+inline Places apart(std::size_t endpoints) {
+  Places places{std::vector<std::size_t>(endpoints), std::vector<std::size_t>(endpoints)};
+  for (std::size_t k = 0; k < endpoints; ++k) places.node[k] = k;
+  return places;
+}
+
+/// A few matchings of it, without a pause and with a sample a cell.
+inline FewCells measured_in_few(SimulatedNetwork& network, std::size_t endpoints, std::uint32_t seed,
+                                Metric metric = Metric::bandwidth, double max_seconds = 600) {
+  FewCells cells(endpoints, metric);
+  MeasureOptions options;
+  options.stop.min_samples = options.stop.max_samples = 1;
+  options.seed = seed;
+  options.confirm_after = 0;
+  options.max_seconds = max_seconds;
+  measure_matchings(network, apart(endpoints), options, Deadline::never(), cells);
+  return cells;
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,181 @@
+"""Few matchings of many endpoints: who is at fault, what passed by itself, and what nobody judged."""
+
+import copy
+import json
+
+import pytest
+from few_records import COUNT, drawn_for, few_record
+
+from linkmatrix import cli
+from linkmatrix.errors import BadInput
+from linkmatrix.judge import few
+from linkmatrix.judge.facts import facts
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import matchings
+from linkmatrix.record import reading
+from linkmatrix.record.matrix import from_result
+from linkmatrix.references import keys
+
+
+@pytest.fixture
+def record(make_record):
+    def made(drawn, *slow, **also):
+        content = few_record(make_record(COUNT), drawn, *slow, **also)
+        reading.check(copy.deepcopy(content))
+        return content
+
+    return made
+
+
+def sentences(content):
+    (result,) = content["results"]
+    found, rest = matchings.told(result, from_result(result))
+    return [*(text for _, text in found), *rest]
+
+
+def test_healthy_endpoints_have_no_fault_and_the_share_of_pairs_is_said(record):
+    content = record(drawn_for(COUNT))
+    (result,) = content["results"]
+    assert sentences(content) == []
+    assert few.coverage(result) == "8.7 % of pairs seen: links not judged"
+    assert [one for one in facts(content, False) if one.verdict > Verdict.WARN] == []
+
+
+@pytest.mark.parametrize(
+    ("how", "cell"),
+    [
+        ("sends", lambda r, c: r == 5),
+        ("receives", lambda r, c: c == 5),
+        ("sends and receives", lambda r, c: 5 in (r, c)),
+    ],
+)
+def test_an_endpoint_is_named_with_what_of_it_is_slow_and_that_it_was_again(record, how, cell):
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if cell(r, c) else 1.0)
+    (said,) = sentences(content)
+    assert said.startswith(f"n5 {how} 10.") or said.startswith(f"n5 {how} 9.9 ")
+    assert "whomever it meets" in said and "and 3 of 3 after a pause of 10 s): suspect" in said
+
+
+def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):
+    content = record(drawn_for(COUNT, [5]), lambda r, c, number: 0.7 if r == 5 and number < 4 else 1.0)
+    (said,) = sentences(content)
+    assert "n5 was 30." in said and "in 0 of 3 matchings after a pause of 10 s: it passed by itself" in said
+    (result,) = content["results"]
+    assert matchings.told(result, from_result(result))[0] == []
+
+
+def test_what_was_not_measured_again_says_so_and_blames_nobody(record):
+    content = record(drawn_for(COUNT, [5], confirms=False), lambda r, c, _: 0.7 if r == 5 else 1.0)
+    (result,) = content["results"]
+    (said,) = sentences(content)
+    assert "not measured again after a pause" in said
+    assert matchings.blamed(result, from_result(result)) == []
+
+
+def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(record):
+    drawn = drawn_for(COUNT)
+    paths = [(one["rows"][0], one["columns"][0]) for one in drawn]
+    content = record(drawn, lambda r, c, _: 0.6 if (r, c) in paths else 1.0)
+    (result,) = content["results"]
+    row, column = (f"n{end}" for end in paths[0])
+    result["remeasured"] = [{"row": row, "column": column, "before": 28.8, "after": 28.8}]
+    path, once = sentences(content)
+    assert path == f"{row}->{column}: slow each time, and both ends are fine with others: suspect the path between them"
+    assert once == "1 cell slow, once, and of no endpoint that is slow with others"
+
+
+def test_latencies_are_worse_when_they_are_higher(record):
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 1.25 if r == 5 else 1.0)
+    (result,) = content["results"]
+    result |= {"metric": "latency", "unit": "us", "quantity": "copy latency"}
+    (said,) = sentences(content)
+    assert "n5 sends at 2" in said and "% more latency" in said
+
+
+def alone(count, cost, of=32):
+    return [{"row": "n0", "column": "n1", "before": 48.0 * (1 - cost), "after": 48.0} for _ in range(count)] + [
+        {"row": "n0", "column": "n1", "before": 48.1, "after": 48.0} for _ in range(of - count)
+    ]
+
+
+def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged(record):
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.7 if r == 5 else 1.0, controls=alone(32, 0.5))
+    (said,) = sentences(content)
+    assert "50.0 % slower while half of the endpoints send to the others than alone (32 of 32)" in said
+    assert "a shared bottleneck, 2.00:1 oversubscribed by that, members uncertain" in said and "n5" not in said
+    assert Verdict.NO_VERDICT in [one.verdict for one in facts(content, False)]
+
+
+@pytest.mark.parametrize("controls", [[], alone(32, 0.03), alone(18, 0.5), alone(4, 0.5, 4)])
+def test_a_cost_that_is_small_or_chance_is_no_bottleneck(record, controls):
+    (result,) = record(drawn_for(COUNT), controls=controls)["results"]
+    assert few.shared(result) == ""
+
+
+def test_an_endpoint_without_a_cell_has_no_verdict(record):
+    drawn = drawn_for(COUNT)
+    for one in drawn:
+        kept = [(r, c) for r, c in zip(one["rows"], one["columns"], strict=True) if 5 not in (r, c)]
+        one["rows"], one["columns"] = (list(axis) for axis in zip(*kept, strict=True))
+    content = record(drawn)
+    assert any("n5" in one.sentence and one.verdict is Verdict.NO_VERDICT for one in facts(content, False))
+
+
+def test_an_endpoint_whose_slowness_was_not_settled_has_no_verdict(record):
+    content = record(drawn_for(COUNT))
+    content["results"][0]["matchings"]["open"] = ["n3"]
+    (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.NO_VERDICT]
+    assert said.startswith("n3: slow in some cells")
+
+
+def drop_first(drawn):
+    del drawn[0]["rows"][0], drawn[0]["columns"][0]
+
+
+def repeat_first(drawn):
+    for axis in ("rows", "columns"):
+        drawn[0][axis].append(drawn[0][axis][0])
+
+
+def leave_out_first(result, drawn):
+    result["status"][drawn[0]["rows"][0]][drawn[0]["columns"][0]] = "not-applicable"
+
+
+SPOILED = {
+    "a cell that was measured and not drawn": lambda result, drawn: drop_first(drawn),
+    "a cell with itself": lambda result, drawn: drawn[0]["columns"].__setitem__(0, drawn[0]["rows"][0]),
+    "an endpoint beyond the last": lambda result, drawn: drawn[0]["columns"].__setitem__(0, COUNT),
+    "rows without columns": lambda result, drawn: drawn[0]["columns"].pop(),
+    "a cell that comes twice": lambda result, drawn: repeat_first(drawn),
+    "matchings that are missing": lambda result, drawn: result.pop("matchings"),
+    "matchings of another schedule": lambda result, drawn: result["schedule"].__setitem__("mode", "rounds"),
+    "a stranger who is open": lambda result, drawn: result["matchings"]["open"].append("elsewhere"),
+    "a drawn cell that does not apply": leave_out_first,
+    "an index below zero": lambda result, drawn: drawn[0]["rows"].__setitem__(0, -1),
+    "an unknown purpose": lambda result, drawn: drawn[0].__setitem__("purpose", "luck"),
+}
+
+
+@pytest.mark.parametrize("change", SPOILED.values(), ids=SPOILED.keys())
+def test_matchings_that_cannot_be_are_refused(record, change):
+    content = record(drawn_for(COUNT))
+    change(content["results"][0], content["results"][0]["matchings"]["drawn"])
+    with pytest.raises(BadInput):
+        reading.check(content)
+
+
+def test_show_and_diagnose_say_what_was_not_judged(record, tmp_path, capsys):
+    content = record(drawn_for(COUNT, [5]), lambda r, c, _: 0.9 if r == 5 else 1.0)
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(content))
+    assert cli.main(["show", str(path)]) == 3
+    shown = capsys.readouterr().out
+    assert "of pairs seen: links not judged" in shown and "n5 sends 10" in shown
+    assert cli.main(["diagnose", str(path)]) == 3
+    said = capsys.readouterr().out
+    assert "n5 sends 10" in said and "of pairs seen: links not judged" in said
+
+
+def test_references_of_matchings_stand_in_a_table_of_their_own():
+    asked = {"asked_by": "crossnode_matchings %testcase=node_to_node_bandwidth_mpi %extent=all"}
+    assert keys.variant_of(asked) == "@all@matchings"
