@@ -158,6 +158,26 @@ def test_host_memory_and_ways_between_gpus_of_one_run_stand_beside_their_like(
     assert cli.main(["compare", str(path), "--against", str(tmp_path / "run")]) == 3
 
 
+def test_pairs_memory_and_ways_are_series_of_their_own_over_time_and_in_what_is_exported(
+    make_record, write_record, capsys, tmp_path
+):
+    staged = sweep(make_record, "osu_mbw_mr_dd_4_pairs")
+    staged["results"] = [result | {"transport": "staged"} for result in staged["results"]]
+    for number, content in enumerate(
+        [*(sweep(make_record, osu) for osu in ("osu_bw_hh", "osu_mbw_mr_hh_4_pairs", "osu_mbw_mr_dd_4_pairs")), staged]
+    ):
+        content |= {"results": content["results"][:1], "started": f"2026-11-21T01:50:2{number}Z"}
+        write_record(content, tmp_path / str(number) / "record.json")
+    apart = ["1 pair", "4 pairs", "4 pairs, device memory, mpi", "4 pairs, device memory, staged"]
+    assert cli.main(["history", str(tmp_path)]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("node_")]
+    assert sorted(heads) == [f"node_to_node_bandwidth_mpi (1 byte), NET, {one}" for one in apart]
+    assert cli.main(["export", "--format", "prometheus", str(tmp_path)]) in (0, 3)
+    out = capsys.readouterr().out
+    for one in apart:
+        assert out.count(f'variant="{one}",link_class="NET",stat="median"') == 1
+
+
 def test_other_numbers_of_pairs_are_not_comparable(make_record, write_record, capsys, tmp_path):
     four = write_record(sweep(make_record, "osu_mbw_mr_hh_4_pairs"), tmp_path / "four.record.json")
     all_ = write_record(sweep(make_record, "osu_mbw_mr_hh_8_pairs"), tmp_path / "all.record.json")

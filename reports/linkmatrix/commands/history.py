@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import BadInput, clean
 from ..files import path_of
 from ..record import units
-from ..record.collective import extent_of, is_collective
 from ..record.matrix import Matrix, from_result
 from ..record.units import figure
+from ..references.keys import told_apart
 from ..references.tolerances import floor_of
 from ..runs import folders, stored
 from ..runs.changes import change_points
@@ -187,9 +187,9 @@ def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[K
             groups = {name: of.median for name, of in matrix.classes.items() if choice.link_class in ("", name)}
         else:
             groups = chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median()
-        of_ranks = f", {extent_of(record)}" if is_collective(result) else ""
+        apart = told_apart(record, result, test.variant)
         for group, value in groups.items():
-            key = (result["testcase"], result["size_bytes"], result["unit"], group + of_ranks)
+            key = (result["testcase"], result["size_bytes"], result["unit"], group + apart)
             point = Point(record["started"], float(value), record["host"]["name"], str(test.path), software)
             found.setdefault(key, []).append(point)
     return found

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..record.collective import extent_of, is_collective, is_simulation
+from ..record.matrix import variant_of as asked_for
 from ..record.units import SUFFIXES
 
 SWEEP = "@sweep"
@@ -96,6 +97,16 @@ def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], va
     words = (variant or variant_of(record)).split("@")
     left_out = [word.replace("_", " ") for word in words if word.startswith("without_")]
     return ", ".join([str(result["transport"]), *left_out])
+
+
+def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
+    """What tells results of one test case and size apart, ", 4 pairs, device memory, staged"; of collectives where they
+    ran. variant: of the test, where it is known.
+    """
+    if is_collective(result):
+        return f", {extent_of(record)}"
+    way = way_between_devices(record, result, variant)
+    return asked_for(result) + (f", device memory, {way}" if way else "")
 
 
 def with_variant(table: str, variant: str) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..record.collective import extent_of, is_collective
-from ..record.matrix import variant_of
+from ..references.keys import told_apart
 from ..runs import judging
 from ..runs.judging import Judged
 from . import words
@@ -74,8 +73,7 @@ def samples(judged: list[Judged], suspects: list["Suspect"]) -> Iterator[Sample]
             yield Sample("verdict", {**place, "testcase": one.test.testcase or one.test.name}, int(one.beyond_cells))
         for result, matrix in one.matrices:
             case = {**place, "testcase": result["testcase"], "size_bytes": str(result["size_bytes"] or "")}
-            ran_on = str(extent_of(record)) if record and is_collective(result) else ""
-            case |= {"variant": ran_on or variant_of(result).removeprefix(", ")}
+            case |= {"variant": told_apart(record or {}, result, one.test.variant).removeprefix(", ")}
             metric, factor = QUANTITIES[result["unit"]]
             for name, summary in matrix.matrix.classes.items():
                 for stat, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
