@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from linkmatrix.errors import BadInput
-from linkmatrix.foreign import nvbandwidth, osu
+from linkmatrix.foreign import nccl, nvbandwidth, osu, p2p_sample
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Run
 from linkmatrix.foreign.to_record import to_record
 
 LINE = re.compile(r"(rank \d+ on |program |missing |ended code=|\| ?|topology$|output$)(.*)")
+PROGRAMS = {"osu_": osu.PROGRAM, "nvbandwidth": nvbandwidth.PROGRAM, "p2pBandwidthLatencyTest": p2p_sample.CUDA}
 ENDS = {None: "did not end", 124: "did not end in its time (more: -S seconds=N)"}
 #: Programs that end with another code than 0 where one byte that arrived is not what was sent → options that forbid it.
 COMPARES = {nvbandwidth.PROGRAM: {"-s", "--skipVerification"}}
@@ -41,7 +42,7 @@ class Output:
 class Found:
     """What can be believed of it: a run of the program, whose tables are those of a test case, or why not."""
 
-    run: Run | None = None
+    run: Run
     tables: tuple = ()
     faults: list = field(default_factory=list)
 
@@ -83,14 +84,15 @@ def output_of(printed):
 def found_in(output, testcase, command):
     """The tables of a test case in what a program printed, and why not to believe them. command: that asked it."""
     name = command.split()[0]
+    nothing = Run(program_of(name), tables=[], command=command)
     if output.code != 0:
         how = ENDS.get(output.code, f"ended with exit code {output.code}")
-        return Found(faults=[f"{name} {how}: {last_words(output.text)}"])
+        return Found(nothing, faults=[f"{name} {how}: {last_words(output.text)}"])
     try:
         is_json = output.text.lstrip().startswith("{")
         runs = read_text(output.text if is_json else f"$ {command}\n{output.text}")
     except BadInput as error:
-        return Found(faults=[f"{name} printed nothing to believe: {error}"])
+        return Found(nothing, faults=[f"{name} printed nothing to believe: {error}"])
     run = joined(runs)
     run.command, run.known = command, topology_of(output)
     faults = [f"{name}: {fault}" for fault in run.faults]
@@ -100,6 +102,11 @@ def found_in(output, testcase, command):
         faults.append(f"{name} printed no table of {testcase}, but of {others or 'nothing'}")
     run.tables = tables
     return Found(run, tuple(tables), faults)
+
+
+def program_of(name):
+    """As `linkmatrix import` calls a program: those of OSU and of nccl-tests by the name of their package."""
+    return next((program for begin, program in PROGRAMS.items() if name.startswith(begin)), nccl.PROGRAM)
 
 
 def joined(runs):
@@ -130,9 +137,7 @@ def record_of(output, found, testcase, asked_by, link_class, size):
     """The record of one test case. link_class: of a pair of ranks; size: bytes of a copy, where the program does not
     print them.
     """
-    run = found.run or Run("unknown", tables=[])
-    if found.run is None or not found.tables:
-        run = Run(run.program, tables=[], software=run.software, command=run.command)
+    run = found.run
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     record = to_record(run, "rfm_job.out", output.text.encode(), now, now, size)
     unknown = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))

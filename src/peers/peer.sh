@@ -62,8 +62,8 @@ tell "program $program"
 with_us=() # it ends when what started it does, however that ends
 setpriv --pdeathsig TERM true 2>/dev/null && with_us=(setpriv --pdeathsig TERM)
 
-if [ "$rank" != 0 ]; then # what another rank prints is no part of the first one's tables
-  "${with_us[@]}" timeout -k 5 "$limit" "${with_us[@]}" "$program" "$@" </dev/null >&2
+if [ "$rank" != 0 ]; then # what it prints is no part of the first one's tables, who is to say that time is over
+  "${with_us[@]}" timeout -k 5 $((limit + 10)) "${with_us[@]}" "$program" "$@" </dev/null >&2
   exit
 fi
 

@@ -151,6 +151,8 @@ def test_an_output_that_is_cut_anywhere_or_of_a_program_that_failed_is_no_pass(t
 
     assert judged(text) == []
     assert judged(text, code=1) and judged("") and judged("\n")
+    failed, whole = (looked_at(said, testcase, command)[1]["imported"]["program"] for said in ("", text))
+    assert failed == whole, "it is called the same"
     end = text.rstrip()
     if command.startswith("all_reduce"):
         end = end[: end.index("# Out of bounds")].rstrip()
