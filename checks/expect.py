@@ -100,8 +100,9 @@ def run_faults(record, check):
 
 
 def exclusive_faults(record, promise):
-    """Did others use the node, though it is promised to be the job's alone? Of ranks nobody looks."""
-    return [*disturbances(record)] if promise.exclusive and record["backend"] in ("cuda", "host") else []
+    """Did others use the node, though it is promised to be the job's alone? Of ranks and all together nobody looks."""
+    looked = record["program"] == "p2p_matrix" and record["backend"] in ("cuda", "host")
+    return [*disturbances(record)] if promise.exclusive and looked else []
 
 
 def rank_faults(record, nodes, ranks):

@@ -1,6 +1,6 @@
 """How the GPUs of a node are set and how they are, before a figure is looked at. Plain Python, as `expect` is."""
 
-from collections import Counter
+from linkmatrix.judge.odd import odd_ones
 
 FABRIC_IS_WELL = ("completed", "not supported")
 # what a driver says of a device that is never well, and what that means
@@ -53,7 +53,8 @@ def unequal_faults(record, promise):
     faults = []
     for name in promise.equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
-        faults += odd_ones(name, found)
+        unknown = [who for who, fact in found.items() if not fact]
+        faults += [f"{who}: {name} is not known" for who in unknown] or odd_ones(name, found)
     return faults
 
 
@@ -62,20 +63,3 @@ def fact_of(record, device, name):
     if name == "driver":
         return record["software"].get("driver", "")
     return (device["part"] if name in OF_PART else device.get("state", {})).get(name, "")
-
-
-def odd_ones(name, found):
-    """ "gpu5: vbios is 96.00.61, the other 7 have 96.00.74"; what nobody knows is no likeness.
-
-    found: {who: fact, "" where it is not known}
-    """
-    unknown = [who for who, fact in found.items() if not fact]
-    if unknown:
-        return [f"{who}: {name} is not known" for who in unknown]
-    counts = Counter(found.values())
-    if len(counts) < 2:
-        return []
-    (usual, most), (_, second) = counts.most_common(2)
-    if most == second:  # nobody is the odd one
-        return [f"{name} differs: " + ", ".join(f"{who} has {fact}" for who, fact in found.items())]
-    return [f"{who}: {name} is {fact}, {most} others have {usual}" for who, fact in found.items() if fact != usual]

@@ -180,8 +180,8 @@ std::vector<Group> option_table(Given& given) {
              [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
             {measures}},
            {timeout_option(o), {runs}},
-           {wait_idle_option(o), {measures}},
-           {refuse_busy_option(o), {measures}},
+           {wait_idle_option(o), {measures, sees_others}},
+           {refuse_busy_option(o), {measures, sees_others}},
        }},
       {"What is written",
        {

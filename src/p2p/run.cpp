@@ -58,6 +58,7 @@ class P2pRun final : public ProgramRun {
 
   void show_topology() {
     refuse_unused(options_, {machine().name()});
+    look_first();
     write_record();
   }
 
@@ -65,6 +66,7 @@ class P2pRun final : public ProgramRun {
     const auto all = testcases();
     refuse_unused(options_, {machine().name(), all});
     refuse_idle_fault(all);
+    look_first();
     record().change([&](Record& record) {
       for (const TestCase& testcase : all) record.expected.emplace_back(testcase.name);
     });

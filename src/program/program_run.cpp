@@ -70,7 +70,6 @@ void ProgramRun::start_up() {
   if (root && options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
   const auto states = machine().device_states();
   record().change([&](Record& record) { describe(record, started, states); });
-  if (root) look_first();
   end_phase("start-up");
   if (!root) return;
   std::ostringstream head;
@@ -100,7 +99,7 @@ void ProgramRun::look_first() {
     throw BadInput("what others do cannot be seen here: leave out --wait-idle and --refuse-busy");
   if (idle.busy && options_.refuse_busy) throw DeviceError(busy_sentence(*idle.busy, options_.wait_idle));
   record().change([&](Record& record) {
-    record.others = asked ? std::move(idle.between) : at_rest(last_look_);
+    if (!last_look_.empty()) record.others = asked ? std::move(idle.between) : at_rest(last_look_);
     if (idle.busy) record.notes.push_back("measured beside others: " + *idle.busy);
   });
 }

@@ -63,6 +63,10 @@ class ProgramRun {
   Machine& machine() { return *machine_; }
   Deadline deadline() const { return deadline_; }
 
+  /// To be called where the machine is looked at, when it is known that the run may begin: at what others do, and waits
+  /// for them or throws DeviceError, as asked.
+  void look_first();
+
   /// From now on there is something to be kept.
   void write_record();
 
@@ -76,7 +80,6 @@ class ProgramRun {
   void start_up();
   void describe(Record& record, const Started& started, const std::vector<DeviceState>& states) const;
   void close_all_health();
-  void look_first();
   Ending ending();
   ExitCode end(ExitCode code);
 

@@ -300,6 +300,11 @@ TEST_F(ProcessorLookTest, TellsTheRunFromOthers) {
   EXPECT_EQ(now.processes[0].pid, 2983u);
   EXPECT_EQ(now.processes[0].name, "a hog) R");
   EXPECT_DOUBLE_EQ(*now.processes[0].seconds, 10.0);
+  EXPECT_EQ(now.processes[0].user, "uid " + std::to_string(::getuid()));
+  fs::create_directories(root_ / "etc");
+  std::ofstream(root_ / "etc/passwd") << "nobody:x:65534\nbob:x:" << ::getuid() << ":0::/home/bob:/bin/sh\nspoilt\n";
+  EXPECT_EQ(ProcessorLook(root_).user_of(2983), "bob");
+  EXPECT_EQ(ProcessorLook(root_).user_of(4711), "") << "it has ended";
   Activity alone;
   ProcessorLook(root_).add_node(alone, "n1");
   EXPECT_EQ(alone.processes.size(), 2u) << "a program of the same name beside one that is no rank is somebody else's";
@@ -357,12 +362,13 @@ class Hog {
 };
 
 TEST(HostActivity, CountsTheTimeThatAnotherProcessTakes) {
-  const auto backend = make_host_backend(std::vector{0});
-  std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = 4 * MiB, .repeats = 30}};
+  NumaNode node = numa_nodes().front();
+  node.cores.resize(1);
+  const Hog first(node.cores.front()), second(node.cores.front());  // before this process has threads
+  const auto backend = make_host_backend(std::vector{0}, true, {node});
+  const std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = 4 * MiB, .repeats = 30}};
   if (backend->endpoints().at(1).kind != EndpointKind::host) GTEST_SKIP() << "no host memory";
   backend->prepare(copies, Deadline::never());
-  const int core = numa_nodes().front().cores.front();
-  const Hog first(core), second(core);
   const Activity before = backend->activity();
   if (!use_of(before, "cpu0", "cpu").counted) GTEST_SKIP() << join(before.untold);
   Activity now, found;

@@ -1,18 +1,25 @@
 """What others took of a path while it was measured is no fault of the machine: no failure, no suspect, and no PASS."""
 
 import copy
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from checks import endings
 from checks.expect import Promise, exclusive_faults
 from linkmatrix.judge import busy
+from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
+from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
 
-TESTCASE = "device_to_device_memcpy_write_ce"
+from .conftest import TESTCASE, one_record
+
+TABLE = References({("hgx", TESTCASE): {"cell[NV18]": Reference(396.0, -0.02, 0.02, "GB/s")}})
 HOG = {"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
 
 
@@ -214,3 +221,71 @@ def test_a_record_with_others_is_one_and_a_spoilt_one_is_refused(make_record):
     record["results"][0]["others"]["uses"][0]["counted"] = -1
     with pytest.raises(Exception, match="counted"):
         reading.check(record)
+
+
+def judged_as(record, times, folder):
+    """Verdicts of all cells, and what is said of others, where `times` as much as was measured is expected."""
+    lines = ["intranode_p2p:", "  $index: [reference_name, testcase]", "  bench:"]
+    for result in record["results"]:
+        lines.append(f"    {result['testcase']}:")
+        lines += [
+            f"      '{row}->{column}': [{times * result['values'][r][c]}, -0.02, 0.02, GB/s]"
+            for r, row in enumerate(result["rows"])
+            for c, column in enumerate(result["columns"])
+            if r != c
+        ]
+    folder.mkdir()
+    (folder / "p2p.yaml").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    matrices = evaluate(record, References.load(folder), "bench").matrices
+    verdicts = {cell.verdict for matrix in matrices for cell in matrix.cells.values()}
+    return verdicts, [sentence for matrix in matrices for sentence in matrix.busy_sentences()]
+
+
+def test_a_run_beside_processes_that_copied_memory_on_the_same_cores_is_busy(tmp_path):
+    """Recorded on two cores that many others wanted too: four copied memory, some compiled."""
+    record = reading.load(Path(__file__).parents[1] / "data" / "host_busy.record.json")
+    verdicts, said = judged_as(record, 3, tmp_path / "thrice")
+    assert verdicts == {Verdict.NO_VERDICT}
+    assert said[0] == (
+        "busy: others had 94 % of the time that cpu0 wanted its cores"
+        " (pid 27396 python of root, pid 26211 python of root, pid 27513 cc1plus of root)"
+    )
+    assert judged_as(record, 1, tmp_path / "once") == ({Verdict.WARN}, []), "noisy, and what it should be"
+    assert judged_as(record, 100, tmp_path / "hundred") == ({Verdict.FAIL}, []), "nobody takes as much as that"
+    for result in record["results"]:
+        for use in result["others"]["uses"]:
+            use["counted"] = use["own"]
+    assert judged_as(record, 3, tmp_path / "idle") == ({Verdict.FAIL}, []), "on an idle machine it is broken"
+
+
+AMOUNT = st.none() | st.floats(0, 1e300) | st.sampled_from([0.0, 5e-324, 1e9, 1e12])
+USE = st.tuples(
+    st.sampled_from(["gpu0", "gpu1", "gpu3", "numa0", "n1"]),
+    st.sampled_from(["nvlink_out", "nvlink_in", "pcie_out", "pcie_in", "net_out", "net_in", "cpu", "sm", "memory"]),
+    AMOUNT,
+    AMOUNT,
+)
+SEEN = st.builds(
+    lambda uses, seconds, shared, count: others(*uses, seconds=seconds, shared=shared, processes=[HOG] * count),
+    st.lists(USE, max_size=12),
+    st.floats(0, 1e300) | st.sampled_from([5e-324, 1e-9, 4.0]),
+    st.sampled_from([True, False, None]),
+    st.integers(0, 5),
+)
+
+
+@given(SEEN, st.sampled_from([("ce", "write"), ("sm", "read")]), st.sampled_from(["bandwidth", "bidirectional"]))
+def test_whatever_others_did_only_a_failure_becomes_no_verdict(seen, how, metric):
+    record = one_record(off={(1, 0): 300.0, (1, 2): 3.0, (0, 1): 390.0, (3, 2): "timeout"})
+    [result] = record["results"]
+    result.update(engine=how[0], direction=how[1], metric=metric)
+    without = evaluate(record, TABLE, "hgx").matrices[0]
+    result["others"] = seen
+    reading.check(record)
+    found = evaluate(record, TABLE, "hgx").matrices[0]
+    for pair, cell in found.cells.items():
+        before = without.cells[pair].verdict
+        assert cell.verdict is before or (before is Verdict.FAIL and cell.verdict is Verdict.NO_VERDICT)
+        assert cell.reason or cell.verdict is Verdict.PASS
+    diagnosis.diagnose(record, result, found)
+    [*busy.disturbances(record)]

@@ -3,7 +3,8 @@
 import pytest
 
 from checks.expect import Promise
-from checks.state import odd_ones, state_faults, unequal_faults
+from checks.state import state_faults, unequal_faults
+from linkmatrix.judge.odd import odd_nodes, odd_ones
 
 WELL = {
     "ecc": "on",
@@ -99,3 +100,39 @@ def test_the_odd_one_is_named(make_record):
 def test_where_halves_differ_nobody_is_the_odd_one():
     assert odd_ones("driver", {"n1": "580", "n2": "575"}) == ["driver differs: n1 has 580, n2 has 575"]
     assert odd_ones("driver", {"n1": "580", "n2": "580"}) == []
+
+
+def of_node(make_record, node, vbios="96.00.74", driver="580.159.04", firmware="28.39"):
+    record = make_record(host=node)
+    record["software"]["driver"] = driver
+    for device in record["devices"]:
+        device["node"] = node
+        device["part"]["vbios"] = vbios
+    record["adapters"][0]["part"]["firmware"] = firmware
+    return "alpha:gpu", record
+
+
+def test_the_odd_node_of_a_partition_is_named(make_record):
+    alike = [of_node(make_record, f"n{number}") for number in range(3)]
+    assert odd_nodes(alike) == []
+    odd = of_node(make_record, "n17", "96.00.61", "575.57", "28.38")
+    assert odd_nodes([*alike, odd]) == [
+        "n17: driver is 575.57, 3 others have 580.159.04",
+        "n17: vbios of NVIDIA H200 is 96.00.61, 3 others have 96.00.74",
+        "n17: firmware of its adapters is 28.38, 3 others have 28.39",
+    ]
+    assert odd_nodes([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
+
+
+def test_devices_of_one_node_that_differ_make_it_the_odd_one(make_record):
+    records = [of_node(make_record, f"n{number}") for number in range(3)]
+    records[1][1]["devices"][2]["part"]["vbios"] = "96.00.61"
+    assert odd_nodes(records) == ["n1: vbios of NVIDIA H200 is 96.00.61 and 96.00.74, 2 others have 96.00.74"]
+
+
+def test_what_a_node_does_not_tell_is_no_difference(make_record):
+    records = [of_node(make_record, f"n{number}") for number in range(3)]
+    del records[1][1]["devices"][2]["part"]["vbios"]
+    del records[2][1]["software"]["driver"]
+    records[2][1]["nodes"][0]["kernel"] = None
+    assert odd_nodes(records) == []

@@ -21,10 +21,12 @@ from ..record.units import figure
 LEAST = 0.015  # share of others, below which nothing is said of them
 MOST = 0.95  # share that is believed: the logarithm of what is left
 SLACK, BEYOND = 0.03, 0.15  # how much slower than its share a busy cell may be: always, and for each share
-COUNTED_TWICE = 0.05  # of the run's own bytes: protocols, and counters that are refreshed late
+# of the run's own bytes, what a counter may have more: heads of packets, acknowledgements, what was refreshed late
+OVERHEAD = {"nvlink": 0.05, "pcie": 0.15, "net": 0.10}
 LEAST_SECONDS = 0.02  # of a core that was wanted: less is one tick of a clock
 WAYS = ("out", "in")
 DRILL = "simulated fault: "
+LEAST_RATE = 1e8  # bytes a second: less comes from looking
 MOST_NAMED = 3
 SAID = {
     "cpu": "had {share:.0f} % of the time that {label} wanted its cores",
@@ -180,7 +182,7 @@ def foreign(others: Others) -> tuple[dict[str, dict[str, float]], dict[str, dict
         elif kind in SAID:
             amount = counted / others["seconds"]
         else:
-            amount = (counted - (1 + COUNTED_TWICE) * own) / others["seconds"]
+            amount = (counted - (1 + OVERHEAD[kind.partition("_")[0]]) * own) / others["seconds"]
         (shares if kind in SAID else rates).setdefault(kind, {})[use["label"]] = max(0.0, amount)
     return rates, shares
 
@@ -214,12 +216,24 @@ def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{label} was used by others{named(others, label)}" for label in held)
     if others["shared"] and not held:
         yield "whether others used its devices cannot be told" + "".join(f"; {one}" for one in others["untold"][:1])
-    rates, shares = foreign(others) if others["seconds"] else ({}, {})
+    shares = foreign(others)[1] if others["seconds"] else {}
     for label, share in shares.get("cpu", {}).items():
         if share > LEAST and label not in held:
             yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{named(others, label)}"
+    yield from (said for label, said in devices_used(others) if label not in held)
+
+
+def devices_used(others: Others) -> Iterator[tuple[str, str]]:
+    """(device, what others did there, in a sentence) where they moved bytes or computed."""
+    if not others["seconds"]:
+        return
+    rates, shares = foreign(others)
+    for kind in ("sm", "memory"):
+        for label, share in shares.get(kind, {}).items():
+            if share > LEAST:
+                yield label, f"others {SAID[kind].format(share=100 * share, label=label)}{named(others, label)}"
     for kind, of in rates.items():
         for label, rate in of.items():
-            if rate > 1e8 and label not in held:  # bytes a second: less comes from looking
+            if rate > LEAST_RATE:
                 moved = gigabytes(rate * others["seconds"])
-                yield f"{moved} of {kind} at {label} were not of linkmatrix{named(others, label)}"
+                yield label, f"{moved} of {kind} at {label} were not of linkmatrix{named(others, label)}"

@@ -5,6 +5,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..judge.evaluate import MatrixVerdict
+from ..judge.odd import odd_nodes
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..record import units
@@ -26,6 +27,7 @@ def headlines(judged: list[Judged]) -> list[str]:
         for one in sorted(judged, key=lambda one: -one.verdict)
         for name, line in found_in(one)
     ]
+    lines += odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
     return units.first(list(dict.fromkeys(lines)), MOST_HEADLINES)
 
 

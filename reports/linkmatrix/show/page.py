@@ -255,10 +255,12 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def others_of(record: dict[str, Any]) -> Iterator[str]:
-    """Who else had a device, or used the processors, while something was measured."""
+    """Who else had a device, or used a processor for most of the time, while something was measured."""
     for result in record["results"]:
-        others = result.get("others") or {"processes": []}
+        others = result.get("others") or {"processes": [], "seconds": 0}
         for one in others["processes"]:
+            if one["bytes"] is None and (one["seconds"] or 0) < others["seconds"] / 2:
+                continue
             yield f"pid {one['pid']} ({one['name'] or 'name unknown'}) on {one['where']}"
 
 

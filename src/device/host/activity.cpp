@@ -1,6 +1,5 @@
 #include "device/host/activity.hpp"
 
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,15 +90,19 @@ bool is_number(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string owner_of(const fs::path& folder) {
-  struct stat about {};
-  if (::stat(folder.c_str(), &about) != 0) return "";
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  if (::getpwuid_r(about.st_uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
-    return printable_name(found->pw_name);
-  return std::to_string(about.st_uid);
+/// {number: name} of the users that this node knows by itself. A directory service is not asked: it may not answer, and
+/// nobody waits for that while something is measured.
+std::map<unsigned, std::string> users_of(const fs::path& root) {
+  std::map<unsigned, std::string> found;
+  std::ifstream in(root / "etc/passwd");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string name, password, number;
+    if (std::getline(fields, name, ':') && std::getline(fields, password, ':') && std::getline(fields, number, ':') &&
+        is_number(number) && number.size() < 10)
+      found.emplace(static_cast<unsigned>(std::stoul(number)), printable_name(name));
+  }
+  return found;
 }
 
 /// The only core that a thread may use; nothing where there are several.
@@ -148,7 +151,8 @@ double steady_now() { return std::chrono::duration<double>(Clock::now().time_sin
 
 }  // namespace
 
-ProcessorLook::ProcessorLook(fs::path root, bool ranks) : proc_{std::move(root) / "proc"}, ranks_{ranks} {
+ProcessorLook::ProcessorLook(const fs::path& root, bool ranks)
+    : proc_{root / "proc"}, ranks_{ranks}, users_{users_of(root)} {
   std::error_code failure;
   self_ = fs::read_symlink(proc_ / "self", failure).filename().string();
   if (failure || !is_number(self_)) self_ = std::to_string(::getpid());
@@ -179,7 +183,7 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) const 
     }
     ++others;
     activity.processes.push_back(
-        {node, number, printable_name(task->name), owner_of(folder), std::nullopt, task->seconds});
+        {node, number, printable_name(task->name), user_of(number), std::nullopt, task->seconds});
   }
   if (self) load.own_busy = own;
   if (!load.busy) activity.untold.push_back(node + ": how busy its processors are cannot be read");
@@ -188,7 +192,12 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) const 
   activity.nodes.push_back(std::move(load));
 }
 
-std::string ProcessorLook::user_of(unsigned pid) const { return owner_of(proc_ / std::to_string(pid)); }
+std::string ProcessorLook::user_of(unsigned pid) const {
+  struct stat about {};
+  if (::stat((proc_ / std::to_string(pid)).c_str(), &about) != 0) return "";
+  const auto known = users_.find(about.st_uid);
+  return known == users_.end() ? "uid " + std::to_string(about.st_uid) : known->second;
+}
 
 void ProcessorLook::add_cores(Activity& activity, const std::string& label, std::span<const int> cores) const {
   std::map<int, std::vector<Turns>> bound;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 
@@ -13,7 +14,7 @@ class ProcessorLook {
  public:
   /// Of this run are this process and its parent; where it is one of several ranks, also those that the parent started
   /// beside it under its name.
-  explicit ProcessorLook(std::filesystem::path root = "/", bool ranks = false);
+  explicit ProcessorLook(const std::filesystem::path& root = "/", bool ranks = false);
 
   /// Adds to a look what is known of the node, and the processes of others that ran on its processors.
   void add_node(Activity& activity, const std::string& node) const;
@@ -23,13 +24,14 @@ class ProcessorLook {
   /// threads of the run are bound are left out, for those wait for each other.
   void add_cores(Activity& activity, const std::string& label, std::span<const int> cores) const;
 
-  /// Whose a process is; empty where it cannot be seen.
+  /// Whose a process is, by name where this node knows it by itself, else "uid 5012"; empty where it cannot be seen.
   std::string user_of(unsigned pid) const;
 
  private:
   std::filesystem::path proc_;
   std::string self_;  ///< name of this process's folder below /proc
   bool ranks_;
+  std::map<unsigned, std::string> users_;
 };
 
 }  // namespace linkmatrix
