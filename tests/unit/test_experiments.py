@@ -88,6 +88,16 @@ def test_devices_of_a_node_are_chosen_by_their_numbers(make_record):
     )
 
 
+def test_of_rows_and_columns_that_are_different_endpoints_only_the_slow_one_is_chosen(make_record):
+    content, result, *_ = in_a_node(make_record)
+    result["rows"] = [f"numa{number}" for number in range(8)]
+    layout, names = layout_of(content, result, from_result(result))
+    found = next_experiment(Finding("ingress", 3, -0.1, 8, 8, 9.0), names, layout, content, result)
+    assert "--devices 3,0,1" in found.command
+    found = next_experiment(Finding("egress", 3, -0.1, 8, 8, 9.0), names, layout, content, result)
+    assert "--devices 0,1" in found.command or "--devices" not in found.command
+
+
 @pytest.mark.parametrize(("asked", "said"), [("--size=4MiB", True), ("--sweep", True), ("--samples", False)])
 def test_a_size_is_said_where_somebody_asked_for_it(make_record, asked, said):
     content, result, layout, names = in_a_node(make_record)
@@ -132,8 +142,17 @@ def test_what_speaks_for_a_culprit_is_counted_and_so_is_what_does_not(between):
     )
 
 
-def test_what_cannot_be_told_apart_is_said_with_what_to_look_at(between):
-    one = Finding("node", 1, -0.1, 6, 6, 9.0, (("node_pair", (0, 1)),), rivals=(("class", 1),))
-    told = sure(one, between, between.expected)
-    assert "or, with the same cells: nodes n000 and n001 (the path between the two nodes)" in told
-    assert any(line.startswith("or, nearly as likely: NET (what they share") for line in told)
+def test_what_explains_the_cells_nearly_as_well_is_said_with_what_to_look_at(between):
+    one = Finding("node", 1, -0.1, 6, 6, 9.0, rivals=(("class", 1), ("node_pair", (0, 1))))
+    assert sure(one, between, between.expected)[-1] == (
+        "or, nearly as likely: NET (what they share: driver, BIOS, clocks or a throttle);"
+        " nodes n000 and n001 (the path between the two nodes)"
+    )
+
+
+def test_another_fault_elsewhere_is_no_rival():
+    bench = confusion.Bench(Fabric(Machine(2, 4), np.random.default_rng(3)))
+    passed = bench.fabric.machine.passed
+    values = bench.expected * np.where(passed["link", 0, 4], 0.96, 1.0) * np.where(passed["link", 1, 2], 0.9, 1.0)
+    found = bench.find(Run(values, np.full(values.shape, np.nan)))
+    assert sorted(one.kind for one in found) == ["link", "link"] and all(one.rivals == () for one in found)

@@ -1,4 +1,4 @@
-"""How sure a finding is: what speaks for it, what speaks against it, and what else explains the same or nearly so."""
+"""How sure a finding is: what speaks for it, what speaks against it, and what else explains it nearly as well."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ MOST_SIGMA = 99  # more than this is said so: nobody needs the number
 
 
 def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
-    """ "for it: …", "against it: …" and "or: …", each where there is something to say."""
+    """ "for it: …", "against it: …" and "or, nearly as likely: …", each where there is something to say."""
     layout = seen.layout
     family, group = named_family(layout, one.kind, one.subject)
     own = (members(family, group) & (layout.classes.ravel() >= 0)).reshape(layout.classes.shape)
@@ -39,10 +39,9 @@ def lines(one: Finding, names: Names, seen: Seen) -> Iterator[str]:
     yield f"for it: {', '.join(speaks)}"
     if against:
         yield f"against it: {', '.join(against)}"
-    for words, others in (("or, with the same cells", one.alike), ("or, nearly as likely", one.rivals)):
-        said = [f"{subject_name(kind, who, names)} ({suspect(kind, who, names)})" for kind, who in others]
-        if said:
-            yield f"{words}: {'; '.join(units.first(said, MOST_RIVALS))}"
+    said = [f"{subject_name(kind, who, names)} ({suspect(kind, who, names)})" for kind, who in one.rivals]
+    if said:
+        yield f"or, nearly as likely: {'; '.join(units.first(said, MOST_RIVALS))}"
 
 
 def beyond(one: Finding) -> str:
@@ -82,4 +81,6 @@ def of_subject(one: Finding, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = (np.arange(length) for length in layout.classes.shape)
         if one.kind == "cell":
             return rows == wanted[0], columns == wanted[1]
+        if not layout.square:  # what has the same number in the other axis is another endpoint
+            rows, columns = (-1 - rows, columns) if one.kind == "ingress" else (rows, -1 - columns)
     return np.isin(rows, wanted), np.isin(columns, wanted)

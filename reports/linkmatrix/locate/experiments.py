@@ -81,8 +81,9 @@ def again(case: Case) -> list[str]:
     if case.content["backend"] in LAUNCHED:
         nodes = case.beside(case.nodes_of(case.suspects), case.nodes_of(case.names.rows))
         return [*launched(case, nodes), *measured(case), *options]
-    chosen = case.beside(case.suspects, dict.fromkeys([*case.names.rows, *case.names.columns]))
-    indices = [case.devices[label]["index"] for label in chosen if label in case.devices]
+    devices = [label for label in dict.fromkeys([*case.names.rows, *case.names.columns]) if label in case.devices]
+    chosen = case.beside([label for label in case.suspects if label in devices], devices)
+    indices = [case.devices[label]["index"] for label in chosen]
     some = ["--devices", ",".join(map(str, indices))] if len(indices) > 1 and not case.layout.of_nodes else []
     return ["p2p_matrix", "--backend", case.content["backend"], *measured(case), *some, *options]
 

@@ -111,6 +111,7 @@ EXPERIMENTS = [
     ({"node", "node_pair"}, "measure with a third node: what stays slow with it is at fault"),
     ({"node", "class"}, "measure with a third node: what stays slow with it is at fault"),
     ({"nic", "node"}, "exchange the cables of two NICs, or measure over another NIC of the node"),
+    ({"nics", "socket"}, "measure each adapter alone: a slow one is at fault, else their socket"),
     ({"nic", "device"}, "measure inside the node too: a device is slow there, a NIC is not"),
     ({"class", "inside"}, "measure another node: if it is the class, that one is slow too"),
     ({"node", "device"}, "measure with several ranks on each node, or inside the node too"),
