@@ -111,6 +111,17 @@ def test_a_single_cell_that_timed_out_makes_no_suspect(judged_run, make_record):
     assert suspects.of_run(judged)[0] == {}
 
 
+@pytest.mark.parametrize(("again", "blamed"), [((0, 1), {"gpu0", "gpu1"}), ((2, 3), set())])
+def test_a_cell_of_one_look_makes_no_suspect_and_one_that_stayed_slow_alone_does(
+    judged_run, make_record, again, blamed
+):
+    content = make_record(off={(0, 1): 340.0})
+    row, column = (f"gpu{number}" for number in again)
+    content["results"][0]["remeasured"] = [{"row": row, "column": column, "before": 340.0, "after": 341.0}]
+    _, judged = judged_run(content, reference="hgx")
+    assert {label for _, label in suspects.of_run(judged)[0]} == blamed
+
+
 def test_a_cut_list_says_how_many_more():
     assert units.first(["a", "b", "c"], 3) == ["a", "b", "c"]
     assert units.first(["a", "b", "c", "d"], 2) == ["a", "b", "2 more"]

@@ -202,8 +202,8 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         # the sentences of a diagnosis begin with one for each finding
         yield from ((label, where + sentence) for label, sentence in dead(matrix.matrix))
         for finding, sentence in zip(found.findings, found.sentences, strict=False):
-            if finding.kind not in BOTH_WAYS if finding.missing else not failed:
-                continue  # not dead, as it still sends or receives; or slow from inside, and nothing failed
+            if finding.kind not in BOTH_WAYS if finding.missing else finding.once or not failed:
+                continue  # not dead, as it still sends or receives; or slow in one look, or from inside: nothing failed
             yield from ((label, where + sentence) for label in ends(finding, layout, matrix.matrix))
         wrong = set(zip(*np.nonzero(matrix.whole.block.is_status("corrupt")), strict=True))
         codes = matrix.whole.codes
