@@ -64,3 +64,11 @@ def test_a_program_that_said_nothing_is_a_record_without_results(run, tmp_path):
     record = json.loads(file.read_text())
     file.write_text(json.dumps({**record, "results": [], "result": "ERROR", "error": "cut"}))
     assert compare()[0] == 3
+
+
+def test_history_has_a_line_for_each_program_that_measured_the_same(run, tmp_path, capsys):
+    run("documents/004_a800.txt", "documents/003_h800.txt")
+    assert cli.main(["history", str(tmp_path / "run"), "--testcase", WRITE]) == 0
+    said = capsys.readouterr().out
+    for program in ("p2p_bandwidth_latency_test", "nvbandwidth"):
+        assert f"by {program}" in said

@@ -101,12 +101,14 @@ def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], va
 
 def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
     """What tells results of one test case and size apart, ", 4 pairs, device memory, staged"; of collectives where they
-    ran. variant: of the test, where it is known.
+    ran; of other programs which one it was. variant: of the test, where it is known.
     """
+    program = (record.get("imported") or {}).get("program")
+    by = f", by {program}" if program else ""
     if is_collective(result):
-        return f", {extent_of(record)}"
+        return f", {extent_of(record)}{by}"
     way = way_between_devices(record, result, variant)
-    return asked_for(result) + (f", device memory, {way}" if way else "")
+    return asked_for(result) + (f", device memory, {way}" if way else "") + by
 
 
 def with_variant(table: str, variant: str) -> str:
