@@ -282,6 +282,13 @@ class crossnode_matchings(crossnode_matrix):
     #: All nodes that `nodes` says, or else the partition in its extras['nodes'].
     extent = parameter(["all"], loggable=True)
 
+    #: A file that says which nodes share a leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. It
+    #: must be there where rank 0 runs. Uplinks are judged then, and congestion is told from faults.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: no groups are known
+    groups = variable(str, value="")
+
     descr = "messages between nodes, a few pairs of each"
 
     @run_after("init")
@@ -293,7 +300,8 @@ class crossnode_matchings(crossnode_matrix):
         self.measure_of_it("matchings")
 
     def program_opts(self):
-        return [*super().program_opts(), "--concurrency", "matchings"]
+        groups = ["--groups", self.groups] if self.groups else []
+        return [*super().program_opts(), "--concurrency", "matchings", *groups]
 
     def machine_faults(self):
         return super().machine_faults() + matching_faults(self.record)

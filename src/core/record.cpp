@@ -186,6 +186,14 @@ void write_again(JsonWriter& w, std::string_view name, const MatrixResult& resul
 void write_matchings(JsonWriter& w, const Matchings& matchings) {
   w.key("matchings").begin_object();
   w.member("seed", matchings.seed).member("pause", matchings.pause).member("open", matchings.open);
+  if (!matchings.groups.empty()) {
+    w.member("groups", matchings.groups).key("crossings").begin_array();
+    for (const auto& one : matchings.crossings) {
+      w.begin_object().member("from", one.from).member("to", one.to).member("pairs", one.pairs);
+      w.member("rate", one.rate).member("best", one.best).member("few", one.few).end_object();
+    }
+    w.end_array();
+  }
   w.key("drawn").begin_array();
   for (const auto& one : matchings.drawn) {
     w.begin_object().member("purpose", word(one.purpose)).member("alone", one.alone);

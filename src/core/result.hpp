@@ -72,6 +72,17 @@ struct Matchings {
   double pause = 0;  ///< seconds that were waited before those that confirm
   std::vector<Matching> drawn;
   std::vector<std::string> open;  ///< endpoints that were still suspect at the end
+  /// Of each endpoint its group, such as its leaf switch, where that was told: then all that were drawn are inside one.
+  std::vector<std::string> groups;
+  /// What endpoints of one group sent to as many of another one, at once.
+  struct Crossing {
+    std::string from, to;
+    std::size_t pairs;
+    double rate;  ///< of a pair, their mean
+    double best;  ///< of the fastest pair
+    bool few;     ///< of only a few pairs of each two groups; else of all endpoints
+  };
+  std::vector<Crossing> crossings;
 };
 
 /// What stands in the record of a matrix that is too large for it; its cells are in a file beside the record.

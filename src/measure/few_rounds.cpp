@@ -10,6 +10,7 @@
 #include "core/schedule.hpp"
 #include "measure/comparison.hpp"
 #include "measure/context.hpp"
+#include "measure/crossings.hpp"
 #include "measure/outliers.hpp"
 #include "measure/retry.hpp"
 #include "measure/suspicion.hpp"
@@ -25,6 +26,7 @@ constexpr std::size_t share_at_once = 16;        // … measured so many times f
 constexpr double least_cost = 0.05;              // of all at once, as a fraction
 constexpr double sure = 0.001;                   // chance that noise looks like a cost
 constexpr std::size_t least_controls = 4;        // good pairs beside those that are measured alone
+const std::string late_text = "the time for this matrix was over (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
 
 /// Rounds that are known when they have been measured.
@@ -55,7 +57,7 @@ class FewRounds {
       : work_{rounds_},
         context_{sampler, work_, options, deadline, store},
         deadline_{deadline},
-        lanes_{places.lane},
+        places_{places},
         seed_{options.seed ? *options.seed : std::random_device{}() >> 1},
         matchmaker_{places, seed_},
         suspicion_{places.node.size(), context_.shape().metric} {
@@ -63,6 +65,7 @@ class FewRounds {
       result.schedule.matchings = true;
       result.matchings.emplace();
       result.matchings->seed = seed_;
+      result.matchings->groups = places_.group;
     });
   }
 
@@ -92,6 +95,15 @@ class FewRounds {
     if (context_.store().has_second_look()) retry(context_, static_cast<std::size_t>(-1));
     if (!is_shared_) confirm();
     settle_again();
+    if (!places_.group.empty() && context_.shape().metric != Metric::latency) cross();
+  }
+
+  /// Who is at fault takes no part.
+  void cross() {
+    auto out = absent();
+    for (const std::size_t endpoint : suspicion_.standing().settled) out[endpoint] = true;
+    if (const std::size_t left = measure_crossings(context_, matchmaker_, places_, out); left > 0)
+      context_.note(late_text + std::to_string(left) + " matchings across groups were left out");
   }
 
   void search() {
@@ -138,7 +150,7 @@ class FewRounds {
   }
 
   std::vector<bool> absent() {
-    std::vector<bool> out(lanes_.size());
+    std::vector<bool> out(places_.lane.size());
     for (std::size_t endpoint = 0; endpoint < out.size(); ++endpoint)
       out[endpoint] = !context_.sampler().is_there({endpoint, endpoint});
     return out;
@@ -165,17 +177,12 @@ class FewRounds {
 
   /// One way and back, unless a cell is both; of each, a lane after the other.
   void measure(const std::vector<Pair>& pairs, Purpose purpose, bool alone = false) {
-    const std::size_t lanes = 1 + *std::max_element(lanes_.begin(), lanes_.end());
     const bool both_ways = context_.shape().metric == Metric::bidirectional;
     std::vector<Round> parts;
     planned_.clear();
     for (const bool back : {false, true}) {
       if (back && both_ways) continue;
-      for (std::size_t lane = 0; lane < lanes; ++lane) {
-        Round part;
-        for (const auto& [a, b] : pairs)
-          if (lanes_[a] == lane) part.push_back(back ? Place{b, a} : Place{a, b});
-        if (part.empty()) continue;
+      for (Round& part : in_lanes(pairs, places_.lane, back)) {
         planned_.insert(planned_.end(), part.begin(), part.end());
         parts.push_back(std::move(part));
       }
@@ -285,7 +292,7 @@ class FewRounds {
   }
 
   void late(std::size_t count, const std::string& what) {
-    context_.note("the time for this matrix was over (--max-time): " + std::to_string(count) + " " + what);
+    context_.note(late_text + std::to_string(count) + " " + what);
     is_late_ = true;
   }
 
@@ -314,7 +321,7 @@ class FewRounds {
   const Work work_;
   Context context_;
   Deadline deadline_;
-  std::vector<std::size_t> lanes_;
+  Places places_;
   std::uint32_t seed_;
   Matchmaker matchmaker_;
   Suspicion suspicion_;

@@ -1,6 +1,7 @@
 #include "measure/matchmaker.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace linkmatrix {
 
@@ -73,6 +74,43 @@ std::vector<Matchmaker::Pair> Matchmaker::rest(std::vector<bool>& taken) {
   pair_off(alone, false);  // rather one that they have met than nobody
   for (const Pair& pair : pairs) meet(pair);
   return pairs;
+}
+
+std::vector<Matchmaker::Pair> Matchmaker::across(const std::vector<bool>& taken, std::size_t most) {
+  std::map<std::string, std::vector<std::size_t>> members;
+  for (std::size_t endpoint = 0; endpoint < taken.size(); ++endpoint)
+    if (!taken[endpoint]) members[places_.group[endpoint]].push_back(endpoint);
+  std::vector<std::string> free;
+  for (auto& [name, of_it] : members) shuffle(of_it), free.push_back(name);
+  shuffle(free);
+  std::vector<Pair> pairs;
+  while (free.size() > 1) {
+    const std::string first = free.back();
+    free.pop_back();
+    auto other = std::find_if(free.begin(), free.end(), [&](const std::string& name) {
+      return !groups_met_.contains({first, name});
+    });
+    if (other == free.end()) other = std::prev(free.end());
+    groups_met_.insert({first, *other});
+    append_pairs(members.at(first), members.at(*other), most, pairs);
+    free.erase(other);
+  }
+  return pairs;
+}
+
+/// Of two groups.
+void Matchmaker::append_pairs(const std::vector<std::size_t>& from, std::vector<std::size_t> to, std::size_t most,
+                              std::vector<Pair>& pairs) const {
+  const std::size_t end = pairs.size() + std::min({most, from.size(), to.size()});
+  for (const std::size_t one : from) {
+    if (pairs.size() >= end) return;
+    const auto partner = std::find_if(to.begin(), to.end(), [&](std::size_t other) {
+      return places_.lane[other] == places_.lane[one] && places_.node[other] != places_.node[one];
+    });
+    if (partner == to.end()) continue;
+    pairs.emplace_back(one, *partner);
+    to.erase(partner);
+  }
 }
 
 /// Two that may not meet take the partners of a pair that can do without each other.

@@ -159,6 +159,13 @@ std::vector<Group> option_table(Given& given) {
            {{"--concurrency", "MODE", "pairs at once: " + all_words<Concurrency>() + " (default: auto, calibrated)",
              [&](auto v) { o.measure.concurrency = parse_word<Concurrency>(v); }},
             {measures}},
+           {{"--groups", "FILE",
+             "of --concurrency matchings: which nodes share a leaf switch, 'leaf1: n[1-32]' or Slurm's topology.conf",
+             [&](auto v) {
+               if (v.empty()) throw BadInput("--groups '': name a file");
+               o.ranks.groups = v;
+             }},
+            {measures, confirms}},
            {{"--confirm-after", "SECONDS",
              "of --concurrency matchings: pause before what was found is measured again (default: 10)",
              [&](auto v) { o.measure.confirm_after = parse_number("--confirm-after", v, 0, 86400); }},

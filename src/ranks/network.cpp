@@ -15,6 +15,7 @@
 #include "ranks/cell_file.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/coordinator.hpp"
+#include "ranks/groups.hpp"
 #include "ranks/introduction.hpp"
 #include "ranks/lifeline.hpp"
 #include "ranks/mpi_ranks.hpp"
@@ -143,10 +144,11 @@ class MpiNetwork final : public Network {
     options.fit = false;  // of copies: what a message costs is a latency's matrix
     const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
     const bool few = how.concurrency == Concurrency::matchings;
+    const Places places = few ? places_of(what, rounds) : Places{};
     const std::unique_ptr<Store> store = make_store(what, rounds, few, record);
     try {
       if (few)
-        measure_matchings(sampler, rounds.places(), options, deadline, *store);
+        measure_matchings(sampler, places, options, deadline, *store);
       else
         linkmatrix::measure(sampler, work, options, deadline, *store);
     } catch (...) {
@@ -185,6 +187,15 @@ class MpiNetwork final : public Network {
   RankRounds rounds_of(const NetworkCase& what, Concurrency concurrency) const {
     if (concurrency == Concurrency::matchings) refuse_few(what);
     return table_.rounds(what.by_node, what.metric == Metric::bidirectional, concurrency == Concurrency::bisection);
+  }
+
+  /// Throws BadInput where the file of groups does not fit.
+  Places places_of(const NetworkCase& what, const RankRounds& rounds) const {
+    Places places = rounds.places();
+    if (!options_.groups.empty())
+      places.group =
+          groups_of(what.by_node ? table_.labels(true) : table_.nodes_of_ranks(), read_groups(options_.groups));
+    return places;
   }
 
   void refuse_few(const NetworkCase& what) const {

@@ -49,6 +49,7 @@ struct NetworkOptions {
   int window = 64;                 ///< messages in flight
   std::size_t pairs_per_node = 0;  ///< 0: as many as a node has network adapters, of one node: all
   Mapping mapping = Mapping::affine;
+  std::filesystem::path groups;  ///< file with the groups of the nodes; empty: none is known
   std::filesystem::path record;  ///< beside it stand the cells of a matrix that is too large for it
   std::string options;           ///< as given: the same on every rank
 };

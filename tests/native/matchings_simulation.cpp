@@ -1,10 +1,13 @@
 // What a few matchings of many endpoints come to on a simulated network: for each trial a line of JSON, with the faults
 // that were put in, the matchings that were drawn and the cells that were measured. Nobody is named here: that is for
 // the reports (tests/benchmarks/few_rounds.py). usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS
-// FAULTS: how many, each of 5, 10 or 30 % at random, of what an endpoint sends, receives or both.
+// [UPLINKS BAD adaptive|hashed]
+// FAULTS: how many, each of 5, 10 or 30 % at random, of what an endpoint sends, receives or both. UPLINKS: lines of
+// each leaf of 32 endpoints to all others; BAD: those of one leaf drawn at random.
 
 #include <cstdlib>
 #include <iostream>
+#include <string_view>
 
 #include "core/json.hpp"
 #include "simulated_network.hpp"
@@ -26,10 +29,24 @@ std::vector<SimulatedNetwork::Fault> drawn_faults(std::size_t endpoints, std::si
   return faults;
 }
 
-std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_t count) {
+constexpr std::size_t endpoints_of_leaf = 32;
+
+struct Uplinks {
+  double usual = 0, bad = 0;
+  bool is_hashed = false;
+};
+
+std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_t count, const Uplinks& uplinks) {
   std::mt19937 random(seed);
   const auto faults = drawn_faults(endpoints, count, random);
   SimulatedNetwork network(endpoints, {.sigma = sigma}, faults, seed);
+  std::optional<std::size_t> bad_leaf;
+  if (uplinks.usual > 0) {
+    const std::size_t leaves = endpoints / endpoints_of_leaf;
+    network.leaves = {endpoints_of_leaf, std::vector<double>(leaves, uplinks.usual), uplinks.is_hashed};
+    bad_leaf = random() % leaves;
+    network.leaves.uplinks[*bad_leaf] = uplinks.bad;
+  }
   const FewCells cells = measured_in_few(network, endpoints, seed);
   JsonWriter w;
   w.begin_object().key("truth").begin_array();
@@ -40,6 +57,17 @@ std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_
                        : fault.sends                 ? "sends"
                                                      : "receives")
         .member("loss", fault.loss)
+        .end_object();
+  w.end_array().member("bad_leaf", bad_leaf).member("groups", cells.result.matchings->groups);
+  w.key("crossings").begin_array();
+  for (const auto& one : cells.result.matchings->crossings)
+    w.begin_object()
+        .member("from", one.from)
+        .member("to", one.to)
+        .member("pairs", one.pairs)
+        .member("rate", one.rate)
+        .member("best", one.best)
+        .member("few", one.few)
         .end_object();
   w.end_array().member("open", cells.result.matchings->open).key("drawn").begin_array();
   for (const auto& one : cells.result.matchings->drawn)
@@ -59,15 +87,18 @@ std::string trial(std::size_t endpoints, unsigned seed, double sigma, std::size_
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::cerr << "usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS\n";
+  if (argc != 6 && argc != 9) {
+    std::cerr << "usage: matchings_simulation ENDPOINTS TRIALS SEED SIGMA FAULTS [UPLINKS BAD adaptive|hashed]\n";
     return 2;
   }
   const std::size_t endpoints = std::strtoul(argv[1], nullptr, 10), trials = std::strtoul(argv[2], nullptr, 10);
   const auto seed = static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10));
+  Uplinks uplinks;
+  if (argc == 9)
+    uplinks = {std::strtod(argv[6], nullptr), std::strtod(argv[7], nullptr), std::string_view(argv[8]) == "hashed"};
   for (std::size_t k = 0; k < trials; ++k)
     std::cout << trial(endpoints, seed + static_cast<unsigned>(k), std::strtod(argv[4], nullptr),
-                       std::strtoul(argv[5], nullptr, 10))
+                       std::strtoul(argv[5], nullptr, 10), uplinks)
               << '\n';
   return 0;
 }

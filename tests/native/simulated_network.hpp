@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "leaf_switches.hpp"
 #include "measure/few_rounds.hpp"
 
 namespace linkmatrix {
@@ -45,20 +46,25 @@ class SimulatedNetwork final : public Sampler {
     }
     std::map<Place, double> slow;
     for (const auto& [place, loss] : slow_paths) slow[place] = 1 - loss;
-    std::vector<Sampled> answers;
+    std::vector<double> rates;  // in lines
     for (const Place& place : round) {
       const auto end = [](const auto& faulty, const auto& healthy, std::size_t at) {
         const auto found = faulty.find(at);
         return healthy[at] * (found == faulty.end() ? 1 : found->second);
       };
-      double rate = 50 * std::min(end(sent, sends_, place.row), end(received, receives_, place.column));
-      if (const auto path = slow.find(place); path != slow.end()) rate *= path->second;
+      rates.push_back(std::min(end(sent, sends_, place.row), end(received, receives_, place.column)));
+      if (const auto path = slow.find(place); path != slow.end()) rates.back() *= path->second;
+    }
+    leaves.limit(round, rates, random_);
+    std::vector<Sampled> answers;
+    for (std::size_t k = 0; k < round.size(); ++k) {
+      double rate = 50 * rates[k];
       if (round.size() > most_at_once) rate *= static_cast<double>(most_at_once) / static_cast<double>(round.size());
       rate *= std::exp(noise_.sigma * normal_(random_));
       if (std::bernoulli_distribution(noise_.flukes)(random_))
         rate *= std::exp(-std::exponential_distribution<double>(1 / noise_.depth)(random_));
       answers.push_back(sampled(rate, rule));
-      if (dead.contains(place.row) || dead.contains(place.column)) {
+      if (dead.contains(round[k].row) || dead.contains(round[k].column)) {
         answers.back() = {};
         answers.back().status = CellStatus::timeout;
         answers.back().why = "a rank does not answer any more";
@@ -77,6 +83,7 @@ class SimulatedNetwork final : public Sampler {
   std::map<Place, double> slow_paths;                       ///< by how much
   std::size_t most_at_once = static_cast<std::size_t>(-1);  ///< cells that the network carries at full rate
   std::set<std::size_t> dead, lost;  ///< endpoints that answer nothing, and that are not even asked
+  LeafSwitches leaves;
   std::size_t samplings = 0;
 
  private:
@@ -132,16 +139,19 @@ inline Places apart(std::size_t endpoints) {
   return places;
 }
 
-/// A few matchings of it, without a pause and with a sample a cell.
+/// A few matchings of it, without a pause and with a sample a cell; with its leaves as groups, where it has some.
 inline FewCells measured_in_few(SimulatedNetwork& network, std::size_t endpoints, std::uint32_t seed,
                                 Metric metric = Metric::bandwidth, double max_seconds = 600) {
+  Places places = apart(endpoints);
+  for (std::size_t k = 0; k < endpoints && network.leaves.endpoints > 0; ++k)
+    places.group.push_back("leaf" + std::to_string(k / network.leaves.endpoints));
   FewCells cells(endpoints, metric);
   MeasureOptions options;
   options.stop.min_samples = options.stop.max_samples = 1;
   options.seed = seed;
   options.confirm_after = 0;
   options.max_seconds = max_seconds;
-  measure_matchings(network, apart(endpoints), options, Deadline::never(), cells);
+  measure_matchings(network, places, options, Deadline::never(), cells);
   return cells;
 }
 

@@ -169,6 +169,38 @@ TEST(FewRounds, LeaveNoDrawnCellOpenAndTouchNoOther) {
   }
 }
 
+/// What a leaf sends to others with all of its endpoints at once, in lines of 50 GB/s, the most of its crossings.
+double lines_of(const FewCells& cells, const std::string& leaf) {
+  double most = 0;
+  for (const auto& one : cells.result.matchings->crossings)
+    if (one.from == leaf && !one.few) most = std::max(most, one.rate * static_cast<double>(one.pairs) / 50);
+  return most;
+}
+
+TEST(FewRounds, OfGroupsStayInsideThemAndMeasureWhatTheirUplinksCarry) {
+  SimulatedNetwork network(128, {.flukes = 0}, {Fault{40, true, true, 0.3}}, 4);
+  network.leaves = {32, {16, 16, 14, 16}, false};
+  const FewCells cells = measured_in_few(network, 128, 4);
+  for (const auto& one : cells.result.matchings->drawn)
+    for (std::size_t k = 0; k < one.rows.size(); ++k) EXPECT_EQ(one.rows[k] / 32, one.columns[k] / 32);
+  EXPECT_EQ(slow_again(cells, 40), confirming) << "an endpoint is found behind an uplink that is too narrow for all";
+  EXPECT_NEAR(lines_of(cells, "leaf2"), 14, 0.2);
+  for (const char* leaf : {"leaf0", "leaf1", "leaf3"}) EXPECT_NEAR(lines_of(cells, leaf), 16, 0.2);
+  EXPECT_EQ(cells.result.matchings->groups.size(), 128u);
+  for (const auto& one : cells.result.matchings->crossings) {
+    EXPECT_LE(one.pairs, one.few ? 4u : 32u);
+    EXPECT_TRUE(!one.few || one.rate > 49) << "few at once have their lines";
+  }
+}
+
+TEST(FewRounds, AcrossGroupsAreLeftOutWhenTheTimeIsOver) {
+  SimulatedNetwork network(64, {.flukes = 0}, {}, 4);
+  network.leaves = {32, {16, 16}, false};
+  const FewCells cells = measured_in_few(network, 64, 4, Metric::bandwidth, 1e-9);
+  EXPECT_TRUE(cells.result.matchings->crossings.empty());
+  EXPECT_TRUE(has_note(cells.result, "5 matchings across groups were left out"));
+}
+
 TEST(Suspicion, NamesNobodyWhereMostAreSlow) {
   Suspicion suspicion(64, Metric::bandwidth);
   Matchmaker matchmaker(apart(64), 1);

@@ -149,6 +149,8 @@ const std::vector<Scope> scopes{
     {"--sweep 4KiB:8KiB", "host", write_ce, "cuda", chase, "a size of its own"},
     {"--random-sizes 2:4KiB:8KiB", "host", write_ce, "cuda", chase, "a size of its own"},
     {"--seed 3", "host", "--random-sizes 2:4KiB:8KiB", "host", "--size 4KiB", "say --random-sizes too"},
+    {"--groups leaves.txt", "mpi", "--concurrency matchings --testcase rank_to_rank_latency_mpi", "mpi", ranks_latency,
+     "for a few matchings"},
     {"--confirm-after 3", "mpi", "--concurrency matchings --testcase rank_to_rank_latency_mpi", "mpi", ranks_latency,
      "for a few matchings"},
     {"--offset 3", "mpi", ranks_latency, "host", chase, "a size of its own"},

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..record import grids, units
+from ..record.checking import is_of_matchings
 from ..record.reading import Result, risen_counters
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
-from . import few
+from . import few, uplinks
 from .verdicts import Verdict
 
 
@@ -33,7 +34,9 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place)
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.NO_VERDICT, other_size(table, result), place)
-        yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in few.unjudged(result))
+        if is_of_matchings(result):
+            yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in few.unjudged(result))
+            yield from (Fact(Verdict.WARN, sentence, place) for sentence in uplinks.faults(result))
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself

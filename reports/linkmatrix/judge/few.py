@@ -13,6 +13,7 @@ from ..record.apart import Apart
 from ..record.checking import drawn_cells, is_of_matchings
 from ..record.matrix import from_result
 from ..record.units import first
+from . import uplinks
 
 MOST_NAMED = 4
 LEAST_COST = 0.05  # of all at once, as a fraction: as the program does
@@ -85,6 +86,9 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
     bottleneck = shared(result)
     if bottleneck:
         yield bottleneck
+    groups = uplinks.unknown(result)
+    if groups:
+        yield f"{', '.join(first(groups, MOST_NAMED))}: not measured across, so nothing is known of their uplinks"
 
 
 def without_cells(result: Mapping[str, Any]) -> list[str]:

@@ -59,7 +59,9 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     if is_collective(result):  # of all ranks together: no part of it is seen
         return Diagnosis((), (), (), False)
     if is_of_matchings(result):
-        found, rest = matchings.told(result, matrix.matrix)
+        explained = None if matrix.whole is None else matrix.whole.explained
+        found, rest = matchings.told(result, matrix.matrix, explained)
+        rest += matrix.busy_sentences()[:MOST_BUSY]
         of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
         told = (*(text for _, text in found), *rest)
         return Diagnosis(tuple(matchings.finding(one, of_nodes) for one, _ in found), told, (), not matrix.held)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import few
+from ..judge import few, uplinks
 from ..record import units
 from ..record.matrix import Matrix
 from ..record.reading import Result
@@ -66,11 +66,14 @@ class Fault:
         return self.again >= min(CONFIRMED, self.tried)
 
 
-def cells_of(result: Result, matrix: Matrix) -> Cells:
-    """The measured cells of a matrix of matchings, each once; of one that is not held, block by block."""
+def cells_of(result: Result, matrix: Matrix, explained: np.ndarray | None = None) -> Cells:
+    """The measured cells of a matrix of matchings, each once; of one that is not held, block by block.
+
+    explained: those of a held matrix that others explain, which say nothing of the machine.
+    """
     values: dict[tuple[int, int], float] = {}
     for block in matrix.blocks():
-        r, c = np.nonzero(np.isfinite(block.measured))
+        r, c = np.nonzero(np.isfinite(block.measured) & (True if explained is None else ~explained))
         places = zip((r + block.first).tolist(), c.tolist(), strict=True)
         values.update(zip(places, block.measured[r, c].tolist(), strict=True))
     return arranged(values, result["matchings"]["drawn"], result["metric"] == "bidirectional")
@@ -193,17 +196,20 @@ def sentence(one: Fault, label: str, result: Result) -> str:
     return f"{label} {one.how} {amount}, whomever it meets ({seen}{confirmed}): {SUSPECT[one.how]}"
 
 
-def told(result: Result, matrix: Matrix) -> tuple[list[tuple[Fault, str]], list[str]]:
-    """(endpoints at fault that last, each with its sentence; what else is to be said)."""
+def told(
+    result: Result, matrix: Matrix, explained: np.ndarray | None = None
+) -> tuple[list[tuple[Fault, str]], list[str]]:
+    """(endpoints at fault that last, each with its sentence; what else is to be said). explained: as of `cells_of`."""
     bottleneck = few.shared(result)
     if bottleneck:
         return [], [bottleneck]
-    cells, labels = cells_of(result, matrix), matrix.rows
+    cells, labels = cells_of(result, matrix, explained), matrix.rows
     if not len(cells.values):
         return [], ["nothing was measured"]
     found, left = faults(cells, len(labels), result["metric"] == "bidirectional", result["unit"] == "us")
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
-    rest = [text for one, text in said if not one.lasts]
+    rest = [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
+    rest += [text for one, text in said if not one.lasts]
     rest += paths(result, {(labels[cells.rows[at]], labels[cells.columns[at]]) for at in left.tolist()})
     return [(one, text) for one, text in said if one.lasts], rest
 
@@ -229,6 +235,6 @@ def finding(one: Fault, of_nodes: bool) -> Finding:
     return Finding(kind, one.endpoint, one.shift, one.cells + one.tried, one.slow + one.again, 0.0)
 
 
-def blamed(result: Result, matrix: Matrix) -> list[tuple[str, str]]:
-    """(endpoint, sentence) of those that are at fault, and were so again after the pause."""
-    return [(matrix.rows[one.endpoint], text) for one, text in told(result, matrix)[0] if one.tried]
+def blamed(result: Result, matrix: Matrix, explained: np.ndarray | None = None) -> list[tuple[str, str]]:
+    """(endpoint, sentence) of those that are at fault, and were so again after the pause. explained: as of `told`."""
+    return [(matrix.rows[one.endpoint], text) for one, text in told(result, matrix, explained)[0] if one.tried]

@@ -109,6 +109,7 @@ def check_matchings(result: Mapping[str, Any]) -> None:
     unknown = set(result["matchings"]["open"]) - set(result["rows"])
     if unknown:
         raise BadInput(f"{name}.matchings.open: {min(unknown)} is no row of the matrix")
+    check_groups(name, endpoints, result["matchings"])
     for number, one in enumerate(result["matchings"]["drawn"]):
         pairs = list(zip(one["rows"], one["columns"], strict=False))
         most = max([-1, *one["rows"], *one["columns"]])
@@ -116,6 +117,20 @@ def check_matchings(result: Mapping[str, Any]) -> None:
             raise BadInput(f"{name}.matchings.drawn.{number}: its cells are not pairs of the {endpoints} endpoints")
         if len(set(pairs)) != len(pairs) or any(row == column for row, column in pairs):
             raise BadInput(f"{name}.matchings.drawn.{number}: a cell comes twice, or is an endpoint with itself")
+
+
+def check_groups(name: str, endpoints: int, matchings: Mapping[str, Any]) -> None:
+    """Raises BadInput for groups that are none of the endpoints', and crossings of others."""
+    if ("groups" in matchings) != ("crossings" in matchings):
+        raise BadInput(f"{name}.matchings: groups and crossings go together, and one of them is missing")
+    if "groups" not in matchings:
+        return
+    if len(matchings["groups"]) != endpoints:
+        raise BadInput(f"{name}.matchings.groups are {len(matchings['groups'])}, not {endpoints}")
+    known = set(matchings["groups"])
+    for one in matchings["crossings"]:
+        if one["from"] == one["to"] or not {one["from"], one["to"]} <= known or one["rate"] > one["best"] * (1 + 1e-6):
+            raise BadInput(f"{name}.matchings.crossings: {one['from']} to {one['to']} is no crossing of its groups")
 
 
 def check_times(result: Mapping[str, Any]) -> None:

@@ -190,7 +190,8 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
             continue
         where = f"{result['testcase']}: "
         if is_of_matchings(result):
-            told = matchings.blamed(result, matrix.matrix) if failed else []
+            explained = None if matrix.whole is None else matrix.whole.explained
+            told = matchings.blamed(result, matrix.matrix, explained) if failed else []
             told += dead(matrix.matrix) if matrix.whole is not None else []
             yield from ((label, where + sentence) for label, sentence in told)
             continue

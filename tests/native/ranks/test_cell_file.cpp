@@ -98,6 +98,27 @@ TEST(CellFile, KeepsACorruptCellWhateverComesLater) {
   std::filesystem::remove(scratch());
 }
 
+TEST(CellFile, OfFewCellsTheOthersDoNotApplyAndOneThatIsMeasuredAgainCountsOnce) {
+  Recorded recorded;
+  CellFile cells(recorded.record, scratch(), 3, false, all, CellStatus::not_applicable);
+  EXPECT_EQ(recorded.result().large->counts.front(), 9u);
+  cells.put({0, 1}, measured(10));
+  cells.put({1, 0}, measured(20));
+  cells.mark({2, 0}, CellStatus::not_run);
+  cells.fail({0, 1}, CellStatus::not_applicable);
+  EXPECT_EQ(cells.status({0, 1}), CellStatus::not_applicable);
+  cells.put({0, 1}, measured(12));
+  cells.finish();
+  const MatrixResult result = recorded.result();
+  EXPECT_EQ(result.large->statuses.front(), "not-applicable");
+  EXPECT_EQ(result.cells(CellStatus::not_applicable), 6u);
+  EXPECT_EQ(result.cells(CellStatus::ok), 2u);
+  EXPECT_EQ(result.cells(CellStatus::not_run), 1u);
+  EXPECT_EQ(result.cells_verified, 2u);
+  EXPECT_FALSE(result.complete()) << "a cell that was drawn and not measured is missing";
+  std::filesystem::remove(scratch());
+}
+
 TEST(CellFile, RefusesAFolderThatIsNotThere) {
   Recorded recorded;
   EXPECT_THROW(CellFile(recorded.record, "/no/such/folder/x.npy", 3, false, all), BadInput);

@@ -1,0 +1,134 @@
+"""What groups of endpoints reach each other with: uplinks at fault, oversubscription, and what is neither."""
+
+import copy
+import json
+
+import pytest
+from few_records import COUNT, drawn_for, few_record
+
+from linkmatrix import cli
+from linkmatrix.errors import BadInput
+from linkmatrix.judge import uplinks
+from linkmatrix.judge.facts import facts
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import reading
+
+LEAVES, LINE = 6, 50.0
+
+
+def crossings(capacity, slow=(), pairs=32, sends_only=False):
+    """Of leaves whose uplinks carry capacity[leaf] lines, each with three others; few pairs of `slow` lose 10 %."""
+    found = []
+    for turn in (1, 2, 3):
+        for leaf in range(LEAVES):
+            for few in (False, True):
+                other = (leaf + turn) % LEAVES
+                for a, b in ((leaf, other), (other, leaf)):
+                    narrow = (capacity[a],) if sends_only else (capacity[a], capacity[b])
+                    rate = LINE if few else LINE * min(1, *(lines / pairs for lines in narrow))
+                    rate *= 0.9 if {a, b} & set(slow) else 1.0
+                    count = 4 if few else pairs
+                    one = {"from": f"leaf{a}", "to": f"leaf{b}", "pairs": count, "rate": rate, "best": rate, "few": few}
+                    found.append(one)
+    return found
+
+
+def result_of(found, metric="bandwidth"):
+    return {"metric": metric, "matchings": {"groups": ["leaf0"], "crossings": found}}
+
+
+def sentences(result):
+    return [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
+
+
+def test_full_uplinks_have_nothing_to_say():
+    assert sentences(result_of(crossings([32] * LEAVES))) == []
+
+
+def test_oversubscription_is_said_with_its_ratio_and_is_no_fault():
+    (said,) = sentences(result_of(crossings([16] * LEAVES)))
+    assert (
+        said
+        == "32 endpoints of a group reach other groups with 16.0 lines' worth: 2.00:1 oversubscribed, which is no fault"
+    )
+
+
+@pytest.mark.parametrize(("usual", "bad"), [(16, 14), (32, 28), (16, 15)])
+def test_a_group_that_is_low_with_every_other_one_is_named_with_what_its_uplinks_carry(usual, bad):
+    found = crossings([usual, usual, bad, usual, usual, usual])
+    assert uplinks.named(result_of(found)["matchings"], False) == [("leaf2", "sends and receives", "all")]
+    first = sentences(result_of(found))[0]
+    assert first.startswith(f"leaf2 sends and receives {bad}.0 lines' worth across its uplinks, the others {usual}.0")
+
+
+def test_one_way_is_told_from_both():
+    found = crossings([16, 16, 12, 16, 16, 16], sends_only=True)
+    assert uplinks.named(result_of(found)["matchings"], False) == [("leaf2", "sends", "all")]
+
+
+def test_what_few_pairs_lose_too_is_the_path_and_no_congestion():
+    (said,) = sentences(result_of(crossings([32] * LEAVES, slow=[4])))
+    assert said.startswith(
+        "leaf4 sends and receives across its uplinks 10.0 % slow, few pairs at once too: suspect the path"
+    )
+
+
+def test_cells_that_measure_both_ways_name_a_group_for_both():
+    found = [one for one in crossings([16, 16, 12, 16, 16, 16]) if one["from"] < one["to"]]
+    assert uplinks.named(result_of(found)["matchings"], True) == [("leaf2", "sends and receives", "all")]
+
+
+def test_a_group_that_met_one_other_is_not_told_from_it():
+    found = [one for one in crossings([16, 12] + [16] * 4) if {one["from"], one["to"]} == {"leaf0", "leaf1"}]
+    assert uplinks.named(result_of(found)["matchings"], False) == []
+
+
+def test_groups_that_were_not_measured_across_are_not_judged():
+    assert uplinks.unknown(result_of([])) == ["leaf0"]
+    assert uplinks.unknown(result_of([], "latency")) == []
+    assert uplinks.unknown(result_of([one for one in crossings([32] * LEAVES) if not one["few"]])) == ["leaf0"]
+    assert sentences({"metric": "bandwidth", "matchings": {}}) == []
+
+
+@pytest.fixture
+def record(make_record):
+    content = few_record(make_record(COUNT), drawn_for(COUNT))
+    names = [f"leaf{number % LEAVES}" for number in range(COUNT)]
+    content["results"][0]["matchings"] |= {"groups": names, "crossings": crossings([4, 4, 3, 4, 4, 4], pairs=4)}
+    return content
+
+
+def test_diagnose_names_the_group(record, tmp_path, capsys):
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(record))
+    assert cli.main(["diagnose", str(path)]) == 3
+    assert "leaf2 sends and receives 3.0 lines' worth across its uplinks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.pop("groups"),
+        lambda m: m.pop("crossings"),
+        lambda m: m["groups"].pop(),
+        lambda m: m["crossings"][0].__setitem__("to", "elsewhere"),
+        lambda m: m["crossings"][0].__setitem__("to", m["crossings"][0]["from"]),
+        lambda m: m["crossings"][0].__setitem__("rate", 1000.0),
+        lambda m: m["crossings"][0].__setitem__("pairs", 0),
+    ],
+)
+def test_groups_and_crossings_that_cannot_be_are_refused(record, change):
+    reading.check(copy.deepcopy(record))
+    change(record["results"][0]["matchings"])
+    with pytest.raises(BadInput):
+        reading.check(record)
+
+
+def test_a_group_at_fault_is_no_pass_and_one_of_which_nothing_is_known_has_no_verdict(record):
+    found = {one.verdict: one.sentence for one in facts(record, False)}
+    assert found[Verdict.WARN].startswith("leaf2 sends and receives 3.0 lines' worth")
+    assert Verdict.NO_VERDICT not in found
+    matchings = record["results"][0]["matchings"]
+    matchings["crossings"] = [one for one in matchings["crossings"] if "leaf5" not in (one["from"], one["to"])]
+    found = {one.verdict: one.sentence for one in facts(record, False)}
+    assert found[Verdict.NO_VERDICT] == "leaf5: not measured across, so nothing is known of their uplinks"
