@@ -76,7 +76,8 @@ def test_a_size_of_osu_latency_is_a_result_between_two_ranks():
     ],
 )
 def test_every_test_of_osu_says_what_its_numbers_are(title, below, changes, value):
-    text = f"# OSU {title} v5.7\n{below}# Size          Figures\n8                       2360.50\n"
+    unit = "us" if "Latency" in title else "MB/s"
+    text = f"# OSU {title} v5.7\n{below}# Size          Figures ({unit})\n8                       2360.50\n"
     assert only(text).tables == [of_ranks(8, value, 3 + bool(below), **changes)]
 
 

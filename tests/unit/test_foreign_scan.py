@@ -21,10 +21,16 @@ def test_a_text_may_be_as_long_as_is_said_and_no_longer(monkeypatch):
         read_text(TABLE + "\n")
 
 
-@pytest.mark.parametrize("text", ["", "\n \n", "no table\n", "nvbandwidth Version: v0.8\n", COLUMNS])
+@pytest.mark.parametrize("text", ["", "\n \n", "no table\n", "nvbandwidth Version: v0.8\n"])
 def test_a_text_without_a_table_is_refused(text):
     with pytest.raises(BadInput, match=f"^{NOTHING} topo -m: give the program's whole output$"):
         read_text(text)
+
+
+def test_a_text_of_which_nothing_can_be_believed_is_refused_with_the_reason():
+    why = r" that can be believed \(line 2: the table of these columns has no head line that is known: it is left out\)"
+    with pytest.raises(BadInput, match=f"^{NOTHING} topo -m{why}: give the program's whole output$"):
+        read_text(COLUMNS)
 
 
 def test_json_may_begin_after_blanks():

@@ -20,8 +20,8 @@ NCCL = """# nThread 1
 #                                                              out-of-place                       in-place
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
 #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
-     1048576        262144     float     sum      -1   1335.1  100.53  175.93      0   1331.4  100.81  176.42      0
-     2097152        524288     float     sum      -1   2376.9  112.94  197.64    N/A   2381.0  112.74  197.30    N/A
+   134217728      33554432     float     sum      -1   1335.1  100.53  175.93      0   1331.4  100.81  176.42      0
+   268435456      67108864     float     sum      -1   2376.9  112.94  197.64    N/A   2381.0  112.74  197.30    N/A
 # Out of bounds values : 0 OK
 """
 WAYS = [("all", "out-of-place"), ("all", "in-place")]
@@ -49,13 +49,13 @@ def collective(testcase, size, line, bus, algorithm, time, **changes):
 
 
 def test_a_size_of_a_collective_has_its_bus_bandwidth_out_of_place_and_in_place():
-    run = only(f"$ NCCL_ALGO=Ring ./all_reduce_perf -b 1M -g 2\n{NCCL}")
+    run = only(f"$ NCCL_ALGO=Ring ./all_reduce_perf -b 128M -g 2\n{NCCL}")
     assert run.devices == {0: "NVIDIA H100", 1: "NVIDIA H200"} and run.program == "nccl_tests"
-    assert run.command == "NCCL_ALGO=Ring ./all_reduce_perf -b 1M -g 2" and (run.first, run.last) == (9, 10)
+    assert run.command == "NCCL_ALGO=Ring ./all_reduce_perf -b 128M -g 2" and (run.first, run.last) == (9, 10)
     name = "all_reduce_perf_ring"
     assert run.tables == [
-        collective(name, 1048576, 9, [175.93, 176.42], [100.53, 100.81], [1335.1, 1331.4]),
-        collective(name, 2097152, 10, [197.64, 197.30], [112.94, 112.74], [2376.9, 2381.0], verified=None),
+        collective(name, 134217728, 9, [175.93, 176.42], [100.53, 100.81], [1335.1, 1331.4]),
+        collective(name, 268435456, 10, [197.64, 197.30], [112.94, 112.74], [2376.9, 2381.0], verified=None),
     ]
 
 
@@ -73,28 +73,29 @@ def test_which_collective_it_was_is_said_by_its_first_line_or_its_command(start,
 
 def test_an_older_version_prints_the_largest_error_and_one_way():
     head = "#       size         count      type     time   algbw   busbw    error\n"
-    good, bad = (f"     1024        256     float   10.5  1.00  1.75   {error}\n" for error in ("5e-07", "2e-02"))
-    one = collective("nccl_unknown_test", 1024, 2, [1.75], [1.0], [10.5])
+    head += "#        (B)    (elements)             (us)  (GB/s)  (GB/s)\n"
+    good, bad = (f"    10500       2625     float   10.5  1.00  1.75   {error}\n" for error in ("5e-07", "2e-02"))
+    one = collective("nccl_unknown_test", 10500, 3, [1.75], [1.0], [10.5])
     assert only(head + good).tables == [one]
     (table,) = only(head + bad).tables
     assert table.cells == {WAYS[0]: "error"} and table.verified is False
-    assert table.faults == ("line 2: out-of-place of 1024 bytes has 2e-02 wrong elements or moved nothing",)
+    assert table.faults == ("line 3: out-of-place of 10500 bytes has 2e-02 wrong elements or moved nothing",)
     assert only(head + good.replace("1.75", "0.00")).tables[0].verified is False
 
 
 def test_wrong_elements_in_place_leave_what_was_right_out_of_place():
     (table, _) = only(NCCL.replace("176.42      0", "176.42      3")).tables
     assert table.cells == {WAYS[0]: 175.93, WAYS[1]: "error"} and table.verified is False
-    assert table.faults == ("line 8: in-place of 1048576 bytes has 3 wrong elements or moved nothing",)
+    assert table.faults == ("line 8: in-place of 134217728 bytes has 3 wrong elements or moved nothing",)
 
 
 def test_a_line_of_a_collective_that_is_not_whole_is_said_and_ends_its_table():
     run = only(NCCL.replace("112.74  197.30    N/A", "112.74  197."))
-    assert [table.size_bytes for table in run.tables] == [1048576]
+    assert [table.size_bytes for table in run.tables] == [134217728]
     (fault,) = run.faults
-    assert fault.startswith("line 9: '2097152        524288") and "is no whole line of a size" in fault
+    assert fault.startswith("line 9: '268435456      67108864") and "is no whole line of a size" in fault
     cut = NCCL[: NCCL.index("# Out")].rstrip("\n")
-    assert [table.size_bytes for table in only(cut).tables] == [1048576]
+    assert [table.size_bytes for table in only(cut).tables] == [134217728]
 
 
 def test_two_tables_of_collectives_are_two_runs_and_a_command_counts_for_the_next_only():

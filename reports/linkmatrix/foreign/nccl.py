@@ -25,6 +25,13 @@ ROW = re.compile(
     rf"(?:\s+(?P<time2>{VALUE})\s+(?P<alg2>{VALUE})\s+(?P<bus2>\d+\.\d\d)\s+(?P<wrong2>{WRONG}))?\s*$"
 )
 LEAST = 0.01  # GB/s: half of it, the least share that a bus bandwidth is of the other one, is printed as 0.00 or 0.01
+MOST_OF_ALGBW = 2  # busbw is algbw × 2(n − 1)/n for all-reduce, and less for all others
+SLACK, ROUNDING = 0.02, 0.011  # of times and bandwidths that are printed with few digits; GB/s
+UNITS = {"B", "elements", "us", "GB/s"}
+UNIT = re.compile(r"\(([^()]*)\)")
+#: NCCL's log, which NCCL_DEBUG has on the same output, between the lines of sizes
+LOG = re.compile(r"^\S+:\d+:\d+ \[\d*\] NCCL ")
+BOUNDS = re.compile(r"^# Out of bounds values : (?P<wrong>\d+) (?P<said>\w+)")
 COMMAND = re.compile(r"(\w+_perf)\b")
 ALGORITHM = re.compile(r"NCCL_ALGO=([\w^,:;]+)")
 RANK = re.compile(
@@ -72,8 +79,23 @@ def starting(reading: Reading, match: re.Match[str]) -> None:
 
 
 def nccl(reading: Reading, match: re.Match[str]) -> None:
-    """The line of columns, and a line for each size."""
+    """The line of columns, that of their units, and a line for each size."""
+    head = reading.at + 1
     reading.at += 1
+    while LOG.match(reading.line()):
+        reading.at += 1
+    units_said = UNIT.findall(reading.line()) if reading.line().startswith("#") else []
+    if not units_said or not UNITS.issuperset(units_said):
+        said = ", ".join(dict.fromkeys(units_said)) or "none"
+        reading.left(
+            f"line {head}: the units of this table of sizes should be B, elements, us and GB/s, they are {said}: it is"
+            " left out"
+        )
+        reading.at += bool(units_said)
+        while any(line.match(reading.line()) for line in (ROW, LOG)):
+            reading.at += 1
+        reading.command = None
+        return
     facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
     said = COMMAND.search(reading.command or "")
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
@@ -81,9 +103,10 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     sizes, small = 0, list[str]()
     while reading.at < len(reading.lines):
         line = reading.line()
-        if line.startswith("#") or not line.strip():
-            if sizes:
-                break
+        between = line.startswith("#") or not line.strip()
+        if between and sizes:
+            break
+        if between or LOG.match(line):
             reading.at += 1
             continue
         row = ROW.match(line)
@@ -92,7 +115,9 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
             break
         sizes += 1
         reading.at += 1
-        if too_small(row):
+        if not consistent(row, name):
+            reading.left(f"line {reading.at}: a row of {name} that its own numbers contradict: it is left out")
+        elif too_small(row):
             small.append(units.size(int(row["size"])))
         else:
             reading.add(facts.program, size_table(testcase, row, reading.at))
@@ -104,6 +129,36 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
         # a later table is another command's
         reading.command = None
         reading.end_run()
+
+
+def stray(reading: Reading, match: re.Match[str]) -> None:
+    """A line of a size that is in no table: whatever cut it off its head, it is not lost without a word."""
+    reading.left(f"line {reading.at + 1}: '{match[0].strip()[:60]}' is a line of a size without its table: left out")
+    reading.at += 1
+
+
+def bounds(reading: Reading, match: re.Match[str]) -> None:
+    """`# Out of bounds values : 0 OK`, over all sizes: wrong elements that no line of a size has."""
+    reading.at += 1
+    run = reading.runs[-1] if reading.runs else None
+    if (match["wrong"], match["said"]) == ("0", "OK") or run is None or run.program not in PROGRAMS:
+        return
+    fault = f"line {reading.at}: '{match[0]}': the data of these sizes was wrong"
+    run.problems.append(fault)
+    run.tables = [replace(table, verified=False) for table in run.tables]
+
+
+def consistent(row: re.Match[str], name: str) -> bool:
+    """Are size, time and both bandwidths of one and the same measurement?"""
+    for key in ("", "2") if row["time2"] else ("",):
+        time, algorithm, bus = (float(row[column + key]) for column in ("time", "alg", "bus"))
+        if bus > MOST_OF_ALGBW * algorithm * (1 + SLACK) + 2 * ROUNDING:
+            return False
+        # a hypercube's algorithm bandwidth is of a share of the size
+        moved = int(row["size"]) / time / 1e3 if time > 0 and "hypercube" not in name else algorithm
+        if abs(algorithm - moved) > SLACK * moved + ROUNDING:
+            return False
+    return True
 
 
 def algorithm_of(command: str) -> str:

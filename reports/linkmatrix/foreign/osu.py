@@ -34,6 +34,8 @@ QUANTITIES = {
     "multi_lat": "one-way latency, mean of all pairs",
     "mbw_mr": "sum of all pairs",
 }
+UNITS = {"latency": "us", "multi_lat": "us"}  # else MB/s
+UNIT = re.compile(r"\b([\w/]+)\)?$")  # at the end of a column's head: "Latency (us)", "MB/s"
 METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"}
 
 
@@ -52,7 +54,15 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
         head = COLUMNS.match(reading.line())
         reading.at += 1
         if head:
-            columns = len(re.split(r"\s{2,}", head[1]))
+            heads = re.split(r"\s{2,}", head[1])
+            columns = len(heads)
+            unit = UNIT.search(heads[0])
+            if not unit or unit[1] != UNITS.get(test, "MB/s"):
+                reading.left(
+                    f"line {reading.at}: the unit of osu_{test} should be {UNITS.get(test, 'MB/s')}, its column is"
+                    f" '{heads[0][:60]}': it is left out"
+                )
+                return
             break
     if said:
         reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said

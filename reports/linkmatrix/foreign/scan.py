@@ -44,6 +44,8 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nccl.RCCL_VERSION, nccl.rccl_version),
     (nccl.BESIDE, nccl.beside),
     (nccl.HEAD, nccl.nccl),
+    (nccl.BOUNDS, nccl.bounds),
+    (nccl.ROW, nccl.stray),
     (perftest.TITLE, perftest.title),
     (perftest.DEVICE, perftest.device),
     (perftest.BANDWIDTH, perftest.rows),
@@ -77,17 +79,18 @@ def read_text(text: str) -> list[Run]:
     if len(text) > MOST_CHARACTERS:
         raise BadInput(f"it has more than {MOST_CHARACTERS} characters: import its parts")
     if text.lstrip().startswith("{"):
-        runs = nvbandwidth.read_json(text).runs
+        runs, unread = nvbandwidth.read_json(text).runs, []
     else:
         reading = Reading(text)
-        runs = read_lines(reading)
+        runs, unread = read_lines(reading), reading.left_out
         if runs:
-            runs[-1].problems += reading.left_out
+            runs[-1].problems += unread
     runs = [run for run in runs if run.tables or run.topology]
     if not runs:
+        why = f" that can be believed ({unread[0]})" if unread else ""
         raise BadInput(
             "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest,"
-            " ucx_perftest, TransferBench or nvidia-smi topo -m: give the program's whole output"
+            f" ucx_perftest, TransferBench or nvidia-smi topo -m{why}: give the program's whole output"
         )
     return runs
 
