@@ -25,6 +25,9 @@ bool is_of_nodes(const TestCase& t) { return t.pattern == Pattern::nodes; }
 bool takes_sizes(const TestCase& t) { return !has_own_size(t); }
 bool has_open_kernel(const TestCase& t) { return copies_by_kernel(t) && !t.kernel; }
 bool is_of_pairs(const TestCase& t) { return t.pattern == Pattern::pairs && !is_of_ranks(t); }
+bool is_between_devices(const TestCase& t) {
+  return is_of_pairs(t) || t.pattern == Pattern::inbound || t.pattern == Pattern::outbound;
+}
 bool has_messages(const TestCase& t) { return is_of_ranks(t) && t.metric != Metric::latency; }
 bool is_with_host(const TestCase& t) { return !is_of_ranks(t) && memory_of(t) == Memory::host; }
 
@@ -93,6 +96,8 @@ const Condition has_window{any<has_messages>,
                            "node_to_node_* under mpirun"};
 const Condition may_be_cold{[](auto& o, auto& run) { return o.measure.warmup > 0 || !are_ranks(run); },
                             "ranks meet before their first sample, to agree on its length: say 1 or more"};
+const Condition between_devices{
+    any<is_between_devices>, "nothing is measured between devices: leave it out, or name such as device_to_device_*"};
 const Condition of_nodes{any<is_of_nodes>,
                          "no pairs of nodes are measured: leave it out, or name node_to_node_* under mpirun"};
 const Condition device_memory_of_ranks{

@@ -35,7 +35,8 @@ extern const Condition copies_by_kernels, by_any_kernel, has_blocks;
 extern const Condition pairs_of_devices, pairs_with_themselves;
 extern const Condition gpus_host_memory, huge_pages;
 extern const Condition has_window, of_ranks, of_nodes, device_memory_of_ranks;
-extern const Condition may_be_cold;  ///< --warmup 0
+extern const Condition may_be_cold;      ///< --warmup 0
+extern const Condition between_devices;  ///< --warmup-both-ways
 extern const Condition has_limits, knows_limits;
 extern const Condition keeps_record;
 extern const Condition drill_acts;

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "measured_plan.hpp"
 #include "run/ending.hpp"
@@ -58,6 +61,38 @@ TEST(CopySampler, WithoutAWarmUpEachTransferIsASampleAndTheFirstOneCounts) {
     measured(backend, testcase(name), {});
     EXPECT_GT(longest, 1) << name;
   }
+}
+
+TEST(CopySampler, AllPairsAreWarmedUpBothWaysAtOnceBeforeTheFirstSampleWhereThatIsAskedFor) {
+  for (const bool asked : {true, false}) {
+    std::vector<std::vector<std::pair<int, int>>> runs;
+    ScriptedBackend backend(3, at_10_gigabytes);
+    backend.before_copies = [&](std::span<const Copy> copies) {
+      auto& ways = runs.emplace_back();
+      for (const Copy& copy : copies) ways.emplace_back(copy.source, copy.destination);
+    };
+    MeasureOptions how;
+    how.warm_both_ways = asked;
+    EXPECT_TRUE(measured(backend, testcase("device_to_device_memcpy_write_ce"), how).complete());
+    const auto is_both_ways = [](const auto& ways) {
+      return ways.size() == 2 && ways[0].first == ways[1].second && ways[0].second == ways[1].first;
+    };
+    std::set<std::pair<int, int>> warm;
+    auto run = runs.begin();
+    for (; run != runs.end() && is_both_ways(*run); ++run) warm.insert(run->begin(), run->end());
+    EXPECT_EQ(warm.size(), asked ? 6u : 0u) << "each pair, each way";
+    EXPECT_TRUE(std::none_of(run, runs.end(), is_both_ways)) << "and then no more";
+  }
+}
+
+TEST(CopySampler, APairThatFailsWhileItIsWarmedUpIsNamedWhereItIsMeasured) {
+  ScriptedBackend backend(3, at_10_gigabytes);
+  backend.gone[2] = "it hangs";
+  MeasureOptions how;
+  how.warm_both_ways = true;
+  const MatrixResult result = measured(backend, testcase("device_to_device_memcpy_write_ce"), how);
+  EXPECT_EQ(result.cells(CellStatus::ok), 2u);
+  EXPECT_EQ(result.cells(CellStatus::error), 4u);
 }
 
 TEST(CopySampler, AnEndpointWithoutAContextCostsItsRowAndColumn) {
