@@ -12,9 +12,11 @@ from .one_node import OnRanks
 from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .simulations import columns_of, efficiency_faults, every_number_there, simulation_faults
+from .sizes import promise_faults
 
 RATE = Table("compute rate", "GFLOP/s")
 TABLES = (RATE, Table("efficiency", "%"), Table("time of a step", "us"), Table("bodies", "bodies"))
+EFFICIENCY = "extras['scaling_efficiency']"
 #: The test cases of nbody_scaling, by precision and by what grows with the devices.
 CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody_double_weak")
 
@@ -60,7 +62,8 @@ class scaling_run(p2p_matrix_run, special=True):
         faults = every_number_there(self.results, self.bodies or self.usual_bodies, self.testcase)
         faults += simulation_faults(self.results, self.tables, TABLES, columns)
         promised = self.current_partition.extras.get("scaling_efficiency", {})
-        faults += efficiency_faults(self.results, promised.get(self.testcase))
+        unclear = promise_faults(promised, CASES, EFFICIENCY, "simulations")
+        faults += unclear or efficiency_faults(self.results, promised.get(self.testcase))
         return [*self.machine_faults(), *engine_faults(self.results, "sm"), *faults, *self.counter_faults()]
 
     @run_before("performance")

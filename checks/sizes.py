@@ -71,16 +71,16 @@ def collective_faults(results, tables, wanted, ways):
     return list(dict.fromkeys(faults))
 
 
-def promise_faults(promised, known):
-    """Can each share of extras['collective_utilisation'] be judged? known: the test cases that there are. A promise of
-    what is never measured would never be broken.
+def promise_faults(promised, known, extra=UTILISATION, what="collectives"):
+    """Can each percentage of `extra`, one of the partition's extras, be judged? known: the test cases that there are,
+    of `what`. A promise of what is never measured would never be broken.
     """
-    where = f"{UTILISATION} of the partition"
+    where = f"{extra} of the partition"
     if not isinstance(promised, dict):
-        return [f"{where}={promised!r}: give percent by test case, such as {{'all_reduce_perf': 70}}"]
+        return [f"{where}={promised!r}: give percent by test case, such as {{'{next(iter(known))}': 70}}"]
     for name, percent in promised.items():
         if name not in known:
-            return [f"{where} has '{name}', which is no test case of collectives: use {', '.join(known)}"]
+            return [f"{where} has '{name}', which is no test case of {what}: use {', '.join(known)}"]
         is_number = isinstance(percent, int | float) and not isinstance(percent, bool)
         if not (is_number and 0 < percent <= 100):
             return [f"{where} has {name}={percent!r}: give percent, more than 0 and at most 100"]

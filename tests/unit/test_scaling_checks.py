@@ -112,6 +112,22 @@ def test_an_efficiency_that_nobody_knows_is_not_the_promised_one():
     assert "2-devices: its efficiency is not known, the partition promises 90 %" in said
 
 
+@pytest.mark.parametrize(
+    ("promised", "said"),
+    [
+        (92, "=92: give percent by test case, such as {'nbody_float_strong': 70}"),
+        ({"nbody_strong": 92}, " has 'nbody_strong', which is no test case of simulations: use nbody_float_strong, "),
+        ({STRONG: "92"}, "='92': give percent, more than 0 and at most 100"),
+        ({STRONG: -5}, "=-5: give percent"),
+        ({STRONG: float("nan")}, "=nan: give percent"),
+        ({"nbody_double_weak": None}, " has nbody_double_weak=None: give percent"),
+    ],
+)
+def test_a_promised_efficiency_that_could_not_be_judged_is_told(promised, said):
+    (fault,) = judged(extras={"scaling_efficiency": promised})
+    assert fault.startswith("extras['scaling_efficiency'] of the partition") and said in fault
+
+
 def test_columns_are_those_of_the_program():
     assert simulations.columns_of(1) == ["1-device"]
     assert simulations.columns_of(6) == ["1-device", "2-devices", "4-devices", "6-devices"]
