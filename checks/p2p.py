@@ -35,7 +35,7 @@ class p2p_matrix_run(session_test, special=True):
     #:
     #: :type: :class:`float`
     #: :default: ``0``
-    wait_idle = variable(typ.Float, value=0.0)
+    wait_idle = variable(float, value=0.0)
 
     #: Whether nothing is measured where somebody else still uses it, which is no verdict: ``-S refuse_busy=y``.
     #:
