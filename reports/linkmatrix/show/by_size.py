@@ -115,13 +115,17 @@ def heads(one: Judged, result: Result) -> tuple[str, ...]:
     """What tells a column from another one: who, between which memory, and by which way."""
     pairs = result.get("pairs") or pairs_of_nodes(one, result)
     who = units.counted(pairs, "pair") if pairs else "ranks"
-    way = way_between_devices(one.test.record, result, one.test.variant) if one.test.record else ""
+    record = one.test.record or {}
+    column = (record.get("imported") or {}).get("column")  # of a page's table, which tells the machine and its memory
+    way = column.removesuffix(" Mem") if column else way_between_devices(record, result, one.test.variant)
     put = " put" if "_put_" in result["testcase"] else ""
     return f"{who}{put}", result["memory"], way
 
 
 def pairs_of_nodes(one: Judged, result: Result) -> int:
     """Pairs of ranks that make a cell of two nodes, where all of them do; 0 of a matrix of ranks."""
+    if match := OF_OSU.fullmatch(result["testcase"]):
+        return int(match["pairs"] or 1)
     record = one.test.record
     if record is None or not result["testcase"].startswith("node_"):
         return 0
