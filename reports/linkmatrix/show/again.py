@@ -81,5 +81,6 @@ def confirmation(result: Result) -> str:
     if not again:
         return ""
     stayed = sum(not transient(result, one) for one in again)
-    said = f"{stayed} of {units.counted(len(again), 'outlying cell')} stayed so when measured again alone"
+    alone = "" if is_of_matchings(result) else " alone"
+    said = f"{stayed} of {units.counted(len(again), 'outlying cell')} stayed so when measured again{alone}"
     return f"{said}; {controls(result)}" if result.get("controls") else f"{said}, without control cells"
