@@ -189,7 +189,7 @@ def of_process(test: Test) -> bool:
 def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
     """What two records share if one run of the program wrote them."""
     imported = record.get("imported") or {}  # of files of one name, in one second
-    of_file = imported.get("sha256"), str(imported.get("lines"))
+    of_file = imported.get("sha256"), str(imported.get("lines")), imported.get("column")
     return record["started"], record["seconds"], record["host"]["name"], tuple(record["command"]), of_file
 
 
