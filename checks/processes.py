@@ -37,7 +37,7 @@ class Wish:
     where the test case has one of its own. opts: the other options. on_each: ranks on a node, None where it does not
     matter. group: only tests with the same word share a process. becomes: whether the program takes another one's
     command behind `--into FOLDER`, writes what it has to say there, and becomes that one. environment: NAME=VALUE of
-    variables of its processes alone.
+    variables of its processes alone. starter: what starts the program, an absolute path and its options.
     """
 
     check: str
@@ -53,6 +53,7 @@ class Wish:
     program: str = BUILT[0]
     becomes: bool = False
     environment: tuple[str, ...] = ()
+    starter: tuple[str, ...] = ()
 
     @property
     def measures(self):
@@ -67,7 +68,8 @@ class Wish:
 
 def kind_of(wish):
     """What tests must have in common to be measured by one process."""
-    return wish.program, wish.group, wish.tasks, wish.on_each, wish.without_mpi, wish.opts, wish.environment
+    starts = wish.tasks, wish.on_each, wish.without_mpi, wish.environment, wish.starter
+    return wish.program, wish.group, wish.opts, *starts
 
 
 @dataclass
@@ -202,6 +204,7 @@ def commands_of(test, process, folder, asked_by):
     if process.before:
         folders = f"{folder}/{RANKS}"
         program = [shlex.quote(process.before.wish.program), "--into", folders, *program]
+    program = [*map(shlex.quote, process.wish.starter), *program]
     if process.wish.environment:  # by a program of its own: not every launcher passes on what it is given
         program = ["env", *map(shlex.quote, process.wish.environment), *program]
     words = [launched(test, process.wish), *program, *said, f"> {folder}/out 2> {folder}/err"]

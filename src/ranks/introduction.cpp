@@ -36,7 +36,7 @@ std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& o
   return options.devices.make_payload(mpi, number_on_node(mpi), own);
 }
 
-/// Network adapters near the memory that the rank measures.
+/// Network adapters near the memory that the rank measures, or the one that src/rdma/adapter_rank.sh has bound it to.
 void put_adapters(RankFacts& own) {
   std::map<std::string, int> all;  // adapter → its NUMA node
   for (const AdapterPort& port : fabric_ports()) all.emplace(port.name, port.numa);
@@ -44,7 +44,8 @@ void put_adapters(RankFacts& own) {
   std::vector<std::string> near;
   for (const auto& [name, numa] : all)
     if (numa == own.numa || numa < 0 || own.numa < 0) near.push_back(name);
-  put(own.nics, join(near, ","));
+  const char* const bound = std::getenv("LINKMATRIX_ADAPTER");
+  put(own.nics, bound != nullptr ? bound : join(near, ","));
 }
 
 }  // namespace

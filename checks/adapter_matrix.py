@@ -1,0 +1,102 @@
+"""How fast is it between the network adapters of nodes, each with each: which one, or which way between, is slow?"""
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+from reframe.core.exceptions import ReframeError
+
+from .adapters import UnreadableError, promised
+from .build import REPOSITORY
+from .crossnode import crossnode_matrix
+from .expect import rank_faults
+
+SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
+SAID = re.compile(
+    r"\badapter host=(\S+) rank=(\d+) name=(\S+) sent=(\d+|unknown) received=(\d+|unknown)\s*$", re.MULTILINE
+)
+
+
+@rfm.simple_test
+class adapter_matrix(crossnode_matrix):
+    """Measures messages between the network adapters of nodes: a rank for each, which is bound to it before MPI starts.
+
+    The adapters are those that the partition names, extras['adapters'], of the feature ``rdma`` or ``tcp``. That each
+    carried what its rank sent and received is proven by its byte counters. References stand in the table with
+    ``@adapters`` added to its name.
+    """
+
+    #: The test case of p2p_matrix.
+    testcase = parameter(
+        ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
+    )
+
+    descr = "messages between the network adapters of nodes"
+    valid_systems = ["+rdma +mpi +crossnode", "+tcp +mpi +crossnode"]
+
+    @run_after("init")
+    def set_tags(self):
+        self.tags = {"crossnode", "rdma", "full"}
+
+    def names(self):
+        """The adapters of a node, in the order of its ranks. Raises ReframeError for what cannot be read."""
+        try:
+            return [name for group in promised(self.current_partition.extras) for name in group.names]
+        except UnreadableError as error:
+            raise ReframeError(str(error)) from None
+
+    def prepare(self):
+        named = len(self.names())
+        self.skip_if(
+            named == 0, f"{self.current_partition.fullname} does not name its adapters: extras['adapters'], names"
+        )
+        self.ranks = named
+        super().prepare()
+        self.measure_of_it("adapters")
+
+    def wish(self):
+        return replace(super().wish(), starter=(str(SCRIPT), "--adapters", ",".join(self.names())))
+
+    def machine_faults(self):
+        return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.carried_faults()
+
+    def carried_faults(self):
+        """Was each adapter the one that its rank was to have, and has it carried at least what was measured?"""
+        said = {int(rank): rest for host, rank, *rest in SAID.findall(self.outputs()[1])}
+        names, faults = self.names(), []
+        for rank, (sent, received) in enumerate(self.least_bytes()):
+            label = self.record["devices"][rank]["label"]
+            if rank not in said:
+                faults.append(f"{label} does not say what its adapter carried")
+                continue
+            name, *carried = said[rank]
+            wanted = names[rank % self.num_tasks_per_node]
+            if name != wanted:
+                faults.append(f"{label} should have {wanted}, and had {name}")
+            for way, least, counted in zip(("sent", "received"), (sent, received), carried, strict=True):
+                if counted == "unknown":
+                    faults.append(f"{label}: the kernel does not count what {name} {way}")
+                elif int(counted) < least:
+                    faults.append(
+                        f"{label}: {name} {way} {counted} bytes where its rank {way} {least} and more to other nodes:"
+                        " they went another way"
+                    )
+        return faults
+
+    def least_bytes(self):
+        """[(sent, received)] of each rank to and from those of other nodes: one message for each sample."""
+        devices = self.record["devices"]
+        nodes = {device["label"]: device["node"] for device in devices}
+        sent, received = defaultdict(int), defaultdict(int)
+        for result in self.record["results"]:
+            both = result["metric"] == "bidirectional"
+            for row, line in zip(result["rows"], result["samples"], strict=True):
+                for column, samples in zip(result["columns"], line, strict=True):
+                    if not samples or nodes[row] == nodes[column]:
+                        continue
+                    for one, other in [(row, column), *([(column, row)] if both else [])]:
+                        sent[one] += samples * result["size_bytes"]
+                        received[other] += samples * result["size_bytes"]
+        return [(sent[device["label"]], received[device["label"]]) for device in devices]

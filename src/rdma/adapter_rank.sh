@@ -1,0 +1,86 @@
+#!/bin/bash
+# Gives each rank of a node a network adapter of its own before its program, and with it MPI, starts; says at the end, on
+# standard error, what the adapter has carried meanwhile:
+#
+#   adapter_rank.sh --adapters mlx5_0,mlx5_1:2 [--sysfs DIR] PROGRAM [ARGUMENT…]
+#
+#   adapter host=n1 rank=3 name=mlx5_1 sent=BYTES received=BYTES
+#
+# The rank of the number k on its node has the k-th adapter of the list: one of RDMA, or an interface of TCP. The libraries
+# that move messages are told by their own variables; "unknown" stands for bytes that the kernel does not count. Ends with
+# the program's code, or with 2 where the rank has no such adapter.
+
+set -u
+fail() {
+  echo "adapter_rank: $(uname -n): $1" >&2
+  exit 2
+}
+
+adapters='' sysfs=/sys
+while [ $# -gt 1 ]; do
+  case $1 in
+    --adapters) adapters=$2 ;;
+    --sysfs) sysfs=$2 ;;
+    --*) fail "there is no option $1" ;;
+    *) break ;;
+  esac
+  shift 2
+done
+[ $# -gt 0 ] || fail "which program?"
+[ -n "$adapters" ] || fail "--adapters NAMES is needed"
+
+first() { # WORDS…: the first of them
+  echo "${1:-}"
+}
+
+# shellcheck disable=SC2086 # an unset variable is no word
+rank=$(first ${PMIX_RANK:-} ${OMPI_COMM_WORLD_RANK:-} ${PMI_RANK:-} ${SLURM_PROCID:-})
+# shellcheck disable=SC2086
+number=$(first ${OMPI_COMM_WORLD_LOCAL_RANK:-} ${MPI_LOCALRANKID:-} ${SLURM_LOCALID:-})
+case $number in '' | *[!0-9]*) fail "the launcher does not say the rank's number on its node" ;; esac
+IFS=, read -ra names <<< "$adapters"
+[ "$number" -lt ${#names[@]} ] || fail "rank $rank is the number $number of its node, for which there are ${#names[@]} adapters"
+name=${names[$number]}
+adapter=${name%%:*} port=1
+[ "$name" = "$adapter" ] || port=${name#*:}
+
+if [ -d "$sysfs/class/infiniband/$adapter" ]; then
+  counters=$sysfs/class/infiniband/$adapter/ports/$port/counters
+  files=("$counters/port_xmit_data" "$counters/port_rcv_data") unit=4 # in words of four bytes
+  export UCX_NET_DEVICES=$adapter:$port OMPI_MCA_btl_openib_if_include=$adapter:$port PSM3_NIC=$adapter
+elif [ -d "$sysfs/class/net/$adapter" ]; then
+  files=("$sysfs/class/net/$adapter/statistics/tx_bytes" "$sysfs/class/net/$adapter/statistics/rx_bytes") unit=1
+  export UCX_NET_DEVICES=$adapter OMPI_MCA_btl_tcp_if_include=$adapter FI_TCP_IFACE=$adapter
+else
+  fail "there is no adapter $adapter ($sysfs/class/infiniband, $sysfs/class/net)"
+fi
+export LINKMATRIX_ADAPTER=$name
+
+counted() { # FILE: its number, -1 where there is none
+  local value=
+  read -r value 2>/dev/null < "$1"
+  case $value in '' | *[!0-9]*) value=-1 ;; esac
+  echo "$value"
+}
+moved() { # FILE BEFORE: bytes since then
+  local now
+  now=$(counted "$1")
+  if [ "$2" -lt 0 ] || [ "$now" -lt "$2" ]; then echo unknown; else echo $(((now - $2) * unit)); fi
+}
+
+sent=$(counted "${files[0]}") received=$(counted "${files[1]}")
+"$@" &
+program=$!
+# the program ends as it wants to
+for signal in TERM INT HUP USR1 USR2 XCPU; do
+  # shellcheck disable=SC2064 # its name now
+  trap "kill -$signal $program 2>/dev/null" "$signal"
+done
+while :; do # a signal ends the wait, not the program
+  wait $program
+  code=$?
+  kill -0 $program 2>/dev/null || break
+done
+echo "adapter host=$(uname -n) rank=$rank name=$name sent=$(moved "${files[0]}" "$sent")" \
+  "received=$(moved "${files[1]}" "$received")" >&2
+exit $code
