@@ -176,3 +176,5 @@ def test_an_unknown_system_is_bad_input(linkmatrix, tmp_path):
         published.load("h800", tmp_path)
     with pytest.raises(BadInput, match="no published system"):
         published.load("ppu", tmp_path)
+    with pytest.raises(BadInput, match=r"no published system 'abci-anode' .*abci:anode"):
+        published.load("abci-anode")

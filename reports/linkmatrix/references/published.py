@@ -34,13 +34,16 @@ def names(folder: Path = FOLDER) -> list[str]:
 def load(name: str, folder: Path = FOLDER) -> dict[str, Any]:
     """The content of a system's file. Raises BadInput."""
     file = file_of(name, folder)
+    known = ", ".join(names(folder)) or "none"
+    unknown = BadInput(f"there is no published system '{name}' in {folder} (known: {known})")
+    if name not in NAMES:  # "abci-anode" is a file's name, and no system's
+        raise unknown
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
         if content["system"] != name or not isinstance(content["tables"], list):
             raise ValueError("it is not the table of this system")
     except OSError:
-        known = ", ".join(names(folder)) or "none"
-        raise BadInput(f"there is no published system '{name}' in {folder} (known: {known})") from None
+        raise unknown from None
     except (yaml.YAMLError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{file} cannot be used, write it again: {' '.join(str(error).split())[:160]}") from None
     return content
