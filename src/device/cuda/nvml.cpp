@@ -7,11 +7,14 @@
 #include <cctype>
 #include <utility>
 
+#include "device/cuda/nvml_declarations.hpp"
+
 namespace linkmatrix::cuda {
 namespace {
 
-// The few declarations of nvml.h that are used: the header is not everywhere where the compiler is.
-using Device = void*;
+using namespace nvml;
+
+// What else is used of nvml.h.
 struct PciInfo {
   char legacy_id[16];
   unsigned domain, bus, device, pci_device_id, subsystem_id;
@@ -41,7 +44,7 @@ using EventSetFree = int(void*);
 using RegisterEvents = int(Device, unsigned long long, void*);
 using EventSetWait = int(void*, EventData*, unsigned);
 
-constexpr int success = 0, p2p_read = 0, p2p_nvlink = 2, p2p_ok = 0;
+constexpr int p2p_read = 0, p2p_nvlink = 2, p2p_ok = 0;
 constexpr unsigned most_links = 36;
 constexpr int remote_gpu = 0, remote_switch = 2;
 constexpr unsigned long long xid_event = 8;

@@ -5,24 +5,15 @@
 
 #include "core/units.hpp"
 #include "device/cuda/nvml.hpp"
+#include "device/cuda/nvml_declarations.hpp"
 
 // What NVML says of a device that does not change while it runs, and who else uses it.
 namespace linkmatrix::cuda {
 namespace {
 
-// The few declarations of nvml.h that are used: the header is not everywhere where the compiler is.
-using Device = void*;
-union Value {
-  double real;
-  unsigned whole;
-  unsigned long long large;
-};
-struct FieldValue {
-  unsigned field, scope;
-  long long timestamp, latency;
-  int value_type, status;
-  Value value;
-};
+using namespace nvml;
+
+// What else is used of nvml.h.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long bytes;
@@ -31,15 +22,12 @@ struct ProcessInfo {
 struct ChipLinkMode {
   unsigned enabled;
 };
-using FieldValues = int(Device, int, FieldValue*);
 using ChipLinkModeOf = int(Device, ChipLinkMode*);
 using AskText = int(Device, char*, unsigned);
-using AskNumber = int(Device, unsigned*);
 using AskCount = int(unsigned*);
 using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
 using ProcessName = int(unsigned, char*, unsigned);
 
-constexpr int success = 0;
 constexpr std::size_t most_processes = 64;  // more are not worth a sentence
 constexpr unsigned long long not_told = ~0ULL;
 

@@ -2,13 +2,15 @@
 #include <utility>
 
 #include "device/cuda/nvml.hpp"
+#include "device/cuda/nvml_declarations.hpp"
 
 // What NVML says of how a device is set and how it is: what somebody may have changed, or what waits for a reset.
 namespace linkmatrix::cuda {
 namespace {
 
-// The few declarations of nvml.h that are used: the header is not everywhere where the compiler is.
-using Device = void*;
+using namespace nvml;
+
+// What else is used of nvml.h.
 struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
   unsigned version;
   unsigned char cluster[16];
@@ -19,13 +21,11 @@ struct FabricInfo {  // nvmlGpuFabricInfo_v2_t
 };
 constexpr unsigned fabric_version = static_cast<unsigned>(sizeof(FabricInfo)) | 2U << 24;
 using AskFabric = int(Device, FabricInfo*);
-using AskNumber = int(Device, unsigned*);
 using AskNumberOf = int(Device, int, unsigned*);
 using AskTwo = int(Device, unsigned*, unsigned*);
 using AskFour = int(Device, unsigned*, unsigned*, unsigned*, unsigned*);
 using AskLink = int(Device, unsigned, unsigned*);
 
-constexpr int success = 0;
 constexpr unsigned most_links = 36;
 
 std::string on_or_off(unsigned value) { return value != 0 ? "on" : "off"; }

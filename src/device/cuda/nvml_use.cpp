@@ -6,33 +6,23 @@
 #include <utility>
 
 #include "device/cuda/device_use.hpp"
+#include "device/cuda/nvml_declarations.hpp"
 
 // What NVML says of who uses a device, and how much.
 namespace linkmatrix::cuda {
 namespace {
 
-// The few declarations of nvml.h that are used: the header is not everywhere where the compiler is.
-using Device = void*;
-union Value {
-  double real;
-  unsigned whole;
-  unsigned long long large;
-};
-struct FieldValue {
-  unsigned field, scope;
-  long long timestamp, latency;
-  int value_type, status;
-  Value value;
-};
+using namespace nvml;
+
+// What else is used of nvml.h.
 struct UtilizationSample {
   unsigned pid;
   unsigned long long timestamp;
   unsigned sm, memory, encoder, decoder;
 };
-using FieldValues = int(Device, int, FieldValue*);
 using ProcessUtilization = int(Device, UtilizationSample*, unsigned*, unsigned long long);
 
-constexpr int success = 0, not_found = 6;
+constexpr int not_found = 6;
 constexpr int type_unsigned_long = 2, type_unsigned_long_long = 3;  // of 64 bits; what has 32 wraps within a second
 constexpr unsigned all_links = ~0U, of_device = 0;
 constexpr double kibibyte = 1024, percent = 0.01;
