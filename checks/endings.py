@@ -33,7 +33,7 @@ DIED = re.compile(
 # lines of Open MPI that tell nothing
 EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
 # how a sentence of a program of ours begins
-OURS = re.compile(r"(?:p2p_matrix|collective_perf|nbody_scaling): ")
+OURS = re.compile(r"(?:p2p_matrix|collective_perf|nbody_scaling|adapter_rank): ")
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE

@@ -54,6 +54,10 @@ bool DeviceActivity::others_possible() const {
                              [this](const Seen& one) { return !lists_this(one.use) || !others_on(one.use).empty(); });
 }
 
+bool DeviceActivity::others_listed() const {
+  return std::ranges::any_of(seen_, [this](const Seen& one) { return !others_on(one.use).empty(); });
+}
+
 void DeviceActivity::refresh() {
   for (std::size_t d = 0; d < seen_.size(); ++d) seen_[d].use = source_.use_of(d);
 }
@@ -61,6 +65,7 @@ void DeviceActivity::refresh() {
 /// Until each counter of what the run has moved has moved once more: it was refreshed after the last copy.
 void DeviceActivity::await_refresh(const TrafficLedger& ledger) {
   std::vector<Seen> first = seen_;
+  const auto began = Clock::now();
   const Deadline end = Deadline::in(patience_.most);
   const auto is_refreshed = [&](std::size_t d) {
     return std::ranges::all_of(ways, [&](const char* way) {
@@ -77,12 +82,14 @@ void DeviceActivity::await_refresh(const TrafficLedger& ledger) {
     std::this_thread::sleep_for(std::chrono::duration<double>(patience_.between));
     for (std::size_t d = 0; d < seen_.size(); ++d) seen_[d].use.traffic = source_.use_of(d).traffic;
   }
+  waited_ += seconds_since(began);
 }
 
 void DeviceActivity::add(Activity& activity, TrafficLedger& ledger) {
   const bool known = ledger.take_known(), is_first = !last_;
   refresh();
-  if (!is_first && others_possible()) await_refresh(ledger);
+  const bool is_worth_it = others_listed() || (others_possible() && waited_ < patience_.unlisted);
+  if (!is_first && is_worth_it) await_refresh(ledger);
   activity.seconds = steady_now();
   activity.shared = others_possible();
   const double seconds = is_first ? 0 : activity.seconds - *last_;

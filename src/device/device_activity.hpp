@@ -39,6 +39,7 @@ class DeviceUseSource {
 /// How long counters that are refreshed late may be waited for; seconds.
 struct Patience {
   double most = 1, between = 0.05;
+  double unlisted = 2;  ///< of a run in all, where the driver lists nobody else and not this process either
 };
 
 /// What others do on the devices of this process.
@@ -62,6 +63,7 @@ class DeviceActivity {
   bool lists_this(const DeviceUse& use) const;
   std::vector<DeviceUse::Process> others_on(const DeviceUse& use) const;
   bool others_possible() const;
+  bool others_listed() const;
   void refresh();
   void await_refresh(const TrafficLedger& ledger);
   void add_traffic(Activity& activity, Seen& seen, const std::string& label, const TrafficLedger& ledger, bool known);
@@ -74,6 +76,7 @@ class DeviceActivity {
   std::string own_name_;
   Patience patience_;
   std::vector<Seen> seen_;
+  double waited_ = 0;           ///< seconds, in all looks
   std::optional<double> last_;  ///< when it was looked last
 };
 

@@ -1,8 +1,10 @@
 #include "p2p/backends.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "core/units.hpp"
 #include "device/host/caches.hpp"
@@ -18,6 +20,8 @@
 
 namespace linkmatrix {
 namespace {
+
+constexpr auto to_be_heard = std::chrono::seconds(3);  // of the one that says why all end
 
 /// Of a back end: each test case is a plan of copies.
 class BackendMeasurer final : public Measurer {
@@ -96,10 +100,13 @@ std::vector<BackendRow> backend_table() {
 }
 
 /// Each process that mpirun started would measure the same and write the same record. The first one says so, the others
-/// end in silence.
+/// end in silence, and later: the first end of one is that of all.
 void refuse_copies(const BackendRow& row) {
   if (row.name == "mpi" || !started_by_mpirun()) return;
-  if (launched_rank() != 0) std::_Exit(static_cast<int>(ExitCode::bad_input));
+  if (launched_rank() != 0) {
+    std::this_thread::sleep_for(to_be_heard);
+    std::_Exit(static_cast<int>(ExitCode::bad_input));
+  }
   throw BadInput("mpirun started several processes, and with the back end " + std::string(row.name) +
                  " each would measure the same: start one without mpirun, or use --backend mpi" +
                  (backend_table().front().make ? "" : ", built with -DLINKMATRIX_MPI=ON"));

@@ -216,6 +216,22 @@ TEST_F(DeviceActivityTest, KnowsItselfByNameWhereTheDriverNumbersProcessesOtherw
       1);
 }
 
+TEST_F(DeviceActivityTest, WaitsNoMoreForLateCountersWhereNobodyIsListedAndTheRunHasWaitedEnough) {
+  DeviceActivity quick{driver, {"dev0"}, 100, "p2p_matrix", {.most = 0.02, .between = 0.001, .unlisted = 0.01}};
+  const auto asked_by_a_look = [&](const std::vector<DeviceUse::Process>& processes) {
+    driver.answers = {answer(0, processes)};
+    send(2000);
+    const std::size_t before = driver.asked;
+    Activity now;
+    quick.add(now, ledger);
+    return driver.asked - before;
+  };
+  asked_by_a_look({});
+  EXPECT_GT(asked_by_a_look({}), 1u);
+  EXPECT_EQ(asked_by_a_look({}), 1u);
+  EXPECT_GT(asked_by_a_look(with_hog), 1u) << "whom the driver lists, it waits for";
+}
+
 TEST_F(DeviceActivityTest, DoesNotKnowWhatFailedCopiesMoved) {
   driver.answers = {answer(0, with_hog), answer(9000, with_hog), answer(9500, with_hog), answer(9900, with_hog)};
   const Activity before = look();
