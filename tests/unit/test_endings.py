@@ -43,7 +43,7 @@ def one_sentence(errors):
 
 
 def test_what_nobody_foresaw_is_4_and_one_sentence_never_fail(ended, write_record, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise AttributeError("what\nnobody foresaw")
 
     monkeypatch.setattr(show, "show", broken)

@@ -147,8 +147,9 @@ def test_each_way_and_number_of_nodes_is_a_series_of_its_own(nights, folder, lin
     code, out = linkmatrix("history", *nights, folder)
     assert code == 0
     heads = [line for line in out.splitlines() if line.startswith(f"{NAME} (128 MiB)")]
-    assert heads == [f"{NAME} (128 MiB), {way}, 8 ranks on one node" for way in ("out-of-place", "in-place")]
-    assert f"{NAME}_ring (128 MiB), out-of-place, 16 ranks on 2 nodes" in out
+    of = [f"{NAME} (128 MiB), {way}, 8 ranks on one node, by nccl_tests" for way in ("out-of-place", "in-place")]
+    assert heads == of
+    assert f"{NAME}_ring (128 MiB), out-of-place, 16 ranks on 2 nodes, by nccl_tests" in out
     code, out = linkmatrix("history", *nights, "--class", "in-place")
     assert "out-of-place" not in out and out.count("in-place, 8 ranks on one node") == 5
     assert linkmatrix("history", "--fleet", *nights)[0] == 0
@@ -157,9 +158,9 @@ def test_each_way_and_number_of_nodes_is_a_series_of_its_own(nights, folder, lin
 def test_exports_say_the_way_and_what_it_ran_on(folder, linkmatrix):
     _, out = linkmatrix("export", "--format", "prometheus", folder)
     assert (
-        'size_bytes="134217728",variant="8 ranks on one node",link_class="in-place",stat="median"} 224250000000' in out
+        'size_bytes="134217728",variant="8 ranks on one node, by nccl_tests",link_class="in-place",stat="median"} 224250000000' in out
     )
-    assert 'variant="16 ranks on 2 nodes"' in out
+    assert 'variant="16 ranks on 2 nodes, by nccl_tests"' in out
     _, out = linkmatrix("export", "--format", "csv", folder)
     assert ",134217728,,GB/s,all,out-of-place,out-of-place,ok,225.7," in out
 
