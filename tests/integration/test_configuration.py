@@ -72,11 +72,13 @@ def test_checks_run_every_test_case_of_the_programs(reframe, on_system):
     """A test case that is added to the program and to no check would never be measured."""
     run = reframe("-r", "-n", WRITE, "--keep-stage-files")
     libraries = {'"features": ["cuda", "mpi"]': '"features": ["cuda", "mpi", "nccl"]'}
+    nodes = {'"gpu", "cuda", "mpi", "crossnode"]': '"gpu", "cuda", "mpi", "crossnode", "nccl"]', **libraries}
     measured = {"p2p_matrix": set(), "collective_perf": set(), "nbody_scaling": set()}
     programs = {"collectives": "collective_perf", "nbody": "nbody_scaling"}
     for described in (
         reframe("--system=slurm-example", "--describe").output,
         on_system("hgx_h200.py", "gpu", "--describe", replace=libraries).output,
+        on_system("slurm_example.py", "gpu", "--describe", replace=nodes).output,
     ):
         for check in json.loads(described[described.index("[\n") :]):
             if "testcase" in check and "peers" not in check["tags"]:  # which are programs of others
