@@ -92,7 +92,8 @@ def said_by(errors, last):
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     lines = [line for line in lines if not EMPTY_WORDS.fullmatch(line)]
     died = [line for line in lines if DIED.fullmatch(line)]
-    own = [line for line in lines if OURS.match(line)]
+    # a rank that had to end as another one failed says so too, and may be heard first
+    own = sorted(filter(OURS.match, lines), key=lambda line: "ended by signal" in line)
     quoted = own[-MOST_LINES:] if last.startswith("Result: ") else [*own[:1], *died[:1], *lines[-MOST_LINES:]]
     if last == "Result: TIMEOUT":  # also of one that its launcher ended because another had died
         quoted = [*died[:1], *own[-MOST_LINES:]]

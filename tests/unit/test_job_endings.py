@@ -35,6 +35,13 @@ def test_a_program_that_was_killed_before_it_could_say_how_it_ended_was_stopped_
     assert "rank2" not in text
 
 
+def test_the_rank_that_could_not_begin_is_quoted_before_those_that_were_ended_for_it():
+    ended = "p2p_matrix: ended by signal Terminated\n"
+    why = "adapter_rank: n1: there is no adapter eth1 (/sys/class/infiniband, /sys/class/net)\n"
+    errors = ended + why + ended + "".join(f"srun: error: n{rank}: task {rank}: Exited\n" for rank in range(9))
+    assert f"'Result: PASS': {why.strip()}" in said("FAILED", errors, "")
+
+
 def test_a_job_that_was_cancelled_did_not_run_out_of_time():
     text = said("CANCELLED", CUT + CANCELLED, "Result: TIMEOUT")
     assert text.startswith("the job was cancelled (the scheduler says CANCELLED)")

@@ -157,9 +157,8 @@ def test_each_way_and_number_of_nodes_is_a_series_of_its_own(nights, folder, lin
 
 def test_exports_say_the_way_and_what_it_ran_on(folder, linkmatrix):
     _, out = linkmatrix("export", "--format", "prometheus", folder)
-    assert (
-        'size_bytes="134217728",variant="8 ranks on one node, by nccl_tests",link_class="in-place",stat="median"} 224250000000' in out
-    )
+    series = 'variant="8 ranks on one node, by nccl_tests",link_class="in-place",stat="median"} 224250000000'
+    assert f'size_bytes="134217728",{series}' in out
     assert 'variant="16 ranks on 2 nodes, by nccl_tests"' in out
     _, out = linkmatrix("export", "--format", "csv", folder)
     assert ",134217728,,GB/s,all,out-of-place,out-of-place,ok,225.7," in out
