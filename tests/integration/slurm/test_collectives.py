@@ -33,7 +33,7 @@ MPIRUN = {
 
 def all_reduce(extent="two"):
     """The options of reframe for an all-reduce of few bytes and samples."""
-    return ("-r", "-n", f"node_collectives .*=all_reduce_perf .*extent={extent}", *SIZE_OPTIONS)
+    return ("-r", "-n", f"node_collectives%testcase=all_reduce_perf%extent={extent}", *SIZE_OPTIONS)
 
 
 def only(run):
