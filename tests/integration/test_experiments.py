@@ -28,7 +28,8 @@ def typed(reframe, tmp_path):
     )
     assert run.code == 0, run.output
     program = max(REPOSITORY.glob(".build/*/p2p_matrix"), key=lambda path: path.stat().st_mtime)
-    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environment = {**os.environ, **as_root, "PATH": f"{program.parent}:{os.environ['PATH']}"}
 
     def type_it(line):
         return subprocess.run(
