@@ -1,144 +1,22 @@
 """What do the programs that people already trust say of the same links? They run where they are installed."""
 
-import json
 from itertools import permutations, product
-from pathlib import Path
 
 import reframe as rfm
-import reframe.utility.sanity as sn
-from reframe.core.builtins import fixture, parameter, run_before, variable
+from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.files import write_whole
 from linkmatrix.record.units import parse_size
 
-from .build import REPOSITORY
 from .crossnode import CrossNode
-from .expect import cell_faults, device_faults
-from .p2p import p2p_matrix_run
-from .peer_output import found_in, output_of, places_first, record_of
-from .processes import BESIDE, TESTCASES, Wish
+from .expect import cell_faults
+from .peer import peer_run
+from .processes import TESTCASES
 from .session import nodes_session
 from .sizes import all_there, sizes_of
 from .variables import matrix_variables
 
-SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
 ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
-
-
-class peer_run(p2p_matrix_run, special=True):
-    """A test of a program of others: the base of the checks that run one.
-
-    It is looked for beside what the build left (`-S build_linkmatrix.peers=yes`), then on PATH, with the modules of the
-    environment; a test of one that is not installed is skipped, and says so. What it prints is read as `linkmatrix
-    import` reads it, and judged by references of the check itself: its definitions are not those of linkmatrix.
-    """
-
-    #: Seconds that the program may take, with all test cases that it is asked for at once.
-    #:
-    #: :type: :class:`int`
-    #: :default: 300
-    seconds = variable(int, value=300)
-
-    tags = {"peers"}
-    program = executable = "peer"
-    of_gpus = True  # whether it is of GPUs
-    topology = True  # whether nvidia-smi is asked how they are connected
-    link_class = ""  # of a pair of ranks
-    size = None  # bytes of a copy, where the program does not print them
-
-    def prepare(self):
-        super().prepare()
-        if self.seconds < 1:
-            raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
-
-    def wish(self):
-        return Wish(
-            check=self.unique_name,
-            testcase=self.asked_for(),
-            opts=(
-                *("--beside", BESIDE, "--timeout", str(self.seconds)),
-                *(("--topology",) if self.topology else ()),
-                *self.command(),
-                *self.extra_opts,
-            ),
-            program=str(SCRIPT),
-            tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            without_mpi=self.without_mpi,
-            node=self.on,
-        )
-
-    def asked_for(self):
-        """The test case as the program calls it."""
-        return self.testcase
-
-    def command(self):
-        """The program and its options; TESTCASES stands for all that are asked of one process."""
-        raise NotImplementedError
-
-    def written(self):
-        """The command as the record has it."""
-        words = (self.asked_for() if word == TESTCASES else word for word in (*self.command(), *self.extra_opts))
-        return " ".join(words)
-
-    @run_before("sanity")
-    def skip_what_is_not_installed(self):
-        """A program that nobody installed is no fault of the machine, and no verdict."""
-        text = None if self.is_dry_run() else self.outputs()[0]
-        said = output_of(text or "")
-        self.skip_if(
-            bool(said.missing),
-            f"{said.missing} is not installed on {said.node}: neither on PATH, nor by a module of the environment"
-            f" {self.current_environ.name}, nor built by Spack (-S build_linkmatrix.peers=yes)",
-        )
-
-    def outputs(self):
-        text, errors = super().outputs()
-        return (None if text is None else places_first(text)), errors
-
-    def result_faults(self):
-        """The script quotes what the program printed, and the record is made of that."""
-        faults = super().result_faults()
-        if self.text is None:
-            return faults
-        self.output = output_of(self.text)
-        self.found = found_in(self.output, self.testcase, self.written())
-        content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
-        write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        return [*faults, *self.found.faults]
-
-    def faults(self):
-        if not self.found.tables:
-            return []  # why, has been said
-        return [*self.machine_faults(), *self.table_faults()]
-
-    def machine_faults(self):
-        """Did the ranks run where they should, and the GPUs take part that the partition promises?"""
-        places, each = self.output.places, self.num_tasks_per_node or 1
-        faults = []
-        if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
-            where = ", ".join(places) or "nowhere"
-            faults.append(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
-        return faults + (device_faults(self.record, self.promise) if self.of_gpus else [])
-
-    def table_faults(self):
-        """Are all tables there, and all of their cells?"""
-        raise NotImplementedError
-
-    @run_before("performance")
-    def publish_peer(self):
-        if self.is_dry_run():
-            return
-        unit = self.found.tables[0].unit
-        self.perf_variables = {
-            name: sn.make_performance_function(sn.defer(value), unit) for name, value in self.values().items()
-        }
-
-    def values(self):
-        """{name of a performance variable: its value}."""
-        raise NotImplementedError
 
 
 class peer_matrix(peer_run, special=True):
