@@ -12,7 +12,7 @@ import linkmatrix.record.reading
 from . import large
 from .expect import cell_faults, table_faults
 from .p2p import p2p_matrix_run
-from .variables import matrix_variables
+from .variables import link_classes_of, matrix_variables
 
 
 class p2p_matrix_case(p2p_matrix_run):
@@ -98,9 +98,4 @@ class p2p_matrix_case(p2p_matrix_run):
 
     def link_classes(self):
         """{(source, destination): link class} of the test case's cells, from the record."""
-        result = next(result for result in self.record["results"] if result["testcase"] == self.testcase)
-        return {
-            (row, column): result["link_class"][r][c]
-            for r, row in enumerate(result["rows"])
-            for c, column in enumerate(result["columns"])
-        }
+        return link_classes_of(next(one for one in self.record["results"] if one["testcase"] == self.testcase))

@@ -186,8 +186,9 @@ class of_subsets(rfm.RegressionTestPlugin):
     """An all-reduce of all nodes but one, without each in turn, or of half of the ranks: `linkmatrix diagnose` says
     which node or rank, if a single one, holds all others back."""
 
-    def skip_fewer_nodes(self):
+    def prepare(self):
         """Of two nodes nobody knows which is as it should be; a half has two ranks or more."""
+        super().prepare()
         where = self.current_partition.fullname
         few = self.testcase.endswith("_without_node") and self.nodes < 3
         self.skip_if(few, f"{where}: of {self.nodes} nodes nobody can tell which holds the other back")
@@ -218,10 +219,6 @@ class node_collectives_without(of_subsets, node_collectives):
     tags = {"full", "collectives"}
     usual_sizes = "16MiB"
 
-    def prepare(self):
-        super().prepare()
-        self.skip_fewer_nodes()
-
 
 @rfm.simple_test
 class node_device_collectives_without(of_subsets, node_device_collectives):
@@ -238,7 +235,3 @@ class node_device_collectives_without(of_subsets, node_device_collectives):
     descr = "collectives between the GPUs of all nodes but one"
     tags = {"full", "collectives"}
     usual_sizes = "1GiB"
-
-    def prepare(self):
-        super().prepare()
-        self.skip_fewer_nodes()

@@ -14,7 +14,7 @@ from .peer import peer_run
 from .processes import TESTCASES
 from .session import nodes_session
 from .sizes import all_there, sizes_of
-from .variables import matrix_variables
+from .variables import link_classes_of, matrix_variables
 
 ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
 
@@ -45,12 +45,7 @@ class peer_matrix(peer_run, special=True):
 
     def values(self):
         (table,), (result,) = self.found.tables, self.record["results"]
-        classes = {
-            (row, column): result["link_class"][r][c]
-            for r, row in enumerate(result["rows"])
-            for c, column in enumerate(result["columns"])
-        }
-        return matrix_variables(table, classes)
+        return matrix_variables(table, link_classes_of(result))
 
 
 @rfm.simple_test

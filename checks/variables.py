@@ -26,3 +26,12 @@ def matrix_variables(table, classes):
     if len(set(table.rows) | set(table.columns)) <= MOST_ENDPOINTS:
         variables |= {f"{called[row]}->{called[column]}": value for (row, column), value in numbers.items()}
     return variables
+
+
+def link_classes_of(result):
+    """{(source, destination): link class} of the cells of a record's result."""
+    return {
+        (row, column): result["link_class"][r][c]
+        for r, row in enumerate(result["rows"])
+        for c, column in enumerate(result["columns"])
+    }
