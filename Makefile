@@ -1,6 +1,6 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint mutants bench clean
+.PHONY: help setup build run test lint docs mutants bench clean
 
 VENV := .venv
 ARGS ?=
@@ -17,11 +17,11 @@ help: ## show this list
 setup: $(VENV)/.ready ## install linkmatrix and the tools that this machine lacks, into .venv
 
 build: setup ## build the programs, with CUDA, NCCL and MPI where this machine has them
-	@preset=$$(scripts/preset) && nccl=$$(scripts/preset nccl) && mkdir -p .build && cd src && \
-	  flock ../.build/$$preset.lock sh -c "cmake --preset $$preset $$nccl && cmake --build --preset $$preset"
+	@preset=$$(scripts/preset) && nccl=$$(scripts/preset nccl) && mkdir -p .build && \
+	  flock .build/$$preset.lock sh -c "scripts/configure $$preset $$nccl && cd src && cmake --build --preset $$preset"
 
 run: setup ## measure this machine, show the matrices and write the report; ARGS goes to reframe
-	@scripts/measure $(ARGS)
+	@linkmatrix measure -- $(ARGS)
 
 test: $(VENV)/.ready-test ## run all tests; ARGS goes to pytest
 	@.ci/test $(ARGS)
@@ -29,6 +29,10 @@ test: $(VENV)/.ready-test ## run all tests; ARGS goes to pytest
 lint: $(VENV)/.ready-test ## check style and format
 	ruff check . && ruff format --check .
 	find src tests -name '*.[ch]pp' -o -name '*.cu' | xargs clang-format --style=file:src/.clang-format --dry-run -Werror
+
+docs: $(VENV)/.ready ## build the site into .build/docs; it opens from disk
+	@python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
+	@python -m sphinx -q -W --keep-going docs .build/docs && echo "The site: $(CURDIR)/.build/docs/index.html"
 
 mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: rooms or modules
 	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
@@ -42,8 +46,6 @@ clean: ## remove what was built and installed; results stay
 
 $(VENV)/.ready: pyproject.toml scripts/setup scripts/cuda_from_wheels
 	@scripts/setup $(VENV)
-	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready
 	@scripts/setup $(VENV) test
-	@touch $@

@@ -79,8 +79,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
     #: The folder of `<system>[/<partition>]/packages.yaml`.
     #:
     #: :type: :class:`str`
-    #: :default: ``spack-env/systems`` in the repository
-    spack_systems = variable(str, value=str(spack_environment.HOME / "systems"))
+    #: :default: ``spack-env/systems`` in the repository, or in the folder of ``linkmatrix init``
+    spack_systems = variable(str, value=str(spack_environment.SITE / "systems"))
 
     #: What to add to Spack's spec, e.g. ``-S build_linkmatrix.spack_spec=build_type=RelWithDebInfo``.
     #:

@@ -12,6 +12,7 @@ import linkmatrix.record.reading
 from . import large
 from .expect import cell_faults, table_faults
 from .p2p import p2p_matrix_run
+from .sizes import has_own_size
 from .variables import link_classes_of, matrix_variables
 
 
@@ -41,8 +42,8 @@ class p2p_matrix_case(p2p_matrix_run):
         return self.size if self.takes_size() else None
 
     def takes_size(self):
-        """Whether the test case has no size of its own, which the program would not let change."""
-        return self.testcase.endswith("_mpi") or "latency" not in self.testcase
+        """Whether the test case has no size of its own."""
+        return not has_own_size(self.testcase)
 
     def backend(self):
         """The program's back end."""

@@ -20,7 +20,8 @@ class ConfiguredOnce(CMake):
             *prepare,
             f'if [ ! -e {cache} ] || [ "$(cat {mark} 2> /dev/null)" != {shlex.quote(configure)} ]; then',
             f"rm -f {mark}",  # one that fails leaves a folder that is of neither
-            configure,
+            # nor what it found out of the compilers: CMake would believe it when they were mended
+            f"{configure} || {{ rm -rf {cache} {self.builddir}/CMakeFiles/[0-9]*; false; }}",
             f"echo {shlex.quote(configure)} > {mark}",
             "fi",
             build,

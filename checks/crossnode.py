@@ -63,6 +63,19 @@ class CrossNode(rfm.RegressionTestPlugin):
             self.measure_of_it(f"{self.ranks}-ranks")
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
+    def ranks_at_most(self, wanted):
+        """Ranks of a node: one for each GPU; without, as many as are wanted and have cores, where it says how many."""
+        cores = self.current_partition.processor.num_cores or 1
+        return self.promise.devices or min(wanted, cores)
+
+    def skip_without_ranks(self, pairs):
+        """Skips what needs more ranks on a node than there are."""
+        self.skip_if(
+            pairs > self.num_tasks_per_node,
+            f"{self.current_partition.fullname}: {pairs} pairs need as many ranks on a node, there are"
+            f" {self.num_tasks_per_node}: -S {type(self).__name__}.ranks={pairs}",
+        )
+
     def machine_faults(self):
         """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them
         has the adapters that the partition promises."""

@@ -15,6 +15,7 @@ from linkmatrix.judge import few
 from linkmatrix.judge.busy import disturbances
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.checking import drawn_cells, is_of_matchings
+from linkmatrix.record.matrix import FLAGS, WORDS
 
 MAX_FAULTS = 8  # more sentences than this do not help
 
@@ -271,6 +272,8 @@ def table_faults(tables, wanted, testcase):
 def cell_faults(table, cells, excused=frozenset()):
     """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
 
+    Where a table counts what went wrong, the number must be 0.
+
     An endpoint whose whole row and column say the same is one sentence, before the others.
 
     table.cells: {(source, destination): number, or the status word that stands in its place}
@@ -287,9 +290,14 @@ def cell_faults(table, cells, excused=frozenset()):
         if isinstance(value, str):
             if pair in words and not lost.keys() & pair:
                 faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is '{value}'")
-        elif pair in table.cells and not (math.isfinite(value) and (value > 0 or table.unit == "%")):
+        elif pair in table.cells and not is_good(value, table.unit):
             faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is {value} {table.unit}")
     return faults
+
+
+def is_good(value, unit):
+    """Whether a number is one that a cell of that unit may have."""
+    return value == 0 if unit in (WORDS, FLAGS) else math.isfinite(value) and (value > 0 or unit == "%")
 
 
 def lost_endpoints(cells, words):

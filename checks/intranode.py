@@ -6,8 +6,11 @@ from typing import NamedTuple
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
+from linkmatrix.record.matrix import FLAGS, ROUNDS, WORDS
+
 from .case import p2p_matrix_case
 from .expect import Table, device_faults, path_faults, rank_faults, without_path
+from .sizes import has_own_size
 
 BANDWIDTH = (Table("bandwidth", "GB/s"),)
 TOTAL = (Table("total bandwidth", "GB/s"),)  # of three devices and more also the slowest of the copies
@@ -18,6 +21,12 @@ ENQUEUED = (Table("enqueue latency", "us"),)  # only GPUs have a queue
 LOAD_LATENCY = (Table("load latency", "us"),)
 ATOMIC_LATENCY = (Table("atomic latency", "us"),)
 ROUND_TRIP = (Table("round trip", "us"),)
+VISIBILITY = (
+    Table("handover", "us"),
+    Table("rounds checked", ROUNDS),
+    Table("wrong words behind a set flag", WORDS),
+    Table("flags and answers never seen", FLAGS),
+)
 
 
 class Case(NamedTuple):
@@ -28,11 +37,12 @@ class Case(NamedTuple):
     rows: str = "device"
     columns: str = "device"
     host: bool = False  # runs on the back end host too
-    tags: tuple = ()  # smoke: does it work? quick: is the node well?
+    tags: tuple = ()  # smoke: does it work? quick: is the node well? visibility: is the order of writes kept?
 
 
 SMOKE = ("smoke", "quick")
 QUICK = ("quick",)
+LITMUS = ("visibility",)  # not in acceptance: no GPU has run it yet, and a sale shall not hang on it
 
 # fmt: off
 CASES = {
@@ -77,6 +87,10 @@ CASES = {
     "device_to_device_copy_latency_write_sm": Case(COPY_LATENCY, queued=True),
     "device_to_device_atomic_latency_sm": Case(ATOMIC_LATENCY, host=True),
     "device_to_device_flag_latency_sm": Case(ROUND_TRIP, host=True),
+    "device_to_device_visibility_write_sm": Case(VISIBILITY, host=True, tags=LITMUS),
+    "device_to_device_visibility_read_sm": Case(VISIBILITY, host=True, tags=LITMUS),
+    "device_to_host_visibility_write_sm": Case(VISIBILITY, columns="host", host=True, tags=LITMUS),
+    "host_to_device_visibility_read_sm": Case(VISIBILITY, rows="host", host=True, tags=LITMUS),
     "device_to_device_memcpy_read_sm_cached": Case(BANDWIDTH),
     "device_to_device_memcpy_write_sm_cached": Case(BANDWIDTH),
     "device_to_device_bidirectional_memcpy_read_sm_cached": Case(BIDIRECTIONAL),
@@ -114,7 +128,7 @@ def without_pairs(testcase, promise):
 
 def limited(testcase):
     """Whether a link limits what a test case measures."""
-    return "latency" not in testcase and not testcase.endswith("_peer_off")
+    return not has_own_size(testcase) and not testcase.endswith("_peer_off")
 
 
 def limit_options(limits):
@@ -142,7 +156,7 @@ class intranode_p2p(p2p_matrix_case):
         case = CASES[self.testcase]
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
         self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
-        self.tags = {"acceptance", "full", "intranode", *case.tags}
+        self.tags = {"full", "intranode", *case.tags} | (set() if case.tags == LITMUS else {"acceptance"})
 
     without_mpi = True
 

@@ -63,19 +63,10 @@ class crossnode_pairs(sweep_run):
 
     def prepare(self):
         super().prepare()
-        self.place_on_nodes(self.nodes or 2, self.ranks_of_a_node())
-        self.skip_if(
-            self.pairs > self.num_tasks_per_node,
-            f"{self.current_partition.fullname}: {self.pairs} pairs need as many ranks on a node, there are"
-            f" {self.num_tasks_per_node}: -S {type(self).__name__}.ranks={self.pairs}",
-        )
+        self.place_on_nodes(self.nodes or 2, self.ranks_at_most(max(PAIRS)))
+        self.skip_without_ranks(self.pairs)
         self.measure_of_it(f"{self.pairs}-pairs")
         self.measure_of_it("sweep")
-
-    def ranks_of_a_node(self):
-        """One for each GPU; without, as many as may be wanted and have cores, where the partition says how many."""
-        cores = self.current_partition.processor.num_cores or 1
-        return self.promise.devices or min(max(PAIRS), cores)
 
     def program_opts(self):
         limit = [] if "--timeout" in self.extra_opts else ["--timeout", str(SECONDS)]

@@ -100,8 +100,11 @@ def found_in(output, testcase, command):
     if not tables:
         others = ", ".join(dict.fromkeys(table.testcase for table in run.tables))
         faults.append(f"{name} printed no table of {testcase}, but of {others or 'nothing'}")
-    run.tables = tables
-    return Found(run, tuple(tables), faults)
+    once = {table.key: table for table in reversed(tables)}  # the first of each
+    for size in dict.fromkeys(table.size_bytes for table in tables if all(table is not one for one in once.values())):
+        faults.append(f"{name} printed {testcase}{'' if size is None else f' of {size} bytes'} twice")
+    run.tables = [table for table in tables if table is once[table.key]]
+    return Found(run, tuple(run.tables), faults)
 
 
 def program_of(name):

@@ -10,6 +10,7 @@ from linkmatrix.record.units import parse_size
 
 from .crossnode import CrossNode
 from .expect import cell_faults
+from .pairs import PAIRS
 from .peer import peer_run
 from .processes import TESTCASES
 from .session import nodes_session
@@ -265,3 +266,37 @@ class peer_osu_crossnode(CrossNode, peer_osu):
 
     def machine_faults(self):
         return peer_osu.machine_faults(self)
+
+
+@rfm.simple_test
+class peer_osu_pairs(peer_osu_crossnode):
+    """Measures two nodes with every size of message by several pairs of ranks at once, their bandwidths added up:
+    ``NET@4096``. What one pair has, `peer_osu_crossnode` measures.
+
+    It is what `crossnode_pairs` measures by node_to_node_bandwidth_mpi.
+    """
+
+    #: The benchmark, with where the buffers are and the pairs of ranks, as `linkmatrix import` calls it.
+    testcase = parameter([f"osu_mbw_mr_hh_{pairs}_pairs" for pairs in PAIRS if pairs > 1], loggable=True)
+
+    descr = "messages of every size between pairs of ranks of two nodes, by OSU"
+
+    def place(self):
+        """Asks for as many ranks on each node as there are pairs: the program takes all of them."""
+        self.pairs = int(self.testcase.split("_")[-2])
+        self.place_on_nodes(2, self.ranks_at_most(self.pairs))
+        self.skip_without_ranks(self.pairs)
+        self.num_tasks, self.num_tasks_per_node = 2 * self.pairs, self.pairs
+
+    def command(self):
+        return ("osu_mbw_mr", "-c", "-m", "1:4194304")
+
+    def machine_faults(self):
+        """Its first half of ranks sends to the second: each pair must be of two nodes."""
+        faults, places = peer_osu.machine_faults(self), self.output.places
+        inside = [
+            f"{rank} and {rank + self.pairs}" for rank in range(self.pairs) if len({*places[rank :: self.pairs]}) < 2
+        ]
+        if not inside or faults:
+            return faults
+        return [f"{self.testcase}: ranks {', '.join(inside)} were on one node: the launcher must fill one node first"]

@@ -11,6 +11,7 @@ The key is a hash of spack.yaml, of the files that it includes, of the recipe an
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from linkmatrix.site import spack
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HOME = REPOSITORY / "spack-env"
+SITE = Path(os.environ.get("LINKMATRIX_SITE") or REPOSITORY) / "spack-env"  # config/settings.py sets it
 PEERS = HOME / "peers.yaml"
 REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
 

@@ -19,6 +19,7 @@ from .adapters import adapter_faults
 from .expect import device_faults, path_faults
 from .intranode import CASES, limit_options, without_pairs
 from .p2p import p2p_matrix_run
+from .sizes import has_own_size
 
 MOST = 3  # of a test case that are named
 SUITES = ("smoke", "quick")
@@ -100,7 +101,7 @@ class node_sweep(p2p_matrix_run, special=True):
     def wishes(self):
         """One process: what has a size of its own shares it with what has the program's."""
         return [
-            replace(self.wish(), testcase=name, size=None if "latency" in name else "") for name in self.testcases()
+            replace(self.wish(), testcase=name, size=None if has_own_size(name) else "") for name in self.testcases()
         ]
 
     @run_before("run")

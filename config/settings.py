@@ -1,5 +1,7 @@
 """The file to give to `reframe -C`. It gathers systems/*.py and holds what is true of every system.
 
+A folder of `linkmatrix init` has systems, references and topologies of its own, and takes the rest from here.
+
 To add a system, put a file into systems/ that defines `system` (one entry of ReFrame's `systems`) and, if it has any
 of its own, `environments`. Nothing here needs to be changed. Results go to the folder .linkmatrix of this repository,
 or to $LINKMATRIX_PREFIX.
@@ -7,7 +9,6 @@ or to $LINKMATRIX_PREFIX.
 
 import importlib.util
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -15,26 +16,37 @@ import reframe
 from reframe.core.exceptions import ConfigError
 
 CONFIG = Path(__file__).resolve().parent
-PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or CONFIG.parent / ".linkmatrix").absolute()
-# ReFrame starts scripts by the shell's words, and replaces variables in the name of its log file
-if re.search(r"""[\s'"\\$]""", str(PREFIX)):
-    raise ConfigError(
-        f"results cannot go to {PREFIX}: ReFrame needs a path without spaces, quotes, backslashes and $; "
-        "name another folder in $LINKMATRIX_PREFIX"
-    )
-PREFIX.mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
+SITE = globals().get("SITE", CONFIG)  # linkmatrix.suite gives the folder config of a site
+PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or SITE.parent / ".linkmatrix").absolute()
 
 # Without it ReFrame would skip every check with a warning, run none and say PASSED.
 try:
+    from linkmatrix import suite
     from linkmatrix.errors import BadInput
     from linkmatrix.references.tables import References
+    from linkmatrix.site import environment
 except ModuleNotFoundError as error:
     remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
     raise ConfigError(f"the Python package {error.name} is not installed: {remedy}") from None
 
+try:
+    suite.usable(PREFIX).mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
+except BadInput as error:
+    raise ConfigError(f"{error} in $LINKMATRIX_PREFIX") from None
+except OSError as error:
+    remedy = "name another folder in $LINKMATRIX_PREFIX"
+    raise ConfigError(f"results cannot go to {PREFIX}: {error.strerror}; {remedy}") from None
+
+environment.need_home(PREFIX)
+
+# Checks know by these where a site has its own things, which a package that is replaced must not hold.
+if SITE != CONFIG:
+    os.environ["LINKMATRIX_SITE"] = str(SITE.parent)
+    os.environ.setdefault("LINKMATRIX_BUILD", str(SITE.parent / ".build"))
+
 # Two options that ReFrame 4.10 takes from its command line or environment only: its schema refuses the first in a file,
 # and the second is merely a format there. With a folder for each session no run disturbs or overwrites another.
-os.environ.setdefault("RFM_REFERENCE_PREFIX", str(CONFIG / "references"))
+os.environ.setdefault("RFM_REFERENCE_PREFIX", str(SITE / "references"))
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
 
 # ReFrame skips the checks whose table it cannot read, and takes a NaN for a reference: here it is one sentence instead.
@@ -83,11 +95,13 @@ module_of(CONFIG / "retries.py").keep_what_passed()
 module_of(CONFIG / "fixture_variables.py").need_no_variables()
 module_of(CONFIG / "reference_files.py").read_once()
 module_of(CONFIG / "colours.py").keep_out_of_files()
+module_of(CONFIG / "full_disk.py").end_the_session(PREFIX)
 module_of(CONFIG / "deprecations.py").look_for_callers_alone()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them. It asks nvidia-smi twice,
 # which takes seconds where nothing else keeps the GPUs awake: not for a run that names another system.
-files = sorted((CONFIG / "systems").glob("*.py"), key=lambda file: (file.stem == "generic", file.stem))
+files = {file.stem: file for folder in (CONFIG, SITE) for file in (folder / "systems").glob("*.py")}
+files = sorted(files.values(), key=lambda file: (file.stem == "generic", file.stem))
 named, loaded = system_files.named(sys.argv[1:]), []
 for file in files:
     if file.stem != "generic" or named not in [system["name"] for system, _ in loaded]:
@@ -105,7 +119,7 @@ site_configuration = {
     "environments": [environment for _, environments in loaded for environment in environments],
     "general": [
         {
-            "topology_prefix": str(CONFIG / "topology"),
+            "topology_prefix": str(SITE / "topology"),
             "report_file": str(PREFIX / "reports" / "run-report-{sessionid}.json"),
             "colorize": sys.stdout.isatty(),
             # a line for each pair would bury the rest: `linkmatrix show` prints the matrices

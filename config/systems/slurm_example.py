@@ -75,6 +75,8 @@ system = {
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
                 # "spans_numa": True,
+                # with which options others may preempt a job, for those that `linkmatrix next` plans
+                # "preemptible": ["--qos=scavenger"],
             },
         },
         {

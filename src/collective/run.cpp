@@ -40,6 +40,7 @@ class CollectiveRun final : public ProgramRun {
     return {faulty_.emplace(collectives_->machine(), *options_.fault), collectives_->nodes(), std::move(notes)};
   }
 
+  std::vector<NodeFacts> nodes() override { return collectives_->nodes(); }
   void serve() override { collectives_->serve(); }
   std::optional<std::string> disorder() override { return collectives_->disorder(); }
   void dismiss(ExitCode code) override {

@@ -8,6 +8,7 @@
 
 #include "core/activity.hpp"
 #include "core/matrix.hpp"
+#include "core/soak.hpp"
 #include "core/topology.hpp"
 #include "core/words.hpp"
 
@@ -212,6 +213,7 @@ struct RecordHead {
   std::string result = "PASS";     ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE of a run that has not ended
   std::optional<std::string> error;
   std::vector<std::string> notes;
+  std::optional<Soak> soak;  ///< of a run with --soak
 };
 
 /// Everything one program run found out: printed as tables, written as JSON (core/record.hpp).

@@ -41,6 +41,12 @@ struct GpuPath {
 };
 
 /// A port of a network adapter, as the kernel lists it.
+/// What a port has counted since its driver was loaded, by the kernel's names.
+struct AdapterCounters {
+  std::map<std::string, double> errors;      ///< that a healthy run does not raise
+  std::map<std::string, double> congestion;  ///< that a busy network raises
+};
+
 struct AdapterPort {
   std::string name;                     ///< "mlx5_0", "ens1f0"
   FactTexts part;                       ///< "guid", "mac", "firmware", "board", "model"
@@ -51,6 +57,7 @@ struct AdapterPort {
   std::vector<FactTexts> interfaces;    ///< of the network: "name", "state", "bond", the one that it is a part of
   FactTexts pcie;                       ///< "speed", "width" now, "speed_at_most", "width_at_most" of the adapter
   std::vector<GpuPath> gpus;            ///< in the order of their addresses
+  AdapterCounters counters;
 };
 
 /// A machine of the run; empty: unknown, or not readable by this user.

@@ -13,8 +13,9 @@ namespace linkmatrix {
 /// The field's words, each enumeration with its one spelling on the command line, in tables and in the record.
 
 /// What a copy is made of: bytes moved, or a chain of accesses of 8 bytes, each waiting for the one before: loads
-/// through a ring of pointers, atomic additions, or a flag that two devices hand to and fro.
-enum class Operation { copy, chase, atomic, flag };
+/// through a ring of pointers, atomic additions, or a flag that two devices hand to and fro; or data with a flag behind
+/// it, which the other side checks (core/visibility.hpp).
+enum class Operation { copy, chase, atomic, flag, visibility };
 enum class Engine { ce, sm, mpi, nccl };
 enum class Kernel { cached, noncached, bulk };
 enum class Direction { write, read };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,12 +10,14 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/heating.hpp"
 #include "core/machine.hpp"
 #include "core/pattern.hpp"
 #include "core/result.hpp"
 #include "core/timeline.hpp"
 #include "core/topology.hpp"
 #include "core/units.hpp"
+#include "core/visibility.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix {
@@ -35,12 +38,15 @@ struct Copy {
   bool background = false;      ///< keeps its path busy while the others are measured, and is not itself
   int blocks = 0, threads = 0;  ///< launch shape of the sm engine; 0: the back end's own
   bool looped = false;          ///< repeated by the kernel itself, so that its launch costs nothing
-  int repeats = 1;              ///< transfers; of a background copy at least, it goes on until the others are done
+  WriteFault write_fault = WriteFault::none;  ///< a drill, of a visibility test
+  int repeats = 1;  ///< transfers; of a background copy at least, it goes on until the others are done
 
   /// What its buffers must hold.
   std::uint64_t end() const { return offset + bytes; }
   /// Whether it is a chain of accesses rather than bytes moved.
   bool is_chain() const { return operation != Operation::copy; }
+  /// Whether the other end answers.
+  bool has_two_sides() const { return operation == Operation::flag || operation == Operation::visibility; }
   /// The endpoint whose engine moves the data: write pushes, read pulls.
   int initiator() const { return direction == Direction::write ? source : destination; }
 };
@@ -50,9 +56,16 @@ constexpr int accesses_per_repeat = 64;
 
 /// When one copy of a `run` ran.
 struct CopyTime {
-  Span span;                   ///< all its transfers, on the clock of the run
-  double transfers = 1;        ///< made in it: the copy's repeats; of a chain, its accesses
-  double enqueue_seconds = 0;  ///< host time to hand over one transfer; 0 where there is no queue
+  Span span;                               ///< all its transfers, on the clock of the run
+  double transfers = 1;                    ///< made in it: the copy's repeats; of a chain, its accesses
+  double enqueue_seconds = 0;              ///< host time to hand over one transfer; 0 where there is no queue
+  std::optional<Visibility> visibility{};  ///< of a visibility test
+
+  /// Its transfers are its rounds, with that in which it was given up.
+  void set_visibility(const Visibility& seen) {
+    visibility = seen;
+    transfers = static_cast<double>(std::max<std::uint64_t>(seen.rounds + seen.unseen_flags, 1));
+  }
 };
 
 /// How the copies of a run were let go.
@@ -117,6 +130,11 @@ class Backend : public Machine {
   /// once and compares every byte where it arrived; one answer for each copy. No two of the copies have the same
   /// buffer.
   virtual std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) = 0;
+
+  /// Keeps all devices that take part busy with products of matrices and streams through their memory; what came of the
+  /// products. `flips`: an endpoint of which a bit is to be wrong, for drills. Throws TimedOut where a device does not
+  /// end in time.
+  virtual std::vector<Heated> heat(double, std::optional<int> /*flips*/, Deadline) { return {}; }
 
   /// Of host memory that takes part in copies of devices; nothing where no device could tell the difference.
   virtual std::optional<HostPages> host_pages() const { return std::nullopt; }

@@ -79,6 +79,10 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
         answers[k].why = lost_.why(*endpoint);
         continue;
       }
+      if (const auto known = unseen_.find(index); known != unseen_.end()) {
+        answers[k] = known->second;
+        continue;
+      }
       group.cells.push_back(index);
       answers[k] = {};
       group.answers.push_back(&answers[k]);
@@ -89,6 +93,8 @@ std::vector<Sampled> CopySampler::sample(const Round& round, const SampleRule& r
     sample_together(group, now);
     std::erase_if(open, [&](std::size_t k) { return answers[k].status != CellStatus::not_run; });
   }
+  for (std::size_t k = 0; k < round.size(); ++k)
+    if (answers[k].is_unseen()) unseen_.emplace(index_.at(round[k]), answers[k]).first->second.visibility.reset();
   return answers;
 }
 
@@ -154,7 +160,7 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
 
 void CopySampler::take_samples(Group& group, const SampleRule& rule) {
   bool is_new = !rule.warm || !reuse_repeats(group);
-  if (is_new) choose_repeats(group, rule);
+  const std::optional<Timeline> warm_up = is_new ? choose_repeats(group, rule) : std::nullopt;
   const auto began = Clock::now();
   const auto done = [&] {
     const double spent = seconds_since(began);
@@ -162,8 +168,12 @@ void CopySampler::take_samples(Group& group, const SampleRule& rule) {
                        [&](const Sampled* s) { return rule.stop.done(values_of(metric_, *s), spent); });
   };
   const auto any = [&] { return !group.answers.front()->samples.empty(); };
-  for (int rejected = 0; !any() || (!done() && !rule.enough.passed());) {
+  const auto given_up = [&] { return std::ranges::any_of(group.answers, &Sampled::is_unseen); };
+  if (warm_up) look_at_visibility(group, *warm_up);
+  if (given_up() && append(group, *warm_up, true)) return;  // another run would wait as long
+  for (int rejected = 0; !any() || (!done() && !rule.enough.passed() && !given_up());) {
     const Timeline timeline = backend_.run(group.copies, rule.until);
+    look_at_visibility(group, timeline);
     if (std::exchange(is_new, false) && choose_again(group, timeline, rule)) continue;
     if (!append(group, timeline, rejected >= most_rejected)) ++rejected;
   }
@@ -183,12 +193,15 @@ bool CopySampler::reuse_repeats(Group& group) const {
   return !stress_;
 }
 
-/// Without a warm-up each transfer is a sample, the first one too.
-void CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
+/// Returns the warm-up. Without one each transfer is a sample, the first one too.
+std::optional<Timeline> CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
   for (Copy& copy : group.copies) copy.repeats = 1;
+  std::optional<Timeline> warm_up;
   if (warmup_ > 0)
-    find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
+    warm_up =
+        find_repeats(backend_, group.copies, cells_[group.cells.front()].copies, even_sets(group), warmup_, rule.until);
   keep_repeats(group, rule);
+  return warm_up;
 }
 
 bool CopySampler::choose_again(Group& group, const Timeline& timeline, const SampleRule& rule) {
@@ -277,6 +290,19 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
     answer.samples.push_back(sample);
   }
   return true;
+}
+
+/// Of every run, whether it is a sample or not: a wrong word is wrong.
+void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
+  for (std::size_t c = 0; c < group.copies.size(); ++c) {
+    if (!timeline.copies[c].visibility) continue;
+    Sampled& answer = *group.answers[group.owner[c]];
+    if (!answer.visibility) answer.visibility.emplace();
+    answer.visibility->add(*timeline.copies[c].visibility);
+    if (answer.visibility->holds()) continue;
+    answer.status = CellStatus::corrupt;
+    answer.why = sentence_of(*answer.visibility, label(group.copies[c].source), label(group.copies[c].destination));
+  }
 }
 
 void CopySampler::verify(Group& group, const SampleRule& rule) {

@@ -39,7 +39,7 @@ class CopySampler final : public Sampler {
   void prepare(Deadline deadline);
   void sample_together(Group& group, const SampleRule& rule);
   void take_samples(Group& group, const SampleRule& rule);
-  void choose_repeats(Group& group, const SampleRule& rule);
+  std::optional<Timeline> choose_repeats(Group& group, const SampleRule& rule);
   bool choose_again(Group& group, const Timeline& timeline, const SampleRule& rule);
   void keep_repeats(const Group& group, const SampleRule& rule);
   bool reuse_repeats(Group& group) const;
@@ -47,6 +47,7 @@ class CopySampler final : public Sampler {
   void verify(Group& group, const SampleRule& rule);
   std::vector<bool> began_together(const Group& group, const Timeline& timeline) const;
   bool append(Group& group, const Timeline& timeline, bool whatever);
+  void look_at_visibility(Group& group, const Timeline& timeline);
   static std::vector<std::size_t> owners_of_measured(const Group& group);
   void blame(Group& group, const std::vector<std::size_t>& owners, const CopiesFailed& failure);
   const CopyCell& cell(const Place& place) const { return cells_.at(index_.at(place)); }
@@ -60,6 +61,8 @@ class CopySampler final : public Sampler {
   bool stress_;
   Clocking clocking_;                                ///< the worst so far
   std::map<std::size_t, std::vector<int>> repeats_;  ///< of a cell's copies when it was sampled last
+  std::map<std::size_t, Sampled>
+      unseen_;  ///< cells whose flags or answers did not come, without their counts: not tried again
   LostEndpoints lost_;
 };
 

@@ -114,10 +114,12 @@ double evenness(std::span<const Span> spans) {
   return shortest / longest;
 }
 
-void find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
-                  const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until) {
+Timeline find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
+                      const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until) {
   for (Copy& copy : copies) copy.repeats = warmup;
-  set_repeats(backend, copies, cell, even, backend.run(copies, until), until);
+  Timeline timeline = backend.run(copies, until);
+  set_repeats(backend, copies, cell, even, timeline, until);
+  return timeline;
 }
 
 bool lengthen_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,

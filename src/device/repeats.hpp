@@ -21,9 +21,9 @@ double evenness(std::span<const Span> spans);
 
 /// Warms up copies that run at once, and sets how often each is repeated in a sample.
 /// `cell`: the copies of one of their cells. `even`: sets of them, by number, that are to be busy over the same time.
-/// All throw as Backend::run.
-void find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
-                  const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until);
+/// All throw as Backend::run. Returns the warm-up.
+Timeline find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
+                      const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until);
 
 /// Sets them anew where the warm-up was so much slower than a sample, `timeline`, that this one was too short for the
 /// clock. Whether it was.

@@ -15,8 +15,10 @@ std::string path_of(const Backend& backend, const Copy& copy) {
 }  // namespace
 
 void TrafficLedger::add(const Backend& backend, const Copy& copy, double transfers) {
-  if (copy.is_chain() || copy.source == copy.destination) return;
-  const double moved = static_cast<double>(copy.bytes) * transfers;
+  const bool hands_over = copy.operation == Operation::visibility;
+  if ((copy.is_chain() && !hands_over) || copy.source == copy.destination) return;
+  constexpr double handed_over = handover_words * sizeof(std::uint64_t);
+  const double moved = (hands_over ? handed_over : static_cast<double>(copy.bytes)) * transfers;
   const std::string path = path_of(backend, copy);
   for (const auto& [end, way] : {std::pair{copy.source, "_out"}, {copy.destination, "_in"}}) {
     const Endpoint& endpoint = backend.endpoints().at(static_cast<std::size_t>(end));

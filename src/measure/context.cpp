@@ -63,6 +63,8 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
   for (Sampled& answer : answers) answer.round = what.round, answer.began = began, answer.ended = seconds();
   take_lost();
   for (std::size_t k = 0; k < round.size(); ++k)
+    if (answers[k].visibility) count(round[k], *answers[k].visibility);
+  for (std::size_t k = 0; k < round.size(); ++k)
     if (answers[k].status == CellStatus::corrupt) condemn(round[k], answers[k]);
   if (deadline_.passed()) {  // values that are there stay: this may be a second look
     for (std::size_t k = 0; k < round.size() && what.counts; ++k)
@@ -70,6 +72,19 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
     throw TimedOut("the matrix was not finished within --timeout");
   }
   return answers;
+}
+
+/// In whatever sampling it was seen, and of all of them together.
+void Context::count(const Place& place, const Visibility& seen) {
+  store_.change([&](MatrixResult& result) {
+    const auto add = [&](const char* name, const char* title, const char* unit, std::uint64_t more) {
+      std::optional<double>& cell = result.part(name, title, unit)(place.row, place.column);
+      cell = cell.value_or(0) + static_cast<double>(more);
+    };
+    add("rounds", "rounds checked", "rounds", seen.rounds);
+    add("wrong_words", "wrong words behind a set flag", "words", seen.wrong_words);
+    add("unseen", "flags and answers never seen", "flags", seen.unseen_flags + seen.unseen_answers);
+  });
 }
 
 /// Wrong data is final, in whatever sampling it was seen; a value that is there stays.

@@ -57,6 +57,7 @@ class Context {
 
  private:
   void take_lost();
+  void count(const Place& place, const Visibility& seen);
   void condemn(const Place& place, const Sampled& sampled);
   void look_for_oddities(const Place& place, const Sampled& sampled);
   void look_for_uneven_ways(const Place& place, const Sampled& sampled);

@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result.hpp"
 #include "core/timeline.hpp"
+#include "core/visibility.hpp"
 #include "core/words.hpp"
 
 namespace linkmatrix {
@@ -31,10 +33,12 @@ struct Sampled {
   /// Of a bidirectional cell: the transfers of each way over `transfers`. The faster way makes more, so that both are
   /// busy all the time.
   std::array<double, 2> way_share{1, 1};
-  bool started_together = true;  ///< false: its copies could not be made to run at once
-  bool verified = false;         ///< the data that arrived was compared, whatever came of it
-  std::size_t round = 0;         ///< the engine's: in which round, …
-  double began = 0, ended = 0;   ///< … and when, in seconds after the matrix began
+  bool is_unseen() const { return visibility && !visibility->is_seen(); }
+  bool started_together = true;            ///< false: its copies could not be made to run at once
+  bool verified = false;                   ///< the data that arrived was compared, whatever came of it
+  std::optional<Visibility> visibility{};  ///< of a visibility test: all its runs, the warm-up too
+  std::size_t round = 0;                   ///< the engine's: in which round, …
+  double began = 0, ended = 0;             ///< … and when, in seconds after the matrix began
 };
 
 /// From this share on a cell counts as loaded all the time: what it gains in the rest is 1/20 of the load's effect.

@@ -12,20 +12,24 @@ namespace {
 
 using Kind = SimulatedFault::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 7> kinds{{{Kind::error, "error"},
-                                                                  {Kind::corrupt, "corrupt"},
-                                                                  {Kind::hang, "hang"},
-                                                                  {Kind::slow, "slow"},
-                                                                  {Kind::shared, "shared"},
-                                                                  {Kind::counter, "counter"},
-                                                                  {Kind::throttle, "throttle"}}};
+constexpr std::array<std::pair<Kind, std::string_view>, 11> kinds{{{Kind::error, "error"},
+                                                                   {Kind::corrupt, "corrupt"},
+                                                                   {Kind::hang, "hang"},
+                                                                   {Kind::slow, "slow"},
+                                                                   {Kind::shared, "shared"},
+                                                                   {Kind::counter, "counter"},
+                                                                   {Kind::throttle, "throttle"},
+                                                                   {Kind::reorder, "reorder"},
+                                                                   {Kind::drop, "drop"},
+                                                                   {Kind::drop_flag, "drop-flag"},
+                                                                   {Kind::flip, "flip"}}};
 
 constexpr double slow_rate = 0.8;
 constexpr double counted = 5;  // errors from one asking to the next
 
 bool is_way(const SimulatedFault& fault) { return fault.endpoint.find("->") != std::string::npos; }
 
-bool is_of_devices(Kind kind) { return kind == Kind::counter || kind == Kind::throttle; }
+bool is_of_devices(Kind kind) { return kind == Kind::counter || kind == Kind::throttle || kind == Kind::flip; }
 
 bool names(const std::string& name, const std::string& label) { return name == label || label.ends_with(":" + name); }
 
@@ -34,6 +38,19 @@ void slow_down(Span& span) { span.end = span.start + span.seconds() / slow_rate;
 }  // namespace
 
 bool SimulatedFault::is_of(const std::string& label) const { return names(endpoint, label); }
+
+WriteFault SimulatedFault::write_fault() const {
+  switch (kind) {
+    case Kind::reorder:
+      return WriteFault::reorder;
+    case Kind::drop:
+      return WriteFault::drop;
+    case Kind::drop_flag:
+      return WriteFault::drop_flag;
+    default:
+      return WriteFault::none;
+  }
+}
 
 bool SimulatedFault::touches(const Path& path) const {
   const auto arrow = endpoint.find("->");

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "core/machine.hpp"
+#include "core/visibility.hpp"
 #include "measure/sampler.hpp"
 
 namespace linkmatrix {
 
 /// A fault that is not there, for drills: does the alarm go off, and does it name the right endpoint?
 struct SimulatedFault {
-  enum class Kind { error, corrupt, hang, slow, shared, counter, throttle };
+  enum class Kind { error, corrupt, hang, slow, shared, counter, throttle, reorder, drop, drop_flag, flip };
 
   Kind kind = Kind::error;
   std::string endpoint;  ///< label; or "gpu1->gpu2": only what goes from the one to the other
@@ -22,6 +23,8 @@ struct SimulatedFault {
   /// Whether a copy from the one endpoint to the other is touched. Of ranks the label's last part will do: "rank3".
   bool touches(const Path& path) const;
   bool is_of(const std::string& label) const;
+  /// What the writing side of a visibility test is to do wrong; none: it is another fault.
+  WriteFault write_fault() const;
   /// Whether a copy from the one endpoint to the other has the fault: what is spoiled is what arrives.
   bool has(const Path& path) const;
 };
@@ -37,7 +40,8 @@ void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpo
 
 /// A sampler with the fault in all cells with a copy that begins or ends at the endpoint: error, they fail, and the
 /// endpoint is lost; hang, it waits for the deadline, and the endpoint is lost; corrupt, what arrives there is wrong;
-/// slow, at 80 % of the rate; shared, the same while any other cell runs.
+/// slow, at 80 % of the rate; shared, the same while any other cell runs. Writes that a visibility test is to find
+/// wrong are none of its: they are made so where they are written.
 class FaultySampler final : public Sampler {
  public:
   FaultySampler(Sampler& sampler, const SimulatedFault& fault) : sampler_{sampler}, fault_{fault} {}
@@ -64,7 +68,7 @@ class FaultySampler final : public Sampler {
 };
 
 /// A machine with the fault in what its devices say of themselves: counter, the endpoint counts errors during the run;
-/// throttle, it says that it is held back. Throws as check_fault.
+/// throttle, it says that it is held back. What flips a bit of a result is its heating itself. Throws as check_fault.
 class FaultyMachine final : public Machine {
  public:
   FaultyMachine(Machine& machine, const SimulatedFault& fault) : machine_{machine}, fault_{fault} {

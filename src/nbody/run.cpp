@@ -37,6 +37,7 @@ class NbodyRun final : public ProgramRun {
     return {faulty_.emplace(system_->machine(), *options_.fault), system_->nodes(), std::move(notes)};
   }
 
+  std::vector<NodeFacts> nodes() override { return system_->nodes(); }
   void serve() override { system_->serve(); }
   std::optional<std::string> disorder() override { return system_->disorder(); }
   void dismiss(ExitCode code) override {

@@ -49,6 +49,9 @@ class BackendMeasurer final : public Measurer {
                      " is for nodes: start ranks on several with mpirun");
     measure_plan(*backend_, plan_, how, deadline, record, fault_);
   }
+  std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
+    return backend_->heat(seconds, flips, deadline);
+  }
 
  private:
   std::unique_ptr<Backend> backend_;

@@ -1,6 +1,8 @@
 #include "p2p/measure_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -41,6 +43,29 @@ std::vector<CopyCell> both_ways(const Backend& backend, const Plan& plan) {
   return cells;
 }
 
+Path path_of(const Backend& backend, const Copy& copy) {
+  const auto label = [&](int endpoint) { return backend.endpoints().at(static_cast<std::size_t>(endpoint)).label; };
+  return {label(copy.source), label(copy.destination)};
+}
+
+/// The cells, and what a drill makes the writing sides of visibility tests do wrong.
+std::vector<CopyCell> with_write_faults(const Backend& backend, std::vector<CopyCell> cells,
+                                        const std::optional<SimulatedFault>& fault) {
+  for (CopyCell& cell : cells)
+    for (Copy& copy : cell.copies)
+      if (fault && copy.operation == Operation::visibility && fault->has(path_of(backend, copy)))
+        copy.write_fault = fault->write_fault();
+  return cells;
+}
+
+/// Of a visibility test it is the words that count: any time will do, unless somebody asked for a better one.
+MeasureOptions measured_as(const Plan& plan, MeasureOptions how) {
+  const bool is_litmus = !plan.cells.empty() && !plan.cells.front().copies.empty() &&
+                         plan.cells.front().copies.front().operation == Operation::visibility;
+  if (is_litmus && std::isfinite(how.stop.patience)) how.stop.target = std::numeric_limits<double>::infinity();
+  return how;
+}
+
 /// Whatever fails or hangs here does so again where it is measured, and is said there.
 void warm_up(Backend& backend, const std::vector<CopyCell>& cells, const MeasureOptions& how, Deadline deadline) {
   CopySampler copies(backend, cells, Metric::bidirectional, std::max(1, how.warmup), false, deadline);
@@ -56,11 +81,13 @@ void warm_up(Backend& backend, const std::vector<CopyCell>& cells, const Measure
 
 }  // namespace
 
-void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& how, Deadline deadline,
+void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& asked, Deadline deadline,
                   Guarded<Record>& record, const std::optional<SimulatedFault>& fault) {
+  const MeasureOptions how = measured_as(plan, asked);
   const bool stress = !plan.rounds.empty();
   if (how.warm_both_ways) warm_up(backend, both_ways(backend, plan), how, deadline);
-  CopySampler copies(backend, plan.cells, plan.result.metric, how.warmup, stress, deadline);
+  CopySampler copies(backend, with_write_faults(backend, plan.cells, fault), plan.result.metric, how.warmup, stress,
+                     deadline);
   std::optional<FaultySampler> faulty;
   if (fault) faulty.emplace(copies, *fault);
   Sampler& sampler = faulty ? static_cast<Sampler&>(*faulty) : copies;
@@ -72,10 +99,10 @@ void measure_plan(Backend& backend, const Plan& plan, const MeasureOptions& how,
 }
 
 bool has_fault(const Backend& backend, const Plan& plan, const SimulatedFault& fault) {
-  const auto label = [&](int endpoint) { return backend.endpoints().at(static_cast<std::size_t>(endpoint)).label; };
   return std::any_of(plan.cells.begin(), plan.cells.end(), [&](const CopyCell& cell) {
     return std::any_of(cell.copies.begin(), cell.copies.end(), [&](const Copy& copy) {
-      return !copy.background && fault.has({label(copy.source), label(copy.destination)});
+      return !copy.background && fault.has(path_of(backend, copy)) &&
+             (fault.write_fault() == WriteFault::none || copy.operation == Operation::visibility);
     });
   });
 }

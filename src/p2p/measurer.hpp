@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/guarded.hpp"
+#include "core/heating.hpp"
 #include "core/machine.hpp"
 #include "core/result.hpp"
 #include "device/host/node_facts.hpp"
@@ -45,6 +46,9 @@ class Measurer {
 
   /// Measures what was planned last, whose result is the record's last. Throws as measure() does.
   virtual void measure(const MeasureOptions& how, Deadline deadline, Guarded<Record>& record) = 0;
+
+  /// Keeps the devices busy for so many seconds, as Backend::heat.
+  virtual std::vector<Heated> heat(double, std::optional<int> /*flips*/, Deadline) { return {}; }
 
   /// Of a process that does not write the output and only does what another one says: until there is no more to do.
   virtual void serve() {}

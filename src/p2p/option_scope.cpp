@@ -57,6 +57,8 @@ const Condition has_open_memory{
     "a test case that is named, or of a suite, has its own: leave it out"};
 const Condition sees_others{[](auto&, auto& run) { return !are_ranks(run); },
                             "others are not seen beside ranks: leave it out"};
+const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
+                      "ranks are not heated: leave it out, or start the program without mpirun"};
 const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },
                            "the launcher chooses the ranks: start fewer with mpirun -n"};
 
@@ -120,12 +122,13 @@ const Condition drill_acts{
     [](auto& o, auto&) {
       using Kind = SimulatedFault::Kind;
       if (!o.fault || o.fault->kind == Kind::counter) return true;
+      if (o.fault->kind == Kind::flip && o.soak <= 0) return false;
       if (o.fault->kind == Kind::corrupt && !o.measure.verify) return false;
       if (o.fault->kind == Kind::shared && o.measure.concurrency == Concurrency::serial) return false;
       return o.action == Action::measure;
     },
     "nothing is measured that could have the fault: leave it out, or measure ('shared': several cells at once; "
-    "'corrupt': without --no-verify)"};
+    "'corrupt': without --no-verify; 'flip': with --soak)"};
 
 }  // namespace condition
 

@@ -27,6 +27,7 @@ extern const Condition measures;
 extern const Condition chooses_memory;   ///< measures; or the topology of ranks, of which it is the memory
 extern const Condition has_open_memory;  ///< of ranks; else no test case is named, each of which has its own
 extern const Condition sees_others;      ///< the back end knows what others do
+extern const Condition heats;            ///< the back end can keep devices busy
 extern const Condition of_devices;       ///< not of ranks, which the launcher chooses
 extern const Condition has_sizes;        ///< some test case has no size of its own
 extern const Condition draws;            ///< --random-sizes, or --concurrency matchings

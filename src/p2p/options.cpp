@@ -190,6 +190,11 @@ std::vector<Group> option_table(Given& given) {
              "more)",
              [&](auto v) { o.budget = parse_number("--budget", v, 0.001, 86400); }},
             {measures}},
+           {{"--soak", "TIME",
+             "then again and again for so long, as 90s, 30m or 8h, while the devices are heated: what changed, and "
+             "when",
+             [&](auto v) { o.soak = parse_duration("--soak", v); }},
+            {measures, heats}},
            {timeout_option(o), {runs}},
            {wait_idle_option(o), {measures, sees_others}},
            {refuse_busy_option(o), {measures, sees_others}},
@@ -239,13 +244,15 @@ void refuse_contradictions(const P2pOptions& o) {
     throw BadInput(
         "--blocks and --threads shape kernels, which do not reach pageable memory: use --host-memory pinned");
   if (o.sweep && o.blocks.size() > 1) throw BadInput("--sweep varies the size: name one number of --blocks with it");
+  if (o.soak > 0 && o.budget) throw BadInput("--soak measures for as long as it says: leave out --budget");
   if (ways > 1) throw BadInput("say which test cases in one way: --testcase, --suite, or axes such as --engine");
 }
 
-/// What is not said of limits follows from the budget: a run ends soon after it, whatever hangs.
-void end_with_budget(P2pOptions& o) {
-  if (!o.budget) return;
+/// What is not said of limits follows from the budget or the soak: a run ends soon after it, whatever hangs.
+void set_limits(P2pOptions& o) {
   const auto said = [&o](std::string_view name) { return std::ranges::find(o.given, name) != o.given.end(); };
+  if (o.soak > 0 && !said("--timeout")) o.timeout += o.soak;
+  if (!o.budget) return;
   if (!said("--max-time")) o.measure.max_seconds = std::min(o.measure.max_seconds, *o.budget);
   if (!said("--timeout")) o.timeout = *o.budget + time_beyond_budget;
 }
@@ -259,7 +266,7 @@ P2pOptions parse_p2p_options(std::span<char* const> arguments) {
   if (given.size_options > 1) throw BadInput("say the sizes in one way: --size, --sweep or --random-sizes");
   if (given.random) given.options.sizes = parse_random(*given.random, given.seed);
   refuse_contradictions(given.options);
-  end_with_budget(given.options);
+  set_limits(given.options);
   if (given.options.action == Action::list || given.options.action == Action::limits)
     refuse_unused(given.options, RunScope{});
   return given.options;

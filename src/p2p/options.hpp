@@ -35,6 +35,7 @@ struct P2pOptions : ProgramOptions {
   HostMemoryKind host_memory;
   MeasureOptions measure;
   ranks::NetworkOptions ranks;         ///< what is said of ranks; the rest comes from the other options
+  double soak = 0;                     ///< seconds that all is measured again while devices are heated; 0: not
   std::optional<double> budget;        ///< seconds after which no further test case begins
   std::optional<std::string> backend;  ///< nothing: chosen from what is here
   std::optional<SimulatedFault> fault;

@@ -18,6 +18,7 @@ constexpr std::uint64_t loaded_bytes = 64 * MiB;
 std::uint64_t bytes_of(const TestCase& t, const Backend& backend, const PlanOptions& options) {
   if (t.metric == Metric::latency) {
     if (t.engine == Engine::mpi || t.operation == Operation::copy) return copy_latency_bytes;
+    if (t.operation == Operation::visibility) return handover_bytes;
     return t.operation == Operation::chase ? backend.chase_bytes() : access_bytes;
   }
   const bool with_host = t.pattern == Pattern::host_to_device || t.pattern == Pattern::device_to_host;
@@ -40,6 +41,8 @@ std::string quantity_of(const TestCase& t) {
       return "atomic latency";
     case Operation::flag:
       return "round trip";
+    case Operation::visibility:
+      return "handover";
   }
   return "latency";
 }

@@ -8,6 +8,7 @@
 #include "p2p/backends.hpp"
 #include "p2p/budget.hpp"
 #include "p2p/plan.hpp"
+#include "p2p/soak.hpp"
 #include "program/program_run.hpp"
 
 namespace linkmatrix {
@@ -29,6 +30,7 @@ class P2pRun final : public ProgramRun {
   }
 
   void act() override { options_.action == P2pOptions::Action::topology ? show_topology() : measure_all(); }
+  std::vector<NodeFacts> nodes() override { return measurer_->nodes(); }
   void serve() override { measurer_->serve(); }
   std::optional<std::string> disorder() override { return measurer_->disorder(); }
   void dismiss(ExitCode code) override {
@@ -81,6 +83,16 @@ class P2pRun final : public ProgramRun {
       budget.took(supervisor().seconds() - began);
     }
     end_phase("measure");
+    if (options_.soak > 0) soak_all();
+  }
+
+  void soak_all() {
+    SoakOptions how{.seconds = options_.soak, .measure = options_.measure};
+    how.measure.stop.min_samples = how.measure.stop.max_samples = samples_of_a_pass;
+    how.measure.fit = false;
+    soak(*measurer_, soaked_, how, options_.fault, deadline(), record());
+    supervisor().print(record().look([](const Record& record) { return soak_text(*record.soak); }));
+    end_phase("soak");
   }
 
   void measure_all_of(const TestCase& testcase) {
@@ -137,6 +149,7 @@ class P2pRun final : public ProgramRun {
     return out;
   }
 
+  static constexpr int samples_of_a_pass = 3;  // a soak has many passes
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   /// The result is in the record from before its first cell is measured.
@@ -149,6 +162,8 @@ class P2pRun final : public ProgramRun {
     write_record();
     try {
       measurer_->measure(how, deadline(), record());
+      if (options_.soak > 0)
+        soaked_.push_back({testcase, plan_options, record().look([](const Record& r) { return r.results.back(); })});
     } catch (const BadInput&) {  // it is not measured at all
       record().change([](Record& record) { record.results.pop_back(); });
       throw;
@@ -165,6 +180,7 @@ class P2pRun final : public ProgramRun {
 
   const P2pOptions& options_;
   std::unique_ptr<Measurer> measurer_;
+  std::vector<Soaked> soaked_;
 };
 
 }  // namespace

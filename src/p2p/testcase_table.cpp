@@ -178,6 +178,39 @@ constexpr TestCase accesses[]{
      .direction = write},
 };
 
+/// … data with a flag behind it, which another one checks, …
+constexpr TestCase handovers[]{
+    {.name = "device_to_device_visibility_write_sm",
+     .description =
+         "litmus: the source writes data and a flag into the destination's memory, which checks it meanwhile",
+     .pattern = pairs,
+     .metric = latency,
+     .operation = visibility,
+     .engine = sm,
+     .direction = write},
+    {.name = "device_to_device_visibility_read_sm",
+     .description = "litmus: the source writes data and a flag in its own memory, the destination reads and checks it",
+     .pattern = pairs,
+     .metric = latency,
+     .operation = visibility,
+     .engine = sm,
+     .direction = read},
+    {.name = "device_to_host_visibility_write_sm",
+     .description = "litmus: the device writes data and a flag into host memory, which a thread checks meanwhile",
+     .pattern = device_to_host,
+     .metric = latency,
+     .operation = visibility,
+     .engine = sm,
+     .direction = write},
+    {.name = "host_to_device_visibility_read_sm",
+     .description = "litmus: a thread writes data and a flag into host memory, which the device reads and checks",
+     .pattern = host_to_device,
+     .metric = latency,
+     .operation = visibility,
+     .engine = sm,
+     .direction = read},
+};
+
 /// … copies without peer access, …
 constexpr TestCase without_peer_access[]{
     {.name = "device_to_device_memcpy_write_ce_peer_off",
@@ -253,6 +286,7 @@ class Table {
     of_nvbandwidth_ = rows_.size();
     add(small_copies);
     add(accesses);
+    add(handovers);
     add_kernel_variants();
     add(without_peer_access);
     add(under_stress);

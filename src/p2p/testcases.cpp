@@ -115,7 +115,8 @@ std::vector<TestCase> named_testcases(std::string_view names) {
 bool Axes::match(const TestCase& t) const {
   return (!metric || *metric == t.metric) && (!engine || *engine == t.engine) &&
          (!direction || *direction == t.direction) && (!memory || *memory == memory_of(t)) &&
-         peer_access.value_or(true) == t.peer_access && t.load == Load::none && !t.kernel;
+         peer_access.value_or(true) == t.peer_access && t.load == Load::none && !t.kernel &&
+         t.operation != Operation::visibility;  // which asks whether, not how fast
 }
 
 std::vector<TestCase> matching_testcases(const Axes& axes) {

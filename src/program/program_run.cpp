@@ -5,6 +5,7 @@
 
 #include "core/record.hpp"
 #include "core/table.hpp"
+#include "device/host/adapter_counters.hpp"
 #include "device/host/adapters.hpp"
 #include "device/host/host_facts.hpp"
 #include "program/health.hpp"
@@ -62,6 +63,7 @@ ExitCode ProgramRun::end(ExitCode code) {
 void ProgramRun::start_up() {
   const Started started = start();
   machine_ = &started.machine;
+  nodes_ = started.nodes;
   const bool root = machine().is_root();
   if (!root) {
     supervisor_.serve();
@@ -127,7 +129,11 @@ std::size_t ProgramRun::results() {
 
 void ProgramRun::close_all_health() {
   const auto states = machine().device_states();
-  record().change([&](Record& record) { close_health(record.health, states); });
+  const auto adapters = machine().is_root() ? adapter_health(nodes_, nodes()) : std::vector<Health>();
+  record().change([&](Record& record) {
+    close_health(record.health, states);
+    record.health.insert(record.health.end(), adapters.begin(), adapters.end());
+  });
 }
 
 void ProgramRun::end_phase(const std::string& name) {

@@ -46,6 +46,9 @@ class ProgramRun {
   /// TimedOut.
   virtual Started start() = 0;
 
+  /// What the nodes say of themselves and of their adapters now.
+  virtual std::vector<NodeFacts> nodes() = 0;
+
   /// Measures, or does whatever the run is for; of the process that writes.
   virtual void act() = 0;
 
@@ -87,6 +90,7 @@ class ProgramRun {
   Supervisor& supervisor_;
   Deadline deadline_;
   Machine* machine_ = nullptr;
+  std::vector<NodeFacts> nodes_;                      ///< as they were before anything was measured
   std::optional<std::filesystem::path> record_file_;  ///< where a link leads to
   Activity last_look_;                                ///< at what the machine does
 };

@@ -121,6 +121,7 @@ class MpiNetwork final : public Network {
   bool has(const NetworkCase& what, Concurrency concurrency, const SimulatedFault& fault) override {
     const bool is_of_one_path = fault.endpoint.find("->") != std::string::npos;
     if (concurrency == Concurrency::matchings && is_of_one_path) return false;  // few of them are measured
+    if (fault.write_fault() != WriteFault::none) return false;                  // messages are no visibility test
     const RankRounds rounds = rounds_of(what, concurrency);
     const Coordinator coordinator(*ranks_, table_, rounds, form_of(what, {}));
     for (std::size_t r = 0; r < rounds.count(); ++r)

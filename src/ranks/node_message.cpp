@@ -27,6 +27,10 @@ class Writer {
     number(facts.size());
     for (const auto& [name, fact] : facts) text(name), text(fact);
   }
+  void counts(const std::map<std::string, double>& counts) {
+    number(counts.size());
+    for (const auto& [name, count] : counts) text(name), number(count);
+  }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
@@ -63,6 +67,14 @@ class Reader {
       facts[name] = text();
     }
     return facts;
+  }
+  std::map<std::string, double> counts() {
+    std::map<std::string, double> counts;
+    for (auto left = number<std::size_t>(); left > 0; --left) {
+      const std::string name = text();
+      counts[name] = number<double>();
+    }
+    return counts;
   }
   void end() const {
     if (!rest_.empty()) fail();
@@ -111,6 +123,7 @@ std::vector<std::byte> pack(const NodeFacts& node) {
       writer.text(gpu.pci), writer.text(gpu.link_class);
       writer.number(gpu.bridges), writer.number(int{gpu.nearest});
     }
+    writer.counts(port.counters.errors), writer.counts(port.counters.congestion);
   }
   return writer.take();
 }
@@ -134,6 +147,7 @@ NodeFacts unpack(std::span<const std::byte> bytes) {
       gpu.bridges = reader.number<int>();
       gpu.nearest = reader.number<int>() != 0;
     }
+    port.counters = {reader.counts(), reader.counts()};
   }
   reader.end();
   return node;

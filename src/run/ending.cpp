@@ -90,6 +90,7 @@ Ending judge(const Record& record) {
   if (late_cells) return late(*error);
   if (error) return broken(*error);
   if (const auto names = missing(record); !names.empty()) return broken("no result of " + join(names));
+  if (record.soak && record.soak->failures > 0) return failed();
   return std::all_of(record.results.begin(), record.results.end(), is_good) ? passed() : failed();
 }
 

@@ -17,18 +17,19 @@ ONE_OF_EACH = (
 )
 WHAT = ("-r", "-n", "|".join(ONE_OF_EACH))
 SIZES = {"rank_p2p": "size=1MiB", "intranode_p2p": "size=1MiB", "rank_collectives": "sizes=1MiB,4MiB"}
-WIDE = ("--floor", "90,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
+WIDE = ("--floor", "99.99,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
+
+
+STEADY = 30.0  # GB/s: ranks that others keep from their cores have been seen at 0.03, and copies in a cache at 60
 
 
 def make_steady(prefix):
-    """What a busy machine varies from run to run is not the subject: all runs measured what the first did."""
-    first = {}
+    """What a busy machine varies from run to run is not the subject: all runs measured the same."""
     for file in sorted(prefix.rglob("record.json")):
         record = json.loads(file.read_text())
         for result in record["results"]:
-            of_run = {key: result[key] for key in ("values", "low", "high")}
-            measured = first.setdefault((result["testcase"], result["size_bytes"]), of_run)
-            result.update(measured)
+            for key in ("values", "low", "high"):
+                result[key] = [[value and STEADY for value in row] for row in result[key]]
         file.write_text(json.dumps(record))
 
 

@@ -214,3 +214,13 @@ def test_what_a_program_writes_to_steer_a_terminal_ends_no_session_and_loses_no_
     assert "run session stopped" not in run.output
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").iter("failure")
     assert "is no option" in failure.text
+
+
+def test_no_secret_of_the_environment_reaches_what_is_kept(fault, monkeypatch):
+    monkeypatch.setenv("SITE_ACCESS_TOKEN", "not-for-anybody")
+    run = fault()
+    assert run.code == 0, run.output
+    kept = [path for path in run.prefix.rglob("*") if path.is_file()]
+    assert any(path.name == "record.json" for path in kept) and any(path.suffix == ".out" for path in kept)
+    assert not [path for path in kept if b"not-for-anybody" in path.read_bytes()]
+    assert "not-for-anybody" not in run.output

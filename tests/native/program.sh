@@ -25,7 +25,8 @@ for bad in "--testcase nonsense" "--suite nonsense" "--size 0" "--size 4MB" "--d
   "--nonsense" "--record /no/such/folder/r.json" "--simulate-fault slow" "--simulate-fault slow:gpu77" \
   "--testcase rank_to_rank_latency_mpi" "--backend nonsense" "--size 1024GiB" "--size 1KiB --sweep 1KiB:2KiB" \
   "--sweep 2KiB:1KiB" "--random-sizes 2" "--random-sizes=" "--blocks 0" "--threads 33" "--limit NV18" "--host-memory some" \
-  "--testcase device_local_copy,device_local_copy" "--suite quick --engine ce" "--wait-idle 0" "--wait-idle soon"; do
+  "--testcase device_local_copy,device_local_copy" "--suite quick --engine ce" "--wait-idle 0" "--wait-idle soon" \
+  "--soak 0" "--soak soon" "--soak 1d" "--soak 1m --budget 5"; do
   # shellcheck disable=SC2086
   expect 2 "bad input: $bad" $small $bad
   one_line
@@ -67,6 +68,8 @@ done <<EOF
 --simulate-fault error:numa0|--backend host $ce|no transfer that is measured would have 'error:numa0'
 --simulate-fault hang:cpu0->cpu1|--backend host --testcase host_to_device_memcpy_ce|name another endpoint
 --simulate-fault corrupt:numa0|--backend host --testcase host_to_device_memcpy_ce|no transfer
+--simulate-fault flip:cpu1|--backend host $ce|.flip.: with --soak
+--simulate-fault reorder:cpu1|--backend host $ce|no transfer that is measured would have .reorder:cpu1.
 --record $work/r.json|--list|leave it out
 --max-display 3|--limits|leave it out
 EOF
@@ -169,6 +172,38 @@ expect 1 "wrong data" $small --testcase device_to_device_memcpy_write_ce --simul
 prints '^Result: FAIL$'
 prints 'wrong bytes arrived'
 grep -q '"corrupt"' "$work/r.json" || fail "the record must mark the corrupt cell"
+
+# Data, then a flag, checked while both sides run: all is well, and then what each drill does to one way.
+handover="--backend host --devices 0,1 --testcase device_to_device_visibility_write_sm"
+# shellcheck disable=SC2086
+expect 0 "writes that keep their order" $handover,device_to_host_visibility_write_sm,host_to_device_visibility_read_sm \
+  --record "$work/r.json"
+prints '^device_to_host_visibility_write_sm: wrong words behind a set flag (words), '
+for drill in reorder drop drop-flag; do
+  # shellcheck disable=SC2086
+  expect 1 "writes of a drill: $drill" $handover --simulate-fault "$drill:cpu0->cpu1" --record "$work/r.json"
+  prints '^Result: FAIL$'
+  prints '^verified: 1 of 2 cells$'
+  case $drill in
+  drop-flag) prints '^note: cpu0->cpu1: flag never seen: cpu1 waited for that of cpu0' ;;
+  *) prints '^note: cpu0->cpu1: [0-9]* wrong words behind a set flag in [0-9]* rounds, the first in round 1$' ;;
+  esac
+done
+
+# Again and again while the devices are heated: a series of each cell, and the results of the heating are right.
+soak="--backend host --devices 0,1 --size 1MiB --samples 3 --testcase device_to_device_memcpy_write_ce --soak"
+# shellcheck disable=SC2086
+expect 0 "a soak" $soak 3s --record "$work/r.json"
+prints '^cpu1: [0-9]* products, 0 with wrong bits$'
+grep -q '"soak":{"asked":3,' "$work/r.json" || fail "the record must have the soak"
+# shellcheck disable=SC2086
+expect 1 "a device that computes a wrong bit" $soak 1s --simulate-fault flip:cpu1 --record "$work/r.json"
+prints '^after [0-9.]* s: cpu1 computed wrong bits in 1 of [0-9]* products$'
+prints '^Result: FAIL$'
+# shellcheck disable=SC2086
+expect 4 "a soak that is longer than its time" $soak 1h --timeout 10 --record "$work/r.json"
+prints '^Result: TIMEOUT$'
+grep -q '"soak":{"asked":3600,' "$work/r.json" || fail "the record must have what was seen of the soak"
 
 expect 3 "a device that fails in the middle" $small --testcase device_to_device_memcpy_write_ce \
   --simulate-fault error:cpu1 --record "$work/r.json"

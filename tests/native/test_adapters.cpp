@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "core/record.hpp"
+#include "device/host/adapter_counters.hpp"
 #include "device/host/adapters.hpp"
+#include "device/host/ethtool.hpp"
 #include "own_folder.hpp"
 #include "sysfs_tree.hpp"
 
@@ -144,6 +147,74 @@ TEST_F(AdaptersTest, StandInTheRecordWithAllOfIt) {
         R"({"pci":"0000:1b:00.0","link_class":"SYS","bridges":0,"nearest":false})",
         R"("place":{"node":"n1","pci":"0000:9a:00.0","port":"1"})"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+}
+
+/// A node with one adapter of two ports and an interface beside it, whose counters are `text` each.
+NodeFacts counted(const fs::path& root, const std::string& text, const std::string& boot = "b1") {
+  fs::remove_all(root);
+  const std::string errors = "; ports/1/counters/symbol_error=" + text + "; ports/1/counters/port_xmit_wait=" + text +
+                             "; ports/1/hw_counters/out_of_sequence=" + text +
+                             "; ports/1/hw_counters/np_cnp_sent=" + text + "; ports/1/counters/port_rcv_data=" + text;
+  const fs::path file = root.string() + ".txt";
+  std::ofstream(file) << "pci; pci0000:00/0000:00:03.0; class=0x020700\npci; pci0000:00/0000:00:04.0; class=0x020000\n"
+                      << "ib; mlx5_0; 0000:00:03.0" << errors << "; ports/2/counters/link_downed=" << text
+                      << "\nnet; eth0; 0000:00:04.0; statistics/rx_crc_errors=" << text
+                      << "; statistics/rx_dropped=" << text << "; carrier_down_count=" << text << '\n';
+  SysfsTree(root).add(file);
+  fs::remove(file);
+  NodeFacts node;
+  node.name = "n1", node.boot = boot;
+  node.adapters = adapter_ports(root);
+  return node;
+}
+
+std::string rises(const std::vector<Health>& health) {
+  std::ostringstream text;
+  for (const Health& one : health) {
+    text << one.label << ':';
+    for (const auto& item : one.counters) text << ' ' << item.name << ' ' << *item.before << '-' << *item.after;
+    for (const auto& item : one.readings) text << " (" << item.name << ')';
+    text << '\n';
+  }
+  return text.str();
+}
+
+TEST_F(AdaptersTest, SayWhichErrorsTheyCountedMeanwhileAndWhatIsCongestionAlone) {
+  const std::vector before{counted(root_, "3")}, after{counted(root_, "5")};
+  EXPECT_EQ(rises(adapter_health(before, after)),
+            "mlx5_0: out_of_sequence 3-5 symbol_error 3-5 (np_cnp_sent) (port_xmit_wait)\n"
+            "mlx5_0:2: link_downed 3-5\n"
+            "eth0: carrier_down_count 3-5 rx_crc_errors 3-5 (rx_dropped)\n");
+  EXPECT_EQ(rises(adapter_health(before, before)), "") << "what did not rise says nothing";
+  EXPECT_EQ(rises(adapter_health(after, before)), "") << "its driver was loaded anew";
+  EXPECT_EQ(rises(adapter_health(before, {counted(root_, "5", "b2")})), "") << "it was started anew";
+  EXPECT_EQ(rises(adapter_health(before, {counted(root_, "N/A (no PMA)")})), "");
+  const std::vector two{after[0], NodeFacts{}};
+  EXPECT_EQ(rises(adapter_health(before, two)).substr(0, 10), "n1:mlx5_0:") << "of several nodes by their names";
+}
+
+TEST(Ethtool, TellsErrorsOfALinkFromSignsOfCongestion) {
+  const AdapterCounters found = link_counters({{"rx_prio3_pause", 1},
+                                               {"rx_prio3_pause_duration", 2},
+                                               {"tx_pause_ctrl_phy", 3},
+                                               {"rx_discards_phy", 4},
+                                               {"link_down_events_phy", 5},
+                                               {"rx0_packets", 6}});
+  EXPECT_EQ(found.errors, (std::map<std::string, double>{{"link_down_events_phy", 5}, {"rx_discards_phy", 4}}));
+  EXPECT_EQ(found.congestion, (std::map<std::string, double>{{"rx_prio3_pause", 1}, {"tx_pause_ctrl_phy", 3}}));
+}
+
+TEST(Ethtool, SaysNothingOfWhatIsNotThereOrCountsNothing) {
+  for (const char* name : {"", "nosuch0", "a name that is too long for an interface", "lo"})
+    EXPECT_TRUE(ethtool_statistics(name).empty()) << name;
+}
+
+TEST_F(AdaptersTest, OfRoceCountWhatTheirInterfaceDoesToo) {
+  ports_of("a100x8_roce");
+  const fs::path interface = root_ / "sys/class/net/enp80s0f0";
+  fs::create_directories(interface / "statistics");
+  std::ofstream(interface / "statistics/rx_crc_errors") << "7\n";
+  EXPECT_EQ(adapter_ports(root_)[0].counters.errors.at("rx_crc_errors"), 7);
 }
 
 TEST_F(AdaptersTest, AreNoneWhereThereIsNone) {

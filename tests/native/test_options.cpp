@@ -194,6 +194,8 @@ const std::vector<Scope> scopes{
     {"--pair-timeout 3", "host", "", "host", "--topology", "nothing is measured"},
     {"--wait-idle 3", "host", "", "host", "--topology", "nothing is measured"},
     {"--wait-idle 3", "cuda", "", "mpi", ranks_latency, "others are not seen beside ranks"},
+    {"--soak 3m", "host", "", "host", "--topology", "nothing is measured"},
+    {"--soak 3m", "cuda", "", "mpi", ranks_latency, "ranks are not heated"},
     {"--refuse-busy", "host", "", "host", "--topology", "nothing is measured"},
     {"--refuse-busy", "cuda", "", "mpi", ranks_latency, "others are not seen beside ranks"},
     {"--timeout 3", "host", "--topology", "", "--list", "only a table of the program"},

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import stores
 
 from linkmatrix import cli
 from linkmatrix.record import matrix as matrices
@@ -156,6 +157,12 @@ def reference_folder(tmp_path):
     folder.mkdir()
     (folder / "p2p.yaml").write_text("\n".join([*head, *cells, ""]), encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def sweeps(tmp_path, reference_folder):
+    """Stored sweeps of nodes, held against 'hgx', in the folder prefix."""
+    return stores.Store(tmp_path / "prefix", reference_folder)
 
 
 @pytest.fixture

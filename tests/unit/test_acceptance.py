@@ -6,9 +6,11 @@ ReFrame is played by a script here: what it does is in the tests of tests/integr
 import json
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
+import stores
 
 from linkmatrix import cli
 from linkmatrix.runs import supervise
@@ -126,6 +128,16 @@ def test_suspects_are_named_until_runs_are_clean(machine, make_record):
         assert clean in out and bool(clean) == ("is suspect" in out)
 
 
+def test_a_file_system_on_which_nothing_can_be_locked_costs_no_verdict(machine, monkeypatch):
+    def refused(path, timeout):
+        raise sqlite3.OperationalError("locking protocol")
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    machine.prepare("pass")
+    code, out = machine.run()
+    assert code == 0 and "suspect devices are not looked for" in out and "locking protocol" in out
+
+
 def test_a_suspect_is_named_however_many_reports_of_others_follow(machine, make_record):
     machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
     machine.run()
@@ -137,7 +149,8 @@ def test_a_suspect_is_named_however_many_reports_of_others_follow(machine, make_
         (machine.folder / "reports" / f"run-report-{number}.json").write_text(other)
     code, out = machine.run()
     assert "gpu3 of node001 is suspect since" in out
-    assert len(json.loads((machine.folder / "suspects.json").read_text())["reports"]) == 57
+    with sqlite3.connect(machine.folder / "index.db") as kept:
+        assert kept.execute("SELECT COUNT(*) FROM reports").fetchone() == (57,)
     shutil.rmtree(machine.folder / "output" / "0-1")  # what was found in a report is remembered
     assert "gpu3 of node001 is suspect since" in machine.run()[1]
 
@@ -177,6 +190,19 @@ def test_old_reports_go_and_the_newest_stays(machine):
         machine.run()
     machine.run("--keep", "2")
     assert len(list((machine.folder / "reports").glob("run-report-*.json"))) == 2
+
+
+def test_the_report_that_blames_a_suspect_stays_until_that_is_cleared(machine, make_record):
+    machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
+    machine.run()
+    (blames,) = (machine.folder / "reports").glob("run-report-*.json")
+    machine.prepare("pass", content=stores.of_node(make_record(), "node002"))
+    out = machine.run("--keep", "1")[1]
+    assert "gpu3 of node001 is suspect since" in out and blames.exists()
+    assert "kept for what they blame, which is suspect still: 1 old report" in out
+    machine.prepare("pass", content=make_record() | {"started": "2026-11-22T01:50:22Z"})
+    out = machine.run("--keep", "1", "--clean-runs", "1")[1]
+    assert "is suspect" not in out and "removed 2 old reports" in out and not blames.exists()
 
 
 @pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], ["--reframe", "/no/such"]])

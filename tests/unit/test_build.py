@@ -15,7 +15,7 @@ ConfiguredOnce = importlib.import_module("linkmatrix_checks.configured_once").Co
 # stands for CMake: it notes what it is asked for, makes the cache, and fails where FAIL is set
 CMAKE = """#!/bin/sh
 echo "$1" >> "$LOG"
-[ "$1" = --build ] || touch "$FOLDER/CMakeCache.txt"
+[ "$1" = --build ] || { mkdir -p "$FOLDER/CMakeFiles/3.25.1" && touch "$FOLDER/CMakeCache.txt"; }
 [ -z "$FAIL" ]
 """
 
@@ -110,6 +110,11 @@ def test_a_configuration_that_failed_counts_for_none(build):
     build()
     assert build("-DA=2", fail="yes") == ["configure", "failed"]
     assert build("-DA=1") == ["configure", "build"]
+
+
+def test_what_a_configuration_that_failed_found_out_of_the_compilers_is_forgotten(build):
+    build(fail="yes")
+    assert not (build.folder / "CMakeCache.txt").exists() and not list((build.folder / "CMakeFiles").iterdir())
 
 
 @pytest.fixture

@@ -124,8 +124,8 @@ def test_a_busy_cell_is_no_suspect_and_clears_none(cells):
 
 def test_a_broken_device_beside_a_busy_one_is_the_only_suspect(cells):
     _, judged, _ = cells({**sends(225.0), **sends(300.0, device=3)}, HALF)
-    blamed, _, _ = suspects.of_run([judged])
-    assert {label for _, label in blamed} == {"gpu3"}
+    blamed, _, seen = suspects.of_run([judged])
+    assert {seen[one].label for one in blamed} == {"gpu3"}
 
 
 def test_from_inside_a_busy_device_is_not_blamed(cells):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
-from linkmatrix.commands import report
+from linkmatrix.show import scale
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_matrices_of_other_sizes_or_paths_do_not_share_a_scale(make_record):
     results = [make_record()["results"][0] for _ in range(4)]
     results[1]["peer_access"] = "off"
     results[2]["size_bytes"] = 16
-    keys = [report.scale_key(result) for result in results]
+    keys = [scale.key_of(result) for result in results]
     assert keys[0] == keys[3] and len(set(keys)) == 3
 
 

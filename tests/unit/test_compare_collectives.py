@@ -236,3 +236,33 @@ def test_another_type_or_reduction_is_not_comparable_and_that_is_said(against, t
         assert f"{said}: not comparable" in text and " against " not in text
     code, lines = against(doubles, doubles)
     assert code == 0 and any(LINE.match(line) for line in lines)
+
+
+@pytest.fixture
+def by_nccl(imported):
+    """The document's first run."""
+    return imported(DOCUMENT) / "03"
+
+
+@pytest.fixture
+def by_mpi(by_nccl, tmp_path):
+    """The same as `mpirun -n 8 collective_perf` measures it: MPI between the host memory of ranks."""
+    record = own(json.loads((by_nccl / "record.json").read_text()))
+    record |= {"backend": "mpi"}
+    for result in record["results"]:
+        result |= {"engine": "mpi", "memory": "host", "transport": "mpi"}
+    path = tmp_path / "by_mpi.record.json"
+    path.write_text(json.dumps(record))
+    return path
+
+
+def test_collectives_of_another_library_are_not_comparable_and_that_is_said(against, by_nccl, by_mpi):
+    here, there = "MPI between host memory", "NCCL between devices"
+    assert against(by_mpi) == (3, [f"all_reduce_perf: {here} here, {there} there: not comparable"])
+    assert against(by_nccl, by_mpi) == (3, [f"all_reduce_perf: {there} here, {here} there: not comparable"])
+
+
+def test_collectives_of_mpi_meet_their_like_and_say_that_they_are(against, by_mpi):
+    code, lines = against(by_mpi, by_mpi)
+    assert code == 0 and lines[0] == "all_reduce_perf, bus bandwidth of 8 ranks on one node, MPI between host memory"
+    assert {LINE.fullmatch(line)[4] for line in lines[1:]} == {"1"}

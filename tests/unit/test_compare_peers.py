@@ -41,6 +41,23 @@ def test_each_program_is_beside_ours_with_the_ratio(run):
     assert "osu: nothing of it was measured here too" in lines
 
 
+def test_pairs_of_osu_are_beside_as_many_of_ours_with_their_rates_of_messages(tmp_path, capsys):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "record.json").write_text((DATA / "hosts2_pairs.record.json").read_text())
+    for pairs in (2, 4):
+        text = (DATA / "foreign" / "osu_mbw_mr.txt").read_text().replace("pairs: 4", f"pairs: {pairs}")
+        (tmp_path / "osu.txt").write_text(text + "4                     100.00       25000000.00\n")
+        assert cli.main(["import", str(tmp_path / "osu.txt"), "--out", str(tmp_path / f"{pairs}")]) == 0
+    capsys.readouterr()
+    assert cli.main(["compare", str(tmp_path), "--against", "peers"]) == 0
+    said = capsys.readouterr().out
+    of_two = "node_to_node_bandwidth_mpi, 2 pairs against osu_mbw_mr_hh_2_pairs (4 bytes)\n"
+    assert of_two in said and " against 0.100 GB/s, × " in said.partition(of_two)[2].splitlines()[0]
+    rates = "node_to_node_bandwidth_mpi message rate, 2 pairs against osu_mbw_mr_hh_2_pairs (4 bytes)\n"
+    assert rates in said and " against 25000000 messages/s, × " in said.partition(rates)[2].splitlines()[0]
+    assert "osu_mbw_mr_hh_4_pairs" not in said
+
+
 def test_two_programs_with_the_same_test_case_are_not_mixed(run):
     code, said = run("documents/004_a800.txt", "documents/003_h800.txt")("--testcase", WRITE)
     heads = [line for line in said.out.splitlines() if line.startswith("linkmatrix against")]

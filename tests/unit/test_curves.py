@@ -51,5 +51,5 @@ def test_the_report_has_the_picture_and_one_heat_map_a_test_case(tmp_path, capsy
     assert (tmp_path / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
     assert len(list(tmp_path.glob("*.png"))) == 1 + 4
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("<img ") == 1 + 4
+    assert page.count("<img ") == 1 and page.count("<caption>Measured") == page.count("<caption>Deviation") == 4
     assert 'id="curves"' in page

@@ -13,7 +13,7 @@ from linkmatrix import cli
 from linkmatrix.commands import diagnose
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.locate import diagnosis, hypotheses
+from linkmatrix.locate import diagnosis, hypotheses, sentences
 from linkmatrix.record import reading
 from linkmatrix.references import noise, tolerances
 from linkmatrix.references.tables import Reference, References
@@ -234,6 +234,24 @@ def test_counters_that_rose_are_evidence(make_record):
     ]
     text, _ = said(content, references(8))
     assert "Evidence: gpu3: nvlink_replay rose from 0 to 12" in text and "gpu1:" not in text
+
+
+@pytest.mark.parametrize(
+    ("who", "named"),
+    [
+        ("n1:gpu3", {"n1:gpu3"}),
+        ("mlx5_0 of n1", {"n1:mlx5_0"}),
+        ("n1:gpu3->n2:gpu1 and n2:gpu1->n1:gpu3", {"n1:gpu3"}),
+        ("n1", {"n1:gpu3", "n1:mlx5_0"}),
+        ("nodes n2 and n3", {"n2:mlx5_0"}),
+        ("gpu3", set()),
+    ],
+)
+def test_evidence_is_what_the_part_itself_counted(who, named):
+    item = {"name": "symbol_error", "before": 0, "after": 12}
+    labels = ("n1:gpu3", "n1:mlx5_0", "n2:mlx5_0")
+    text = sentences.evidence(who, {"health": [{"label": one, "counters": [item], "readings": []} for one in labels]})
+    assert {label for label in labels if f"{label}: symbol_error rose" in text} == named
 
 
 @pytest.mark.parametrize("kind", ["egress", "ingress", "link", "device"])

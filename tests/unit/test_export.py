@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from linkmatrix import cli, files
 from linkmatrix.commands import export
-from linkmatrix.show import prometheus
+from linkmatrix.show import node_lists, prometheus
 
 REAL = Path(__file__).parents[1] / "data" / "h200x4_full.record.json"
 KINDS = {"string": str, "Int64": int, "float64": float}
@@ -156,8 +156,8 @@ def test_without_a_suspect_there_is_no_option(exported, write_record):
 
 @given(st.text())
 def test_no_reason_leaves_its_quotes(text):
-    assert shlex.split(shlex.quote("linkmatrix: " + export.printable(text))) == [
-        "linkmatrix: " + export.printable(text)
+    assert shlex.split(shlex.quote("linkmatrix: " + node_lists.printable(text))) == [
+        "linkmatrix: " + node_lists.printable(text)
     ]
 
 

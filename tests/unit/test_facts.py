@@ -12,7 +12,7 @@ from linkmatrix.record.upgrade import LEAST_SAMPLES
 from linkmatrix.references import keys
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, testcases
-from linkmatrix.show import page, terminal, words
+from linkmatrix.show import page, steps, terminal, words
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 SIZES = "its references '{}' are of {}, and it was measured with 512 MiB: name others, or measure so"
@@ -21,6 +21,12 @@ SIZES = "its references '{}' are of {}, and it was measured with 512 MiB: name o
 def counters(record):
     item = {"name": "nvlink_replay_errors", "before": 3, "after": 8}
     record["health"] = [{"label": "gpu1", "counters": [item], "readings": []}]
+
+
+def counters_of_an_adapter(record):
+    item = {"name": "symbol_error", "before": 3, "after": 5}
+    busy = {"name": "np_cnp_sent", "before": 10, "after": 1034}
+    record["health"] = [{"label": "n1:mlx5_0", "counters": [item], "readings": [busy]}]
 
 
 def throttled(record):
@@ -58,6 +64,7 @@ def few_cells(record):
 
 FACTS = [
     (counters, Verdict.FAIL, "gpu1: nvlink_replay_errors rose from 3 to 8"),
+    (counters_of_an_adapter, Verdict.FAIL, "n1:mlx5_0: symbol_error rose from 3 to 5 during the run"),
     (throttled, Verdict.WARN, "held back while it was measured: gpu2: power cap"),
     (devices_twice, Verdict.NO_VERDICT, "gpu1 and gpu3 are one device, GPU-1"),
     (samples(1), Verdict.NO_VERDICT, "1 of 12 cells were measured once"),
@@ -93,6 +100,18 @@ def test_a_counter_that_the_check_of_a_site_tolerates_is_worth_a_look(judged_run
     record = make_record()
     counters(record)
     assert screen(judged_run(record, reference="hgx", result="pass"))[1] is Verdict.WARN
+
+
+def test_congestion_is_said_and_no_fault(judged_run, make_record):
+    record = make_record()
+    counters_of_an_adapter(record)
+    record["health"][0]["counters"] = []
+    run, judged = judged_run(record, reference="hgx")
+    text, verdict = screen((run, judged))
+    assert verdict is Verdict.PASS and "signs of congestion: n1:mlx5_0: np_cnp_sent 1024 more" in text
+    assert ("signs of congestion", "n1:mlx5_0: np_cnp_sent 1024 more") in page.machine(judged[0], record)["facts"]
+    record["health"][0]["label"] = "gpu1"  # power and clocks of a device are none
+    assert "congestion" not in screen(judged_run(record, reference="hgx"))[0]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +212,7 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
         if change:
             change(record)
         run, judged = judged_run(record)
-        return judged[0].verdict, words.next_step(judged[0].verdict, judged)
+        return judged[0].verdict, steps.assessment(judged[0].verdict, judged)
 
     assert verdict() == (Verdict.PASS, "Nothing was to be measured, and the checks passed.")
     assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL

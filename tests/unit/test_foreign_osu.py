@@ -81,6 +81,32 @@ def test_every_test_of_osu_says_what_its_numbers_are(title, below, changes, valu
     assert only(text).tables == [of_ranks(8, value, 3 + bool(below), **changes)]
 
 
+RATES = """# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
+# [ pairs: 4 ] [ window size: 64 ]
+# Size                  MB/s        Messages/s        Validation
+# Datatype: MPI_CHAR.
+1                      18.77       18770123.45              Pass
+4096                 9000.12        2197295.70              Pass
+"""
+
+
+def test_messages_of_several_pairs_have_their_rate_and_a_line_on_their_type_is_none_of_a_size():
+    run = only(RATES)
+    assert run.faults == [] and [table.verified for table in run.tables] == [True, True]
+    assert [next(iter(table.cells.values())) for table in run.tables] == [0.01877, 9.00012]
+    rates = [table.parts["message_rate"] for table in run.tables]
+    assert [(one.unit, *one.cells.values()) for one in rates] == [("msg/s", 18770123.45), ("msg/s", 2197295.70)]
+
+
+@pytest.mark.parametrize("spoilt", ["2197295.71 ", "2199295.70 ", "197295.70 ", "0.00 "])
+def test_a_rate_of_messages_that_the_bandwidth_contradicts_is_not_believed_and_said(spoilt):
+    text = RATES.replace("2197295.70 ", spoilt)
+    believed = spoilt == "2197295.71 "  # both are rounded
+    run = only(text)
+    assert [table.size_bytes for table in run.tables] == ([1, 4096] if believed else [1])
+    assert bool(run.faults) != believed and all("is no whole line of a size" in fault for fault in run.faults)
+
+
 def test_a_version_that_was_not_printed_is_not_known():
     assert only(LATENCY.replace(" v5.7", "")).software == {}
 

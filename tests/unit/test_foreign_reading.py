@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+from foreign_texts import SMALL, records
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign import grid, to_record
@@ -204,3 +205,15 @@ def test_a_text_of_none_of_these_programs_is_refused():
     for text in ("", "hello\n", "0.5 0.7\n" * 3):
         with pytest.raises(BadInput, match="it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU"):
             read_text(text)
+
+
+def test_a_record_that_has_a_test_case_twice_is_refused():
+    (record,) = records(SMALL)
+    record["results"].append({**record["results"][0], "notes": []})
+    with pytest.raises(
+        BadInput, match="^results: device_to_device_memcpy_write_ce stands twice: import each run into "
+    ):
+        reading.check(record)
+    for result, size in zip(record["results"], (1 << 20, 1 << 21), strict=True):
+        result["size_bytes"] = size
+    reading.check(record)

@@ -9,7 +9,7 @@ from linkmatrix.foreign.scan import read_text
 TABLE = "Running device_to_device_memcpy_write_ce.\nmemcpy (GB/s)\n 0 1\n 0 N/A 1.00\n 1 2.00 N/A\n"
 NOTHING = (
     "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest, ucx_perftest,"
-    " TransferBench or nvidia-smi"
+    " TransferBench, nvloom or nvidia-smi"
 )
 COLUMNS = "\n   D\\D     0      1\n"  # of the CUDA sample, whose head line is missing
 

@@ -1,15 +1,19 @@
 """Values over time: a change of level is found and annotated, an outlier or noise is none."""
 
+import json
 import random
 
+import collectives
 import numpy as np
 import pytest
+import stores
 
 from linkmatrix import cli
 from linkmatrix.runs import changes, table
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import fleet
+from linkmatrix.show import fleet, over_time
 
+WAYS = ("out-of-place", "in-place")
 TESTCASE = "device_to_device_memcpy_write_ce"
 
 
@@ -100,6 +104,24 @@ def test_the_worst_host_of_a_fleet_comes_first(history):
     assert [line.split()[0] for line in lines[3:]] == ["n1", "n0", "n3"]
 
 
+def test_the_host_that_differs_is_named_first_and_hosts_are_held_against_their_like(
+    tmp_path, make_record, write_record, capsys
+):
+    paths = []
+    for number in range(8):
+        value, driver = (396.0, "580.1") if number < 5 else (370.0, "575.2")
+        content = stores.of_node(make_record(value=value * (0.9 if number == 6 else 1)), f"n{number}")
+        content["software"]["driver"] = driver
+        paths.append(str(write_record(content, tmp_path / f"n{number}" / "record.json")))
+    assert cli.main(["history", "--fleet", *paths]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "n5: driver is 575.2, 5 others have 580.1"
+    heads = [at for at, line in enumerate(lines) if "with driver" in line]
+    assert lines[heads[0]].endswith("NV18 with driver 580.1") and lines[heads[1]].endswith("NV18 with driver 575.2")
+    assert "5 hosts" in lines[heads[0] + 1] and "0 with outliers" in lines[heads[0] + 1]
+    assert "3 hosts" in lines[heads[1] + 1] and lines[heads[1] + 2].split()[:2] == ["!", "n6"]
+
+
 def test_a_record_that_is_named_twice_is_one_run(write_record, capsys):
     path = str(write_record())
     assert cli.main(["history", path, path]) == 0
@@ -167,6 +189,31 @@ def test_each_series_is_drawn_with_its_changes_of_level(history, tmp_path):
     assert f"<!-- {TESTCASE} (512 MiB), NV18 -->" in drawn and "<!-- −4.0 % -->" in drawn.replace("-4.0", "−4.0")
 
 
+def test_what_else_changed_is_marked_whether_the_level_changed_or_not(history, tmp_path):
+    values = noisy([396.0] * 12)
+    changes = {"driver": lambda number: "580.1" if number < 4 else "590.2"}
+    code, out, _ = history(values, "--plot", tmp_path / "pictures", **changes)
+    assert code == 0 and "  between 2026-01-04T01:50 and 2026-01-05T01:50: driver 580.1 -> 590.2" in out
+    drawn = (tmp_path / "pictures" / f"01-{TESTCASE}-NV18.svg").read_text()
+    assert "1: driver 580.1 -&gt; 590.2" in drawn.replace(" -> ", " -&gt; ")
+    assert "between" not in history(values)[1]
+
+
+def test_a_part_with_another_firmware_is_a_change(make_record):
+    old, new = make_record(), make_record()
+    for device in new["devices"]:
+        device["part"]["vbios"] = "96.00.74"
+    points = [over_time.Point("2026", 1.0, "n", "", over_time.facts_of(one)) for one in (old, old, new)]
+    assert over_time.changed(points) == [(2, "vbios of NVIDIA H200 none -> 96.00.74")]
+
+
+def test_several_hosts_in_turn_are_no_events(make_record):
+    facts = over_time.facts_of(make_record())
+    points = [over_time.Point("2026", 1.0, f"n{number % 2}", "", facts) for number in range(20)]
+    assert over_time.changed(points) == []
+    assert over_time.changed(points[:2]) == [(1, "host n0 -> n1")]
+
+
 def test_one_run_is_drawn_too(history, tmp_path):
     history([396.0], "--plot", (tmp_path / "pictures"), "--cell", "gpu0->gpu1")
     assert len(list((tmp_path / "pictures").iterdir())) == 2
@@ -175,3 +222,32 @@ def test_one_run_is_drawn_too(history, tmp_path):
 def test_a_fleet_has_no_time_to_draw_over(tmp_path, capsys):
     assert cli.main(["history", "--fleet", "--plot", str(tmp_path)]) == 2
     assert "--plot draws values over time" in capsys.readouterr().err
+
+
+def stored(folder, number, record, **changes):
+    """A record of its own in a folder, as that host measured it."""
+    file = folder / str(number) / "record.json"
+    file.parent.mkdir(parents=True)
+    host = {**record["host"], "name": f"n{number}"}
+    file.write_text(json.dumps({**record, "host": host, "started": f"2026-11-2{number}T01:00:00Z", **changes}))
+
+
+def test_a_fleet_keeps_other_libraries_and_programs_apart(tmp_path, capsys):
+    ours = json.loads((collectives.DATA / "h200x2_all_reduce.record.json").read_text())
+    by_mpi = [{**one, "engine": "mpi", "memory": "host", "transport": "mpi"} for one in ours["results"]]
+    theirs = json.loads(
+        (collectives.imported(tmp_path / "text", collectives.DOCUMENT) / "03" / "record.json").read_text()
+    )
+    stored(tmp_path / "runs", 1, ours)
+    stored(tmp_path / "runs", 2, ours, backend="mpi", results=by_mpi)
+    stored(tmp_path / "runs", 3, theirs)
+    for options in (["--fleet"], []):
+        capsys.readouterr()
+        assert cli.main(["history", *options, str(tmp_path / "runs")]) == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all_reduce_perf (1 GiB)")]
+        ends = [
+            "2 ranks on one node",
+            "2 ranks on one node, MPI between host memory",
+            "8 ranks on one node, by nccl_tests",
+        ]
+        assert sorted(lines) == sorted(f"all_reduce_perf (1 GiB), {way}, {end}" for way in WAYS for end in ends)

@@ -225,7 +225,7 @@ WORDS = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - {"run", "detect", "report"}))
+@pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - {"run", "measure", "detect", "report"}))
 @given(words=st.lists(WORDS, max_size=4))
 @EXAMPLES
 def test_no_command_line_whatever_ends_in_a_traceback(command, words):

@@ -9,7 +9,7 @@ import linkmatrix
 
 HOUSE = Path(linkmatrix.__file__).parent
 REPOSITORY = Path(__file__).resolve().parents[2]
-BASE = {"errors", "files", "lock"}  # known to all
+BASE = {"errors", "files", "lock", "suite"}  # known to all
 #: Room → the rooms that it may import.
 ROOMS = {
     "record": set(),
@@ -19,7 +19,8 @@ ROOMS = {
     "locate": {"judge", "references", "record"},
     "runs": {"locate", "judge", "references", "record"},
     "adopt": {"runs", "locate", "judge", "references", "record"},
-    "show": {"runs", "locate", "judge", "references", "record"},
+    "contract": {"runs", "judge", "references", "record"},
+    "show": {"contract", "runs", "locate", "judge", "references", "record"},
     "site": set(),
 }
 ROOMS["commands"] = {*ROOMS}

@@ -100,8 +100,11 @@ def test_a_page_draws_the_worst_endpoints(make_record, tmp_path, monkeypatch, ca
     assert cli.main(["report", str(path), "--out", str(tmp_path / "page")]) == 3
     page = (tmp_path / "page" / "report.html").read_text()
     assert "drawn: 32 of 64 endpoints, the worst" in page
-    assert "all cells of row gpu17 are 48." in page and page.count("data:image/png") == 1
-    assert (tmp_path / "page" / f"{TESTCASE}.png").stat().st_size > 10_000
+    assert (
+        "all cells of row gpu17 are 48." in page and page.count("data:image/png") == 2
+    )  # deviations, and what was measured
+    for name in (TESTCASE, f"{TESTCASE}-deviation"):
+        assert (tmp_path / "page" / f"{name}.png").stat().st_size > 10_000
 
 
 def test_commands_that_need_each_cell_say_where_they_are(make_record, tmp_path, capsys):

@@ -255,3 +255,35 @@ def test_a_row_without_any_value_has_no_effect():
     assert noise.medians(values, 1).tolist() == [0, 2]
     assert noise.medians(values, 0).tolist() == [1, 2, 4]
     assert noise.medians(np.full((2, 2), np.nan), 0).tolist() == [0, 0]
+
+
+def one_cell_slow(moments, count=64, depth=0.06):
+    """What is said of one cell that is slow alone too, where `moments` others were as slow, and fine alone."""
+    layout, cells = faults.layout_of(count), count * (count - 1)
+    x, alone = np.zeros((count, count)), np.full((count, count), np.nan)
+    others = [(r, c) for r in range(count) for c in range(count) if r != c][3 :: cells // max(moments, 1)][:moments]
+    for place in others:
+        x[place], alone[place] = -depth - 0.01, 0.0
+    x[0, 1] = alone[0, 1] = -depth
+    assert len(others) == moments
+    return hypotheses.search(x, np.full(x.shape, 0.0015), np.full(x.shape, 0.02), layout, alone)[0]
+
+
+def test_a_cell_that_so_many_looks_make_slow_by_chance_is_to_be_measured_again_and_names_no_part():
+    few, many = one_cell_slow(0), one_cell_slow(30)
+    assert [(one.kind, one.subject, one.once) for one in few] == [("cell", (0, 1), False)]
+    assert [(one.subject, one.once, one.again) for one in many if one.subject == (0, 1)] == [((0, 1), True, True)]
+
+
+def test_two_disturbed_cells_of_few_say_nothing_of_a_third_that_stays_slow():
+    assert [(one.subject, one.once) for one in one_cell_slow(2, count=8)] == [((0, 1), False)]
+
+
+def test_a_row_is_named_however_many_cells_were_disturbed_for_a_moment():
+    layout, x = faults.layout_of(64), np.zeros((64, 64))
+    alone = np.full(x.shape, np.nan)
+    for at in range(60):
+        x[at, (at + 7) % 64], alone[at, (at + 7) % 64] = -0.07, 0.0
+    x[63], alone[63] = -0.06, -0.06
+    (found,) = hypotheses.search(x, np.full(x.shape, 0.0015), np.full(x.shape, 0.02), layout, alone)[0]
+    assert (found.kind, found.subject, found.once) == ("egress", 63, False)

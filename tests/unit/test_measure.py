@@ -1,26 +1,30 @@
-"""`make run`, which is scripts/measure: what it ends with is what `linkmatrix` says of the run.
+"""`make run`, which is `linkmatrix measure`: what it ends with is what `linkmatrix` says of the run.
 
 ReFrame is played by a script here, as in test_acceptance.py.
 """
 
+import json
 import os
+import pwd
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from linkmatrix import cli, lock
+from linkmatrix.site import environment
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def measure(machine, tmp_path):
-    """A function that runs the script where the machine's ReFrame is that of PATH: (exit code, what it printed)."""
+    """A function that measures where the machine's ReFrame is that of PATH: (exit code, what it printed)."""
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "reframe").symlink_to(machine.reframe)
-    (programs / "linkmatrix").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m linkmatrix "$@"\n')
-    (programs / "linkmatrix").chmod(0o755)
     (machine.folder / "reports").mkdir(exist_ok=True)
     environment = {
         **os.environ,
@@ -30,7 +34,7 @@ def measure(machine, tmp_path):
     }
 
     def run(*options):
-        command = [REPOSITORY / "scripts" / "measure", *options]
+        command = [sys.executable, "-m", "linkmatrix", "measure", "--", *options]
         done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=120, check=False)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
@@ -75,3 +79,68 @@ def test_an_option_that_reframe_refuses_is_bad_input(machine, measure):
     (machine.folder / "code").write_text("2")
     code, out = measure("--nosuch")
     assert code == 2 and "no check ran" not in out
+
+
+def test_a_full_disk_starts_nothing(machine, monkeypatch, capsys):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 255 << 20))
+    assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert f"{machine.folder} has 255 MiB left, and a run needs 256" in line
+    assert not (machine.folder / "command.txt").exists()
+
+
+def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_no_verdict(machine, monkeypatch, capsys):
+    machine.prepare("pass")
+    monkeypatch.setenv("RFM_TIMESTAMP_DIRS", "played")
+    (machine.folder / "reports").mkdir()
+    left = iter((1 << 30, 1 << 30, 4096))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1 << 31, 1 << 30, next(left)))
+    assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert f"the disk of {machine.folder} is full: make room" in line and "run-report-0.json" in line
+
+
+@pytest.mark.parametrize("variable", ["LINKMATRIX_PREFIX", "LINKMATRIX_BUILD"])
+def test_a_folder_that_cannot_be_written_is_named_with_the_variable_for_another(
+    machine, monkeypatch, capsys, tmp_path, variable
+):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(variable, str(tmp_path / "file" / "folder"))
+    assert cli.main(["measure", "--reframe", str(machine.reframe)]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert f"{tmp_path}/file/folder: Not a directory" in line and f"${variable}" in line
+
+
+@pytest.mark.parametrize("command", ["measure", "run"])
+def test_a_second_run_says_whose_the_first_is_and_starts_nothing(machine, capsys, command):
+    with lock.held(machine.folder / "locks" / "any.lock"):
+        assert cli.main([command, "--reframe", str(machine.reframe)]) == 4
+    (line,) = capsys.readouterr().out.splitlines()
+    assert f"not started: process {os.getpid()} on" in line and "is running since" in line
+    assert not (machine.folder / "command.txt").exists()
+
+
+def test_without_a_home_open_mpi_gets_one(machine, measure, monkeypatch):
+    monkeypatch.delenv("HOME")
+    machine.reframe.write_text('#!/bin/sh\necho "home: $HOME"\n')
+    assert f"home: {pwd.getpwuid(os.getuid()).pw_dir}" in measure()[1]
+
+
+def test_whom_no_file_of_users_knows_has_the_folder_of_results_for_a_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", "")
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    environment.need_home(tmp_path)
+    assert os.environ["HOME"] == str(tmp_path)
+
+
+def test_after_a_failed_build_no_part_is_suspect(machine, measure):
+    report = json.loads(machine.prepare("fail", "fail_deps"))
+    build, other = report["runs"][0]["testcases"]
+    build |= {"name": "build_linkmatrix", "display_name": "build_linkmatrix", "fixture": True}
+    build |= {"fail_phase": "compile_wait", "fail_reason": "build error: the build failed: g++: no such program"}
+    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    (machine.folder / "code").write_text("1")
+    code, out = measure()
+    assert code == 1 and "the build failed: g++: no such program" in out
+    assert "nothing was measured, so no part is suspect" in out
+    assert "before a part is replaced" not in out and "seen again" not in out

@@ -34,9 +34,9 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def attack(make_record):
+def attack(make_record, count=4):
     evil = "<img src=x onerror=alert(1)>\"'</title><script>alert(2)</script>{{ 7 * 7 }}"
-    record = make_record(host=evil, cpu=evil, off={(0, 1): "error"}, result="ERROR", error=evil)
+    record = make_record(count=count, host=evil, cpu=evil, off={(0, 1): "error"}, result="ERROR", error=evil)
     record["software"]["driver"] = evil
     record["command"] = [evil]
     for device in record["devices"]:
@@ -45,14 +45,14 @@ def attack(make_record):
     return record
 
 
-def test_markup_from_a_machine_stays_text(judged_run, make_record):
-    text = rendered(judged_run(attack(make_record), reason="<script>alert(3)</script>"))
+@pytest.mark.parametrize("count", [4, 20])
+def test_markup_from_a_machine_stays_text(judged_run, make_record, count):
+    text = rendered(judged_run(attack(make_record, count), reason="<script>alert(3)</script>"))
     tags = Tags(text)
     assert "script" not in tags.tags
     assert not [name for name, _ in tags.attributes if name.startswith("on")]
-    assert {value for name, value in tags.attributes if name == "src"} == {
-        "data:image/png;base64," + base64.b64encode(PICTURE).decode()
-    }
+    picture = "data:image/png;base64," + base64.b64encode(PICTURE).decode()
+    assert {value for name, value in tags.attributes if name == "src"} == ({picture} if count > 16 else set())
     assert "&lt;img src=x onerror=alert(1)&gt;" in text and "{{ 7 * 7 }}" in text
 
 
@@ -72,8 +72,9 @@ def test_the_page_is_well_formed(judged_run, make_record):
     tags = Tags(rendered(judged_run(make_record(), make_record(off={(0, 1): 300.0}), reference="hgx")))
     assert tags.open == []
     names = [value for name, value in tags.attributes if name == "id"]
-    assert len(names) == len(set(names)) == 2
-    assert {value[1:] for name, value in tags.attributes if name == "href"} == set(names)
+    assert len(names) == len(set(names)) and {"m0", "m1"} <= set(names)
+    assert {value[1:] for name, value in tags.attributes if name == "href"} == {"m0", "m1"}
+    assert {value for name, value in tags.attributes if name == "aria-labelledby"} <= set(names)
 
 
 def test_the_verdict_is_on_top(judged_run, make_record):
@@ -84,12 +85,35 @@ def test_the_verdict_is_on_top(judged_run, make_record):
 
 def test_every_cell_has_its_verdict_and_says_what_is_known(judged_run, make_record):
     text = rendered(judged_run(make_record(off={(0, 1): 300.0, (2, 3): "timeout"}), reference="hgx"))
-    cells = re.findall(r'<td class="(pass|fail|no-verdict|na)"(?: title="([^"]*)")?>', text)
+    measured = text[text.index("<caption>Measured, GB/s") :]
+    cells = re.findall(r'<td class="(pass|fail|no-verdict|na)(?: a\d| gone)?"(?: title="([^"]*)")?>', measured)
     assert [name for name, _ in cells].count("pass") == 10
     assert [name for name, _ in cells].count("na") == 4
     titles = dict((name, title) for name, title in cells)
     assert "24.2 % under its reference 396.00" in titles["fail"] and "7 samples" in titles["fail"]
     assert "was not measured: timeout" in titles["no-verdict"]
+
+
+def test_a_cell_deviates_from_its_reference_and_else_from_its_class(judged_run, make_record):
+    record = make_record(off={(0, 1): 356.4, (1, 0): 400.0})
+    for reference, than in (("hgx", "their references"), (None, "the median of their link class")):
+        text = rendered(judged_run(record, reference=reference))
+        deviating = text[text.index(f"<caption>Deviation from {than}, %") : text.index("<caption>Measured")]
+        assert re.search(r'<td class="(fail|no-verdict) d0">-10\.0', deviating)
+        assert re.search(r'<td class="(pass|no-verdict) d3">\+1\.0', deviating)
+        assert deviating.count(">0.0") >= 10 and "within 2 %" in deviating
+
+
+def test_a_latency_that_is_longer_is_worse(judged_run, make_record):
+    record = make_record(value=2.0, off={(0, 1): 2.6})
+    record["results"][0].update(unit="us", metric="latency", quantity="copy latency")
+    assert re.search(r'<td class="no-verdict d0">\+30\.0', rendered(judged_run(record)))
+
+
+def test_what_has_no_value_is_no_figure_in_either_map(judged_run, make_record):
+    text = rendered(judged_run(make_record(off={(2, 3): "timeout"}), reference="hgx"))
+    assert re.search(r'<td class="no-verdict gone"[^>]*>timeout', text)
+    assert re.search(r'<td class="no-verdict gone">no value', text)
 
 
 def test_a_test_case_without_record_is_listed_with_its_reason(judged_run):
@@ -133,7 +157,7 @@ def test_control_characters_are_not_in_the_page(judged_run, make_record):
 
 def test_a_large_matrix_has_its_heat_map_and_no_table(judged_run, make_record):
     text = rendered(judged_run(make_record(count=64)))
-    assert 'class="cells"' not in text and "data:image/png" in text
+    assert 'class="cells"' not in text and text.count("data:image/png") == 2  # deviations, and what was measured
     assert len(text) < 100_000
 
 
@@ -152,3 +176,22 @@ def test_what_was_measured_again_is_on_the_page_with_its_controls(judged_run, ma
 def test_the_cores_of_a_rank_are_not_said_to_be_those_of_its_host(judged_run, make_record, backend, said):
     """It may be bound to one of 64."""
     assert said in rendered(judged_run(make_record() | {"backend": backend}))
+
+
+def test_what_is_said_of_several_test_cases_is_said_once(judged_run, make_record):
+    record = make_record(off={(0, 1): 300.0})
+    other = make_record()["results"][0]
+    record["results"] += [{**other, "testcase": f"other_{number}"} for number in range(6)]
+    for result in record["results"][1:]:
+        result["throttled"] = ["gpu0: power cap"]
+    text = rendered(judged_run(record))
+    wrong = text[text.index('id="problems"') : text.index("</section>", text.index('id="problems"'))]
+    assert wrong.count("a device was held back") == 1
+    assert "other_0; other_1; other_2; other_3; other_4; other_5: WARN: a device was held back" in wrong
+
+
+def test_matrices_of_several_sizes_have_names_of_their_own(judged_run, make_record):
+    record = make_record()
+    record["results"].append({**record["results"][0], "size_bytes": 1 << 20})
+    names = re.findall(r"<h2><span class=.badge[^\n]*</span> ([^<]*)</h2>", rendered(judged_run(record)))
+    assert [name.rpartition(", ")[2] for name in names] == ["512 MiB", "1 MiB"]

@@ -215,11 +215,60 @@ def test_each_size_of_osu_is_compared_and_published_by_its_class():
     assert record["results"][0]["link_class"] == [["NET"]]
 
 
+def osu_pairs(places, spoilt=("", "")):
+    """Four pairs, by a text of two sizes whose data was compared."""
+    text = (
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 4 ] [ window size: 64 ]\n"
+        "# Size                  MB/s        Messages/s        Validation\n# Datatype: MPI_CHAR.\n"
+        + "".join(f"{1 << power}   {2 << power}.00   2000000.00   Pass\n" for power in range(23))
+    )
+    testcase, asked = "osu_mbw_mr_hh_4_pairs", "osu_mbw_mr -c -m 1:4194304"
+    found, record = looked_at(text.replace(*spoilt), testcase, asked, link_class="NET", places=places)
+    place = {"places": places, "num_tasks": 8, "num_tasks_per_node": 4, "pairs": 4}
+    more = {**place, "of_gpus": False, "link_class": "NET", "promise": promise(None)}
+    one = of_check(peers.peer_osu_pairs, found, record, **more)
+    return found, record, one
+
+
+def on_two_nodes(each=4):
+    return tuple(f"n{1 + rank // each % 2}" for rank in range(8))
+
+
+def test_several_pairs_of_osu_are_a_sum_for_each_size_with_the_rate_of_messages():
+    found, record, one = osu_pairs(on_two_nodes())
+    assert (found.faults, one.table_faults()) == ([], [])
+    assert one.values()["NET@4096"] == 8.192 and len(one.values()) == 23
+    parts = {result["parts"]["message_rate"]["values"][0][0] for result in record["results"]}
+    assert parts == {2000000.0} and {result["verified"] for result in record["results"]} == {True}
+    found, _, one = osu_pairs(on_two_nodes(), ("4096   ", "4097   "))
+    assert found.faults and "without 4096, 8192" in " ".join(one.table_faults())
+
+
+def test_pairs_of_one_node_are_not_between_nodes():
+    for places, said in (
+        (on_two_nodes(), ""),
+        (on_two_nodes(each=1), "osu_mbw_mr_hh_4_pairs: ranks 0 and 4, 1 and 5, 2 and 6, 3 and 7 were on one node"),
+        (on_two_nodes()[:7], "8 ranks should run, 4 on a node"),
+    ):
+        *_, one = osu_pairs(places)
+        assert said in " ".join(one.machine_faults()) and bool(said) == bool(one.machine_faults())
+
+
 def test_ranks_that_ran_elsewhere_are_a_fault():
     *_, one = osu(places=("n1", "n1"), link_class="NET", each=1)
     assert one.machine_faults() == ["2 ranks should run, 1 on a node: they ran on n1, n1"]
     *_, one = osu(places=("n1",))
     assert "they ran on n1" in one.machine_faults()[0]
+
+
+def test_a_size_or_a_matrix_that_was_printed_twice_is_no_pass_and_stands_once_in_the_record():
+    lines = OSU.splitlines(keepends=True)
+    again = next(line for line in lines if line.startswith("64 "))
+    found, record, _ = osu(OSU.replace(again, again * 2))
+    assert found.faults == ["osu_bw printed osu_bw_hh of 64 bytes twice"] and record["result"] == "ERROR"
+    assert len(record["results"]) == 23
+    found, record = looked_at(SAMPLE + SAMPLE, WRITE, "p2pBandwidthLatencyTest")
+    assert f"p2pBandwidthLatencyTest printed {WRITE} twice" in found.faults and len(record["results"]) == 1
 
 
 def test_data_that_osu_found_wrong_or_a_size_that_it_left_out_is_no_pass():

@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.show import plot
+from linkmatrix.show import plot, scale
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -20,7 +20,7 @@ def parts(judged_run):
 
 
 def drawn(result, matrix):
-    return plot.draw(result, matrix, plot.scale_of([result]) or (0.0, 1.0)).axes[0]
+    return plot.draw(result, matrix, scale.scale_of([result]) or (0.0, 1.0)).axes[0]
 
 
 def words(axes):
@@ -71,18 +71,18 @@ def test_a_failed_cell_has_a_frame_and_a_glyph(parts, make_record):
 def test_a_matrix_without_any_value_is_drawn(parts, make_record):
     pairs = {(row, column): "not-run" for row in range(4) for column in range(4) if row != column}
     record = make_record(off=pairs)
-    assert plot.scale_of(record["results"]) is None
+    assert scale.scale_of(record["results"]) is None
     assert plot.heat_map(record, *parts(record))["png"].startswith(PNG)
 
 
 def test_noise_does_not_fill_the_scale(make_record):
-    low, high = plot.scale_of(make_record(off={(0, 1): 395.9})["results"])
+    low, high = scale.scale_of(make_record(off={(0, 1): 395.9})["results"])
     assert low < 360 and high > 430
 
 
 def test_a_scale_reaches_every_value_of_the_matrices_that_share_it(make_record):
     results = [*make_record(off={(0, 1): 10.0})["results"], *make_record(value=440.0)["results"]]
-    low, high = plot.scale_of(results)
+    low, high = scale.scale_of(results)
     assert low <= 10 and high >= 440
 
 
@@ -116,3 +116,36 @@ def test_the_title_says_what_where_and_how_it_ended(parts, make_record):
         "2026-11-21",
     ):
         assert part in said
+
+
+def face_of(matrix, at):
+    """The colour of a cell in the map of deviations."""
+    (picture,) = plot.draw_deviations(matrix).axes[0].images
+    return tuple(round(part, 3) for part in picture.get_array()[at][:3])
+
+
+def test_a_deviation_has_the_same_colour_in_every_picture(parts, make_record):
+    of_slow = parts(make_record(count=20, off={(0, 1): 356.4}))[1]
+    of_slower = parts(make_record(count=20, off={(0, 1): 356.4, (2, 3): 100.0}))[1]
+    assert face_of(of_slow, (0, 1)) == face_of(of_slower, (0, 1))
+    assert face_of(of_slow, (5, 6)) == face_of(of_slower, (5, 6)) != face_of(of_slow, (0, 1))
+
+
+def test_what_has_no_value_is_white_in_the_map_of_deviations_and_what_does_not_apply_grey(parts, make_record):
+    matrix = parts(make_record(count=20, off={(0, 1): "timeout"}))[1]
+    assert face_of(matrix, (0, 1)) == (1.0, 1.0, 1.0)
+    assert face_of(matrix, (4, 4)) == tuple(round(one, 3) for one in plot.matplotlib.colors.to_rgb(plot.GREY))
+
+
+def test_a_single_bad_cell_of_a_large_map_is_ringed(parts, make_record):
+    axes = plot.draw_deviations(parts(make_record(count=130, off={(7, 9): 100.0}))[1]).axes[0]
+    (rings,) = axes.collections
+    assert rings.get_offsets().tolist() == [[9.5, 7.5]]
+    assert not plot.draw_deviations(parts(make_record(count=130))[1]).axes[0].collections
+
+
+def test_the_map_of_deviations_is_a_whole_file_in_both_formats(parts, make_record):
+    record = make_record(count=20, off={(0, 1): 300.0})
+    pictures = plot.deviation_map(record, *parts(record))
+    assert pictures["png"].startswith(PNG) and ElementTree.fromstring(pictures["svg"]).tag.endswith("svg")
+    assert pictures == plot.deviation_map(record, *parts(record))

@@ -1,6 +1,8 @@
 """What `make build` makes of a machine: scripts/preset, with tools that a test puts on PATH."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +58,67 @@ def test_collectives_of_gpus_are_built_where_nccl_is_found_beside_cuda(preset):
 
 def test_without_gpus_nothing_is_said_of_nccl(preset):
     assert preset("nccl", tools=("mpicxx",)) == ""
+
+
+SOURCES = {
+    "CMakePresets.json": """{"version": 3, "configurePresets": [
+  {"name": "host", "generator": "Ninja", "binaryDir": "${sourceDir}/../.build/host"}]}""",
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.21)
+project(small LANGUAGES CXX)
+if(CMAKE_CXX_COMPILER_VERSION STREQUAL "")
+  message(FATAL_ERROR "it is not known which compiler this is")
+endif()
+""",
+}
+
+
+@pytest.fixture
+def configure(tmp_path):
+    """A function that configures sources of nothing with what a compiler is: (exit code, the compiler of the cache)."""
+    if not all(map(shutil.which, ("cmake", "ninja", "c++"))):
+        pytest.skip("no cmake, no ninja or no compiler here")
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(PRESET.with_name("configure"), tmp_path / "scripts")
+    (tmp_path / "src").mkdir()
+    for name, text in SOURCES.items():
+        (tmp_path / "src" / name).write_text(text)
+
+    def again(name):
+        environment = {**os.environ, "CXX": str(tmp_path / name)}
+        command = [tmp_path / "scripts" / "configure", "host"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        cache = tmp_path / ".build" / "host" / "CMakeCache.txt"
+        text = cache.read_text() if cache.exists() else ""
+        return done.returncode, "".join(re.findall("^CMAKE_CXX_COMPILER:[A-Z]+=(.*)$", text, re.MULTILINE))
+
+    def run(name, text):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+        return again(name)
+
+    run.again = again
+    return run
+
+
+COMPILES = 'exec c++ "$@"'
+
+
+def test_the_compiler_of_the_next_build_is_the_one_that_it_names(configure, tmp_path):
+    assert configure("old", COMPILES) == (0, str(tmp_path / "old"))
+    assert configure("new", COMPILES) == (0, str(tmp_path / "new"))
+
+
+@pytest.mark.parametrize("name", ["new", "broken"])
+def test_a_compiler_that_failed_leaves_nothing_to_one_that_works(configure, tmp_path, name):
+    assert configure("broken", "exit 1") == (1, "")
+    assert configure(name, COMPILES) == (0, str(tmp_path / name))
+
+
+def test_a_configuration_by_the_same_compilers_keeps_what_was_built(configure, tmp_path):
+    configure("old", COMPILES)
+    built = tmp_path / ".build" / "host" / "program"
+    built.touch()
+    configure.again("old")
+    assert built.exists()
+    configure("new", COMPILES)
+    assert not built.exists()

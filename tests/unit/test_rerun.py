@@ -10,7 +10,7 @@ import pytest
 from linkmatrix.commands.run import rerun_lines
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs import stored, testcases
-from linkmatrix.show import page
+from linkmatrix.show import reruns
 
 AWKWARD = [
     "two words",
@@ -81,7 +81,7 @@ def test_the_line_of_a_record_is_the_command_that_made_it(tmp_path, typed, write
     record["command"] = ["p2p_matrix", "--devices", name, name]
     path = write_record(record, tmp_path / "run" / "record.json")
     run = stored.find(path)
-    (on_page,) = page.commands(run, [])
+    (on_page,) = reruns.all_commands(run, [])
     for file in (path, path.parent):
         (file.unlink if file.is_file() else file.rmdir)()
     assert on_page == run.rerun

@@ -102,8 +102,9 @@ def test_a_run_without_any_value_names_no_device(make_record):
 def test_a_dead_device_is_suspect_with_and_without_references(judged_run, make_record):
     for reference in (None, "hgx"):
         _, judged = judged_run(dead(make_record, count=4), reference=reference)
-        blamed, clean, _ = suspects.of_run(judged)
-        assert set(blamed) == {("node001", "gpu3")} and ("node001", "gpu3") not in clean
+        blamed, clean, seen = suspects.of_run(judged)
+        assert [(seen[one].node, seen[one].label) for one in blamed] == [("node001", "gpu3")]
+        assert "gpu3" not in {seen[one].label for one in clean}
 
 
 def test_a_single_cell_that_timed_out_makes_no_suspect(judged_run, make_record):
@@ -119,7 +120,8 @@ def test_a_cell_of_one_look_makes_no_suspect_and_one_that_stayed_slow_alone_does
     row, column = (f"gpu{number}" for number in again)
     content["results"][0]["remeasured"] = [{"row": row, "column": column, "before": 340.0, "after": 341.0}]
     _, judged = judged_run(content, reference="hgx")
-    assert {label for _, label in suspects.of_run(judged)[0]} == blamed
+    found, _, seen = suspects.of_run(judged)
+    assert {seen[one].label for one in found} == blamed
 
 
 def test_a_cut_list_says_how_many_more():
@@ -146,7 +148,10 @@ def test_show_begins_with_the_finding_and_the_next_step_also_without_references(
     lines = screen(judged_run(slow_row(make_record)))
     assert "NO VERDICT" in lines[0]
     assert "seen from inside, without references: gpu3 sends 14.1 % slow" in lines[1]
-    assert lines[2].startswith("Measure what was found again, alone") and "linkmatrix adopt" in lines[2]
+    assert lines[2].startswith("    for it: 7 of 7 cells slow")
+    said = " ".join(lines[3 : lines.index("")])
+    first, last = (said.index(part) for part in ("1. Measure what was found again, alone", "linkmatrix adopt --table"))
+    assert first < last < said.index("again: p2p_matrix")
     lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
     assert "NO VERDICT" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
 
@@ -159,9 +164,20 @@ def test_the_page_begins_with_the_finding_and_the_next_step_also_without_referen
 
 def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):
     record = slow_row(make_record)
+    each = [slow(make_record, [(row, c) for c in range(8) if c != row])["results"][0] for row in range(8)]
+    record["results"] = [{**one, "testcase": f"{TESTCASE}_{number}"} for number, one in enumerate(each)]
+    lines = screen(judged_run(record))
+    on_top = lines[: lines.index("")]
+    assert f"{TESTCASE}_0: seen from inside" in lines[1] and sum("seen from inside" in line for line in on_top) == 4
+    assert "  and 4 more, below" in on_top
+
+
+def test_a_part_that_is_slow_in_several_test_cases_is_one_finding(judged_run, make_record):
+    record = slow_row(make_record)
     record["results"] = [{**record["results"][0], "testcase": f"{TESTCASE}_{number}"} for number in range(9)]
     lines = screen(judged_run(record))
-    assert "3 more" in lines[7] and f"{TESTCASE}_0: seen from inside" in lines[1]
+    (told,) = [line for line in lines[: lines.index("")] if "gpu3 sends" in line]
+    assert told.strip().startswith(f"{TESTCASE}_0 and 8 other test cases: seen from inside")
 
 
 def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):

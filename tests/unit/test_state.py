@@ -4,7 +4,7 @@ import pytest
 
 from checks.expect import Promise
 from checks.state import state_faults, unequal_faults
-from linkmatrix.judge.odd import odd_nodes, odd_ones
+from linkmatrix.judge.odd import equal_groups, odd_nodes, odd_ones
 
 WELL = {
     "ecc": "on",
@@ -122,6 +122,47 @@ def test_the_odd_node_of_a_partition_is_named(make_record):
         "n17: firmware of its adapters is 28.38, 3 others have 28.39",
     ]
     assert odd_nodes([*alike, ("alpha:other", odd[1])]) == [], "another partition may have others"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda record: record["software"].update(CUDA="12.4"), "n17: CUDA is 12.4, 3 others have 13.0"),
+        (lambda record: record["software"].update(NCCL="2.20.5"), ""),
+        (
+            lambda record: record["adapters"][0].update(rate="100 Gb/sec (4X EDR)"),
+            "n17: link rate of its adapters is 100 Gb/sec (4X EDR), 3 others have 400 Gb/sec (4X NDR)",
+        ),
+        (
+            lambda record: record["devices"][2]["state"].update(nvlinks_active="17"),
+            "n17: active NVLinks of NVIDIA H200 is 17 and 18, 3 others have 18",
+        ),
+        (
+            lambda record: record["adapters"][0]["pcie"].update(width="8"),
+            "n17: PCIe width of its adapters is 8, 3 others have 16",
+        ),
+    ],
+)
+def test_links_and_libraries_that_differ_are_named_and_make_groups(make_record, change, line):
+    records = [of_node(make_record, node) for node in ("n0", "n1", "n2", "n17")]
+    for _, record in records:
+        record["adapters"][0]["pcie"] = {"speed": "32.0 GT/s PCIe", "width": "16"}
+        for device in record["devices"]:
+            device["state"] = {"nvlinks_active": "18", "pcie_width": "16"}
+    change(records[3][1])
+    assert odd_nodes(records) == ([line] if line else [])
+    groups = equal_groups(records)
+    assert len({groups[node] for node in ("n0", "n1", "n2")}) == 1 and (groups["n17"] == groups["n0"]) == (not line)
+
+
+def test_a_node_that_was_measured_in_fewer_environments_is_not_odd(make_record):
+    both = [of_node(make_record, node) for node in ("n0", "n1", "n2") for _ in range(2)]
+    for _, record in both[1::2]:
+        record["software"]["CUDA"] = "12.4"
+    assert odd_nodes([*both, of_node(make_record, "n3")]) == []
+    other = of_node(make_record, "n3")
+    other[1]["software"]["CUDA"] = "11.8"
+    assert odd_nodes([*both, other]) == ["n3: CUDA is 11.8, 3 others have 12.4 and 13.0"]
 
 
 def test_devices_of_one_node_that_differ_make_it_the_odd_one(make_record):

@@ -191,12 +191,32 @@ def test_counters_that_failed_a_test_blame_their_device(after):
     assert after(GOOD, change=count, result="pass") == []
 
 
-def test_a_device_that_was_exchanged_is_another_one(after):
-    def exchange(number, content):
-        content["devices"][3]["uuid"] = f"GPU-{number}"
+def exchange(number, content):
+    content["devices"][3]["part"] = {"serial": f"99{number}"}
 
-    assert after(EGRESS, GOOD, change=exchange) == []
-    assert [one.seen for one in after(EGRESS, EGRESS, change=exchange)] == [1]
+
+def test_a_new_device_does_not_clear_a_bad_slot_and_three_clean_runs_do(after):
+    (one,) = after(EGRESS, GOOD, change=exchange)
+    assert (one.label, one.place, one.part, one.clean) == ("gpu3", "node001/slot 3", "GPU serial 991", 1)
+    assert "whether the part (GPU serial 990) or the slot (node001/slot 3) is at fault is not known yet" in one.told
+    assert after(EGRESS, GOOD, GOOD, GOOD, change=exchange) == []
+    (one,) = after(EGRESS, EGRESS, change=exchange)
+    assert (one.place, one.seen, one.blamed) == ("node001/slot 3", 2, 2)
+    assert one.told == (
+        "it stayed with the slot (node001/slot 3: GPU serial 990 is gone, and GPU serial 991 is there now)"
+    )
+
+
+def test_a_bad_slot_stays_suspect_when_its_device_went_elsewhere_and_nothing_is_in_it(make_record):
+    runs = []
+    for day, host in enumerate(["n1", "n1", "n2", "n2", "n2"], 1):
+        content = copy.deepcopy(make_record(off=EGRESS if host == "n1" else GOOD, host=host))
+        content["started"] = f"2026-11-{day:02}T01:50:22Z"
+        for device in content["devices"]:
+            device["node"] = device["place"]["node"] = host
+        runs.append(stored.Run(Path("r"), (testcases.Test(TESTCASE, record=content),)))
+    (one,) = suspects(runs, REFERENCES, "hgx", 3)
+    assert (one.node, one.place, one.blamed) == ("n1", "n1/slot 3", 2)
 
 
 def test_history_names_them(tmp_path, make_record, write_record, reference_folder, capsys):

@@ -1,10 +1,14 @@
 import io
 import re
+from pathlib import Path
 
 import pytest
 
+from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.show import terminal
+
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 def shown(run_and_judged, width=80, encoding="utf-8"):
@@ -215,3 +219,13 @@ def test_what_a_budget_left_out_is_named_and_no_part_of_a_pass(judged_run, make_
     assert "1 test case: 1 PASS; 2 more left out, for a budget" in out
     assert "Not measured, for a budget: device_to_device_latency_sm, host_to_device_memcpy_ce." in out
     assert "Everything was measured" not in out
+
+
+@pytest.mark.parametrize("width", [50, 80])
+@pytest.mark.parametrize("name", ["h200x2_collectives", "cpu2_nbody", "slurm3_nodes"])
+def test_what_is_printed_folds_to_the_width_but_for_commands_and_names(name, width, capsys, monkeypatch):
+    """A command is copied as it stands, and a terminal folds it by itself."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    cli.main(["show", str(DATA / f"{name}.record.json")])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "again: " not in line]
+    assert lines and [line for line in lines if len(line) > width and len(line.split()) > 4] == []

@@ -24,6 +24,7 @@ from ..references.keys import SWEEP, with_variant
 from ..references.tables import References
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
+from ..show.progress import watched
 
 REFUSED = 1
 MOST_LINES = 60  # of a difference; the rest is counted
@@ -178,7 +179,8 @@ def selected(options: argparse.Namespace) -> tuple[list[testcases.Test], list[st
     paths = options.paths or folders.reports(folders.prefix())
     if not paths:
         raise BadInput(f"there are no reports in {folders.prefix() / 'reports'}: measure first, or name records")
-    found = stored.find_each(paths, for_verdicts=False)
+    with watched(paths, "runs") as each:
+        found = stored.find_each(each, for_verdicts=False)
     tests = []
     for path, run in zip(paths, found, strict=True):
         if options.session and not ({run.session, path.stem.removeprefix("run-report-")} & set(options.session)):

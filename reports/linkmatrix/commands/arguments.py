@@ -10,6 +10,7 @@ from ..references.tables import References
 from ..runs import folders, judging, stored
 from ..runs.judging import Judged
 from ..show import by_size
+from ..show.progress import watched
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -52,7 +53,9 @@ def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
     """What is at the given path, with verdicts. Raises BadInput."""
-    run = stored.find_all([path for path in [options.path, *getattr(options, "more", [])] if path is not None])
+    paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
+    with watched(paths, "runs") as each:
+        run = stored.find_all(each)
     return run, judging.judge_all(run, references_of(options), options.reference)
 
 

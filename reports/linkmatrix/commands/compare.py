@@ -1,10 +1,11 @@
 """`linkmatrix compare`: a run beside another one, or beside a published system. It judges nothing.
 
 Test cases meet by their name, and by their size where one of the two has several: a size that only one of them has is
-said. Collectives meet by the number of their nodes too, and out of place and in place each its like. Link classes of
-two machines have different names, so each class of the run stands beside each of the other; copies inside a device and
-host memory only beside their like, and cores of a host beside no device. Pairs are compared one by one where both have
-the same names, and not where their cells are in a file.
+said. Collectives meet by the number of their nodes and by their library (NCCL between devices, MPI between host memory)
+too, and out of place and in place each its like. Link classes of two machines have different names, so each class of
+the run stands beside each of the other; copies inside a device and host memory only beside their like, and cores of a
+host beside no device. Pairs are compared one by one where both have the same names, and not where their cells are in a
+file.
 
 Against `peers` it is what this run measured beside what other programs said in the same run.
 """
@@ -152,8 +153,10 @@ def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_n
         if first.extent is not None:  # of several numbers of ranks on as many nodes, rather the same
             same = [two for two in same if two.extent == first.extent] or same
         if named and not same:
-            elsewhere = " and ".join(dict.fromkeys(two.where for two in named))
-            found.left_out.append(f"{title(first)}: {first.where} here, {elsewhere} there: not comparable")
+            other_library = all(two.library != first.library for two in named)
+            ours, *theirs = (one.library if other_library else one.where for one in (first, *named))
+            elsewhere = " and ".join(dict.fromkeys(theirs))
+            found.left_out.append(f"{title(first)}: {ours} here, {elsewhere} there: not comparable")
         elif same:
             meet(several, same, found, other_name)
     found.left_out = list(dict.fromkeys(found.left_out))

@@ -1,23 +1,24 @@
 """`linkmatrix export`: a run for other tools, every cell with its verdict as CSV or Parquet, or for Prometheus.
 
-`slurm-exclude` says which nodes have suspect devices, as an option for sbatch and as commands to copy. Nothing acts on
-a cluster by itself.
+`hostfile`, `slurm`, `pbs` and `sge` say which nodes are known good, or with `--nodes suspect` which have suspect
+devices, as a host file, as an option of a job and as commands to copy. Nothing acts on a cluster by itself.
 """
 
 import argparse
 import re
-import shlex
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import BadInput, clean
 from ..files import path_of, write_whole
+from ..record import units
 from ..references.tables import References
-from ..runs import folders, judging, stored
-from ..runs.bound import short
+from ..runs import folders, judging, known_good, notes, stored
 from ..runs.judging import Judged
-from ..show import prometheus, words
+from ..show import node_lists, prometheus, words
 from . import arguments
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ COLUMNS = {
     **dict.fromkeys(("verdict", "reason"), "string"),
 }
 FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginning of one
-NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-MOST_REASON = 100  # characters of a node's reason in Slurm
 
 
 class Exported(NamedTuple):
@@ -54,8 +53,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "paths", nargs="*", type=path_of, metavar="RUN", help="records, reports or folders; default: the newest report"
     )
-    command.add_argument("--format", required=True, choices=FORMATS)
+    command.add_argument("--format", required=True, choices=(*FORMATS, *OF_NODES))
     command.add_argument("--out", type=path_of, metavar="FILE", help="default: standard output")
+    command.add_argument(
+        "--nodes",
+        choices=(node_lists.GOOD, node_lists.SUSPECT),
+        help="of a list of nodes; known-good: the newest run that measured it alone passed; default: known-good, of"
+        " slurm-exclude suspect",
+    )
+    command.add_argument("--system", metavar="S:P", help="of a list of nodes: only those of this partition")
+    command.add_argument(
+        "--within", type=int, default=30, metavar="DAYS", help="in which a good node was measured; default: 30"
+    )
     command.add_argument(
         "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
     )
@@ -67,19 +76,17 @@ def run_export(options: argparse.Namespace) -> int:
     """Writes the file whole, or nothing. Raises BadInput."""
     if options.clean_runs < 1:
         raise BadInput(f"--clean-runs {options.clean_runs}: one at least")
+    if not 1 <= options.within <= 3650:
+        raise BadInput(f"--within {options.within}: 1 to 3650 days")
     if options.format == "prometheus" and options.out and options.out.suffix != ".prom":
         raise BadInput(f"--out {options.out}: node_exporter reads only what ends with .prom")
     if options.format == "parquet" and options.out is None and sys.stdout.isatty():
         raise BadInput("--format parquet is no text for a terminal: name a file, --out cells.parquet, or a pipe")
-    references = arguments.references_of(options)
-    found = stored.find_each(options.paths)
-    judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]
-    if not judged:
-        print(f"{found[0].path} has no test case: there is nothing to export", file=sys.stderr)
+    if options.format not in OF_NODES and (options.nodes or options.system):
+        raise BadInput(f"--nodes and --system are of lists of nodes, and --format {options.format} is none")
+    content = nodes_of(options) if options.format in OF_NODES else content_of(options)
+    if content is None:
         return NOTHING
-    content = FORMATS[options.format](
-        Exported(judged, suspects_of(options, found, references), options.clean_runs),
-    )
     if options.out:
         write_whole(options.out, content)
         print(options.out)
@@ -90,14 +97,76 @@ def run_export(options: argparse.Namespace) -> int:
     return 0
 
 
+def content_of(options: argparse.Namespace) -> bytes | None:
+    """Runs in a format of FORMATS; None, after a sentence on why, where there are none. Raises BadInput."""
+    references = arguments.references_of(options)
+    found = stored.find_each(options.paths)
+    judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]
+    if not judged:
+        print(f"{found[0].path} has no test case: there is nothing to export", file=sys.stderr)
+        return None
+    suspects: list[Suspect] = []
+    if options.format in WITH_SUSPECTS:
+        every = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
+        suspects = suspects_of(options, every, references)
+    return FORMATS[options.format](Exported(judged, suspects, options.clean_runs))
+
+
 def suspects_of(options: argparse.Namespace, found: list[stored.Run], references: References) -> list["Suspect"]:
-    """Of the runs that were named; else of all that are stored."""
-    if options.format not in WITH_SUSPECTS:
-        return []
+    """Those that the runs leave under suspicion."""
     from ..runs.suspects import suspects
 
-    all_runs = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
-    return suspects(all_runs, references, options.reference, options.clean_runs)
+    return suspects(found, references, options.reference, options.clean_runs, notes.load(folders.prefix()))
+
+
+def nodes_of(options: argparse.Namespace) -> bytes | None:
+    """A list of nodes; None, after a sentence on why, where none is known good. Raises BadInput."""
+    which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
+    if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
+        raise BadInput("--format slurm-exclude is of suspect nodes: --format slurm names known good ones too")
+    runs, suspects = named_runs(options) if options.paths or options.reference else stored_runs(options)
+    found = known_good.standing(runs, suspects, time.time(), options.within)
+    if which == node_lists.GOOD and not found.good:
+        why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
+        why += [f"{clean(name)} is suspect" for name in found.suspect]
+        print(f"no node is known good: {', '.join(units.first(why, 3)) or 'none was measured alone'}", file=sys.stderr)
+        return None
+    form = "slurm" if options.format == "slurm-exclude" else options.format
+    told = [one.sentence(options.clean_runs) for one in suspects]
+    return ("\n".join(node_lists.lines(form, which, found, told, options.clean_runs)) + "\n").encode()
+
+
+def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"]]:
+    """What the named runs say of nodes, and whom they leave under suspicion. Raises BadInput."""
+    from ..runs import indexing
+
+    references = arguments.references_of(options)
+    runs = stored.find_each(options.paths or folders.reports(folders.prefix()))
+    if options.system:
+        here = [tuple(one for one in run.tests if one.partition == options.system) for run in runs]
+        runs = [replace(run, tests=tests) for run, tests in zip(runs, here, strict=True)]
+    found = []
+    for run in runs:
+        judged = judging.judge_all(run, references, options.reference)
+        written = run.path.stat().st_mtime if run.path.is_file() else time.time()
+        moments = [indexing.moment(one, run.started, written) for one in judged]
+        each = (indexing.rows_of_test(one, then) for one, then in zip(judged, moments, strict=True))
+        rows = [row for of in each for row in of if row["nodes"] == 1]
+        found += known_good.of_rows((row["node"], row["started"], row["verdict"]) for row in rows)
+    return found, suspects_of(options, runs, references)
+
+
+def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"]]:
+    """The same of all that are stored, by their index. Raises BadInput."""
+    from ..runs import index
+
+    prefix = folders.prefix()
+    with index.opened(prefix, options.references or arguments.reference_folder()) as found:
+        for note in found.notes:
+            print(f"note: {clean(note)}", file=sys.stderr)
+        suspects = found.suspects(options.clean_runs, notes.load(prefix))
+        there = found.states(options.system) if options.system else None
+        return found.alone(options.system), [one for one in suspects if there is None or one.node in there]
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
@@ -155,36 +224,10 @@ def to_prometheus(exported: Exported) -> bytes:
     return prometheus.text(exported.judged, exported.suspects).encode()
 
 
-def to_slurm_exclude(exported: Exported) -> bytes:
-    """One line that is an option of sbatch, empty where no node is suspect; all others are comments."""
-    lines = [f"# what is suspect stays so until {exported.clean_runs} clean runs; nothing was changed on the cluster"]
-    lines += [f"# {clean(one.sentence(exported.clean_runs))}" for one in exported.suspects]
-    reasons = {short(one.node): one.reason for one in reversed(exported.suspects)}
-    names = sorted(name for name in reasons if NODE.fullmatch(name))
-    others = sorted(reasons.keys() - names)
-    lines += [f"# {clean(name)} can be no node of Slurm by this name: leave it out by hand" for name in others]
-    lines.append(f"--exclude={','.join(names)}" if names else f"# no {'other ' if others else ''}node is suspect")
-    if names:
-        lines.append(
-            "# To keep jobs off them, copy what you agree with; a node that is drained already has its reason:"
-        )
-        lines.append(f"#   sinfo --list-reasons --nodes={','.join(names)}")
-    for name in names:
-        reason = shlex.quote("linkmatrix: " + printable(reasons[name])[:MOST_REASON])
-        lines.append(f"#   scontrol update NodeName={name} State=DRAIN Reason={reason}")
-    lines += [f"#   scontrol update NodeName={name} State=RESUME   # when it is well again" for name in names]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def printable(text: str) -> str:
-    """ASCII without quotes: for a shell, a scheduler and its logs."""
-    return re.sub(r"[^\x20-\x7e]|[\"'`$\\]", "?", text)
-
-
 FORMATS: dict[str, Callable[[Exported], bytes]] = {
     "csv": to_csv,
     "parquet": to_parquet,
     "prometheus": to_prometheus,
-    "slurm-exclude": to_slurm_exclude,
 }
-WITH_SUSPECTS = ("prometheus", "slurm-exclude")
+OF_NODES = ("slurm-exclude", *node_lists.FORMATS)
+WITH_SUSPECTS = ("prometheus",)

@@ -1,52 +1,43 @@
 """`linkmatrix history`: values over time from ReFrame's reports and kept records, and where their level changed.
 
 A change of level is told with what changed in between: driver, CUDA, MPI, kernel, program, host. A single outlier is
-none. `--fleet` puts the newest figures of all hosts beside each other, those with outliers first. Devices that are
-suspect are named at the end.
+none. `--fleet` says which host has another driver, firmware or link rate, and puts the newest figures of those that
+have the same beside each other, outliers first. Devices that are suspect are named at the end. `--part` and `--place`
+tell where a part was, or what was in a place, and what was found.
 """
 
 import argparse
 import re
-import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, clean
 from ..files import path_of
+from ..judge.odd import equal_groups, odd_nodes
 from ..record import units
 from ..record.matrix import Matrix, from_result
-from ..record.units import figure
 from ..references.keys import told_apart
 from ..references.tolerances import floor_of
-from ..runs import folders, stored
+from ..runs import folders, index, notes, part_history, stored
 from ..runs.changes import change_points
+from ..runs.parts import Place, place_of
 from ..runs.stored import Run
-from ..runs.suspects import suspects
+from ..runs.suspects import found_in, suspects
+from ..runs.suspicion import Found
 from ..runs.testcases import Test
-from ..show import fleet, words
+from ..show import fleet, over_time
+from ..show.progress import watched
 from . import arguments
 
 if TYPE_CHECKING:
     import pandas
 
 NOTHING = 3
-BARS = "▁▂▃▄▅▆▇█"
-MOST_POINTS = 60  # of a sparkline
 
 Key = tuple[str, int | None, str, str]  # test case, size, unit, link class
-
-
-class Point(NamedTuple):
-    """A value at a time, with where it is from and what it was measured with."""
-
-    started: str
-    value: float
-    host: str
-    source: str
-    software: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -76,6 +67,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     what.add_argument("--row", metavar="A", help="the median of what A sends")
     what.add_argument("--column", metavar="B", help="the median of what B receives")
     what.add_argument("--node", metavar="N", help="the median of what a node sends and receives")
+    what.add_argument("--part", metavar="SERIAL", help="where this part was, by serial number or UUID, and its faults")
+    what.add_argument("--place", metavar="N/SLOT", help="what was in this place, n12/3, and its faults")
     command.add_argument("--class", dest="link_class", default="", metavar="NV18", help="only this link class")
     command.add_argument("--since", metavar="DATE", help="only runs that started then or later: 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
@@ -95,16 +88,22 @@ def run_history(options: argparse.Namespace) -> int:
     choice, testcases = choice_of(options), set(options.testcase or ())
     if options.clean_runs < 1:
         raise BadInput(f"--clean-runs {options.clean_runs}: one at least")
+    if options.part is not None or options.place is not None:
+        return of_part_or_place(options)
     found = list(runs_of(options))
     tests = [test for run in found for test in run.tests]
     if options.fleet and options.plot:
         raise BadInput("--plot draws values over time, and --fleet has the newest of each host: leave one out")
     drawn: list[Path] = []
     if options.fleet:
-        blocks = ((key, fleet.lines(hosts, key[2])) for key, hosts in of_fleet(tests, choice, testcases).items())
+        newest = [(test.partition, record) for test, record in newest_first(tests)]
+        for line in odd_nodes(newest):
+            print(clean(line))
+        alike = in_groups(of_fleet(tests, choice, testcases), equal_groups(newest))
+        blocks = ((key, fleet.lines(hosts, key[2])) for key, hosts in alike)
     else:
         found_series = series(tests, choice, testcases)
-        blocks = ((key, over_time(sorted(points), key[2])) for key, points in found_series.items())
+        blocks = ((key, over_time.lines(sorted(points), key[2])) for key, points in found_series.items())
         drawn = pictures(found_series, choice, options.plot) if options.plot else []
     count = 0
     for (testcase, size, _, group), lines in blocks:
@@ -117,9 +116,45 @@ def run_history(options: argparse.Namespace) -> int:
         return NOTHING
     for path in drawn:
         print(path)
-    for one in suspects(found, arguments.references_of(options), options.reference, options.clean_runs):
+    written = notes.load(folders.prefix())
+    for one in suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written):
         print(clean(one.sentence(options.clean_runs)))
     return 0
+
+
+def of_part_or_place(options: argparse.Namespace) -> int:
+    """Prints the history of a part or of a place. Raises BadInput."""
+    ignored = {"testcase": options.testcase, "class": options.link_class, "fleet": options.fleet, "plot": options.plot}
+    given = next((name for name, value in ignored.items() if value), None)
+    if given:
+        raise BadInput(f"--{given} chooses figures, and --part and --place tell where parts were: leave one out")
+    if options.part is not None and not options.part.strip():
+        raise BadInput("--part '' is no serial number or UUID: copy it from `linkmatrix show`")
+    place = place_of(options.place, "--place") if options.place is not None else None
+    written = notes.load(folders.prefix())
+    found = list(found_of(options, place))
+    if place is not None:
+        lines = part_history.of_place(found, place, options.clean_runs, written)
+    else:
+        lines = part_history.of_part(found, options.part, options.clean_runs, written)
+    for line in lines:
+        print(clean(line))
+    if not lines:
+        print(clean(f"No run has seen {options.place or 'the part ' + options.part}."))
+    return 0 if lines else NOTHING
+
+
+def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found]:
+    """What the chosen runs say of a part or place; of all stored ones, as the index has it. Raises BadInput."""
+    if options.paths or options.since or options.system or options.reference or options.references:
+        references = arguments.references_of(options)
+        yield from (found_in(run, references, options.reference) for run in runs_of(options))
+        return
+    with index.opened(folders.prefix(), arguments.reference_folder()) as stored_runs:
+        for note in stored_runs.notes:
+            print(clean(f"note: {note}"))
+        nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.part)
+        yield from stored_runs.found_on(stored_runs.with_parts_of(nodes))
 
 
 def headline(testcase: str, size: int | None, choice: Choice, group: str) -> str:
@@ -127,20 +162,21 @@ def headline(testcase: str, size: int | None, choice: Choice, group: str) -> str
     return f"{testcase} ({units.size(size)}), {' '.join(filter(None, [choice.name, group]))}"
 
 
-def pictures(found: dict[Key, list[Point]], choice: Choice, folder: Path) -> list[Path]:
+def pictures(found: dict[Key, list[over_time.Point]], choice: Choice, folder: Path) -> list[Path]:
     """A PNG and an SVG of each series, and their paths. Raises OSError."""
-    from ..show import over_time, plot
+    from ..show import plot, time_chart
 
     paths: list[Path] = []
     for number, ((testcase, size, unit, group), points) in enumerate(found.items(), 1):
         points = sorted(points)
         values = [point.value for point in points]
-        drawn = over_time.draw(
+        drawn = time_chart.draw(
             headline(testcase, size, choice, group),
             [point.started for point in points],
             values,
             unit,
             change_points(values),
+            over_time.changed(points),
         )
         name = "-".join(filter(None, [testcase, re.sub(r"[^A-Za-z0-9]+", "-", f"{choice.name} {group}").strip("-")]))
         paths += plot.save(drawn, folder, f"{number:02}-{name}")
@@ -166,7 +202,9 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
         except ValueError:
             raise BadInput(f"--since '{options.since}' is no date: write it as 2026-11-21") from None
     paths = options.paths or folders.reports(folders.prefix())
-    for run in stored.find_each(paths, for_verdicts=False) if paths else ():
+    with watched(paths, "runs") as each:
+        found = stored.find_each(each, for_verdicts=False) if paths else []
+    for run in found:
         tests = tuple(
             test
             for test in run.tests
@@ -177,11 +215,11 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
         yield replace(run, tests=tests)
 
 
-def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[Key, list[Point]]:
+def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[Key, list[over_time.Point]]:
     """{(test case, size, unit, link class): points}; each is the median of the chosen cells of a run."""
-    found: dict[Key, list[Point]] = {}
+    found: dict[Key, list[over_time.Point]] = {}
     for test, record, result in results_of(tests, testcases):
-        software = tuple(sorted({**record["software"], "program": f"{record['program']} {record['version']}"}.items()))
+        known = over_time.facts_of(record)
         matrix = from_result(result)
         if choice == Choice(link_class=choice.link_class):
             groups = {name: of.median for name, of in matrix.classes.items() if choice.link_class in ("", name)}
@@ -190,23 +228,46 @@ def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[K
         apart = told_apart(record, result, test.variant)
         for group, value in groups.items():
             key = (result["testcase"], result["size_bytes"], result["unit"], group + apart)
-            point = Point(record["started"], float(value), record["host"]["name"], str(test.path), software)
+            point = over_time.Point(record["started"], float(value), record["host"]["name"], str(test.path), known)
             found.setdefault(key, []).append(point)
     return found
+
+
+def newest_first(tests: Iterable[Test]) -> list[tuple[Test, dict[str, Any]]]:
+    """The tests that have records, with these, the newest first."""
+    found = [(test, test.record) for test in tests if test.record is not None]
+    return sorted(found, key=lambda one: one[1]["started"], reverse=True)
+
+
+def in_groups(
+    found: dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]], groups: dict[str, str]
+) -> Iterator[tuple[Key, dict[str, dict[fleet.Position, fleet.Newest]]]]:
+    """The same, hosts beside such as have the same of all that differs in their partition: else it is no fault."""
+    for (testcase, size, unit, name), hosts in found.items():
+        alike: dict[str, dict[str, dict[fleet.Position, fleet.Newest]]] = {}
+        for host, values in hosts.items():
+            alike.setdefault(groups.get(host, ""), {})[host] = values
+        for group, of_group in sorted(alike.items(), key=lambda item: (-len(item[1]), item[0])):
+            yield (testcase, size, unit, f"{name} with {group}" if group else name), of_group
 
 
 def of_fleet(
     tests: Iterable[Test], choice: Choice, testcases: set[str]
 ) -> dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]]:
-    """{(test case, size, unit, link class): {host: {position: its newest value}}}; of several cells their median."""
+    """{(test case, size, unit, link class): {host: {position: its newest value}}}; of several cells their median.
+
+    With a link class stands what else tells results apart, as for a series: other programs, memories and libraries.
+    """
     import pandas
 
     placed, floors = [], {}
     for test, record, result in results_of(tests, testcases):
         matrix = from_result(result)
-        placed.append(fleet.placed(record, chosen(test, matrix, choice)))
+        apart = told_apart(record, result, test.variant)
+        cells = fleet.placed(record, chosen(test, matrix, choice))
+        placed.append(cells.assign(link_class=cells["link_class"] + apart))
         for name in matrix.class_names:
-            floors[result["testcase"], name] = min(floor_of(result, name, record["backend"]))
+            floors[result["testcase"], name + apart] = min(floor_of(result, name, record["backend"]))
     found: dict[Key, dict[str, dict[fleet.Position, fleet.Newest]]] = {}
     if not placed:
         return found
@@ -249,46 +310,3 @@ def chosen(test: Test, matrix: Matrix, choice: Choice) -> "pandas.DataFrame":
         inside = [device["label"] for device in devices if device["node"] == choice.node]
         keep &= cells["source"].isin(inside) | cells["destination"].isin(inside)
     return cells[keep]
-
-
-def over_time(points: list[Point], unit: str) -> Iterator[str]:
-    """A sparkline, the range, and each change of level with what else changed."""
-    values = [point.value for point in points]
-    decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
-    days = f"{points[0].started[:10]} to {points[-1].started[:10]}"
-    yield f"{units.counted(len(points), 'run')}, {days}: {sparkline(values)}"
-    low, middle, high = min(values), statistics.median(values), max(values)
-    summary = f"min {figure(low, decimals)}  median {figure(middle, decimals)}  max {figure(high, decimals)} {shown}"
-    yield f"{summary}, newest {figure(values[-1], decimals)}"
-    found = change_points(values)
-    for change in found:
-        before, after = points[change.at - 1], points[change.at]
-        percent = 100 * (change.after / change.before - 1)
-        worse = (percent > 0) == (unit == "us")
-        yield (
-            f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
-            f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {differences(before, after)}"
-        )
-    if not found and len(points) < 6:
-        yield "too few runs to see a change of level: six are needed"
-
-
-def differences(before: Point, after: Point) -> str:
-    """ "driver 580.1 -> 590.2"."""
-    old, new = dict(before.software), dict(after.software)
-    told = [
-        f"{name} {old.get(name, 'none')} -> {new.get(name, 'none')}"
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
-    ]
-    told += [f"host {before.host} -> {after.host}"] if before.host != after.host else []
-    return ", ".join(told) or "nothing that the records tell changed"
-
-
-def sparkline(values: list[float]) -> str:
-    """The last values as bars; of equal values the middle one."""
-    last = values[-MOST_POINTS:]
-    low, high = min(last), max(last)
-    if high - low <= 1e-9 * abs(high):
-        return BARS[3] * len(last)
-    return "".join(BARS[min(int((value - low) / (high - low) * len(BARS)), len(BARS) - 1)] for value in last)

@@ -13,6 +13,7 @@ from ..foreign.to_record import to_record
 from ..record import reading
 from ..record.reading import Record
 from ..record.units import parse_size
+from ..show.progress import watched
 
 MOST_BYTES = 64 * 1024 * 1024
 UTC = "%Y-%m-%dT%H:%M:%SZ"
@@ -34,7 +35,8 @@ def run_import(options: argparse.Namespace) -> int:
     """Writes <out>/<number>/record.json for each run found, and a line about each. Raises BadInput."""
     measured = time_of(options.measured) if options.measured else None
     size = parse_size(options.size, "--size") if options.size else None
-    found = [(file, records_of(file, measured, size)) for file in options.files]
+    with watched(options.files, "files") as files:
+        found = [(file, records_of(file, measured, size)) for file in files]
     refuse_one_place_for_two(options)
     written = [
         (folder_of(options.out, file, len(options.files)) / f"{number:02}" / "record.json", one)

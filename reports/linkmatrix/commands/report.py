@@ -1,7 +1,6 @@
 """`linkmatrix report`: the page of a run, and its heat maps and curves as files."""
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record.reading import Result
 from ..runs import judging, stored
 from ..runs.judging import Judged
-from ..show import by_size, curves, page, plot, scaling, size_chart, words
+from ..show import by_size, curves, page, page_matrix, plot, scale, scaling, size_chart, words
 from . import arguments
 
 FEW = 8  # pictures that are listed one by one
@@ -33,14 +32,10 @@ def run_report(options: argparse.Namespace) -> int:
     folder = options.out or default_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    scales = shared_scales(judged)
+    drawn = draw_maps(judged, folder, written)
 
-    def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict) -> bytes:
-        if matrix.problem:
-            return b""
-        pictures = plot.heat_map(record, result, matrix.closely, scales.get(scale_key(result)), verdict)
-        written.extend(plot.save(pictures, folder, free_name(result["testcase"], written)))
-        return pictures["png"]
+    def picture(record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict, what: str) -> bytes:
+        return drawn.get((matrix, what), b"")
 
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
     lines += draw_sizes(judged, others, folder, written)
@@ -54,6 +49,27 @@ def run_report(options: argparse.Namespace) -> int:
     verdict: Verdict = judging.overall(judged)
     print(words.WORDS[verdict])
     return EXIT_CODES[verdict]
+
+
+def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:
+    """{(matrix, what of it): PNG} of each matrix that the page shows; `written` gets the files' paths.
+
+    Of what the page shows by tables there is a heat map for other documents.
+    """
+    found: dict[tuple[MatrixVerdict, str], bytes] = {}
+    scales = scale.shared(judged)
+    for one, result, matrix in page.drawn_matrices(judged):
+        if matrix.problem:
+            continue
+        record, verdict, name = one.test.record or {}, one.of_matrix(matrix), free_name(result["testcase"], written)
+        pictures = plot.heat_map(record, result, matrix.closely, scales.get(scale.key_of(result)), verdict)
+        written.extend(plot.save(pictures, folder, name))
+        found[matrix, page_matrix.ABSOLUTE] = pictures["png"]
+        if not page_matrix.fits(result, matrix):
+            pictures = plot.deviation_map(record, result, matrix.closely, verdict)
+            written.extend(plot.save(pictures, folder, f"{name}-deviation"))
+            found[matrix, page_matrix.DEVIATION] = pictures["png"]
+    return found
 
 
 def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list[tuple[str, bytes]]:
@@ -104,21 +120,6 @@ def draw_scaling(judged: list[Judged], folder: Path, written: list[Path]) -> lis
 def default_folder(run: stored.Run) -> Path:
     """Beside a report or record, with its name: no report overwrites that of another run."""
     return run.path / "linkmatrix-report" if run.path.is_dir() else run.path.with_suffix("")
-
-
-def scale_key(result: Result) -> tuple[Any, ...]:
-    """Matrices with the same key share a scale: those of one quantity, size and path between the same endpoints."""
-    kinds = [re.sub(r"\d+$", "", labels[0]) for labels in (result["rows"], result["columns"])]
-    return result["unit"], result["quantity"], result["size_bytes"], result["peer_access"], *kinds
-
-
-def shared_scales(judged: list[Judged]) -> dict[tuple[Any, ...], tuple[float, float] | None]:
-    """The scale of each key of the run."""
-    groups: dict[tuple[Any, ...], list[Result]] = {}
-    for one in judged:
-        for result in (result for result, matrix in one.matrices if matrix.whole is not None):
-            groups.setdefault(scale_key(result), []).append(result)
-    return {key: plot.scale_of(results) for key, results in groups.items()}
 
 
 def free_name(name: str, written: list[Path]) -> str:

@@ -9,7 +9,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,19 +19,18 @@ from ..errors import BadInput, clean
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
-from ..record.matrix import has_status
 from ..references.tables import References
 from ..runs import completeness, folders, judging, junit, manifest, resume, stored
 from ..runs.judging import Judged
 from ..runs.modes import MODES, NODES, SWEEP, selects
 from ..runs.supervise import supervised
-from ..show import findings, sweep, words
+from ..show import headlines, steps, sweep, words
 from ..show.reruns import rerun_lines, unmeasured_lines
 from ..site import environment
 from ..site import nodes as site_nodes
+from . import begin
 
 CANNOT, BAD_INPUT = 4, 2
-LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -64,10 +63,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.set_defaults(command=run_acceptance)
 
 
-def run_acceptance(options: argparse.Namespace) -> int:
+def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = lambda: None) -> int:
     """Exit code: that of the verdict, 2 for an option that ReFrame refuses, 4 where nothing could be run.
 
-    Raises BadInput.
+    begins: called when nothing can refuse the run any more, right before ReFrame starts. Raises BadInput.
     """
     if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
         raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
@@ -76,25 +75,12 @@ def run_acceptance(options: argparse.Namespace) -> int:
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
-    repository, prefix = folders.repository(), folders.prefix()
-    if not (repository / "config" / "settings.py").is_file():
-        raise BadInput(f"{repository} holds no config/settings.py: start it in the repository")
-    program = environment.program(options.reframe)
-    if program is None:
-        raise BadInput(f"there is no program '{options.reframe}': load its module, or name it with --reframe")
-    prefix.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(prefix).free
-    if free < LEAST_FREE:
-        print(f"{prefix} has {free >> 20} MiB left, and a run needs {LEAST_FREE >> 20}: nothing was started")
-        return CANNOT
-    name = (options.system or "any").replace(":", "-").replace("/", "-")
+    repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
     try:
-        with lock.held(prefix / "locks" / f"{name}.lock") as note:
-            if note:
-                print(f"note: {note}")
-            return locked_run(options, program, repository, prefix, name)
-    except lock.Held as held:
-        print(f"not started: {held}")
+        with begin.alone(prefix, options.system) as name:
+            return locked_run(options, program, repository, prefix, name, begins)
+    except begin.NotStarted as why:
+        print(f"not started: {why}")
         return CANNOT
 
 
@@ -114,7 +100,14 @@ def is_part(options: argparse.Namespace) -> bool:
     return selects(options.more) or options.nodes not in ("", site_nodes.ALL)
 
 
-def locked_run(options: argparse.Namespace, program: str, repository: Path, prefix: Path, name: str) -> int:
+def locked_run(
+    options: argparse.Namespace,
+    program: str,
+    repository: Path,
+    prefix: Path,
+    name: str,
+    begins: Callable[[], object],
+) -> int:
     """The run itself; program: ReFrame."""
     last = prefix / "locks" / f"{name}-{options.mode}.last.json"
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
@@ -139,6 +132,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     # records lie in folders that have the run's stamp, and no other run's
     variables = {**os.environ, "PATH": environment.search_path(), "RFM_TIMESTAMP_DIRS": stamp}
     variables |= {NODES: options.nodes} if options.nodes else {}
+    begins()
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     unknown = [path for path in folders.reports(prefix) if path not in known]
@@ -171,7 +165,7 @@ def locked_run(options: argparse.Namespace, program: str, repository: Path, pref
     print("\n".join([*lines, *suspect_lines(prefix, options.clean_runs, repository)]))
     where = options.system or "this machine"
     print(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
-    pruned(prefix, options.keep, options.keep_days)
+    pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
     return EXIT_CODES[verdict]
 
 
@@ -194,8 +188,9 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
         verdict = Verdict.NO_VERDICT
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
     if judged and judging.overall(judged) is Verdict.NO_VERDICT and words.only_references_missing(judged):
-        found = findings.headlines(judged)
-        return verdict, [*lines, *found, words.next_step(verdict, judged, bool(found))]
+        found = headlines.headlines(judged)
+        said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
+        return verdict, [*lines, *said]
     return verdict, lines + list(rerun_lines(judged, content))
 
 
@@ -213,14 +208,14 @@ def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
 def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
     """(of each test case the attempt that counts; those that failed before they passed, with the reason).
 
-    It is the last one; but wrong data is no matter of chance: what follows an attempt with some does not count.
+    It is the last one; but what follows an attempt with wrong data does not count.
     """
     attempts: dict[tuple[str, str, str], list[Judged]] = {}
     for one in judged:
         attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
     final, passed_later = [], []
     for tries in attempts.values():
-        wrong = [one for one in tries[:-1] if any(has_status(result, "corrupt") for result, _ in one.matrices)]
+        wrong = [one for one in tries[:-1] if one.wrong_data]
         final.append([*tries[-1:], *wrong][-1])
         failed = next((one for one in tries[:-1] if one.verdict > Verdict.WARN), None)
         if failed and tries[-1].verdict <= Verdict.WARN:
@@ -232,22 +227,45 @@ def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
 def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
     """The devices that the stored runs, this one too, leave under suspicion."""
     try:
-        from ..runs import remembered
+        from ..runs import index, notes
     except ModuleNotFoundError as error:
         yield f"note: suspect devices are not looked for: there is no Python package {error.name} here"
         return
     folder = repository / "config" / "references"
-    found, notes = remembered.suspects(prefix, folder if folder.is_dir() else None, clean_runs)
-    yield from (f"note: {clean(note)}" for note in notes)
-    yield from (clean(one.sentence(clean_runs)) for one in found)
+    try:
+        with index.opened(prefix, folder if folder.is_dir() else None, again=True) as found:
+            yield from (f"note: {clean(note)}" for note in found.notes)
+            yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
+    except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the run has its verdict without it
+        yield f"note: suspect devices are not looked for: {clean(str(error))}"
 
 
-def pruned(prefix: Path, keep: int | None, days: int | None) -> None:
-    """Removes old reports, JUnit files and pages; the newest stays, and records stay where ReFrame keeps them."""
+def blaming(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
+    """The names of the reports that present suspects are known by; None, after a sentence, where nobody can say."""
+    folder = repository / "config" / "references"
+    try:
+        from ..runs import index, notes
+
+        with index.opened(prefix, folder if folder.is_dir() else None) as found:
+            return found.blaming(found.suspects(clean_runs, notes.load(prefix)))
+    except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
+        print(f"note: no report was removed, for one may be all that is known of a suspect: {clean(str(error))}")
+        return None
+
+
+def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
+    """Removes old reports, JUnit files and pages; the newest stays, what blames a device that is suspect stays, and
+    records stay where ReFrame keeps them.
+    """
     reports = folders.reports(prefix)[::-1]
     old = set(reports[max(keep, 1) :]) if keep is not None else set()
     if days is not None:
         old |= {path for path in reports[1:] if time.time() - path.stat().st_mtime > days * 86400}
+    blame = blaming(prefix, clean_runs, repository) if old else set()
+    kept = {path for path in old if blame is None or path.name in blame}
+    if kept and blame is not None:
+        print(f"kept for what they blame, which is suspect still: {units.counted(len(kept), 'old report')}")
+    old -= kept
     for path in old:
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
         path.unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""How many nodes and ranks a command of nccl-tests starts, as far as its words say it. Nothing is guessed."""
+"""How many nodes and ranks a command of nccl-tests starts, as far as its words say it, and what a list of ranks says.
+
+Nothing is guessed.
+"""
 
 import re
 import shlex
@@ -20,6 +23,13 @@ def extent_of_ranks(ranks: dict[int, tuple[str, int]]) -> Extent:
     if not ranks or sorted(ranks) != list(range(len(ranks))):
         return UNKNOWN
     return Extent(len({host for host, _ in ranks.values()}), len(ranks))
+
+
+def labels_of_ranks(ranks: dict[int, tuple[str, int]]) -> tuple[str, ...]:
+    """The GPUs of a list of ranks, as p2p_matrix calls them: those of several nodes with their host."""
+    several = len({host for host, _ in ranks.values()}) > 1
+    found = [(f"{host}:" if several else "") + f"gpu{number}" for _, (host, number) in sorted(ranks.items())]
+    return tuple(found) if len(set(found)) == len(found) else ()
 
 
 def extent_of_command(command: str | None) -> Extent:

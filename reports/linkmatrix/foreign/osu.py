@@ -6,9 +6,10 @@ pairs: osu_mbw_mr_dd_8_pairs. The program's MB is 1e6 bytes.
 """
 
 import re
+from dataclasses import replace
 
 from ..record.matrix import Pair
-from .table import Reading, Table
+from .table import Part, Reading, Table
 
 PROGRAM = "osu"
 MOST = 1e9
@@ -34,6 +35,7 @@ QUANTITIES = {
     "multi_lat": "one-way latency, mean of all pairs",
     "mbw_mr": "sum of all pairs",
 }
+RATE = "Messages/s"  # of all pairs, where it is printed
 UNITS = {"latency": "us", "multi_lat": "us"}  # else MB/s
 UNIT = re.compile(r"\b([\w/]+)\)?$")  # at the end of a column's head: "Latency (us)", "MB/s"
 METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"}
@@ -46,7 +48,7 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
     if test is None:
         return
     reading.end_run()
-    buffers, pairs, columns, decimals = "hh", 1, 0, None
+    buffers, pairs, heads, decimals = "hh", 1, list[str](), None
     while reading.line().startswith("#"):
         found, count = BUFFERS.match(reading.line()), PAIRS.match(reading.line())
         buffers = (found[1] + found[2]).lower() if found else buffers
@@ -55,7 +57,6 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
         reading.at += 1
         if head:
             heads = re.split(r"\s{2,}", head[1])
-            columns = len(heads)
             unit = UNIT.search(heads[0])
             if not unit or unit[1] != UNITS.get(test, "MB/s"):
                 reading.left(
@@ -67,24 +68,38 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
     if said:
         reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said
     rows = 0
+    while reading.line().startswith("#"):  # "# Datatype: MPI_CHAR.", since 7.0
+        reading.at += 1
     while reading.at < len(reading.lines):
         row = ROW.match(reading.line())
         # "not whole": a number may be cut off at the very end of a text
-        if row is None or reading.may_be_cut() or len(reading.line().split()) != columns + 1:
+        if row is None or reading.may_be_cut() or len(reading.line().split()) != len(heads) + 1:
             break
         places = len(row[2].partition(".")[2])
         decimals = places if decimals is None else decimals
         if places != decimals:
             break
-        verified = {"Pass": True, "Fail": False}.get((row[3].split() or [""])[-1])
+        others = row[3].split()
+        rate = others[0] if heads[1:2] == [RATE] else None
+        if rate and not fits(int(row[1]), float(row[2]), rate):
+            break
+        verified = {"Pass": True, "Fail": False}.get((others or [""])[-1])
         table = size_table(test, buffers, pairs, int(row[1]), float(row[2]), reading.at + 1, verified)
+        if rate and table.verified is not False:
+            parts = {"message_rate": Part("message rate", "msg/s", dict.fromkeys(table.cells, float(rate)))}
+            table = replace(table, parts=parts)
         reading.add(PROGRAM, table)
         rows += 1
         reading.at += 1
     if rows and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
         fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is no whole line of a size: it is not believed"
         last = reading.runs[-1].tables[-1]
-        reading.runs[-1].tables[-1] = Table(**{**vars(last), "faults": (*last.faults, fault)})
+        reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
+
+
+def fits(size: int, bandwidth: float, rate: str) -> bool:
+    """Are a bandwidth in MB/s and a rate of messages, both rounded to two decimals, of one measurement?"""
+    return bool(re.fullmatch(r"\d+\.\d\d", rate)) and abs(float(rate) * size / 1e6 - bandwidth) <= 0.005001 + size / 1e8
 
 
 ROW_LIKE = re.compile(r"^\s*\d+(\s|$)")
@@ -175,7 +190,7 @@ def page_table(reading: Reading, match: re.Match[str]) -> None:
         reading.end_run()
         reading.facts(PROGRAM).software["column"] = column
         if tables and faults:
-            tables[-1] = Table(**{**vars(tables[-1]), "faults": tuple(faults)})
+            tables[-1] = replace(tables[-1], faults=tuple(faults))
         for table in tables:
             reading.add(PROGRAM, table)
     reading.end_run()

@@ -7,6 +7,7 @@ from ..errors import BadInput
 from . import (
     nccl,
     nvbandwidth,
+    nvloom,
     osu,
     p2p_sample,
     perftest,
@@ -27,6 +28,11 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
     (nvbandwidth.RUNNING, nvbandwidth.test_case),
     (nvbandwidth.DEVICE, nvbandwidth.device),
     (nvbandwidth.SOFTWARE, nvbandwidth.software),
+    (nvloom.VERSION, nvloom.version),
+    (nvloom.SOFTWARE, nvloom.said),
+    (nvloom.BUFFER, nvloom.said),
+    (nvloom.PROCESS, nvloom.said),
+    (nvloom.RUNNING, nvloom.test_case),
     (p2p_sample.CUDA_START, p2p_sample.cuda_start),
     (p2p_sample.CUDA_DEVICE, p2p_sample.cuda_device),
     (p2p_sample.CUDA_CONNECTIVITY, p2p_sample.cuda_connectivity),
@@ -69,7 +75,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
     r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:\S*/)?(?:mpirun\b.*|srun\b.*)?(?:\S*/)?"
-    r"(?:nvbandwidth|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
+    r"(?:nvbandwidth|nvloom_cli|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
     r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p|nicrings)(?: +\w+)*)\s*$"
 )
 
@@ -90,7 +96,7 @@ def read_text(text: str) -> list[Run]:
         why = f" that can be believed ({unread[0]})" if unread else ""
         raise BadInput(
             "it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU, nccl-tests, rccl-tests, perftest,"
-            f" ucx_perftest, TransferBench or nvidia-smi topo -m{why}: give the program's whole output"
+            f" ucx_perftest, TransferBench, nvloom or nvidia-smi topo -m{why}: give the program's whole output"
         )
     return runs
 

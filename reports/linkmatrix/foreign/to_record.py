@@ -15,7 +15,7 @@ from .table import Run, Table, Topology, square
 Record = dict[str, Any]
 NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
 HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
-MOST_RANKS = 64  # of a collective that are listed as devices: a topology is their square
+MOST_RANKS = 144  # that are listed as devices, for a topology is their square: two racks of 72 GPUs
 LATER = (
     "when it was measured is not known: 'started' is the time of the import",
     "the programs print one number a cell: low and high repeat it",
@@ -74,19 +74,12 @@ def extent(run: Run) -> Extent:
     return Extent(*(one.pop() if len(one) == 1 else None for one in said))
 
 
-def rank_labels(run: Run) -> tuple[str, ...]:
-    """The GPUs of a list of ranks, as p2p_matrix calls them: those of several nodes with their host."""
-    several = len({host for host, _ in run.ranks.values()}) > 1
-    found = [(f"{host}:" if several else "") + f"gpu{number}" for _, (host, number) in sorted(run.ranks.items())]
-    return tuple(found) if len(set(found)) == len(found) else ()
-
-
 def device_labels(run: Run) -> tuple[str, ...]:
     """The devices: those of a list of ranks or of the topology, else of the first table between devices, else of the
     columns.
     """
     if 0 < (launch.extent_of_ranks(run.ranks).ranks or 0) <= MOST_RANKS:
-        return rank_labels(run)
+        return launch.labels_of_ranks(run.ranks)
     if run.topology:
         return run.topology.labels
     for table in run.tables:

@@ -8,16 +8,20 @@ from ..record.checking import is_of_matchings
 from ..record.reading import Result, risen_counters
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
-from . import few, uplinks
+from . import few, soak, uplinks
 from .verdicts import Verdict
 
 
 class Fact(NamedTuple):
-    """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all."""
+    """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all.
+
+    topic: what it is about, where more can be said of what to do: "counters", "throttled" or "samples".
+    """
 
     verdict: Verdict
     sentence: str
     result: int | None = None
+    topic: str = ""
 
 
 def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterator[Fact]:
@@ -27,11 +31,13 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
     is held against, "" for none
     """
     for sentence in risen_counters(dict(record)):
-        yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence)
+        yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence, topic="counters")
     yield from (Fact(Verdict.NO_VERDICT, sentence) for sentence in devices_twice(record))
+    if "soak" in record:
+        yield from (Fact(*one) for one in soak.sentences(record["soak"]))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
-            yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place)
+            yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.NO_VERDICT, other_size(table, result), place)
         if is_of_matchings(result):
@@ -40,7 +46,7 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
-            yield from (Fact(*one, place) for one in of_samples(result))
+            yield from (Fact(*one, place, "samples") for one in of_samples(result))
         yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in left_out(result))
 
 

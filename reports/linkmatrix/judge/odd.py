@@ -8,6 +8,8 @@ from ..record import units
 
 MOST_NAMED = 4
 OF_PART = ("vbios", "firmware")  # of a device's part
+OF_STATE = {"nvlinks_active": "active NVLinks", "pcie_width": "PCIe width"}  # of a device's state; its PCIe speed rests
+SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
 def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
@@ -28,19 +30,53 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
 
 
 def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What differs between the nodes of a partition: driver, kernel, and VBIOS and firmware of devices and adapters.
+    """What differs between the nodes of a partition: driver, kernel, CUDA, NCCL and MPI, VBIOS and firmware of devices
+    and adapters, and the rates and widths of their links.
 
-    records: (partition, record), of any number of nodes each
+    records: (partition, record), of any number of nodes each; of two that say another thing of a node the first counts
     """
+    return [line for (_, name), of in by_fact(records).items() for line in odd_ones(name, of)]
+
+
+def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """{node: what it has of the facts that differ in its partition, "driver 580, kernel 6.1"}; "" where none does.
+
+    Figures of nodes are like only where this is the same. records: as of `odd_nodes`
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    for (_, name), of in by_fact(records).items():
+        known = {fact for fact in of.values() if fact}
+        for node, fact in of.items():
+            found[node] += [f"{name} {fact}"] if len(known) > 1 and fact else []
+    return {node: ", ".join(said) for node, said in found.items()}
+
+
+def by_fact(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[tuple[str, str], dict[str, str]]:
+    """{(partition, name of a fact): {node: fact}} of records."""
     found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    software: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for partition, record in records:
         for node, name, fact in facts_of_nodes(record):
             found[partition, name].setdefault(node, fact)
-    return [line for (_, name), of in found.items() for line in odd_ones(name, of)]
+        for node, name, fact in software_of_nodes(record):
+            software[partition, name][node].add(fact)
+    for key, of in software.items():
+        usual = Counter(map(frozenset, of.values())).most_common(1)[0][0]
+        # one that was measured in fewer environments has nothing else
+        found[key] = {node: " and ".join(sorted(usual if facts <= usual else facts)) for node, facts in of.items()}
+    return found
+
+
+def software_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(node, name, version) of the libraries that a program found; of several nodes nobody tells which is whose."""
+    names = {device["node"] for device in record["devices"]}
+    if len(names) == 1:
+        (node,) = names
+        yield from ((node, name, record["software"][name]) for name in SOFTWARE if record["software"].get(name))
 
 
 def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(node, name of a fact, fact) of each node of a record, as far as it is known."""
+    """(node, name of a fact, fact) of each node of a record, as far as it is known: what no environment changes."""
     names = list(dict.fromkeys(device["node"] for device in record["devices"]))
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
@@ -49,13 +85,18 @@ def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield node["name"], "kernel", node["kernel"]
     of_model: dict[tuple[str, str], set[str]] = defaultdict(set)
     for device in record["devices"]:
-        for name in OF_PART:
-            if device["part"].get(name):
-                of_model[device["node"], f"{name} of {device['name']}"].add(device["part"][name])
+        facts = {name: device["part"].get(name) for name in OF_PART}
+        facts |= {word: device.get("state", {}).get(name) for name, word in OF_STATE.items()}
+        for name, fact in facts.items():
+            if fact:
+                of_model[device["node"], f"{name} of {device['name']}"].add(fact)
     for adapter in record["adapters"]:
         part, node = adapter["part"], adapter["place"].get("node", "")
-        if node and part.get("firmware"):
-            model = part.get("model") or part.get("board") or "its adapters"
-            of_model[node, f"firmware of {model}"].add(part["firmware"])
-    for (node, name), facts in of_model.items():
-        yield node, name, " and ".join(sorted(facts))
+        model = part.get("model") or part.get("board") or "its adapters"
+        facts = {"firmware": part.get("firmware"), "link rate": adapter["rate"]}
+        facts |= {f"PCIe {name}": adapter.get("pcie", {}).get(name) for name in ("speed", "width")}
+        for name, fact in facts.items():
+            if node and fact:
+                of_model[node, f"{name} of {model}"].add(fact)
+    for (node, name), every in of_model.items():
+        yield node, name, " and ".join(sorted(every))

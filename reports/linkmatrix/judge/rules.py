@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..record.matrix import Block, Matrix, Pair
+from ..record.matrix import HANDOVER, Block, Matrix, Pair
 from ..record.units import figure
 from ..references.tables import Reference
 from .busy import Busy, explained
@@ -253,6 +253,7 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, oth
     low, high, limit = (block.numbers(name) for name in ("low", "high", "limit"))
     ok = block.is_status("ok")
     of_class = off_class(matrix, block)
+    claims = matrix.title != HANDOVER  # else the words that arrived are the whole claim
     with np.errstate(invalid="ignore", divide="ignore"):
         off = found / value - 1
         too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
@@ -260,20 +261,20 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, oth
         middle = found / (1 + of_class if matrix.unit == "us" else 1 - of_class)
         share = others.of(matrix, block, np.where(np.isfinite(value), value, middle)) if others else np.zeros(shape)
         excused = explained(np.nan_to_num(worse), share, matrix.unit)
-        off_limits = ~((low_limit <= found) & (found <= high_limit))
+        off_limits = np.isfinite(value) & ~((low_limit <= found) & (found <= high_limit))
         masks = {
             "not applicable": ~applies,
             "corrupt": block.is_status("corrupt"),
             "partial": block.is_status("partial"),
             "not measured": ~ok,
             "impossible": too_much,
-            "no reference": np.isnan(value),
+            "no reference": np.isnan(value) & claims,
             "other unit": wrong_unit,
             "busy": off_limits & excused,
             "off reference": off_limits,
             "not compared": np.full(shape, bool(unverified)),
             "noisy": (low < low_limit) | (high > high_limit),
-            "straggling": np.nan_to_num(of_class) > np.maximum(STRAGGLES[matrix.unit], (high - low) / found),
+            "straggling": claims & (np.nan_to_num(of_class) > np.maximum(STRAGGLES[matrix.unit], (high - low) / found)),
         }
     assert list(RULES)[:-1] == list(masks)
     rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)

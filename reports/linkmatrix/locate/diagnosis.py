@@ -16,16 +16,16 @@ from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
-from ..record.matrix import Matrix
+from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
 from ..references import noise
 from ..references.tolerances import floor_alone
-from . import confidence, matchings
+from . import confidence, matchings, ordering
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
 from .hypotheses import Finding, polish, search
 from .places import Names, layout_of
-from .sentences import Seen, missing_sentence, sentence
+from .sentences import Seen, missing_sentence, sentence, subject_name
 
 LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
 MOST_EFFECTS = 4
@@ -33,6 +33,7 @@ MOST_BUSY = 4  # sentences about what others did
 TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # what was not tried any more, too
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
+NEXT = "next: "  # before the command of a next experiment
 OF_ALL = (*SHARED, "inside")  # what all share is no part that could be gone
 
 
@@ -42,7 +43,7 @@ class Diagnosis:
 
     sentences: one for each finding, and on what held devices back. effects: rows and columns that are off as a whole.
     from_inside: without references. confidence: lines on each finding, in their order: what speaks for it, what against
-    it, what else explains it, and the next experiment.
+    it, what else explains it, and the next experiment. who: what each finding is about, by name.
     """
 
     findings: tuple[Finding, ...]
@@ -50,6 +51,7 @@ class Diagnosis:
     effects: tuple[str, ...]
     from_inside: bool
     confidence: tuple[tuple[str, ...], ...] = ()
+    who: tuple[str, ...] = ()
 
 
 def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False) -> Diagnosis:
@@ -58,13 +60,17 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return Diagnosis((), (matrix.problem,), (), not matrix.held)
     if is_collective(result):  # of all ranks together: no part of it is seen
         return Diagnosis((), (), (), False)
+    if result["quantity"] == HANDOVER:  # its time is no claim, and its words say between whom
+        return Diagnosis((), tuple(ordering.sentences(result)), (), False)
     if is_of_matchings(result):
         explained = None if matrix.whole is None else matrix.whole.explained
         found, rest = matchings.told(result, matrix.matrix, explained)
         rest += matrix.busy_sentences()[:MOST_BUSY]
         of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
         told = (*(text for _, text in found), *rest)
-        return Diagnosis(tuple(matchings.finding(one, of_nodes) for one, _ in found), told, (), not matrix.held)
+        findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
+        who = tuple(matrix.matrix.rows[one.endpoint] for one, _ in found)
+        return Diagnosis(findings, told, (), not matrix.held, who=who)
     if matrix.closely is not matrix:
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
@@ -91,14 +97,15 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         (*confidence.lines(one, names, seen), *next_line(one, names, layout, content, result)) for one in every
     )
     told_effects = tuple(effects(seen.deviation, names, result["unit"]))
-    return Diagnosis(every, tuple(told), told_effects, inside, sure)
+    who = tuple(subject_name(one.kind, one.subject, names) for one in every)
+    return Diagnosis(every, tuple(told), told_effects, inside, sure, who)
 
 
 def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, Any], result: Result) -> Iterator[str]:
     """ "next: p2p_matrix …  # the same again, alone"."""
     experiment = next_experiment(one, names, layout, content, result)
     if experiment:
-        yield f"next: {experiment.command}  # {experiment.tells}"
+        yield f"{NEXT}{experiment.command}  # {experiment.tells}"
 
 
 def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
@@ -160,7 +167,8 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> 
     looked_at, count = len(matrix.closely.matrix.rows), len(matrix.matrix.rows)
     where = f"Looked at closely: {looked_at} of {count} endpoints, the worst and healthy ones."
     slow = matrix.slow_lines()
-    return Diagnosis(found.findings, (*found.sentences, *slow, where), (), found.from_inside, found.confidence)
+    told = (*found.sentences, *slow, where)
+    return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who)
 
 
 def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

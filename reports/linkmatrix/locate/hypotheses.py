@@ -29,6 +29,7 @@ SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish 
 FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
 NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
 RETRIED, MOST_RETRIED = 8, 128**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
+MOMENTS = 0.001  # cells of a healthy run that may be taken for faulty because something disturbed them again and again
 MOST = 12  # findings; more than this is another problem
 
 
@@ -39,7 +40,8 @@ class Finding:
     kind and subject: ("egress", 3), ("link", (2, 5)), ("node_pair", (0, 1)) …, by index. shift: by how much its cells
     are off, as a fraction: -0.1 is 10 % slow. cells, agreeing: how many it has, and how many of them show it. alike:
     others that would explain the same. missing: its cells have no value; else they are slow. rivals: those with other
-    cells whose evidence is nearly as good. once: a single cell of one look; others beside it have had more.
+    cells whose evidence is nearly as good. once: a single cell that may have had a bad moment, so that nobody is to
+    blame. again: such a one that was slow alone too, as a few of so many are by chance; others had one look.
     """
 
     kind: str
@@ -52,6 +54,7 @@ class Finding:
     missing: bool = False
     rivals: tuple[tuple[str, Subject], ...] = ()
     once: bool = False
+    again: bool = False
 
 
 Explained = tuple[Finding, np.ndarray]  # with its cells
@@ -89,6 +92,7 @@ def search(
         applies,
         noise.sigmas_of(ALARMS / max(count, 1)),
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
+        np.isfinite(again) & applies & (again >= -least),
     )
     best = seen.explained()
     if x.size <= MOST_RETRIED and not best.plain:
@@ -117,7 +121,7 @@ class Evidence:
     """The cells of a matrix, as `search` has them, and what they speak for.
 
     calm: x, or what a cell was alone where that is better. chance: how many σ are beyond it. looks: cells of one look,
-    where others had more.
+    where others had more. moments: cells that were fine when they were measured again, alone.
     """
 
     known: list[Family]
@@ -128,6 +132,7 @@ class Evidence:
     applies: np.ndarray
     chance: float
     looks: np.ndarray
+    moments: np.ndarray
 
     def explained(self, start: Explained | None = None) -> Explanation:
         """The strongest hypothesis, or that to start with, then the strongest in what is left, and so on."""
@@ -146,14 +151,31 @@ class Evidence:
             others = np.logical_or.reduce([cells for at, (_, cells) in enumerate(found) if at != place])
             found[place] = self.strongest(self.applies & ~others) or found[place]
         named = {(one.kind, one.subject): (one, cells) for one, cells in found}
-        once = [replace(one, once=True) for one, cells in named.values() if self.seen_once((one, cells))]
+        doubted = [one for one in named.values() if self.seen_once(one)]
+        once = [replace(one, once=True, again=not (cells & self.looks).any()) for one, cells in doubted]
         found = [one for one in named.values() if not self.seen_once(one)]
         left = int((open_cells & (self.x < -self.least)).sum()) if full else 0
         return Explanation(found, once, left)
 
     def seen_once(self, one: Explained) -> bool:
-        """Is it a cell of one look, where others had more?"""
-        return one[0].cells == 1 and bool((one[1] & self.looks).any())
+        """Is it a cell of one look, where others had more, or one that is slow in its further looks by chance?"""
+        finding, cells = one
+        few_looks = bool((cells & self.looks).any())
+        return finding.cells == 1 and (few_looks or self.by_chance(math.log1p(finding.shift)) > MOMENTS)
+
+    def by_chance(self, shift: float) -> float:
+        """How many cells of a healthy matrix are as slow as this, alone too, as far as those tell that were not.
+
+        Something disturbs a look with a chance p, deeper than `shift` with q. A cell that stands out in its first look
+        has three more, alone; its second worst look of all stays, and the median of those alone. So np cells of n are
+        fine alone, 3nq² of them with two looks that deep, and 3nq³, which is no more than 3np³, have three, and are not
+        fine. q is taken from one cell more than there are, for none is no proof; p from as many fewer as chance adds,
+        two standard deviations of a count, for a few cells of a small matrix do not say how often that is.
+        """
+        count, moments = int(self.applies.sum()), int(self.moments.sum())
+        surely = max(0.0, moments - 2 * math.sqrt(moments))
+        as_deep = int((self.moments & (self.x <= shift)).sum()) + 1
+        return float(min(3 * surely**3 / count**2, as_deep**1.5 / math.sqrt(3 * count)))
 
     def likelihood(self, one: Explanation) -> float:
         """The gain in log likelihood over "nothing is wrong", less what so many findings gain by chance.

@@ -208,7 +208,8 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
     text += (words.every if each else "") + (words.tail if words.tail and seen.rest_is_fine(one) else "")
     text += f" ({one.agreeing} of {units.counted(one.cells, 'cell')})"
     if one.once:
-        return f"{text}, seen once: measure it again, alone, before anything is suspected" + evidence(who, content)
+        why = "and alone again, as a few of so many disturbed cells are by chance" if one.again else "seen once"
+        return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
     text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"
@@ -224,8 +225,14 @@ def or_else(one: Finding, names: Names) -> str:
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
-    """Counters of the subject that rose."""
-    risen = [line for line in reading.risen_counters(content) if line.split(":")[0] in who.replace("->", " ").split()]
+    """Counters of the subject that rose: "n1:gpu3", "mlx5_0 of n1", or of a node all that are in it."""
+    words = {*who.replace("->", " ").split()}
+
+    def is_of_it(label: str) -> bool:
+        node, _, name = label.rpartition(":")
+        return label in words or (node in words and (name in words or who == node or "nodes" in words))
+
+    risen = [line for line in reading.risen_counters(content) if is_of_it(line.partition(": ")[0])]
     return f". Evidence: {'; '.join(units.first(risen, MOST_ALIKE))}" if risen else ""
 
 

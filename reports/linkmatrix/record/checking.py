@@ -2,7 +2,7 @@
 intervals, from samples, and nothing but the diagonal left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,3 +164,14 @@ def only_diagonal(result: Mapping[str, Any]) -> bool:
     """Is the diagonal all that does not apply?"""
     few = result["schedule"]["mode"] in ("bisection", "matchings")
     return not (result.get("local_copy") or result.get("triangle") or few)
+
+
+def check_once(results: Sequence[Mapping[str, Any]]) -> None:
+    """Raises BadInput for a test case that stands twice in one size: which of the two a verdict is of, nobody knows."""
+    seen: set[tuple[str, int | None]] = set()
+    for result in results:
+        case = (result["testcase"], result["size_bytes"])
+        if case in seen:
+            said = "" if case[1] is None else f" of {case[1]} bytes"
+            raise BadInput(f"results: {case[0]}{said} stands twice: import each run into a record of its own")
+        seen.add(case)

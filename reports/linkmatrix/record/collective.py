@@ -15,6 +15,8 @@ ENGINES = ("nccl", "mpi")
 ALL = "all"  # the only row
 ASKED = "asked for "  # begins the note of a result that was not asked for as usual: "asked for double, max"
 COMPUTE = "compute"  # metric of a simulation
+LIBRARIES = {"nccl": "NCCL", "mpi": "MPI"}  # by engine
+USUAL = "NCCL between devices"  # what collectives are by where nobody says more
 
 
 class Extent(NamedTuple):
@@ -60,3 +62,9 @@ def extent_of(record: Mapping[str, Any]) -> Extent:
         return Extent(imported.get("nodes"), imported.get("ranks"))
     devices = record["devices"]
     return Extent(len({device["node"] for device in devices}) or None, len(devices) or None)
+
+
+def library_of(result: Mapping[str, Any]) -> str:
+    """What moves the data of a collective, and between which memory: "MPI between host memory"; "" of a simulation."""
+    library = LIBRARIES.get(result["engine"], "")
+    return library and f"{library} between {'host memory' if result['memory'] == 'host' else 'devices'}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import BadInput
 from . import grids
-from .matrix import BODIES, MESSAGE_RATE, PERCENT, STATUS_WORDS, UNITS, Matrix, Pair
+from .matrix import BODIES, FLAGS, MESSAGE_RATE, PERCENT, ROUNDS, STATUS_WORDS, UNITS, WORDS, Matrix, Pair
 
 
 def from_rows(
@@ -21,7 +21,7 @@ def from_rows(
     finite or is negative.
     """
     where = f"matrix '{head['testcase']}: {head['title']}'"
-    if head["unit"] not in (*UNITS, PERCENT, MESSAGE_RATE, BODIES):
+    if head["unit"] not in (*UNITS, PERCENT, MESSAGE_RATE, BODIES, ROUNDS, WORDS, FLAGS):
         raise BadInput(f"{where} has the unit '{head['unit']}': only {' and '.join(UNITS)} can be compared")
     for name, labels in (("row", rows), ("column", columns)):
         if not labels:

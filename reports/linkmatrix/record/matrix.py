@@ -21,6 +21,8 @@ from .units import counted
 UNITS = ("GB/s", "us", "GFLOP/s")  # 1e9 bytes a second; microseconds; 1e9 operations a second
 PERCENT = "%"  # of a further matrix: a share of the limit, or a loss, which noise may turn below zero
 MESSAGE_RATE = "msg/s"  # of a further matrix
+HANDOVER = "handover"  # quantity of a visibility test: what counts is the words, and its time promises nothing
+ROUNDS, WORDS, FLAGS = "rounds", "words", "flags"  # of its further matrices: how many were checked, wrong, never seen
 BODIES = "bodies"  # of a further matrix of a simulation
 MOST_HELD = 1 << 22  # cells that are held at once, and that can be asked for one by one
 CELLS_AT_ONCE = 1 << 19  # of a matrix that is not held

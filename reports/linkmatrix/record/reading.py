@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import BadInput
 from ..files import read_whole
 from .apart import Apart, attach
-from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_times, only_diagonal
+from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_once, check_times, only_diagonal
 from .matrix import from_result
 from .upgrade import SCHEMA, SCHEMA_FILES, upgraded
 
@@ -160,6 +160,8 @@ def checked(content: Any) -> Record:
         check_axes(result, labels)
         check_matchings(result)
         (check_apart if Apart.of(result) else check_result)(result)
+    if record.get("imported"):
+        check_once(record["results"])
     check_outcome(record)
     return record
 
@@ -280,13 +282,30 @@ def check_axes(result: dict[str, Any], devices: list[str]) -> None:
 
 
 def risen_counters(record: Record) -> list[str]:
-    """The errors and events that devices counted during the run, a sentence each."""
+    """The errors and events that devices and network adapters counted during the run, a sentence each."""
     return [
-        f"{device['label']}: {item['name']} rose from {item['before'] or 0:.0f} to {item['after']:.0f} during the run"
-        for device in record.get("health", [])
-        for item in device["counters"]
-        if item["after"] is not None and item["after"] > (item["before"] or 0)
+        f"{one['label']}: {item['name']} rose from {item['before'] or 0:.0f} to {item['after']:.0f} during the run"
+        for one in record.get("health", [])
+        for item in one["counters"]
+        if rose(item)
     ]
+
+
+def signs_of_congestion(record: Record) -> list[str]:
+    """What network adapters counted during the run that a busy network makes them count, a sentence each."""
+    devices = {device["label"] for device in record["devices"]}
+    adapters = [one for one in record.get("health", []) if one["label"] not in devices]
+    risen = {one["label"]: [item for item in one["readings"] if rose(item)] for one in adapters}
+    said = {
+        label: [f"{item['name']} {item['after'] - (item['before'] or 0):.0f} more" for item in items]
+        for label, items in risen.items()
+    }
+    return [f"{label}: {', '.join(texts)}" for label, texts in said.items() if texts]
+
+
+def rose(item: dict[str, Any]) -> bool:
+    """Is a count higher after the run than before it?"""
+    return item["after"] is not None and bool(item["after"] > (item["before"] or 0))
 
 
 Result = dict[str, Any]  # one entry of a record's `results`

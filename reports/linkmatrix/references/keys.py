@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..record.collective import extent_of, is_collective, is_simulation
+from ..record.collective import USUAL, extent_of, is_collective, is_simulation, library_of
 from ..record.matrix import variant_of as asked_for
 from ..record.units import SUFFIXES
 
@@ -22,7 +22,7 @@ VARIANTS = [
     (r"%extent=all\b", "@all"),
     (r"^crossnode_device_matrix\b", "@device"),
     *((rf"%pairs={pairs}\b", f"@{pairs}-pairs") for pairs in (1, 4, 8)),
-    (r"^(crossnode_(sweep|pairs|device_pairs)|peer_osu(_crossnode)?)\b", SWEEP),
+    (r"^(crossnode_(sweep|pairs|device_pairs)|peer_osu(_crossnode|_pairs)?)\b", SWEEP),
     (r"^crossnode_matchings\b", "@matchings"),
     (r"^crossnode_device_pairs\b", "@device"),
     *((rf"%route={route}\b", f"@{route}") for route in ("staged", "without_gdrcopy", "without_gpudirect")),
@@ -101,12 +101,14 @@ def way_between_devices(record: Mapping[str, Any], result: Mapping[str, Any], va
 
 def told_apart(record: Mapping[str, Any], result: Mapping[str, Any], variant: str = "") -> str:
     """What tells results of one test case and size apart, ", 4 pairs, device memory, staged"; of collectives where they
-    ran; of other programs which one it was. variant: of the test, where it is known.
+    ran and by which library, unless by NCCL; of simulations whether on cores of a host; of other programs which one it
+    was. variant: of the test, where it is known.
     """
     program = (record.get("imported") or {}).get("program")
     by = f", by {program}" if program else ""
     if is_collective(result):
-        return f", {extent_of(record)}{by}"
+        library = "cores of a host" if is_simulation(result) and result["memory"] == "host" else library_of(result)
+        return f", {extent_of(record)}" + (f", {library}" if library not in ("", USUAL) else "") + by
     way = way_between_devices(record, result, variant)
     return asked_for(result) + (f", device memory, {way}" if way else "") + by
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
+from .. import suite
 from ..errors import BadInput
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-FOLDER = REPOSITORY / "config" / "references" / "published"
-DOCUMENTS = REPOSITORY / "tests" / "data" / "documents"
+FOLDER = suite.REFERENCES / "published"
+DOCUMENTS = suite.FOLDER / "tests" / "data" / "documents"
 NAMES = ("ppu", "abci:anode", "abci:vnode", "a100-roce", "h800", "a800")
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

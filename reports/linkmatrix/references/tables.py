@@ -27,12 +27,13 @@ from typing import Any
 
 import yaml
 
+from .. import suite
 from ..errors import BadInput
 from ..files import read_whole
 from ..record.matrix import UNITS, Pair, lasting_names
 from . import keys
 
-FOLDER = Path(__file__).resolve().parents[3] / "config" / "references"
+FOLDER = suite.REFERENCES
 INDEX = ["reference_name", "testcase"]
 MOST = 1e9  # the schema's maximum
 MOST_BYTES = 256 * 1024 * 1024  # of a file
@@ -81,14 +82,13 @@ class References:
         for key, table in tables.items():
             check, name, testcase = (NO_CHECK, *key)[-3:]
             self._tables.setdefault((name, testcase), {})[check] = table
-        self._check, self._must, self._size = NO_CHECK, False, None
+        self._check, self._must, self._size, self._strict = NO_CHECK, False, None, False
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "References":
         """Of a file, or of all *.yaml in a folder; None is config/references. Raises BadInput naming file and key.
 
-        A package that was installed by itself brings none: references are of a site's machines, and stand in its
-        repository, where ReFrame reads them too.
+        The shipped ones are of a few machines: a site's stand in its own folder, where ReFrame reads them too.
         A folder without files has no references: that is no error here, it is NO VERDICT where they are asked for.
         """
         if path is None and not FOLDER.exists():
@@ -116,8 +116,15 @@ class References:
 
         Where no check asked for it, those of the check that measures the same, or else the only ones that there are.
         """
-        must = bool(keys.asking_check(record) or result.get("pairs"))  # what fewer ranks reach is no measure of all
+        # what fewer ranks reach is no measure of all
+        must = self._strict or bool(keys.asking_check(record) or result.get("pairs"))
         return self.of_check(keys.check_of(record, result), must, result["size_bytes"])
+
+    def of_their_checks(self) -> "References":
+        """Those of the check that measures the same and of no other, also where no check asked for a result."""
+        found = copy.copy(self)
+        found._strict = True
+        return found
 
     def of_check(self, check: str, must: bool = True, size: int | None = None) -> "References":
         """Those of a check; must: of no other, even where it has none."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..record.collective import Extent, extent_of, is_collective
+from ..record.collective import USUAL, Extent, extent_of, is_collective, library_of
 from ..record.matrix import UNKNOWN, Matrix, Pair, from_result
 from ..references.keys import way_between_devices
 from .stored import Run
@@ -43,8 +43,9 @@ class Figures:
 
     cells: a row with the columns CELL for each that was measured, in `unit`. summary: {link class: median} of a matrix
     whose cells are in a file; `cells` is empty then. alias: the test case of OSU that measures the same. extent: what a
-    collective ran on. of_cores: whether cores of a host stood for devices. variant: ", 32 blocks", as of a matrix. way:
-    between devices, where MPI does not take their memory as it usually does: "staged", "without gdrcopy".
+    collective ran on. library: what moves the data of a collective, and between which memory, "" of others. of_cores:
+    whether cores of a host stood for devices. variant: ", 32 blocks", as of a matrix. way: between devices, where MPI
+    does not take their memory as it usually does: "staged", "without gdrcopy".
     """
 
     testcase: str
@@ -55,6 +56,7 @@ class Figures:
     summary: Mapping[str, float] = field(default_factory=dict)
     alias: str = ""
     extent: Extent | None = None
+    library: str = ""
     of_cores: bool = False
     variant: str = ""
     way: str = ""
@@ -63,7 +65,7 @@ class Figures:
         """Do both measure the same, under whichever names? Of ranks, by as many pairs."""
         if self.alias and other.alias and self.variant != other.variant:
             return self.alias == other.alias and self.part == other.part
-        return self.name == other.name or (not self.part and not other.part and self.by_osu == other.by_osu)
+        return self.name == other.name or (self.part == other.part and self.by_osu == other.by_osu)
 
     @property
     def by_osu(self) -> str:
@@ -81,14 +83,15 @@ class Figures:
     def where(self) -> str:
         """What it was measured on, as far as that makes it another thing to measure."""
         if self.extent is not None:
-            return str(self.extent)
+            return f"{self.extent}, {self.library}" if self.library not in ("", USUAL) else str(self.extent)
         return "cores of a host" if self.of_cores else "devices"
 
     def as_large_as(self, other: "Figures") -> bool:
         """Was it measured on the like of the other: a collective on as many nodes, which somebody must have said?"""
         if self.extent is None or other.extent is None:
             return self.extent is other.extent and self.of_cores == other.of_cores
-        return self.extent.nodes is not None and self.extent.nodes == other.extent.nodes
+        same_nodes = self.extent.nodes is not None and self.extent.nodes == other.extent.nodes
+        return same_nodes and self.library == other.library
 
     @property
     def medians(self) -> Mapping[str, float]:
@@ -107,7 +110,8 @@ def of_run(run: Run) -> Iterator[Figures]:
             medians = {name: of.median for name, of in matrix.classes.items()} if matrix.apart else {}
             what = (matrix.testcase, part or "", matrix.unit, matrix.size_bytes)
             way = way_between_devices(record, result, test.variant).removeprefix("mpi").removeprefix(", ")
-            yield Figures(*what, cells_of(matrix), medians, alias, extent, of_cores, matrix.variant, way)
+            library = library_of(result) if extent is not None else ""
+            yield Figures(*what, cells_of(matrix), medians, alias, extent, library, of_cores, matrix.variant, way)
 
 
 def cells_of(matrix: Matrix) -> "pandas.DataFrame":
@@ -159,7 +163,8 @@ def of_published(content: Mapping[str, Any]) -> Iterator[Figures]:
         for size, values in by_size.items():
             rows = [(*pair, name, value) for pair, name, value in zip(pairs, own, values, strict=True)]
             cells = pandas.DataFrame(rows, columns=CELL).dropna(subset="value")
-            yield Figures(one["testcase"], one.get("part", ""), one["unit"], size, cells, extent=extent)
+            what = (one["testcase"], one.get("part", ""), one["unit"], size, cells)
+            yield Figures(*what, extent=extent, library=USUAL if extent is not None else "")
 
 
 def class_of(pair: Pair, classes: Mapping[Pair, str]) -> str:

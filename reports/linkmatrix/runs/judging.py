@@ -8,6 +8,7 @@ from ..errors import BadInput
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
 from ..judge.facts import Fact, facts
 from ..judge.verdicts import Verdict, worst
+from ..record.matrix import has_status
 from ..record.reading import Result
 from ..references.keys import with_variant
 from ..references.tables import References
@@ -37,6 +38,11 @@ class Judged:
         if self.evaluation is None or self.test.record is None:
             return []
         return list(zip(self.test.record["results"], self.evaluation.matrices, strict=True))
+
+    @property
+    def wrong_data(self) -> bool:
+        """Did other data arrive than was sent? That is no matter of chance: no repetition takes it back."""
+        return any(has_status(result, "corrupt") for result, _ in self.matrices)
 
     def of_matrix(self, matrix: MatrixVerdict) -> Verdict:
         """The verdict on one of the matrices; a single one answers for all that is wrong with its test."""

@@ -17,7 +17,15 @@ MODES = {
 }
 
 #: Options of ReFrame that choose no test cases, and whether a value follows.
-HARMLESS = {"--nocolor": False, "-v": False, "-vv": False, "--verbose": False, "-J": True, "--job-option": True}
+HARMLESS = {
+    "--nocolor": False,
+    "-v": False,
+    "-vv": False,
+    "--verbose": False,
+    "-J": True,
+    "--job-option": True,
+    "--session-extras": True,
+}
 
 
 def mode_of(command_line: str) -> str:

@@ -5,11 +5,12 @@ are. A test case without a readable record stays in the list with the reason: wh
 whose record is not its own: `bound.py` says when it is.
 """
 
+import contextlib
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -234,18 +235,40 @@ def all_of(path: Path) -> Run:
     return every_case(path, read_json(path))
 
 
-def every_case(path: Path, report: dict[str, Any]) -> Run:
-    """All test cases of a ReFrame report. Fixtures are left out, unless one failed. Raises BadInput."""
+@contextlib.contextmanager
+def of_reframe(path: Path) -> Iterator[None]:
+    """Raises BadInput where the report at `path` turns out to be none of ReFrame."""
     try:
-        session = {**report["session_info"]}
-        cases = [case for run in report["runs"] for case in run["testcases"]]
-        tests = tuple(
-            of_case(case, path, session) for case in cases if not (case.get("fixture") and case["result"] == "pass")
-        )
-        began = session.get("time_start_unix")
-        started = f"{datetime.fromtimestamp(began, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if began else ""
+        yield
+    except BadInput:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError) as error:
         raise BadInput(f"{path} is not a report of ReFrame 4.10: {type(error).__name__} {error}") from None
+
+
+def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
+    """As the tests of `every_case`, one after the other: the records of a sweep of thousands of nodes are large."""
+    with of_reframe(path):
+        session = {**report["session_info"]}
+        cases = [case for run in report["runs"] for case in run["testcases"]]
+        wanted = [case for case in cases if not (case.get("fixture") and case["result"] == "pass")]
+    for case in wanted:
+        with of_reframe(path):
+            test = of_case(case, path, session)
+        yield test
+
+
+def began(path: Path, report: dict[str, Any]) -> str:
+    """When ReFrame began what the report at `path` is of, by its own clock; "" where it does not say."""
+    with of_reframe(path):
+        seconds = report["session_info"].get("time_start_unix")
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%SZ}" if seconds else ""
+
+
+def every_case(path: Path, report: dict[str, Any]) -> Run:
+    """All test cases of a ReFrame report. Fixtures are left out, unless one failed. Raises BadInput."""
+    tests = tuple(case_by_case(path, report))
+    started, session = began(path, report), report["session_info"]
     notes = [] if tests else ["ReFrame ran no test case: 'reframe -C config/settings.py -c checks -R -l' lists them"]
     return Run(
         path=path,

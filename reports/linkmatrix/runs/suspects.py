@@ -13,10 +13,8 @@ like a device: one that sends or receives slow with every other, never for a sin
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +23,16 @@ from ..locate import diagnosis, matchings
 from ..locate.families import SHARED, Layout, part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import layout_of
-from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix, has_status
 from ..record.reading import risen_counters
 from ..references.tables import References
-from . import judging
+from . import judging, parts
 from .judging import Judged
+from .notes import Note
+from .parts import Sighting
 from .stored import Run, measurements
+from .suspicion import Device, Found, Suspect, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 BOTH_WAYS = (
@@ -48,55 +48,15 @@ BOTH_WAYS = (
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these blame the endpoints that are of them
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
 
-Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
-Place = tuple[str, str]  # the node and what is there: a label, or the node itself
 
+def suspects(
+    runs: Iterable[Run], references: References, name: str | None, clean_runs: int, notes: Sequence[Note] = ()
+) -> list[Suspect]:
+    """Those that the runs leave under suspicion, the longest first; `name`: table of references, None: each its own.
 
-class Found(NamedTuple):
-    """What a run says of devices: when it began, those it blames with the reason, those it clears, where all are.
-
-    measured: what it was measured by, so that no copy clears a device again.
+    notes: repairs and swaps that were written down.
     """
-
-    when: str
-    blamed: dict[Device, str]
-    clean: set[Device]
-    seen: dict[Device, Place]
-    measured: frozenset[str] = frozenset()
-
-
-@dataclass
-class Suspect:
-    """A device under suspicion, or a node, whose label is its own name.
-
-    since: when it was first blamed, since it was last clear. reason: of the last time. clean: clean runs since that.
-    blamed, seen: runs that ever blamed it, and that had it at all, so that one that comes and goes is seen.
-    """
-
-    node: str
-    label: str
-    since: str = ""
-    reason: str = ""
-    clean: int = 0
-    blamed: int = 0
-    seen: int = 0
-
-    @property
-    def is_node(self) -> bool:
-        """Whether it is a whole node."""
-        return self.label == self.node
-
-    def sentence(self, clean_runs: int) -> str:
-        """ "gpu3 of n17 is suspect since 2026-11-20 01:50 (blamed in 2 of 9 runs, 1 of 3 clean since): …"."""
-        who = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
-        runs = f"blamed in {self.blamed} of {units.counted(self.seen, 'run')}"
-        when = self.since[:16].replace("T", " ")
-        return f"{who} is suspect since {when} ({runs}, {self.clean} of {clean_runs} clean since): {self.reason}"
-
-
-def suspects(runs: Iterable[Run], references: References, name: str | None, clean_runs: int) -> list[Suspect]:
-    """Those that the runs leave under suspicion, the longest first; `name`: table of references, None: each its own."""
-    return left_by((found_in(run, references, name) for run in runs), clean_runs)
+    return left_by((found_in(run, references, name) for run in runs), clean_runs, notes)
 
 
 def found_in(run: Run, references: References, name: str | None) -> Found:
@@ -107,49 +67,24 @@ def found_in(run: Run, references: References, name: str | None) -> Found:
     return Found(started(run), *of_run(judging.judge_all(run, references, name)), measured)
 
 
-def left_by(found: Iterable[Found], clean_runs: int) -> list[Suspect]:
-    """Those that are left under suspicion, the longest first."""
-    devices: dict[Device, Suspect] = {}
-    suspect: dict[Place, Device] = {}  # the device that is now at a place, if it is suspect
-    known: set[str] = set()
-    for when, blamed, clean, seen, measured in sorted((one for one in found if one.when), key=lambda one: one.when):
-        if measured and measured <= known:
-            continue  # a copy
-        known |= measured
-        for device, place in seen.items():
-            one = devices.setdefault(device, Suspect(*place))
-            one.node, one.label = place
-            one.seen += 1
-            if suspect.get(place, device) != device:
-                del suspect[place]  # another device is there now
-            if device in blamed:
-                one.since = one.since if place in suspect else when
-                one.reason, one.clean, one.blamed = blamed[device], 0, one.blamed + 1
-                suspect[place] = device
-            elif device in clean and place in suspect:
-                one.clean += 1
-                if one.clean >= clean_runs:
-                    del suspect[place]
-    return sorted((devices[device] for device in suspect.values()), key=lambda one: (one.since, one.node, one.label))
-
-
 def started(run: Run) -> str:
     """When a run began, by ReFrame's clock; without a report by those of the nodes; "" where it has no record."""
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
-def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, Place]]:
-    """(blamed devices with the reason, clean devices, places of all devices) of a run."""
+def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, Sighting]]:
+    """(blamed devices with the reason, clean devices, where all devices and adapters are) of a run."""
     blamed: dict[Device, str] = {}
     clean: set[Device] = set()
     spoiled: set[Device] = set()
-    seen: dict[Device, Place] = {}
+    seen: dict[Device, Sighting] = {}
     for one in judged:
         record = one.test.record
         if record is None:
             continue
         devices = endpoints(record)
         seen |= dict(devices.values())
+        seen |= {(one.node, one.uuid): one for one in parts.of_adapters(record).values()}
         for label, reason in blamed_in(one, record):
             if label in devices:
                 blamed.setdefault(devices[label][0], reason)
@@ -160,23 +95,14 @@ def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], di
     return blamed, clean - spoiled - blamed.keys(), seen
 
 
-def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Place]]:
-    """{endpoint of the record's matrices: (device, place)}, and of its matrices of nodes {node: (itself, itself)}.
-
-    A rank is numbered within its node, for its number in a job says nothing about the next job.
-    """
-    found: dict[str, tuple[Device, Place]] = {}
-    ranks: Counter[str] = Counter()
-    for device in record["devices"]:
-        node = device["node"]
-        label = device["label"].removeprefix(f"{node}:")
-        if label.startswith("rank"):
-            label = f"rank{ranks[node]}"
-            ranks[node] += 1
-        found[device["label"]] = (node, device["uuid"] or label), (node, label)
+def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
+    """{endpoint of the record's matrices: (device, sighting)}, and of its matrices of nodes {node: itself}."""
+    found = {
+        label: ((one.node, one.uuid or one.serial or one.label), one) for label, one in parts.of_devices(record).items()
+    }
     nodes = {device["node"] for device in record["devices"]} - found.keys()
     named = {label for result in record["results"] for label in result["rows"]} & nodes
-    return found | {node: ((node, node), (node, node)) for node in named}
+    return found | {node: ((node, node), Sighting(node, node, kind=parts.NODE)) for node in named}
 
 
 def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """One test case of a run, with its record where it has one, and that is its own: `bound.py` says when it is."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class Test:
     that of this run, each a sentence.
     unmeasured: why its job did not get as far as measuring it, "" where it did.
     unreferenced: whether a reference that is missing is all that ReFrame failed it for, when all else was as it should.
+    folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Test:
     attempt: int = 0
     doubts: tuple[str, ...] = ()
     fixture: bool = False
+    folders: tuple[str, ...] = ()
 
     @property
     def as_expected(self) -> bool:
@@ -72,7 +74,8 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
     doubts: list[str] = []
     measures = bound.measures(case)
     # a fixture and a test case that never ran have none
-    if measures and not case.get("fixture") and case["result"] not in ("skip", "fail_deps"):
+    leaves_one = measures and not case.get("fixture") and case["result"] not in ("skip", "fail_deps")
+    if leaves_one:
         try:
             if place is None:
                 raise BadInput(bound.why_no_record(case))
@@ -105,6 +108,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         attempt=int(case.get("run_index") or 0),
         doubts=tuple(doubts) if content else (),
         fixture=bool(case.get("fixture")),
+        folders=folders_of(case) if leaves_one else (),
     )
 
 
@@ -134,14 +138,25 @@ def sentence(reason: Any) -> str:
     return f"{text} it said nothing more" if text.endswith(":") else text
 
 
-def record_place(case: dict[str, Any], report: Path) -> Path | None:
-    """Where the record of a test case is: ReFrame keeps the files of what passed, and leaves the stage of what failed.
+def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where the files of a test case are: ReFrame keeps those of what passed, and leaves the stage of what failed.
 
-    What did not pass is not looked for among the kept files: an earlier run's may lie there. Both folders are looked
-    for beside the report too, in case the whole prefix was copied from another machine.
+    What did not pass is not looked for among the kept files: an earlier run's may lie there.
     """
     kept = case.get("outputdir") if case["result"] == "pass" else None
-    for folder in filter(None, (kept, case.get("stagedir"))):
+    return tuple(filter(None, (kept, case.get("stagedir"))))
+
+
+def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
+    """Where the record of a test case is, None where there is none."""
+    return record_in(folders_of(case), report)
+
+
+def record_in(folders: Iterable[str], report: Path) -> Path | None:
+    """The record in the first folder that has one; each is looked for beside the report too, in case the whole prefix
+    was copied from another machine.
+    """
+    for folder in folders:
         parts = Path(folder).parts
         moved = (report.resolve().parent.parent.joinpath(*parts[start:]) for start in range(1, len(parts)))
         for place in (Path(folder), *moved):

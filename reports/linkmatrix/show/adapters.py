@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..record.reading import signs_of_congestion
+from ..record.units import first
+
 Row = tuple[str, ...]
 
 HEADS: Row = ("adapter", "interface", "state", "rate", "link", "PCI", "now", "NUMA", "nearest GPU", "firmware")
@@ -29,6 +32,13 @@ def lines(records: Iterable[Mapping[str, Any]], width: int) -> Iterator[str]:
     if len(kinds) > MOST_KINDS:
         rest = sum(len(nodes) for nodes in list(kinds.values())[MOST_KINDS:])
         yield f"and {rest} nodes more, whose adapters differ from these: their records say how"
+
+
+def congestion(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What adapters counted that a busy network makes them count, each sentence once."""
+    told = dict.fromkeys(line for record in records for line in signs_of_congestion(dict(record)))
+    if told:
+        yield f"signs of congestion: {'; '.join(first([*told], MOST_NAMES))}"
 
 
 def sentence(row: Row) -> str:

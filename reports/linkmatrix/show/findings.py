@@ -1,44 +1,20 @@
 """What the bad cells of a matrix have in common, and which parts they are of, for the terminal and the page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..judge.evaluate import MatrixVerdict
-from ..judge.odd import odd_nodes
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
-from ..record import units
+from ..locate.diagnosis import Diagnosis
 from ..record.reading import Result
 from ..runs.judging import Judged
-from . import words
 
 MOST_CELLS = 5  # bad cells whose endpoints are looked at: those that are listed
 MOST_ENDPOINTS = 4  # endpoints that are described: more bad ones are no matter of single parts
-MOST_HEADLINES = 6  # what a page or a screen begins with
-KNOWN: "WeakKeyDictionary[MatrixVerdict, list[str]]" = WeakKeyDictionary()  # at the top and beside their matrix
-
-
-def headlines(judged: list[Judged]) -> list[str]:
-    """What was found, the worst test first, for whoever reads no further; nothing of a run that lacks nothing."""
-    several = sum(len(one.matrices) or 1 for one in judged) > 1
-    lines = [
-        f"{name}: {line}" if several else line
-        for one in sorted(judged, key=lambda one: -one.verdict)
-        for name, line in found_in(one)
-    ]
-    lines += odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
-    return units.first(list(dict.fromkeys(lines)), MOST_HEADLINES)
-
-
-def found_in(one: Judged) -> Iterator[tuple[str, str]]:
-    """(test case, what was found there) of a test."""
-    for line in [*one.reasons, *words.fact_lines(one)]:
-        yield one.test.name, line
-    for result, matrix in one.matrices:
-        told = [*words.fact_lines(one, result), *suspects(one, result, matrix)]
-        for line in told or words.marked_cells(matrix, 1):
-            yield result["testcase"], line
+INSIDE = "seen from inside, without references: "
+KNOWN: "WeakKeyDictionary[MatrixVerdict, Diagnosis]" = WeakKeyDictionary()  # at the top and beside their matrix
 
 
 def parts_and_places(one: Judged, matrix: MatrixVerdict) -> list[str]:
@@ -67,15 +43,19 @@ def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> s
     return f"{device['label']}: {parts}" + (f"; in {', '.join(where)}" if where else "")
 
 
+def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:
+    """What is at fault in a matrix; nothing where nothing failed and nothing lacks a verdict."""
+    if one.of_matrix(matrix) not in (Verdict.FAIL, Verdict.NO_VERDICT):
+        return Diagnosis((), (), (), False)
+    if matrix not in KNOWN:
+        KNOWN[matrix] = diagnosis.diagnose(one.test.record or {}, result, matrix)
+    return KNOWN[matrix]
+
+
 def suspects(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """A sentence for each suspect; none where nothing failed and nothing lacks a verdict.
+    """A sentence for each suspect.
 
     Without references they are seen from inside the matrix, and say so.
     """
-    if one.of_matrix(matrix) not in (Verdict.FAIL, Verdict.NO_VERDICT):
-        return []
-    if matrix not in KNOWN:
-        found = diagnosis.diagnose(one.test.record or {}, result, matrix)
-        seen = "seen from inside, without references: " if found.from_inside else ""
-        KNOWN[matrix] = [f"{seen}{sentence}" for sentence in found.sentences]
-    return KNOWN[matrix]
+    found = diagnosed(one, result, matrix)
+    return [f"{INSIDE if found.from_inside else ''}{sentence}" for sentence in found.sentences]

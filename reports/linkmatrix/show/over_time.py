@@ -1,54 +1,93 @@
-"""A series of values over time as a picture: each run a point, and each change of level a line with its size."""
+"""Values over time in a few lines: each run a bar, each change of level, and what else changed with the runs.
 
-import io
-import warnings
-from collections.abc import Sequence
-from datetime import datetime
+What a run was measured with are its software, firmware and host, as its records tell.
+"""
 
-import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.figure import Figure
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ..errors import clean
-from ..runs.changes import Change
+from ..judge.odd import facts_of_nodes
+from ..record import units
+from ..record.units import figure
+from ..runs.changes import change_points
 from . import words
-from .plot import DPI, STYLE
 
-WIDTH, HEIGHT = 8.4, 3.6  # inches
-POINT, LEVEL, CHANGED = "#0072b2", "#555555", "#d55e00"  # Okabe & Ito: for all eyes, and in print
+BARS = "▁▂▃▄▅▆▇█"
+MOST_POINTS = 60  # of a sparkline
+MOST_CHANGES = 8  # of software, firmware or host that are told: more are no events, but several hosts beside each other
 
 
-def draw(
-    title: str, started: Sequence[str], values: Sequence[float], unit: str, changes: Sequence[Change]
-) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: values in their unit at ISO times, in order, and the levels between the changes."""
-    times = [datetime.fromisoformat(one.replace("Z", "+00:00")) for one in started]
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
-        axes = figure.add_subplot()
-        axes.plot(times, values, "o-", color=POINT, markersize=4, linewidth=0.8)
-        edges = [0, *(change.at for change in changes), len(values)]
-        levels = [*(change.before for change in changes), changes[-1].after] if changes else []
-        for level, first, end in zip(levels, edges, edges[1:], strict=False):
-            axes.plot([times[first], times[end - 1]], [level, level], color=LEVEL, linewidth=1.6)
-        for change in changes:
-            axes.axvline(times[change.at], color=CHANGED, linestyle="--", linewidth=1)
-            percent = 100 * (change.after / change.before - 1)
-            place = (times[change.at], 1.0)
-            axes.annotate(f"{percent:+.1f} %", place, xycoords=("data", "axes fraction"), fontsize=8, color=CHANGED)
-        locator = AutoDateLocator()
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-        axes.set_ylabel(words.UNITS[unit])
-        axes.grid(color="#e4e4e4", linewidth=0.7)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        figure.suptitle(clean(title), fontsize=9, x=0.01, ha="left")
-        png, svg = io.BytesIO(), io.BytesIO()
-        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
-        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
-    return {"png": png.getvalue(), "svg": svg.getvalue()}
+class Point(NamedTuple):
+    """A value at a time, with where it is from and what it was measured with, as (fact, value)."""
+
+    started: str
+    value: float
+    host: str
+    source: str
+    facts: tuple[tuple[str, str], ...]
+
+
+def facts_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What a record was measured with: software, program, kernel, VBIOS, firmware; of several nodes of each."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for _, name, fact in facts_of_nodes(record):
+        found[name].add(fact)
+    of_nodes = {name: " and ".join(sorted(facts)) for name, facts in found.items()}
+    program = {"program": f"{record['program']} {record['version']}"}
+    return tuple(sorted({**of_nodes, **record["software"], **program}.items()))
+
+
+def changed(points: Sequence[Point]) -> list[tuple[int, str]]:
+    """(index, "driver 580.1 -> 590.2") where something else than the value changed from the point before."""
+    found = [(at, told) for at in range(1, len(points)) if (told := differences(points[at - 1], points[at]))]
+    hosts = sum(points[at - 1].host != points[at].host for at in range(1, len(points)))
+    return found if len(found) <= MOST_CHANGES or not hosts else []
+
+
+def lines(points: list[Point], unit: str) -> Iterator[str]:
+    """A sparkline, the range, each change of level with what else changed, and what changed while the level stayed."""
+    values = [point.value for point in points]
+    decimals, shown = words.DECIMALS[unit], words.UNITS[unit]
+    days = f"{points[0].started[:10]} to {points[-1].started[:10]}"
+    yield f"{units.counted(len(points), 'run')}, {days}: {sparkline(values)}"
+    low, middle, high = min(values), statistics.median(values), max(values)
+    summary = f"min {figure(low, decimals)}  median {figure(middle, decimals)}  max {figure(high, decimals)} {shown}"
+    yield f"{summary}, newest {figure(values[-1], decimals)}"
+    found = change_points(values)
+    for change in found:
+        before, after = points[change.at - 1], points[change.at]
+        percent = 100 * (change.after / change.before - 1)
+        worse = (percent > 0) == (unit == "us")
+        told = differences(before, after) or "nothing that the records tell changed"
+        yield (
+            f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
+            f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {told}"
+        )
+    for at, told in changed(points):
+        if at not in {change.at for change in found}:
+            yield f"  between {points[at - 1].started[:16]} and {points[at].started[:16]}: {told}"
+    if not found and len(points) < 6:
+        yield "too few runs to see a change of level: six are needed"
+
+
+def differences(before: Point, after: Point) -> str:
+    """ "driver 580.1 -> 590.2"; "" where nothing changed that the records tell."""
+    old, new = dict(before.facts), dict(after.facts)
+    told = [
+        f"{name} {old.get(name, 'none')} -> {new.get(name, 'none')}"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    ]
+    told += [f"host {before.host} -> {after.host}"] if before.host != after.host else []
+    return ", ".join(told)
+
+
+def sparkline(values: list[float]) -> str:
+    """The last values as bars; of equal values the middle one."""
+    last = values[-MOST_POINTS:]
+    low, high = min(last), max(last)
+    if high - low <= 1e-9 * abs(high):
+        return BARS[3] * len(last)
+    return "".join(BARS[min(int((value - low) / (high - low) * len(BARS)), len(BARS) - 1)] for value in last)

@@ -1,35 +1,25 @@
-"""The report as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere.
+"""The report of a run as one HTML file."""
 
-Whatever comes from a machine is escaped by the template engine, and the page forbids the browser to load or run
-anything (a Content-Security-Policy that allows its own style sheet, by hash, and pictures inside the page).
-"""
-
-import base64
-import hashlib
-import shlex
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from ..errors import clean
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
+from ..locate.sentences import listed
 from ..record import units
 from ..record.collective import is_collective
-from ..record.reading import Result, risen_counters
+from ..record.reading import Result, risen_counters, signs_of_congestion
 from ..runs import judging
+from ..runs.earlier import Earlier
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import findings, nodes, sweep, words
+from . import headlines, html, nodes, reruns, scale, steps, sweep, words
 from .collectives import Collective, groups
 from .curves import on_a_curve
-from .page_matrix import MOST_ENDPOINTS, MOST_LINES, Picture, marks, shown_collective, shown_matrix
+from .maps import marks
+from .page_matrix import MOST_ENDPOINTS, MOST_LINES, Picture, shown_collective, shown_matrix
 
-TEMPLATES = Path(__file__).with_name("templates")
+MOST_COMMANDS = 2  # that measure again
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
@@ -43,49 +33,55 @@ BACKENDS = {
 def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tuple[str, bytes]] = ()) -> str:
     """The page of a run.
 
-    picture: makes the PNG of a matrix out of its record, its result, its verdicts and its test case's verdict
+    picture: makes the PNG of a map of a matrix that is too large for a table
     curves: (caption, PNG) of test cases that were measured in several sizes or shapes; of those, only the last matrix
     of each is shown
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
-    )
-    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     verdict = judging.overall(judged)
-    entries, found = nodes.entries(judged), findings.headlines(judged)
+    entries = nodes.entries(judged)
     tables = [shown for one in judged for shown in groups(one) if isinstance(shown, Collective)]
-    drawn = worth_drawing(judged, several=bool(entries))
+    drawn, scales = worth_drawing(judged, several=bool(entries)), scale.shared(judged)
+    earlier = Earlier(run)
     matrices = [
-        shown_matrix(f"m{number}", one, result, matrix, picture)
-        for number, (one, result, matrix) in enumerate(all_matrices(judged))
-        if number in drawn
+        shown_matrix(f"m{number}", one, result, matrix, picture, scales.get(scale.key_of(result)), earlier)
+        | {"name": named(one, of_size(one, result), bool(entries))}
+        for number, (one, result, matrix) in drawn.items()
     ]
-    return environment.get_template("page.html").render(
-        style=Markup(style),
-        style_hash=Markup(f"sha256-{digest}"),
+    return html.rendered(
+        "page.html",
         title=heading(judged),
         **marks(verdict),
-        found=found,
-        next_step=words.next_step(verdict, judged, bool(found)),
-        tally=words.tally(judged) + ".",
+        **answer(run, judged, verdict),
         overview=overview(judged, of_nodes=not entries),
-        fleet=fleet_table(entries, set(drawn)) if entries else None,
+        fleet=fleet_table(entries, len(drawn)) if entries else None,
         problems=problems(judged, run),
         machines=machines(judged),
-        curves=[(caption, base64.b64encode(png).decode()) for caption, png in curves],
+        curves=[(caption, html.picture(png)) for caption, png in curves],
         collectives=[shown_collective(anchor(at), tables[at]) for at in worth_listing(tables, several=bool(entries))],
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
-        commands=commands(run, judged),
+        commands=reruns.all_commands(run, judged),
         legend=", ".join(f"{words.GLYPHS[one]} is {words.WORDS[one]}" for one in words.ORDER),
         origin=f"Made by linkmatrix from {run.path.name}.",
     )
+
+
+def answer(run: Run, judged: list[Judged], verdict: Verdict) -> dict[str, Any]:
+    """What the page begins with: what is at fault, how sure that is, what to do now and the command to run again."""
+    found = headlines.headlines(judged)
+    again = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)
+    return {
+        "found": [
+            {**marks(one.verdict), "text": one.text, "sure": one.sure if at < headlines.MOST_SURE else ()}
+            for at, one in enumerate(found[: headlines.MOST])
+        ],
+        "found_title": "What is at fault" if any(one.topic in steps.SLOW for one in found) else "What was found",
+        "more_found": max(0, len(found) - headlines.MOST),
+        "assessment": steps.assessment(verdict, judged),
+        "steps": steps.steps(verdict, judged, found),
+        "again": list(dict.fromkeys([*headlines.commands(found), *again])),
+        "tally": words.tally(judged) + ".",
+    }
 
 
 def anchor(at: int) -> str:
@@ -103,15 +99,20 @@ def hidden(one: Judged, result: Result) -> bool:
     return one.test.record is not None and any(result is other for other in on_a_curve(one.test.record))
 
 
-def worth_drawing(judged: list[Judged], several: bool) -> list[int]:
-    """The numbers of the matrices that are drawn: all, but of several nodes no more than a person looks at."""
-    shown = [
-        (matrix.verdict, -number, number)
+def worth_drawing(judged: list[Judged], several: bool) -> dict[int, tuple[Judged, Result, MatrixVerdict]]:
+    """{number: matrix} of those that are shown: all, but of several nodes no more than a person looks at, the worst."""
+    shown = {
+        number: (one, result, matrix)
         for number, (one, result, matrix) in enumerate(all_matrices(judged))
         if not is_collective(result) and not hidden(one, result)
-    ]
-    chosen = sorted(shown, reverse=True)[:MOST_MATRICES] if several else shown
-    return sorted(number for *_, number in chosen)
+    }
+    order = sorted(shown, key=lambda number: (-shown[number][0].of_matrix(shown[number][2]), number))
+    return {number: shown[number] for number in (order[:MOST_MATRICES] if several else order)}
+
+
+def drawn_matrices(judged: list[Judged]) -> list[tuple[Judged, Result, MatrixVerdict]]:
+    """Those that the page shows, the worst first."""
+    return list(worth_drawing(judged, several=bool(nodes.entries(judged))).values())
 
 
 def worth_listing(tables: list[Collective], several: bool) -> list[int]:
@@ -120,13 +121,13 @@ def worth_listing(tables: list[Collective], several: bool) -> list[int]:
     return sorted(worst[:MOST_MATRICES] if several else worst)
 
 
-def fleet_table(entries: list[nodes.Entry], drawn: set[int]) -> dict[str, Any]:
+def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
     """Nodes × test cases, the worst node first."""
     names, rows = nodes.by_node(entries)
     return {
         "names": names,
         "rows": [(node, [shown_entry(entry) for entry in cells]) for node, cells in rows],
-        "drawn": len(drawn),
+        "drawn": drawn,
     }
 
 
@@ -149,12 +150,12 @@ def heading(judged: list[Judged]) -> str:
     found = records(judged)
     if not found:
         return "no record"
-    hosts = ", ".join(dict.fromkeys(record["host"]["name"] for record in found))
+    hosts = listed(list(dict.fromkeys(record["host"]["name"] for record in found)))
     return f"{hosts}: {'; '.join(dict.fromkeys(words.measured(record) for record in found))}"
 
 
 def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]]:
-    """One row for each link class of each matrix, and one for each test without a matrix.
+    """One row for each link class of each matrix, and one for each test without a matrix, the worst first.
 
     of_nodes: with those that ran on one node; where there are several nodes, the table of nodes has them
     """
@@ -174,7 +175,8 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
         if listed and one.beyond_cells is not None:
             said = "; ".join(one.reasons) or "as promised"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
-    return rows
+    severity = {word: verdict for verdict, word in words.WORDS.items()}
+    return sorted(rows, key=lambda row: -severity[row["word"]])
 
 
 def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
@@ -205,20 +207,33 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
 
 def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     """What failed or is missing, the worst first; cells that lack nothing but a reference are not listed."""
-    found = []
+    found, several = [], len({sweep.node_of(one) for one in judged}) > 1
     for one in judged:
-        lines = [*one.reasons, *words.fact_lines(one)]
-        times = Counter(result["testcase"] for result, _ in one.matrices)
+        said: dict[str, list[str]] = {line: [] for line in [*one.reasons, *words.fact_lines(one)]}
         for result, matrix in one.matrices:
-            size = f", {words.size(result['size_bytes'])}" if times[result["testcase"]] > 1 else ""
-            where = f"{result['testcase']}{size}: " if len(one.matrices) > 1 else ""
-            told = [*words.fact_lines(one, result), *words.marked_cells(matrix, MOST_LINES)]
-            lines += [where + line for line in told]
+            for line in [*words.fact_lines(one, result), *words.marked_cells(matrix, MOST_LINES)]:
+                said.setdefault(line, []).append(of_size(one, result))
+        alone = len(one.matrices) == 1
+        lines = [line if alone or not where else f"{'; '.join(where)}: {line}" for line, where in said.items()]
         if lines:
-            found.append((one.verdict, {**marks(one.verdict), "name": one.test.name, "reasons": lines}))
+            found.append(
+                (one.verdict, {**marks(one.verdict), "name": named(one, one.test.name, several), "reasons": lines})
+            )
     found.sort(key=lambda problem: -words.ORDER.index(problem[0]))
     notes = [{**marks(Verdict.NO_VERDICT), "name": run.path.name, "reasons": run.notes}] if run.notes else []
     return [problem for _, problem in found] + notes
+
+
+def of_size(one: Judged, result: Result) -> str:
+    """The test case of a matrix, with its size where the test measured several."""
+    several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
+    return f"{result['testcase']}, {words.size(result['size_bytes'])}" if several else str(result["testcase"])
+
+
+def named(one: Judged, name: str, several: bool) -> str:
+    """ "n17: NAME" of a test, or of one of its matrices, where there are several nodes."""
+    node = sweep.node_of(one) if several else ""
+    return f"{node}: {name}" if node else name
 
 
 def machines(judged: list[Judged]) -> list[dict[str, Any]]:
@@ -248,6 +263,7 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         ("started", started),
         ("references", one.reference or "none named by the partition"),
         ("errors counted", "; ".join(risen_counters(record))),
+        ("signs of congestion", "; ".join(signs_of_congestion(record))),
         ("used by others", "; ".join(dict.fromkeys(others_of(record)))),
         ("notes", "; ".join(record["notes"])),
     ]
@@ -262,10 +278,3 @@ def others_of(record: dict[str, Any]) -> Iterator[str]:
             if one["bytes"] is None and (one["seconds"] or 0) < others["seconds"] / 2:
                 continue
             yield f"pid {one['pid']} ({one['name'] or 'name unknown'}) on {one['where']}"
-
-
-def commands(run: Run, judged: list[Judged]) -> list[str]:
-    """The command lines that measure it again: ReFrame's, or those of the records."""
-    if run.rerun:
-        return [run.rerun]
-    return list(dict.fromkeys(shlex.join(record["command"]) for record in records(judged)))

@@ -6,79 +6,74 @@ from typing import Any
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record import units
 from ..record.reading import Result
-from ..record.units import figure
+from ..runs.earlier import Earlier
 from ..runs.judging import Judged
-from . import again, findings, words
+from . import again, findings, maps, words, worst_cells
 from .collectives import Cell, Collective
+from .maps import marks
+from .scale import Scale
 
 MOST_ENDPOINTS = 16  # of a table; above, the heat map and the list of the worst cells remain
 MOST_LINES = 10  # cells that are listed for one matrix
-CLASSES = {
-    Verdict.PASS: "pass",
-    Verdict.WARN: "warn",
-    Verdict.NO_VERDICT: "no-verdict",
-    Verdict.FAIL: "fail",
-}
-
-Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict], bytes]
+ABSOLUTE, DEVIATION = "absolute", "deviation"
+#: (record, result, verdicts, verdict of the test case, ABSOLUTE or DEVIATION) → a PNG
+Picture = Callable[[dict[str, Any], Result, MatrixVerdict, Verdict, str], bytes]
 
 
-def marks(verdict: Verdict) -> dict[str, str]:
-    """How a verdict looks: its word, its glyph and its style class."""
-    return {"word": words.WORDS[verdict], "glyph": words.GLYPHS[verdict], "class": CLASSES[verdict]}
+def fits(result: Result, matrix: MatrixVerdict) -> bool:
+    """Whether a matrix is shown by tables, and not by pictures."""
+    return max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS and matrix.whole is not None
 
 
-def shown_matrix(anchor: str, one: Judged, result: Result, matrix: MatrixVerdict, picture: Picture) -> dict[str, Any]:
-    """All that the page shows of one matrix."""
+def shown_matrix(
+    anchor: str,
+    one: Judged,
+    result: Result,
+    matrix: MatrixVerdict,
+    picture: Picture,
+    scale: Scale | None,
+    earlier: Earlier,
+) -> dict[str, Any]:
+    """All that the page shows of one matrix.
+
+    scale: (low, high) of its colours; None where nothing was measured. earlier: what its cells were in runs before.
+    """
     summary = "; ".join(words.class_lines(matrix))
-    verdict = one.of_matrix(matrix)
-    fits = max(len(result["rows"]), len(result["columns"])) <= MOST_ENDPOINTS and not matrix.problem
-    lines = [*matrix.overview(), *([] if fits or not matrix.matrix.classes else words.axis_lines(matrix))]
+    verdict, small = one.of_matrix(matrix), fits(result, matrix)
+    lines = [*matrix.overview(), *([] if small or not matrix.matrix.classes else words.axis_lines(matrix))]
     drawn = matrix.closely.matrix.rows
     if len(drawn) < len(matrix.matrix.rows):
         lines.append(f"drawn: {len(drawn)} of {len(matrix.matrix.rows)} endpoints, the worst and healthy ones")
-    lines += words.marked_cells(matrix, MOST_LINES) + findings.suspects(one, result, matrix)
+    cells = worst_cells.table(result, matrix, lambda pair: earlier.values(one.test, result, pair))
+    lines += [] if cells else words.marked_cells(matrix, MOST_LINES)
+    lines += findings.suspects(one, result, matrix)
     lines += findings.parts_and_places(one, matrix)
     lines += again.remeasured_lines(result, MOST_LINES) + words.inside_lines(result, matrix)
     lines += words.part_lines(result)
     return {
         **marks(verdict),
         "anchor": anchor,
-        "name": result["testcase"],
         "title": words.title(result),
         "how": words.how(result),
-        "picture": base64.b64encode(picture(one.test.record or {}, result, matrix, verdict)).decode(),
         "summary": summary or "nothing was measured",
-        "columns": result["columns"],
-        "rows": [
-            (label, [shown_cell(result, matrix, row, column) for column in range(len(result["columns"]))])
-            for row, label in enumerate(result["rows"])
-        ]
-        if fits
-        else [],
+        "maps": [maps.deviations(result, matrix), maps.absolute(result, matrix, scale or (0.0, 1.0))] if small else [],
+        "pictures": [] if small or matrix.problem else pictures(one, result, matrix, verdict, picture),
+        "worst": cells,
+        "has_trends": any(cell["trend"] for cell in cells),
+        "unit": words.UNITS[result["unit"]],
         "lines": lines + [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]],
     }
 
 
-def shown_cell(result: Result, matrix: MatrixVerdict, row: int, column: int) -> dict[str, str]:
-    """A cell of the table: its text, and all that is known about it as its title."""
-    status, value = result["status"][row][column], result["values"][row][column]
-    if status == "not-applicable":
-        return {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
-    decimals, unit = words.DECIMALS[result["unit"]], words.UNITS[result["unit"]]
-    cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
-    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
-    said = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
-    said += [cell.reason] if cell is not None and cell.reason else []
-    low, high, samples = (result[name][row][column] for name in ("low", "high", "samples"))
-    if low is not None and high is not None:
-        said.append(f"median between {figure(low, decimals)} and {figure(high, decimals)} {unit}")
-    if samples:
-        said.append(units.counted(samples, "sample"))
-    shown = status if status != "ok" or value is None else figure(value, decimals)
-    return {"text": shown, "title": "; ".join(said), **marks(verdict)}
+def pictures(
+    one: Judged, result: Result, matrix: MatrixVerdict, verdict: Verdict, picture: Picture
+) -> list[tuple[str, str]]:
+    """(what it shows, PNG in base64) of the two maps of a matrix that is too large for tables."""
+    than = "references" if matrix.held else "the median of the link class"
+    said = {DEVIATION: f"Deviation of each cell from {than}", ABSOLUTE: "What was measured of each cell"}
+    drawn = ((text, picture(one.test.record or {}, result, matrix, verdict, what)) for what, text in said.items())
+    return [(text, base64.b64encode(png).decode()) for text, png in drawn if png]
 
 
 def shown_collective(place: str, one: Collective) -> dict[str, Any]:

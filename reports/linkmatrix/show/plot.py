@@ -7,7 +7,6 @@ cannot break a picture. No window system is needed.
 import io
 import textwrap
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.colors import Normalize
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -24,10 +25,11 @@ from ..errors import clean
 from ..files import write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
-from ..record.matrix import Matrix, from_result
+from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..record.units import figure
 from . import words
+from .scale import scale_of_cells
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
 MOST_VALUES = 16  # above, a cell has no room for its value
@@ -36,8 +38,12 @@ MOST_INCHES = 11.0  # of a larger matrix
 LEFT, RIGHT, TOP, BOTTOM = 1.05, 1.25, 1.25, 0.2  # inches around the cells
 LEAST_WIDTH = 7.2  # inches: room for the title above a small matrix
 DPI = 110
-NOISE = (
-    0.10  # a scale spans at least this fraction on both sides of the median, so that noise does not look like a fault
+MOST_DEVIATION = 10.0  # percent, both ways: the same colour means the same in every picture
+MOST_MARKED = 128  # endpoints, up to which what failed has a glyph in the map of deviations
+MOST_RINGS = 200  # cells of a larger map that are far off, and would be lost among the others
+#: From 10 % worse to 10 % better, the colours of the page's tables and of the terminal.
+WORSE_TO_BETTER = LinearSegmentedColormap.from_list(
+    "worse_to_better", ["#a84300", "#f28e2b", "#ffd8a8", "#f4f4f4", "#d6eaf8", "#8cc4e8", "#1f5fa8"]
 )
 GREY, HATCH, OUTLINE = "#d4d4d4", "#9a9a9a", "#e8590c"
 STYLE = {
@@ -48,21 +54,6 @@ STYLE = {
     "svg.hashsalt": "linkmatrix",  # the same picture is the same file
     "hatch.linewidth": 0.8,
 }
-
-
-def scale_of(results: Iterable[Result]) -> tuple[float, float] | None:
-    """(low, high) in the results' unit, for all of them to share; None where nothing was measured."""
-    return scale_of_cells(from_result(result) for result in results)
-
-
-def scale_of_cells(matrices: Iterable[Matrix]) -> tuple[float, float] | None:
-    """The same, of matrices that are held."""
-    each = [matrix.whole.values for matrix in matrices]
-    values = np.concatenate([grid[np.isfinite(grid)] for grid in each]) if each else np.empty(0)
-    if not len(values):
-        return None
-    middle = float(np.median(values))
-    return min(float(values.min()), middle * (1 - NOISE)), max(float(values.max()), middle * (1 + NOISE))
 
 
 def heat_map(
@@ -81,9 +72,25 @@ def heat_map(
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that no font here has
         figure = draw(result, matrix, scale or scale_of_cells([matrix.matrix]) or (0.0, 1.0))
         draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
-        png, svg = io.BytesIO(), io.BytesIO()
-        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
-        FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
+        return files_of(figure)
+
+
+def deviation_map(
+    record: dict[str, Any], result: Result, matrix: MatrixVerdict, verdict: Verdict | None = None
+) -> dict[str, bytes]:
+    """The same of what each cell deviates from what is expected, from 10 % worse to 10 % better in every picture."""
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure = draw_deviations(matrix)
+        draw_title(figure, record, result, matrix.verdict if verdict is None else verdict)
+        return files_of(figure)
+
+
+def files_of(figure: Figure) -> dict[str, bytes]:
+    """{"png": ..., "svg": ...}; the same picture is the same bytes."""
+    png, svg = io.BytesIO(), io.BytesIO()
+    FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
+    FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
     return {"png": png.getvalue(), "svg": svg.getvalue()}
 
 
@@ -98,31 +105,68 @@ def save(pictures: dict[str, bytes], folder: Path, name: str) -> list[Path]:
 def draw(result: Result, matrix: MatrixVerdict, scale: tuple[float, float]) -> Figure:
     """The picture without its title: cells and scale."""
     rows, columns = len(matrix.matrix.rows), len(matrix.matrix.columns)
-    largest = max(rows, columns)
-    fits = largest <= MOST_VALUES
-    cell_width, cell_height = (CELL_WIDTH, CELL_HEIGHT) if fits else (MOST_INCHES / largest,) * 2
-    body_width, body_height = columns * cell_width, rows * cell_height
-    width, height = max(LEFT + body_width + RIGHT, LEAST_WIDTH), TOP + body_height + BOTTOM
-    figure = Figure(figsize=(width, height), facecolor="white")
-    body = (LEFT / width, BOTTOM / height, body_width / width, body_height / height)
-    axes = figure.add_axes(body)
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    figure, axes = frame(matrix.matrix)
     normal = Normalize(*scale)
     colours = matplotlib.colormaps["viridis"]
     if rows * columns > MOST_DRAWN:
         draw_cells(axes, result, matrix, lambda values: colours(normal(values)))
     for row in range(rows if rows * columns <= MOST_DRAWN else 0):
         for column in range(columns):
-            draw_cell(axes, result, matrix, (row, column), lambda value: colours(normal(value)), fits)
-    label_axes(axes, matrix.matrix, fits)
-    bar_axes = figure.add_axes((body[0] + body[2] + 0.2 / width, body[1], 0.16 / width, body[3]))
-    bar = figure.colorbar(matplotlib.cm.ScalarMappable(normal, colours), cax=bar_axes)
-    bar.ax.locator_params(nbins=max(2, min(7, int(body_height / 0.35))))
+            draw_cell(axes, result, matrix, (row, column), lambda value: colours(normal(value)), fits(matrix.matrix))
+    add_bar(figure, axes, ScalarMappable(normal, colours), words.UNITS[result["unit"]])
+    return figure
+
+
+def draw_deviations(matrix: MatrixVerdict) -> Figure:
+    """The picture of deviations without its title: worse is orange, better is blue, white has no value."""
+    assert matrix.whole is not None
+    figure, axes = frame(matrix.matrix)
+    normal = Normalize(-MOST_DEVIATION, MOST_DEVIATION)
+    worse = 100 * matrix.whole.worse
+    picture = WORSE_TO_BETTER(normal(-np.nan_to_num(worse)))
+    picture[~np.isfinite(worse)] = (1.0, 1.0, 1.0, 1.0)
+    picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
+    axes.imshow(picture, extent=(0, worse.shape[1], worse.shape[0], 0), aspect="auto", interpolation="nearest")
+    if max(worse.shape) <= MOST_MARKED:
+        for row, column in np.argwhere(matrix.whole.codes == Verdict.FAIL).tolist():
+            axes.text(column + 0.5, row + 0.5, words.GLYPHS[Verdict.FAIL], ha="center", va="center", fontsize=6)
+    bad = np.argwhere(np.nan_to_num(worse) >= MOST_DEVIATION)
+    if max(worse.shape) > MOST_MARKED and 0 < len(bad) <= MOST_RINGS:
+        axes.scatter(bad[:, 1] + 0.5, bad[:, 0] + 0.5, s=30, facecolors="none", edgecolors=OUTLINE, linewidths=1.2)
+    bar = add_bar(figure, axes, ScalarMappable(normal, WORSE_TO_BETTER), "% worse … better", extend="both")
+    bar.ax.set_yticks([-10, -5, -2, 0, 2, 5, 10])
+    return figure
+
+
+def fits(matrix: Matrix) -> bool:
+    """Whether the cells have room for their values."""
+    return max(len(matrix.rows), len(matrix.columns)) <= MOST_VALUES
+
+
+def frame(matrix: Matrix) -> tuple[Figure, Axes]:
+    """A picture with room for the cells of a matrix, its endpoints on the axes."""
+    rows, columns = len(matrix.rows), len(matrix.columns)
+    size = (CELL_WIDTH, CELL_HEIGHT) if fits(matrix) else (MOST_INCHES / max(rows, columns),) * 2
+    body_width, body_height = columns * size[0], rows * size[1]
+    width, height = max(LEFT + body_width + RIGHT, LEAST_WIDTH), TOP + body_height + BOTTOM
+    figure = Figure(figsize=(width, height), facecolor="white")
+    axes = figure.add_axes((LEFT / width, BOTTOM / height, body_width / width, body_height / height))
+    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    label_axes(axes, matrix, fits(matrix))
+    return figure, axes
+
+
+def add_bar(figure: Figure, axes: Axes, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
+    """The scale beside the cells."""
+    (width, height), body = figure.get_size_inches(), axes.get_position()
+    bar_axes = figure.add_axes((body.x1 + 0.2 / width, body.y0, 0.16 / width, body.height))
+    bar = figure.colorbar(colours, cax=bar_axes, extend=extend)
+    bar.ax.locator_params(nbins=max(2, min(7, int(body.height * height / 0.35))))
     bar.ax.ticklabel_format(useOffset=False)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
-    bar.set_label(words.UNITS[result["unit"]], fontsize=8)
-    return figure
+    bar.set_label(label, fontsize=8)
+    return bar
 
 
 def draw_cells(axes: Axes, result: Result, matrix: MatrixVerdict, colour: Any) -> None:

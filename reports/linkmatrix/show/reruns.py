@@ -9,6 +9,7 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..runs.judging import Judged
 from ..runs.modes import NODES
+from ..runs.stored import Run
 
 MOST_REASONS, MOST_CHARACTERS = 5, 400
 
@@ -36,7 +37,30 @@ def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
             name = str(case.get("display_name") or case["name"])
             if name in failed and name not in told and case.get("hashcode"):
                 told.add(name)
-                chosen = [f"--system={case.get('system')}:{case.get('partition')}", "-n", f"/{case['hashcode']}"]
-                again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
-                node = f"{NODES}={shlex.quote(clean(str(case['node'])))} " if case.get("node") else ""
-                yield f"  again: {node}{clean(again)}  # {clean(name)}"
+                place = f"{case.get('system')}:{case.get('partition')}"
+                again = command_of(place, str(case["hashcode"]), str(case.get("node") or ""))
+                yield f"  again: {again}  # {clean(name)}"
+
+
+def command_of(partition: str, hashcode: str, node: str) -> str:
+    """The command that measures a test case of ReFrame again, on its node where it was for a certain one."""
+    chosen = [f"--system={partition}", "-n", f"/{hashcode}"]
+    again = shlex.join(["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", *chosen])
+    return (f"{NODES}={shlex.quote(clean(node))} " if node else "") + clean(again)
+
+
+def commands(run: Run, judged: list[Judged], most: int) -> list[str]:
+    """What measures a run again: its failed test cases, the worst first, or all of it; of records what made them."""
+    tests = [one for one in judged if one.verdict is Verdict.FAIL and one.test.hashcode]
+    failed = [command_of(one.test.partition, one.test.hashcode, one.test.node) for one in tests]
+    if failed and len(tests) < len(judged):
+        return list(dict.fromkeys(failed))[:most]
+    return all_commands(run, judged)[:most]
+
+
+def all_commands(run: Run, judged: list[Judged]) -> list[str]:
+    """The command lines that measure all of it again: ReFrame's, or those of the records."""
+    if run.rerun:
+        return [run.rerun]
+    records = (one.test.record for one in judged if one.test.record is not None)
+    return list(dict.fromkeys(shlex.join(record["command"]) for record in records))

@@ -4,17 +4,9 @@ Nothing is said by colour alone. Colours go from orange (worse than expected) to
 tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
-try:
-    from rich.console import Console
-    from rich.text import Text
-except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
-    from .plain import Console, Text
-
-from ..errors import clean, in_ascii
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import grids
@@ -23,73 +15,26 @@ from ..record.units import figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import adapters, again, by_size, findings, words
+from . import adapters, again, by_size, findings, headlines, reruns, steps, words
 from .by_size import Sweep, groups_by_size
-from .collectives import Collective
+from .collectives import Cell, Collective
+from .scale import deviation_step
+from .screen import VERDICT_STYLES, Screen, Text
 
+MOST_COMMANDS = 2  # that measure again
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
 
-#: Colour of a cell that is worse than expected by at least this fraction, the worst first; negative is better. The
-#: steps are those of tolerances in use: 2 % for a class, 5 % for a cell, 10 % beyond any noise.
-SHADES = [
-    (0.10, "white on #a84300"),
-    (0.05, "black on #f28e2b"),
-    (0.02, "black on #ffd8a8"),
-    (-0.02, ""),
-    (-0.05, "black on #d6eaf8"),
-    (-0.10, "black on #8cc4e8"),
-    (float("-inf"), "white on #1f5fa8"),
-]
-VERDICT_STYLES = {
-    Verdict.PASS: "bold #3b8fd4",
-    Verdict.WARN: "bold black on #ffd8a8",
-    Verdict.NO_VERDICT: "bold reverse",
-    Verdict.FAIL: "bold white on #a84300",
-}
-
-
-class PipeConsole(Console):
-    """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-class Screen:
-    """Prints to a text stream, in its width and its encoding."""
-
-    def __init__(self, file: TextIO | None = None, width: int | None = None):
-        self.console = PipeConsole(file=file, width=width, highlight=False, markup=False, emoji=False)
-        self.ascii = not self.console.encoding.lower().startswith("utf")
-        self.glyphs = words.ASCII_GLYPHS if self.ascii else words.GLYPHS
-
-    def text(self, text: str, style: str = "") -> Text:
-        """`text` without control characters, and in ASCII where the terminal knows no more."""
-        text = "\n".join(clean(line) for line in text.split("\n"))
-        if self.ascii:
-            text = in_ascii(text)
-        return Text(text, style)
-
-    def print(self, text: str | Text = "", style: str = "", indent: int = 0) -> None:
-        """Prints a paragraph, wrapped to the width; a Text is printed as it is."""
-        if isinstance(text, Text):
-            self.console.print(trimmed(text), soft_wrap=True)
-            return
-        margin, width = " " * indent, max(self.console.width, 2 * indent + 1)
-        lines = textwrap.wrap(
-            clean(text),
-            width,
-            initial_indent=margin,
-            subsequent_indent=margin,
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-        self.console.print(self.text("\n".join(lines), style) if lines else "", soft_wrap=True)
-
-    def badge(self, verdict: Verdict) -> Text:
-        """The verdict in its colour: glyph and word."""
-        return self.text(f" {self.glyphs[verdict]} {words.WORDS[verdict]} ", VERDICT_STYLES[verdict])
+#: Colour of a cell by the step of its deviation (`scale.DEVIATIONS`), the worst first.
+SHADES = (
+    "white on #a84300",
+    "black on #f28e2b",
+    "black on #ffd8a8",
+    "",
+    "black on #d6eaf8",
+    "black on #8cc4e8",
+    "white on #1f5fa8",
+)
 
 
 def show(
@@ -102,15 +47,9 @@ def show(
     """Prints the run to `file` (standard output) and returns its verdict; others: published tables, by their titles."""
     screen = Screen(file, width)
     verdict = judging.overall(judged)
-    found = findings.headlines(judged)
-    step = words.next_step(verdict, judged, bool(found))
-    screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
-    for line in found:
-        screen.print(line, indent=2)
-    screen.print(step)
-    screen.print()
+    show_answer(screen, run, judged)
     last = None
-    for one in judged:
+    for one in sorted(judged, key=lambda one: -one.verdict):
         heading = words.heading(one)
         if heading and heading != last:
             screen.print(heading, "bold")
@@ -128,9 +67,30 @@ def show(
     show_adapters(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
-    screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
-    screen.print(step)
+    if sum(len(one.matrices) for one in judged) > 1:  # what stood on top has scrolled by
+        show_answer(screen, run, judged)
+    else:
+        screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
     return verdict
+
+
+def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
+    """The verdict, what is at fault and how sure that is, what to do now, and the command to run again."""
+    verdict, found = judging.overall(judged), headlines.headlines(judged)
+    screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
+    for at, one in enumerate(found[: headlines.MOST]):
+        screen.print(one.text, indent=2)
+        for line in one.sure if at < headlines.MOST_SURE else ():
+            screen.print(line, "dim", indent=4)
+    if len(found) > headlines.MOST:
+        screen.print(f"and {len(found) - headlines.MOST} more, below", indent=2)
+    screen.print(steps.assessment(verdict, judged))
+    for number, line in enumerate(steps.steps(verdict, judged, found), 1):
+        screen.print(f"{number}. {line}", indent=2, hang=3)
+    commands = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)
+    for command in dict.fromkeys([*headlines.commands(found), *commands]):
+        screen.print(screen.text(f"  again: {command}"))
+    screen.print()
 
 
 def show_test(screen: Screen, one: Judged) -> None:
@@ -186,28 +146,44 @@ def show_collective(screen: Screen, one: Collective) -> None:
 
 
 def show_sizes(screen: Screen, one: Collective) -> None:
-    """A line a size."""
-    lines = list(one.lines())
-    columns = one.columns
-    heads = [[head for head, _, _ in columns] * len(one.ways), [f"({unit})" for _, unit, _ in columns] * len(one.ways)]
+    """A line a size, in blocks of ways where the width does not hold all of them."""
+    lines, columns = list(one.lines()), len(one.columns)
     margin = max(len(size) for size, _ in lines)
+    heads = [
+        [head for head, _, _ in one.columns] * len(one.ways),
+        [f"({unit})" for _, unit, _ in one.columns] * len(one.ways),
+    ]
     widths = [
         1 + max(len(text) for text in (*(row[at] for row in heads), *(cells[at].text for _, cells in lines)))
         for at in range(len(heads[0]))
     ]
-    of_way = [sum(widths[start : start + len(columns)]) + len(columns) for start in range(0, len(widths), len(columns))]
-    ways = "".join(f" {way:^{width - 1}}" for way, width in zip(one.ways, of_way, strict=True))
-    screen.print(screen.text(" " * margin + ways, "bold"))
-    for row in heads:
-        line = "".join(f" {text:>{width - 1}} " for text, width in zip(row, widths, strict=True))
-        screen.print(screen.text(" " * margin + line, "bold"))
-    for size, cells in lines:
-        text = screen.text(f"{size:>{margin}}", "bold")
-        for cell, width in zip(cells, widths, strict=True):
-            glyph = " " if cell.verdict is None else screen.glyphs[cell.verdict]
-            style = VERDICT_STYLES[Verdict.FAIL] if cell.verdict is Verdict.FAIL else ""
-            text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
-        screen.print(text)
+    of_way = [sum(widths[start : start + columns]) + columns for start in range(0, len(widths), columns)]
+    first = 0
+    while first < len(of_way):
+        end = first + 1
+        while end < len(of_way) and margin + sum(of_way[first : end + 1]) <= screen.console.width:
+            end += 1
+        ways = "".join(
+            f" {way:^{width - 1}}" for way, width in zip(one.ways[first:end], of_way[first:end], strict=True)
+        )
+        screen.print(screen.text(" " * margin + ways, "bold"))
+        block = slice(first * columns, end * columns)
+        for row in heads:
+            line = "".join(f" {text:>{width - 1}} " for text, width in zip(row[block], widths[block], strict=True))
+            screen.print(screen.text(" " * margin + line, "bold"))
+        for size, cells in lines:
+            screen.print(size_line(screen, f"{size:>{margin}}", cells[block], widths[block]))
+        first = end
+
+
+def size_line(screen: Screen, size: str, cells: Sequence[Cell], widths: Sequence[int]) -> Text:
+    """The line of a size."""
+    text = screen.text(size, "bold")
+    for cell, width in zip(cells, widths, strict=True):
+        glyph = " " if cell.verdict is None else screen.glyphs[cell.verdict]
+        style = VERDICT_STYLES[Verdict.FAIL] if cell.verdict is Verdict.FAIL else ""
+        text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
+    return text
 
 
 def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Text]:
@@ -229,12 +205,6 @@ def table(screen: Screen, result: Result, matrix: MatrixVerdict) -> Iterator[Tex
     if len(result["rows"]) > len(rows) or len(result["columns"]) > len(columns):
         most = max(len(result["rows"]), len(result["columns"]))
         yield screen.text(f"(first {MOST_ENDPOINTS} of {most} rows and columns shown; the record has all)")
-
-
-def trimmed(line: Text) -> Text:
-    """`line` without blanks at its end."""
-    line.rstrip()
-    return line
 
 
 def layout(screen: Screen, result: Result, margin: int, columns: int) -> tuple[int, int]:
@@ -266,14 +236,14 @@ def cell_text(
     verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
     shown = SHORT.get(status, status) if status != "ok" or value is None else figure(value, decimals)
     off = matrix.worse(pair)
-    style = next(style for least, style in SHADES if off >= least) if off is not None else ""
+    style = SHADES[deviation_step(off)] if off is not None else ""
     if verdict is Verdict.FAIL:
         style = VERDICT_STYLES[Verdict.FAIL]
     return screen.text(f"{shown:>{width - 1}}{screen.glyphs[verdict]}", style)
 
 
 def show_overview(screen: Screen, judged: list[Judged]) -> None:
-    """A line for each test case: where there are many, their matrices have long scrolled by."""
+    """A line for each test case, the worst first: where there are many, their matrices have long scrolled by."""
     lines = [(one.verdict, one.test.name, "") for one in judged if one.beyond_cells is not None]
     for one in judged:
         for shown in groups_by_size(one):
@@ -288,16 +258,20 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
     if len(lines) < 2:
         return
     width = max(len(name) for _, name, _ in lines)
-    for verdict, name, said in lines:
+    for verdict, name, said in sorted(lines, key=lambda line: -line[0]):
         word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<10}  "
-        screen.print(screen.text(f"{word}{name:<{width}}  {said}"))
+        line = f"{word}{name:<{width}}  {said}"
+        fits = len(line) <= screen.console.width
+        screen.print(screen.text(line if fits else f"{word}{name}"))
+        if not fits:
+            screen.print(said, indent=len(word))
     screen.print()
 
 
 def show_adapters(screen: Screen, judged: list[Judged]) -> None:
     """The network adapters of the nodes."""
-    records = (one.test.record for one in judged if one.test.record)
-    lines = list(adapters.lines(records, screen.console.width))
+    records = [one.test.record for one in judged if one.test.record]
+    lines = [*adapters.lines(records, screen.console.width), *adapters.congestion(records)]
     for line in lines:
         screen.print(screen.text(line, "dim") if line.startswith("  ") else line)
     if lines:

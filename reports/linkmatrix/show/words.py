@@ -1,4 +1,4 @@
-"""The words that the terminal and the page share: what was measured, how, what came of it and what to do next."""
+"""The words that the terminal and the page share: what was measured, how, and what came of it."""
 
 import statistics
 from collections.abc import Iterable
@@ -8,6 +8,7 @@ import numpy as np
 
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
+from ..judge.facts import Fact
 from ..judge.verdicts import Verdict
 from ..record.matrix import ClassSummary, from_result, has_status, variant_of
 from ..record.reading import Result
@@ -18,8 +19,8 @@ ORDER = sorted(Verdict)  # from good to bad
 WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
 GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
 ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
-DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0}
-UNITS = {"GB/s": "GB/s", "us": "µs", "%": "%", "msg/s": "messages/s", "GFLOP/s": "GFLOP/s", "bodies": "bodies"}
+DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
+UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
@@ -173,8 +174,13 @@ def marked_cells(matrix: MatrixVerdict, most: int = 5) -> list[str]:
 
 def fact_lines(one: Judged, result: Result | None = None) -> list[str]:
     """What the record says against a PASS: of all its test cases, or of `result`."""
+    return [f"{WORDS[fact.verdict]}: {fact.sentence}" for fact in facts_of(one, result)]
+
+
+def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
+    """The same, as they are."""
     place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
-    return [f"{WORDS[fact.verdict]}: {fact.sentence}" for fact in one.facts if fact.result == place]
+    return [fact for fact in one.facts if fact.result == place]
 
 
 def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
@@ -215,43 +221,3 @@ def only_references_missing(judged: list[Judged]) -> bool:
         )
         for one in judged
     )
-
-
-def next_step(verdict: Verdict, judged: list[Judged], found: bool = False) -> str:
-    """What a verdict means here and what to do about it, in a sentence or two; found: something is suspect."""
-    rest, unseen = left_out(judged), links_unseen(judged)
-    said = step(verdict, judged, found) + (f" Not measured, for a budget: {', '.join(rest)}." if rest else "")
-    return said + (f" Of {'; '.join(unseen)}." if unseen else "")
-
-
-def links_unseen(judged: Iterable[Judged]) -> list[str]:
-    """ "node_to_node_bandwidth_mpi 0.4 % of pairs seen: links not judged", of matrices of few matchings."""
-    said = {result["testcase"]: few.coverage(result) for one in judged for result, _ in one.matrices}
-    return [f"{name} {share}" for name, share in said.items() if share]
-
-
-def step(verdict: Verdict, judged: list[Judged], found: bool) -> str:
-    """The same of what was measured."""
-    good = "What was measured is verified" if left_out(judged) else "Everything was measured and verified"
-    if not judged:
-        return "Nothing was measured, so there is nothing to judge."
-    if verdict <= Verdict.WARN and not any(one.matrices for one in judged):
-        rest = ": look at what is marked WARN." if verdict else ", and the checks passed."
-        return f"Nothing was to be measured{rest}"
-    if verdict is Verdict.PASS:
-        return f"{good}, and is as the references say."
-    if verdict is Verdict.WARN:
-        return "All cells are within their limits, but look at what is marked WARN."
-    if verdict is Verdict.FAIL:
-        return "Each failure is listed with its reason. Measure it again, alone, before a part is replaced."
-    if only_references_missing(judged):
-        matrices = [matrix for one in judged for _, matrix in one.matrices]
-        held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
-        some = f"there are references for only {held} of {count} cells" if held else "there are no references"
-        first = "Measure what was found again, alone, before anything is adopted. " if found else ""
-        return (
-            f"{first}{good}; {some}{'' if held else ' to hold it against'}."
-            " To get them, measure six times, then linkmatrix adopt --table NAME --write, and name that table in the"
-            " partition's extras in config/systems: 'reference': NAME."
-        )
-    return "Something is missing, as listed: without it there is no verdict."

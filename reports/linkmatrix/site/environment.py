@@ -5,6 +5,7 @@ A timer starts with next to nothing: cron with PATH=/usr/bin:/bin, systemd witho
 """
 
 import os
+import pwd
 import shutil
 import sys
 from pathlib import Path
@@ -54,3 +55,15 @@ def carried() -> dict[str, str]:
     order = [folder for folder in search_path().split(os.pathsep) if folder in folders and folder not in ALWAYS]
     path = os.pathsep.join(dict.fromkeys([*order, *ALWAYS]))
     return {"PATH": path, **{name: os.environ[name] for name in VARIABLES if os.environ.get(name)}}
+
+
+def need_home(otherwise: Path) -> None:
+    """Sets $HOME of this process where there is none, without which Open MPI neither compiles nor starts anything.
+
+    A timer has none, nor has a container's user whom no file of users knows: for that one, the folder `otherwise`.
+    """
+    if not os.environ.get("HOME"):
+        try:
+            os.environ["HOME"] = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            os.environ["HOME"] = str(otherwise.absolute())

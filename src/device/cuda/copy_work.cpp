@@ -8,9 +8,14 @@
 
 #include "device/cuda/chains.hpp"
 #include "device/cuda/waiting.hpp"
+#include "device/host/handovers.hpp"
 
 namespace linkmatrix::cuda {
 namespace {
+
+/// Of a flag or an answer, and of all rounds but the last: together less than the time that a device is given to
+/// settle.
+constexpr std::uint64_t patience_ns = 1'000'000'000, longest_ns = 500'000'000;
 
 std::uint64_t accesses(const Copy& copy) { return static_cast<std::uint64_t>(copy.repeats) * accesses_per_repeat; }
 
@@ -105,13 +110,21 @@ void CopyWork::enqueue_chain(const PlacedCopy& placed, Gate& gate) const {
   if (copy.operation == Operation::flag)
     launch_flag(destination(copy), source(copy), true, accesses(copy), gate.timed_out_flag(slot), Gate::timeout_ns,
                 stream);
+  if (copy.operation == Operation::visibility)
+    (&on == &station(copy.source) ? launch_writer : launch_checker)(handover_place(copy), on.terms,
+                                                                    on.handover_end(false), stream);
 }
 
 Gate::Slot CopyWork::enqueue_answer(const Copy& copy, Gate& gate) const {
-  Station& on = station(copy.destination);
+  Station& on = answerer(copy);
   on.use();
   const cudaStream_t stream = on.answer_lane().stream.get();
   const Gate::Slot slot = gate.hold(stream);
+  if (copy.operation == Operation::visibility) {
+    (&on == &station(copy.source) ? launch_writer : launch_checker)(handover_place(copy), executor(copy).terms,
+                                                                    on.handover_end(true), stream);
+    return slot;
+  }
   launch_flag(source(copy), destination(copy), false, accesses(copy), gate.timed_out_flag(slot), Gate::timeout_ns,
               stream);
   return slot;
@@ -121,6 +134,7 @@ void CopyWork::set_up_chain(const Copy& copy, Deadline deadline) const {
   const Buffer::Ring wanted{source(copy), copy.bytes};
   if (copy.operation == Operation::chase && station(copy.source).source.at(copy.source_slot).ring != wanted)
     build_ring(copy, deadline);
+  if (copy.operation == Operation::visibility) return set_up_handovers(copy, deadline);
   if (copy.operation != Operation::flag) return;
   reset_source_flag(copy, deadline);
   reset_destination_flag(copy, deadline);
@@ -143,6 +157,45 @@ void CopyWork::reset_source_flag(const Copy& copy, Deadline deadline) const {
 void CopyWork::reset_destination_flag(const Copy& copy, Deadline deadline) const {
   put_down(answerer(copy), destination(copy), deadline);
   answerer(copy).answer_lane();  // no stream is made behind a closed gate
+}
+
+/// Data and flag are where they are written to from afar, or read from there; answers go, or are read, the other way.
+/// A thread of the host reaches its own memory only.
+HandoverPlace CopyWork::handover_place(const Copy& copy) const {
+  const bool is_write = copy.direction == Direction::write;
+  std::byte *const area = is_write ? destination(copy) : source(copy), *const other =
+                                                                           is_write ? source(copy) : destination(copy);
+  return {area, with_host(copy) ? area : other};
+}
+
+void CopyWork::set_up_handovers(const Copy& copy, Deadline deadline) const {
+  const std::uint64_t rounds = accesses(copy);
+  executor(copy).terms = {take_numbers(rounds), rounds, patience_ns, longest_ns, copy.write_fault};
+  station(copy.source).source.at(copy.source_slot).ring = {};
+  if (with_host(copy)) return reset_handovers(handover_place(copy));
+  for (const auto& [at, memory] :
+       {std::pair{&station(copy.source), source(copy)}, std::pair{&station(copy.destination), destination(copy)}}) {
+    put_down(*at, memory + handover_flag_at, deadline);
+    put_down(*at, memory + handover_answer_at, deadline);
+  }
+  answerer(copy).answer_lane();  // no stream is made behind a closed gate
+}
+
+std::unique_ptr<HostSide> CopyWork::host_side(const Copy& copy) const {
+  return std::make_unique<HostSide>(handover_place(copy), executor(copy).terms,
+                                    &answerer(copy) == &station(copy.source));
+}
+
+Visibility CopyWork::visibility(const PlacedCopy& placed, HostSide* host) const {
+  const auto end_on = [](const Station& at, bool answers_it) {
+    HandoverEnd end{};
+    at.use();
+    check(cudaMemcpy(&end, at.handover_end(answers_it), sizeof end, cudaMemcpyDeviceToHost), at.where(), "cudaMemcpy");
+    return end;
+  };
+  const HandoverEnd mine = end_on(placed.on, false);
+  const HandoverEnd other = host != nullptr ? host->end() : end_on(answerer(placed.copy), true);
+  return &placed.on == &station(placed.copy.source) ? visibility_of(mine, other) : visibility_of(other, mine);
 }
 
 CopyWork::Chased CopyWork::chased(const PlacedCopy& placed) const {

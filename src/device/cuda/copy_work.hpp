@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "core/clock.hpp"
 #include "device/backend.hpp"
 #include "device/cuda/gate.hpp"
+#include "device/cuda/handovers.hpp"
 #include "device/cuda/stations.hpp"
 
 namespace linkmatrix::cuda {
@@ -43,10 +45,16 @@ class CopyWork {
   void enqueue(const PlacedCopy& placed, int transfers) const;
   /// Enqueues a chain, which the gate holds.
   void enqueue_chain(const PlacedCopy& placed, Gate& gate) const;
-  /// The device at the other end of a flag.
-  Station& answerer(const Copy& copy) const { return station(copy.destination); }
-  /// The other end of a flag, in a stream of its own that the gate holds; returns its slot.
+  /// The other end of a flag or of a visibility test.
+  Station& answerer(const Copy& copy) const {
+    return station(&executor(copy) == &station(copy.source) ? copy.destination : copy.source);
+  }
+  /// What the device there does, in a stream of its own that the gate holds; returns its slot.
   Gate::Slot enqueue_answer(const Copy& copy, Gate& gate) const;
+  /// What host memory does there: a thread that is told when to begin.
+  std::unique_ptr<HostSide> host_side(const Copy& copy) const;
+  /// What both sides of a visibility test saw, when they are done. `host`: that of host memory, where it is one.
+  Visibility visibility(const PlacedCopy& placed, HostSide* host) const;
 
   /// Lays what a chain walks through: a ring of pointers where it is not there yet, flags that are down.
   void set_up_chain(const Copy& copy, Deadline deadline) const;
@@ -95,6 +103,8 @@ class CopyWork {
     return station(copy.destination).destination.at(copy.destination_slot).data() + copy.offset;
   }
   KernelCopy kernel_copy(const Copy& copy, int repeats) const;
+  HandoverPlace handover_place(const Copy& copy) const;
+  void set_up_handovers(const Copy& copy, Deadline deadline) const;
 
   std::vector<Station>& stations_;
   HostMemoryKind host_memory_;

@@ -12,6 +12,7 @@
 #include "device/cuda/failures.hpp"
 #include "device/cuda/gate.hpp"
 #include "device/cuda/health.hpp"
+#include "device/cuda/heaters.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/peer_access.hpp"
 #include "device/cuda/reservation.hpp"
@@ -32,6 +33,7 @@ struct LeftAlone {
   std::vector<Station> stations;
   std::vector<Buffer> buffers;
   std::vector<Gate> gates;
+  std::vector<Heaters> heaters;
 };
 LeftAlone& left_alone() {
   static auto& things = *new LeftAlone;
@@ -69,6 +71,7 @@ class CudaBackend final : public Backend {
       return;
     }
     left_alone().gates.push_back(*std::move(gate_));
+    left_alone().heaters.push_back(std::move(heaters_));
     for (Station& station : stations_) left_alone().stations.push_back(std::move(station));
   }
   CudaBackend(const CudaBackend&) = delete;
@@ -127,6 +130,10 @@ class CudaBackend final : public Backend {
     return ledger_.account(*this, copies, [&] { return verify_once(copies, seed, deadline); });
   }
 
+  std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
+    return heaters_.heat(device_stations(), seconds, flips, deadline);
+  }
+
   std::vector<DeviceState> device_states() override { return health_->states(); }
   std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
   Activity activity() override { return look_->now(ledger_); }
@@ -170,6 +177,7 @@ class CudaBackend final : public Backend {
     check(cudaFree(nullptr), station.where(), "context");
     load_kernels();
     load_chain_kernels();
+    load_handover_kernels();
     station.lane(0);
     station.make_counters();
   }
@@ -285,6 +293,7 @@ class CudaBackend final : public Backend {
   TrafficLedger ledger_;
   CopyWork work_{stations_, host_memory_};
   PeerAccess peers_;
+  Heaters heaters_;
 };
 
 }  // namespace

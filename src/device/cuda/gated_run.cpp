@@ -2,6 +2,7 @@
 #include <chrono>
 #include <list>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "device/cuda/load.hpp"
@@ -27,9 +28,11 @@ class GatedRun {
     measured_.clear();
     slots_.clear();
     unheld_.clear();
+    host_sides_.clear();
     for (std::size_t k = 0; k < copies_.size(); ++k)
       if (copies_[k].background) loads_.emplace_back(work_, k, placed_[k]);
     enqueue_all();
+    for (const auto& [copy, side] : host_sides_) side->begin();
     for (Load& load : loads_) load.begin();
     await_all(measured_, deadline_, failures_, [this] { top_up(); });
     end_loads();
@@ -38,6 +41,15 @@ class GatedRun {
       if (gate_.timed_out(slot)) unheld_.push_back(copy);
     if (!unheld_.empty()) return std::nullopt;
     return timeline();
+  }
+
+  /// What an attempt that did not count has left in flags, and the thread at the other end.
+  void set_up_again() {
+    host_sides_.clear();
+    for (std::size_t k = 0; k < copies_.size(); ++k)
+      if (copies_[k].has_two_sides())
+        failures_.guard(k, work_.executor(copies_[k]), [&] { work_.set_up_chain(copies_[k], deadline_); });
+    failures_.raise();
   }
 
   /// Copies whose streams were not held in the last attempt.
@@ -51,7 +63,7 @@ class GatedRun {
     for (std::size_t k = 0; k < copies_.size(); ++k) {
       try {
         enqueue(k);
-        if (copies_[k].operation == Operation::flag) enqueue_answer(k);
+        if (copies_[k].has_two_sides()) enqueue_other_side(k);
       } catch (const CudaError& e) {
         return failures_.failed(k, e.what());
       }
@@ -81,7 +93,11 @@ class GatedRun {
     measured_.push_back({k, placed.on, placed.lane.stop.get()});
   }
 
-  void enqueue_answer(std::size_t k) {
+  void enqueue_other_side(std::size_t k) {
+    if (!work_.answerer(copies_[k]).is_device()) {
+      host_sides_.emplace(k, work_.host_side(copies_[k]));
+      return;
+    }
     slots_.emplace_back(work_.enqueue_answer(copies_[k], gate_), k);
     Station& on = work_.answerer(copies_[k]);
     Lane& lane = on.answer_lane();
@@ -135,6 +151,10 @@ class GatedRun {
         time.span.end = time.span.start + seconds;
         time.transfers = loads;
       }
+      if (placed.copy.operation == Operation::visibility) {
+        const auto host = host_sides_.find(k);
+        time.set_visibility(work_.visibility(placed, host == host_sides_.end() ? nullptr : host->second.get()));
+      }
       if (!placed.copy.background) measured_end = std::max(measured_end, time.span.end);
     }
     for (const Load& load : loads_) count_load(load, measured_end, timeline.copies[load.copy()]);
@@ -156,6 +176,7 @@ class GatedRun {
   std::vector<Awaited> measured_;
   std::vector<std::pair<Gate::Slot, std::size_t>> slots_;  ///< with the copy that each belongs to
   std::vector<std::size_t> unheld_;
+  std::map<std::size_t, std::unique_ptr<HostSide>> host_sides_;  ///< by copy
 };
 
 }  // namespace
@@ -163,8 +184,10 @@ class GatedRun {
 Timeline run_gated(const CopyWork& work, Gate& gate, std::span<const Copy> copies, Failures& failures,
                    Deadline deadline) {
   GatedRun run(work, gate, copies, failures, deadline);
-  for (int attempt = 0; attempt < attempts && !deadline.passed(); ++attempt)
+  for (int attempt = 0; attempt < attempts && !deadline.passed(); ++attempt) {
+    if (attempt > 0) run.set_up_again();
     if (auto timeline = run.attempt()) return *std::move(timeline);
+  }
   for (std::size_t k = 0; deadline.passed() && k < copies.size(); ++k) failures.late(k);
   failures.raise();
   for (const std::size_t copy : run.unheld())

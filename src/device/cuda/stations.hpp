@@ -13,6 +13,7 @@
 
 #include "core/pattern.hpp"
 #include "core/topology.hpp"
+#include "core/visibility.hpp"
 #include "device/cuda/chains.hpp"
 #include "device/cuda/handles.hpp"
 #include "device/cuda/kernels.hpp"
@@ -74,10 +75,11 @@ struct Station {
   std::optional<Lane> answers;                ///< for the other end of a flag
   DeviceMemory counters;                      ///< a CheckCounters for verification, and what chains leave behind
   std::uint64_t chased = 0;                   ///< loads of the last chase
+  HandoverTerms terms{};                      ///< of the last visibility test that it executes
   std::optional<std::string> lost;            ///< why it takes no part, in words
   bool broken = false;                        ///< it hangs, or its context is gone: nothing of it may be touched again
 
-  static constexpr std::size_t sink_at = 64, chase_at = 128, counters_bytes = 256;
+  static constexpr std::size_t sink_at = 64, chase_at = 128, handovers_at = 192, counters_bytes = 320;
 
   const std::string& where() const { return endpoint.label; }
   bool is_device() const { return endpoint.kind == EndpointKind::device; }
@@ -87,6 +89,10 @@ struct Station {
   CheckCounters* check_counters() const { return reinterpret_cast<CheckCounters*>(counters.get()); }
   unsigned long long* sink() const { return reinterpret_cast<unsigned long long*>(counters.get() + sink_at); }
   ChaseState* chase_state() const { return reinterpret_cast<ChaseState*>(counters.get() + chase_at); }
+  /// What one side of a visibility test leaves: of a copy that the device executes, or answers.
+  HandoverEnd* handover_end(bool answers_it) const {
+    return reinterpret_cast<HandoverEnd*>(counters.get() + handovers_at) + (answers_it ? 1 : 0);
+  }
   /// Memory for all of these, zeroed.
   void make_counters();
 };

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "device/host/adapter_counters.hpp"
+#include "device/host/ethtool.hpp"
 #include "device/host/kernel_files.hpp"
 #include "device/host/pci.hpp"
 
@@ -67,6 +69,17 @@ std::vector<FactTexts> interfaces_of(const fs::path& sys, const fs::path& adapte
   return found;
 }
 
+/// What the first interface of a port and its driver have counted.
+void add_counters(const fs::path& sys, AdapterPort& port) {
+  const std::string name = port.interfaces.at(0).at("name");
+  AdapterCounters found = interface_counters(sys / "class/net" / name);
+  AdapterCounters of_driver = link_counters(sys == "/sys" ? ethtool_statistics(name) : std::map<std::string, double>());
+  for (AdapterCounters* one : {&found, &of_driver}) {
+    port.counters.errors.merge(one->errors);
+    port.counters.congestion.merge(one->congestion);
+  }
+}
+
 std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
   std::vector<AdapterPort> ports;
   for (const fs::path& adapter : entries(sys / "class/infiniband"))
@@ -83,6 +96,9 @@ std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
       port.rate = line_of(at / "rate");
       port.link_layer = line_of(at / "link_layer");
       port.interfaces = interfaces_of(sys, adapter, at);
+      port.counters = fabric_counters(at);
+      if (port.link_layer == "Ethernet" && !port.interfaces.empty())  // of RoCE the interface counts what is damaged
+        add_counters(sys, port);
       ports.push_back(std::move(port));
     }
   return ports;
@@ -107,6 +123,7 @@ void add_ethernet(const fs::path& sys, std::vector<AdapterPort>& ports) {
     if (std::atoi(speed.c_str()) > 0) port.rate = speed + " Mb/s";
     port.link_layer = "Ethernet";
     port.interfaces = {interface_at(interface)};
+    add_counters(sys, port);
     ports.push_back(std::move(port));
   }
 }

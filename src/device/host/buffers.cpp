@@ -183,6 +183,10 @@ int executor_of(std::span<const HostStation> stations, const Copy& copy) {
   return copy.source == copy.initiator() ? copy.destination : copy.source;
 }
 
+int other_end_of(std::span<const HostStation> stations, const Copy& copy) {
+  return executor_of(stations, copy) == copy.source ? copy.destination : copy.source;
+}
+
 void reserve_buffers(std::vector<HostStation>& stations, std::span<const Copy> copies, bool huge, Deadline deadline) {
   const AllWanted all = all_wanted(stations, copies);
   check_room(all);

@@ -12,6 +12,7 @@ namespace linkmatrix {
 
 /// The endpoint whose threads copy: the initiator, or where that is NUMA memory, the other end.
 int executor_of(std::span<const HostStation> stations, const Copy& copy);
+int other_end_of(std::span<const HostStation> stations, const Copy& copy);
 
 /// Makes the buffers of copies, touched by a thread of their endpoint and filled with the pattern.
 ///

@@ -14,7 +14,9 @@
 #include "device/host/buffers.hpp"
 #include "device/host/caches.hpp"
 #include "device/host/chains.hpp"
+#include "device/host/handovers.hpp"
 #include "device/host/host_facts.hpp"
+#include "device/host/hot.hpp"
 #include "device/host/jobs.hpp"
 #include "device/host/path_threads.hpp"
 #include "device/host/stations.hpp"
@@ -24,7 +26,10 @@ namespace {
 
 constexpr int first_memory_controller = 1 << 20;  // resource numbers: cores below, NUMA nodes above
 constexpr double rate_seconds = 0.01;             // that a run lasts by which threads are counted …
+constexpr double time_to_cool = 10;               // seconds after its time that a product may take, where cores are few
 constexpr int rate_runs = 3;                      // … and of so many the fastest says how fast the path is
+/// A thread may wait long for a core: a flag is called never seen after more than that.
+constexpr std::uint64_t patience_ns = 5'000'000'000, longest_ns = 250'000'000;
 
 class HostBackend final : public Backend {
  public:
@@ -106,13 +111,14 @@ class HostBackend final : public Backend {
     const std::vector<HostPart> answers = set_up_chains(copies);
     const auto run = last_run_ = std::make_shared<HostRun>(deadline);
     std::vector<Job> jobs = jobs_of(copies);
+    agree_on_terms(jobs, answers);
     run->measured = static_cast<std::size_t>(
         std::count_if(jobs.begin(), jobs.end(), [](const Job& job) { return job.is_measured(); }));
     run->absent = jobs.size() - run->measured;
     for (const Job& job : jobs) start(job, *run, [run, parts = job.parts] { time_parts(*parts, *run); });
     for (const HostPart& part : answers) {
-      jobs.push_back({part.copy.destination, threads_of(part.copy.destination, 1).front().get(),
-                      std::make_shared<std::vector<HostPart>>(1, part)});
+      const auto [endpoint, thread] = answerer_of(part.copy);
+      jobs.push_back({endpoint, thread, std::make_shared<std::vector<HostPart>>(1, part)});
       start(jobs.back(), *run, [run, parts = jobs.back().parts] { answer_part(parts->front(), *run); });
     }
     while (run->armed < jobs.size() && !deadline.passed()) std::this_thread::yield();
@@ -122,7 +128,9 @@ class HostBackend final : public Backend {
     for (const Job& job : timed)
       for (const HostPart& part : *job.parts)
         if (part.copy.operation == Operation::chase) station(part.copy.source).ring_at = part.ring_at;
-    return timeline_of(timed, copies.size());
+    Timeline timeline = timeline_of(timed, copies.size());
+    add_visibility(jobs, timeline);
+    return timeline;
   }
 
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
@@ -137,6 +145,24 @@ class HostBackend final : public Backend {
       start(job, *run, [run, parts = job.parts, seed] { compare_parts(*parts, seed, *run); });
     await(checks, copies, *run);
     return checks_of(checks, copies.size());
+  }
+
+  std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
+    const auto run = last_run_ = std::make_shared<HostRun>(earlier(Deadline::in(seconds), deadline));
+    std::map<int, std::shared_ptr<Heated>> heated;
+    for (int device = 0; device < static_cast<int>(stations_.size()); ++device) {
+      if (!station(device).team || lost(device)) continue;
+      const auto mine = heated[device] = std::make_shared<Heated>(Heated{device});
+      threads_of(device, 1).front()->start([run, mine, flip = flips == device] { keep_hot(*mine, flip, *run); });
+    }
+    std::vector<Heated> all;
+    for (const auto& [device, mine] : heated) {
+      Worker& thread = *threads_of(device, 1).front();
+      if (!thread.wait(earlier(Deadline::in(seconds + time_to_cool), deadline)) && !thread.ends_after_all())
+        throw TimedOut(station(device).endpoint.label + ": the product that heats it did not end in time");
+      all.push_back(*mine);
+    }
+    return all;
   }
 
  private:
@@ -154,6 +180,21 @@ class HostBackend final : public Backend {
         return {other, threads_of(other, 1).front().get()};
     if (!checker_ && !other_cores_.empty()) checker_ = std::make_unique<Worker>(other_cores_);
     return {job.endpoint, checker_ ? checker_.get() : job.thread};
+  }
+
+  /// The thread at the other end of a copy. NUMA memory has none: then one on another core of its node, where there is
+  /// one that does nothing meanwhile, because its node's memory is taken.
+  Checker answerer_of(const Copy& copy) {
+    const int other = other_end_of(stations_, copy), executor = executor_of(stations_, copy);
+    if (station(other).team) return {other, threads_of(other, 1).front().get()};
+    if (const auto own = threads_of(executor, 2); own.size() > 1) return {executor, own[1].get()};
+    for (int device = 0; device < static_cast<int>(stations_.size()); ++device)
+      if (device != executor && station(device).team && !lost(device) &&
+          station(device).endpoint.numa == station(other).endpoint.numa)
+        return {device, threads_of(device, 1).front().get()};
+    auto& companion = companions_[executor];
+    if (!companion) companion = std::make_unique<Worker>(station(executor).cores);
+    return {executor, companion.get()};
   }
 
   void refuse_lost(std::span<const Copy> copies) const {
@@ -232,11 +273,17 @@ class HostBackend final : public Backend {
       const Copy& copy = copies[k];
       if (copy.operation == Operation::chase && station(copy.source).ring_at == nullptr) lay_ring(copy);
       if (copy.operation == Operation::atomic) station(copy.source).ring_at = nullptr;  // it writes there
-      if (copy.operation != Operation::flag) continue;
+      if (!copy.has_two_sides()) continue;
       station(copy.source).ring_at = nullptr;
-      const HostPart part = part_of(copy, k);
+      HostPart part = part_of(copy, k);
       std::memset(part.source->data() + copy.offset, 0, sizeof(std::uint64_t));
       std::memset(part.destination->data() + copy.offset, 0, sizeof(std::uint64_t));
+      if (copy.operation == Operation::visibility) {
+        const std::uint64_t rounds = transfers_of(copy);
+        part.writes = other_end_of(stations_, copy) == copy.source;
+        part.terms = {take_numbers(rounds), rounds, patience_ns, longest_ns, copy.write_fault};
+        reset_handovers(handover_place(part));
+      }
       answers.push_back(part);
     }
     return answers;
@@ -285,9 +332,10 @@ class HostBackend final : public Backend {
   Software software_;
   PathThreads path_threads_;
   ProcessorLook look_;
-  bool in_caches_ = false;           ///< buffers of the default size are smaller than they should be
-  std::vector<int> other_cores_;     ///< that no device has
-  std::unique_ptr<Worker> checker_;  ///< compares what the only thread has copied
+  bool in_caches_ = false;                             ///< buffers of the default size are smaller than they should be
+  std::vector<int> other_cores_;                       ///< that no device has
+  std::unique_ptr<Worker> checker_;                    ///< compares what the only thread has copied
+  std::map<int, std::unique_ptr<Worker>> companions_;  ///< the other side where a device has one core and no neighbour
   std::shared_ptr<HostRun> last_run_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 namespace linkmatrix {
 
@@ -26,6 +28,23 @@ std::vector<Job> checked_by_others(std::span<const Job> jobs, const std::functio
     checks.push_back({checker.endpoint, checker.thread, jobs[k].parts});
   }
   return checks;
+}
+
+void agree_on_terms(std::span<const Job> jobs, std::span<const HostPart> answers) {
+  for (const Job& job : jobs)
+    for (HostPart& part : *job.parts)
+      for (const HostPart& answer : answers)
+        if (answer.index == part.index) part.terms = answer.terms, part.writes = !answer.writes;
+}
+
+void add_visibility(std::span<const Job> jobs, Timeline& timeline) {
+  std::map<std::size_t, std::pair<HandoverEnd, HandoverEnd>> ends;
+  for (const Job& job : jobs)
+    for (const HostPart& part : *job.parts)
+      if (part.copy.operation == Operation::visibility)
+        (part.writes ? ends[part.index].first : ends[part.index].second) = part.end;
+  for (const auto& [index, sides] : ends)
+    timeline.copies[index].set_visibility(visibility_of(sides.first, sides.second));
 }
 
 Timeline timeline_of(std::span<const Job> jobs, std::size_t copies) {

@@ -34,6 +34,12 @@ struct Checker {
 /// still in its cache may not be in memory. `spare`: for a single job.
 std::vector<Job> checked_by_others(std::span<const Job> jobs, const std::function<Checker(const Job&)>& spare);
 
+/// The two sides of each visibility test, of which `answers` has one, get the same terms.
+void agree_on_terms(std::span<const Job> jobs, std::span<const HostPart> answers);
+
+/// What the two sides of each visibility test saw, into its time.
+void add_visibility(std::span<const Job> jobs, Timeline& timeline);
+
 /// When the copies ran: each begins with its first part and ends with its last.
 Timeline timeline_of(std::span<const Job> jobs, std::size_t copies);
 

@@ -7,6 +7,7 @@
 #include "core/units.hpp"
 #include "device/host/chains.hpp"
 #include "device/host/copy_kernels.hpp"
+#include "device/host/handovers.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -59,11 +60,18 @@ void transfer(const HostPart& part, const HostRun& run) {
   asm volatile("" : : : "memory");  // a copy that was just made must be made again
 }
 
+void hand_over(HostPart& part, const HostRun& run) {
+  const auto stop = [&run] { return !goes_on(run); };
+  const HandoverPlace place = handover_place(part);
+  part.end = part.writes ? write_handovers(place, part.terms, stop) : check_handovers(place, part.terms, stop);
+}
+
 void follow_chain(HostPart& part, const HostRun& run) {
   const std::uint64_t accesses = transfers_of(part.copy);
   if (part.copy.operation == Operation::chase) part.ring_at = chase(part.ring_at, accesses);
   if (part.copy.operation == Operation::atomic) add_atomically(source_of(part), accesses);
   if (part.copy.operation == Operation::flag) serve(destination_of(part), source_of(part), accesses, run.stop);
+  if (part.copy.operation == Operation::visibility) hand_over(part, run);
 }
 
 /// Times that a part is made: a chain counts its accesses itself.
@@ -116,8 +124,15 @@ void time_parts(std::span<HostPart> parts, HostRun& run) {
   keep_busy(parts, run);
 }
 
-void answer_part(const HostPart& part, HostRun& run) {
+HandoverPlace handover_place(const HostPart& part) {
+  const bool is_write = part.copy.direction == Direction::write;
+  std::byte *const there = destination_of(part), *const here = source_of(part);
+  return is_write ? HandoverPlace{there, here} : HandoverPlace{here, there};
+}
+
+void answer_part(HostPart& part, HostRun& run) {
   wait_for_gate(run);
+  if (part.copy.operation == Operation::visibility) return hand_over(part, run);
   answer(destination_of(part), source_of(part), transfers_of(part.copy), run.stop);
 }
 

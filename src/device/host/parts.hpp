@@ -36,6 +36,9 @@ struct HostPart {
   const std::byte* ring_at = nullptr;        ///< of a chase: where it goes on, and then where it ended
   CopyTime time;                             ///< what it took, on the clock of the run
   PatternCheck check;                        ///< what arrived
+  bool writes = true;                        ///< of a visibility test: the side whose writes are to be seen
+  HandoverTerms terms{};                     ///< the same for both sides
+  HandoverEnd end{};                         ///< what this side saw
 };
 
 constexpr std::uint64_t bounce_bytes = 1 * MiB;  // of a staged copy: fits a private cache
@@ -47,8 +50,12 @@ std::uint64_t transfers_of(const Copy& copy);
 /// measured ones of the run are done.
 void time_parts(std::span<HostPart> parts, HostRun& run);
 
-/// Answers the flag of a part that another thread makes.
-void answer_part(const HostPart& part, HostRun& run);
+/// Answers the flag of a part that another thread makes, or is the other side of its visibility test.
+void answer_part(HostPart& part, HostRun& run);
+
+/// Where the two sides of a visibility test meet: in the memory that is written from afar, or read; answers go, or are
+/// read, the other way.
+HandoverPlace handover_place(const HostPart& part);
 
 /// Fills, spoils and copies the parts of one thread; then another one compares what arrived.
 void move_pattern(std::span<const HostPart> parts, std::uint64_t seed, const HostRun& run);

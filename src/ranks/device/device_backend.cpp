@@ -42,6 +42,8 @@ double seconds_of(Deadline deadline) { return std::clamp(deadline.seconds_left()
 
 std::optional<std::string> DeviceBackend::refusal(const Copy& copy) const {
   if (copy.engine == Engine::mpi) return "messages between ranks are no copies: rank_to_rank_* are the test cases";
+  if (copy.operation == Operation::visibility)
+    return "one process has both sides of a visibility test: start p2p_matrix without mpirun";
   if (!copy.peer_access)
     return "between processes, copies without peer access are staged through host memory: rank_to_rank_bandwidth_mpi "
            "with --transport staged measures that, and one process for all GPUs the driver's own staging";

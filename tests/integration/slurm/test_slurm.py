@@ -238,7 +238,7 @@ def page_of(*prefixes, out):
     command = [sys.executable, "-m", "linkmatrix", "report", *reports, "--out", out, *references]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     text = (out / "report.html").read_text()
-    table = re.search(r"<h2>Nodes</h2>.*?</section>", text, re.DOTALL)[0]
+    table = re.search(r"<h2[^>]*>Nodes</h2>.*?</section>", text, re.DOTALL)[0]
     rows = re.findall(r'<tr><th scope="row">([^<]+)</th>(.*?)</tr>', table, re.DOTALL)
     return done.returncode, {node: re.sub(r"<[^>]+>", "", cells) for node, cells in rows}
 

@@ -20,6 +20,7 @@ NodeFacts a_node() {
     port.interfaces = {{{"name", "ib0"}, {"state", "up"}}, {{"name", "ib1"}}};
     port.pcie = {{"width", "16"}};
     port.gpus = {{"0000:1b:00.0", "PIX", 3, true}, {"0000:43:00.0", "SYS", 0, false}};
+    port.counters = {{{"symbol_error", 3}}, {{"np_cnp_sent", 1e15}, {"port_xmit_wait", 0}}};
   }
   return node;
 }
@@ -40,6 +41,8 @@ TEST(NodeMessage, BringsWhatANodeSaysOfItself) {
     EXPECT_EQ(to.physical_state, from.physical_state);
     EXPECT_EQ(to.interfaces, from.interfaces);
     EXPECT_EQ(to.pcie, from.pcie);
+    EXPECT_EQ(to.counters.errors, from.counters.errors);
+    EXPECT_EQ(to.counters.congestion, from.counters.congestion);
     ASSERT_EQ(to.gpus.size(), from.gpus.size());
     for (std::size_t g = 0; g < from.gpus.size(); ++g) {
       EXPECT_EQ(to.gpus[g].pci + to.gpus[g].link_class, from.gpus[g].pci + from.gpus[g].link_class);

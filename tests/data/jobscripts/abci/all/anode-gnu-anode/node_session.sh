@@ -3,13 +3,13 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=2:19:0
+#$ -l h_rt=2:23:0
 #$ -l rt_AF=1
 #$ -S /bin/bash
 #$ -r n
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
-STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3600 --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3840 --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
 [ -e process1/record.json ] || { mkdir -p process1/topology; STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/topology/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/topology/out 2> process1/topology/err; }
 mkdir -p process2/ranks
 mpirun -np 8 --map-by ppr:8:node REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err

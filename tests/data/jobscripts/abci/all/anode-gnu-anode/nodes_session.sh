@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=3:47:0
+#$ -l h_rt=3:57:0
 #$ -l rt_AF=2
 #$ -S /bin/bash
 #$ -r n
@@ -79,4 +79,8 @@ mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/bui
 mkdir -p process35
 mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process35/out 2> process35/err
 mkdir -p process36
-mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process36/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process36/out 2> process36/err
+mpirun -np 8 --map-by ppr:4:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process36/out 2> process36/err
+mkdir -p process37
+mpirun -np 16 --map-by ppr:8:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process37/out 2> process37/err
+mkdir -p process38
+mpirun -np 16 --map-by ppr:8:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process38/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process38/out 2> process38/err

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=3:7:0
+#$ -l h_rt=3:12:0
 #$ -l rt_F=2
 #$ -S /bin/bash
 #$ -r n
@@ -63,4 +63,6 @@ mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/bui
 mkdir -p process27
 mpirun -np 2 --map-by ppr:1:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process27/out 2> process27/err
 mkdir -p process28
-mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process28/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process28/out 2> process28/err
+mpirun -np 8 --map-by ppr:4:node REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process28/out 2> process28/err
+mkdir -p process29
+mpirun -np 8 --map-by ppr:4:node STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process29/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process29/out 2> process29/err

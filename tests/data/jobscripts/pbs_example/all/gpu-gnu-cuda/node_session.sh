@@ -2,7 +2,7 @@
 #PBS -N rfm_node_sessio
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=2:19:0
+#PBS -l walltime=2:23:0
 #PBS -l select=1:mpiprocs=8:ncpus=8:ngpus=8
 #PBS -q gpuq
 #PBS -l place=scatter:excl
@@ -11,7 +11,7 @@
 cd STAGE/node_session
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
-STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3600 --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3840 --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
 [ -e process1/record.json ] || { mkdir -p process1/topology; STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/topology/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/topology/out 2> process1/topology/err; }
 mkdir -p process2/ranks
 mpirun -np 8 --map-by numa --bind-to core REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err

@@ -2,7 +2,7 @@
 #PBS -N rfm_nodes_sessi
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=2:22:0
+#PBS -l walltime=2:27:0
 #PBS -l select=2:mpiprocs=8:ncpus=8:ngpus=8
 #PBS -q gpuq
 #PBS -l place=scatter:excl
@@ -55,4 +55,6 @@ mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p
 mkdir -p process22
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process22/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process22/out 2> process22/err
 mkdir -p process23
-mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process23/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process23/out 2> process23/err
+mpirun -np 16 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process23/out 2> process23/err
+mkdir -p process24
+mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process24/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process24/out 2> process24/err

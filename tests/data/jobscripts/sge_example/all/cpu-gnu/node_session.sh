@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/node_session
-#$ -l h_rt=0:57:0
+#$ -l h_rt=1:0:0
 #$ -pe mpi 2
 #$ -q all.q
 #$ -S /bin/bash
@@ -11,7 +11,7 @@
 #$ -r n
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
-STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend host > process1/out 2> process1/err
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 780 --record process1/record.json --max-display 1024 --asked-by CHECK --backend host > process1/out 2> process1/err
 mkdir -p process2/ranks
 mpirun -np 2 --map-by numa --bind-to core REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
 mkdir -p process3

@@ -3,7 +3,7 @@
 #$ -o rfm_job.out
 #$ -e rfm_job.err
 #$ -wd STAGE/nodes_session
-#$ -l h_rt=2:22:0
+#$ -l h_rt=2:27:0
 #$ -pe mpi 16
 #$ -q gpu.q
 #$ -S /bin/bash
@@ -56,4 +56,6 @@ mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p
 mkdir -p process22
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/collective_perf --testcase TESTCASE --record process22/record.json --max-display 1024 --asked-by CHECK --sweep 1KiB:16MiB:4 > process22/out 2> process22/err
 mkdir -p process23
-mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process23/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process23/out 2> process23/err
+mpirun -np 16 --map-by numa --bind-to core REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process23/out 2> process23/err
+mkdir -p process24
+mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process24/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process24/out 2> process24/err

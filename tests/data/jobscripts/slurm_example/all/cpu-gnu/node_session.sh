@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=2
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=0:57:0
+#SBATCH --time=1:0:0
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=cpu
@@ -13,7 +13,7 @@ export SLURM_KILL_BAD_EXIT=1
 export SLURM_WAIT=60
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
-srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend host > process1/out 2> process1/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 780 --record process1/record.json --max-display 1024 --asked-by CHECK --backend host > process1/out 2> process1/err
 mkdir -p process2/ranks
 srun --cpu-bind=cores REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
 mkdir -p process3

@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=2:19:0
+#SBATCH --time=2:23:0
 #SBATCH --exclusive
 #SBATCH --nodes=1
 #SBATCH --partition=gpu
@@ -14,7 +14,7 @@ export SLURM_KILL_BAD_EXIT=1
 export SLURM_WAIT=60
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
-srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3600 --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
+srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --timeout 3840 --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
 [ -e process1/record.json ] || { mkdir -p process1/topology; srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/topology/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/topology/out 2> process1/topology/err; }
 mkdir -p process2/ranks
 srun --cpu-bind=cores --gpu-bind=none REPOSITORY/src/binding/binding.sh --into process2/ranks STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi --memory device > process2/out 2> process2/err

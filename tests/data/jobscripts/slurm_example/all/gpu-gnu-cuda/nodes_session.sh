@@ -4,7 +4,7 @@
 #SBATCH --ntasks-per-node=8
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=3:17:0
+#SBATCH --time=3:27:0
 #SBATCH --exclusive
 #SBATCH --nodes=2
 #SBATCH --partition=gpu
@@ -72,4 +72,8 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none R
 mkdir -p process29
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process29/out 2> process29/err
 mkdir -p process30
-srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process30/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process30/out 2> process30/err
+srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process30/out 2> process30/err
+mkdir -p process31
+srun --cpu-bind=cores --gpu-bind=none REPOSITORY/src/peers/peer.sh --beside STAGE/build_linkmatrix/prefix/bin --timeout 300 OSU -c -m 1:4194304 > process31/out 2> process31/err
+mkdir -p process32
+srun --cpu-bind=cores --gpu-bind=none STAGE/build_linkmatrix/prefix/bin/nbody_scaling --testcase TESTCASE --record process32/record.json --max-display 1024 --asked-by CHECK --bodies 262144,1048576 --memory device > process32/out 2> process32/err

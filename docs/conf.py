@@ -1,0 +1,30 @@
+"""Sphinx's settings: `make docs` builds the site into .build/docs. It opens from disk and loads nothing else."""
+
+import importlib.util
+from pathlib import Path
+
+from linkmatrix import __version__
+
+project = "linkmatrix"
+release = __version__
+extensions = ["myst_parser"]
+exclude_patterns = ["README.md"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = f"linkmatrix {release}"
+html_show_sourcelink = False
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+
+
+def setup(app):
+    """Every page is completed from the repository before it is read."""
+    spec = importlib.util.spec_from_file_location("taken", Path(__file__).with_name("taken.py"))
+    taken = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(taken)
+
+    def complete(_, __, source):
+        source[0] = taken.page(source[0])
+
+    app.connect("source-read", complete)

@@ -1,0 +1,189 @@
+"""What the pages take from the repository, so that nothing stands twice there.
+
+A page is text, and lines of this form, each of which becomes a file of the repository, or the section below a heading
+of it: `<!-- from README.md: Between nodes -->`. Links in what is taken lead to the page that has their target; what is
+on no page is named. Commands, checks and the record are described by what defines them.
+"""
+
+import contextlib
+import io
+import json
+import os
+import posixpath
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from linkmatrix import cli
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PAGES = REPOSITORY / "docs"
+TAKEN = re.compile(r"^<!-- from (?P<path>[^\s:]+)(?:: (?P<heading>.+?))? -->$", re.MULTILINE)
+LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<path>[^)\s#]*)(?:#(?P<anchor>[^)\s]+))?\)")
+HEADING = re.compile(r"(?P<level>#+) (?P<title>.+)")
+MARK = re.compile(r"^<!-- (?:commands: [^,]+, )?(?P<how>run .+|shown) -->$", re.MULTILINE)
+FENCE = "```"
+
+
+def lines_of(text: str) -> Iterator[tuple[str, re.Match[str] | None]]:
+    """Each line, and what it is as a heading; in a block of code none is one."""
+    inside = False
+    for line in text.splitlines():
+        inside ^= line.lstrip().startswith(FENCE)
+        yield line, None if inside else HEADING.match(line)
+
+
+def section(path: str, heading: str | None) -> str:
+    """A file below its title, or what stands below one of its headings; its own headings begin at the second level."""
+    found: list[str] = []
+    level = 0  # of the heading that was found
+    for line, head in lines_of((REPOSITORY / path).read_text(encoding="utf-8")):
+        depth = len(head["level"]) if head else 0
+        if head and level and depth <= level:
+            break
+        if level:
+            found.append("#" * (2 + depth - level - 1) + line[depth:] if head else line)
+        elif head and heading in (None, head["title"]):
+            level = depth
+    if not found:
+        raise LookupError(f"{path} has no section '{heading}', which a page takes")
+    return "\n".join(found).strip()
+
+
+def slug(title: str) -> str:
+    """The anchor of a heading, as Sphinx and code hosts make it."""
+    return re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip())
+
+
+def places() -> dict[tuple[str, str], tuple[str, str]]:
+    """(file, anchor) → (page, anchor there) of all that pages take; the anchor of a whole file is ""."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for page in sorted(PAGES.glob("*.md")):
+        for one in TAKEN.finditer(page.read_text(encoding="utf-8")):
+            path, heading = one["path"], one["heading"]
+            found.setdefault((path, slug(heading or "")), (page.name, ""))
+            for _, head in lines_of(section(path, heading)):
+                if head:
+                    found.setdefault((path, slug(head["title"])), (page.name, slug(head["title"])))
+    return found
+
+
+def linked(text: str, source: str, known: Mapping[tuple[str, str], tuple[str, str]]) -> str:
+    """The text of a file with its links as those of the pages."""
+
+    def replaced(link: re.Match[str]) -> str:
+        if "://" in link["path"]:
+            return link[0]
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["path"])) if link["path"] else source
+        if link["image"]:
+            return f"![{link['text']}](../{target})"
+        page, anchor = known.get((target, link["anchor"] or ""), ("", ""))
+        if page:
+            return f"[{link['text']}]({page}{'#' + anchor if anchor else ''})"
+        if not (REPOSITORY / target).exists():
+            raise LookupError(f"{source} links to {target}, which is not there")
+        name = f"`{target}`"
+        return link["text"] if target in link["text"] else f"{link['text']} ({name})"
+
+    return LINK.sub(replaced, text)
+
+
+def marked(text: str) -> str:
+    """Blocks of commands say whether tests run them."""
+    said = {"run here": "tests run this as it stands", "shown": "shown"}
+
+    def visible(mark: re.Match[str]) -> str:
+        return f"*{said.get(mark['how'], mark['how'].replace('run in', 'run as it stands by'))}*\n"
+
+    return MARK.sub(visible, text)
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    plain = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in plain)
+
+
+def commands() -> str:
+    """The help of each command, as it prints it."""
+    parts = []
+    for name, command in cli.COMMANDS.items():
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+            cli.parser(name).parse_args([name, "--help"])
+        parts.append(f"## {name}\n\n{command.purpose}\n\n{FENCE}text\n{said.getvalue().rstrip()}\n{FENCE}\n")
+    return "\n".join(parts)
+
+
+def checks() -> str:
+    """A table of what each check measures, out of the checks, as ReFrame describes them."""
+    beside = Path(sys.executable).with_name("reframe")
+    command = [str(beside) if beside.exists() else "reframe", "-C", "config/settings.py", "-c", "checks", "-R"]
+    command += ["--skip-system-check", "--skip-prgenv-check", "--describe"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise LookupError(f"reframe --describe ended with {done.returncode}: {done.stderr[-500:]}")
+    classes: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for test in json.loads(done.stdout):
+        if "testcase" in test:  # not a build, nor a session that tests read
+            classes[test["@class"]].append(test)
+    rows = [
+        (
+            f"`{name}`",
+            tests[0]["descr"],
+            str(len(tests)),
+            ", ".join(sorted({tag for test in tests for tag in test["tags"]})),
+            " ".join(f"`{feature}`" for feature in sorted({word for test in tests for word in test["valid_systems"]})),
+        )
+        for name, tests in sorted(classes.items())
+    ]
+    return table(("check", "measures", "test cases", "tags", "where"), rows)
+
+
+def kind(schema: Mapping[str, Any]) -> str:
+    """The type of a value of the record in a word."""
+    if "enum" in schema:
+        return ", ".join("null" if word is None else f"`{word}`" for word in schema["enum"])
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2].replace("_", " ")
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    said = schema.get("type", "")
+    return " or ".join(said) if isinstance(said, list) else said
+
+
+def record() -> str:
+    """The fields of the record and of a matrix of it, with what the schema says of them."""
+    schema = json.loads((REPOSITORY / "reports/linkmatrix/record/record.schema.json").read_text(encoding="utf-8"))
+    matrix = schema["properties"]["results"]["items"]
+    parts = []
+    for title, one in (("The run", schema), ("A matrix, one of `results`", matrix)):
+        rows = [
+            (f"`{name}`", kind(value), "yes" if name in one["required"] else "", value.get("description", ""))
+            for name, value in one["properties"].items()
+        ]
+        parts.append(f"## {title}\n\n{table(('field', 'is', 'always', 'means'), rows)}\n")
+    return "\n".join(parts)
+
+
+GENERATED = {"commands": commands, "checks": checks, "record": record}
+
+
+def page(text: str) -> str:
+    """The text of a page with all that it takes. LookupError: something is not where the page says."""
+    os.environ["COLUMNS"] = "100"  # of the help of commands
+    known = places()
+
+    def taken(one: re.Match[str]) -> str:
+        return linked(section(one["path"], one["heading"]), one["path"], known)
+
+    def whole(one: re.Match[str]) -> str:
+        return f"{FENCE}python\n{(REPOSITORY / one[1]).read_text(encoding='utf-8').rstrip()}\n{FENCE}"
+
+    text = marked(TAKEN.sub(taken, text))
+    text = re.sub(r"^<!-- file: (\S+) -->$", whole, text, flags=re.MULTILINE)
+    return re.sub(r"^<!-- generated: (\w+) -->$", lambda one: GENERATED[one[1]](), text, flags=re.MULTILINE)

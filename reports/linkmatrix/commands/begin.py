@@ -1,0 +1,70 @@
+"""What must hold before anything is measured: programs, folders that can be written, space, and nobody else at work."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import lock
+from ..errors import BadInput
+from ..runs import folders
+from ..site import environment
+
+LEAST_FREE = 256 * 1024 * 1024  # bytes; a report that is cut off is worse than none
+FULL = 1024 * 1024  # bytes; with less left, no report, log or build can be relied on
+
+
+def reframe(name: str = "reframe") -> str:
+    """The absolute path of ReFrame, for a run of the repository around. Raises BadInput."""
+    repository = folders.repository()
+    if not (repository / "config" / "settings.py").is_file():
+        raise BadInput(
+            f"{repository} holds no config/settings.py: start it in a clone, or in a folder of linkmatrix init"
+        )
+    program = environment.program(name)
+    if program is None:
+        raise BadInput(f"there is no program '{name}': load its module, or name it with --reframe")
+    return program
+
+
+class NotStarted(Exception):  # noqa: N818  a state, as errors.BadInput is
+    """Why a run cannot begin, and what to do about it, in a sentence."""
+
+
+def make_room(folder: Path, variable: str) -> None:
+    """Makes a folder, and sees that a run can write there. Raises NotStarted, which says the variable for another."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotStarted(f"{folder}: {error.strerror}: name another folder in ${variable}") from None
+    if not os.access(folder, os.W_OK):
+        raise NotStarted(f"{folder} cannot be written: name another folder in ${variable}")
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE:
+        raise NotStarted(f"{folder} has {free >> 20} MiB left, and a run needs {LEAST_FREE >> 20}: nothing was started")
+
+
+def is_full(folder: Path) -> bool:
+    """Has the disk of a folder filled up?"""
+    return shutil.disk_usage(folder).free < FULL
+
+
+@contextlib.contextmanager
+def alone(prefix: Path, system: str | None) -> Iterator[str]:
+    """Holds the lock of a system's runs, with room for results and objects; yields the system's name in file names.
+
+    Raises NotStarted, also where another run holds the lock.
+    """
+    make_room(prefix, "LINKMATRIX_PREFIX")
+    make_room(Path(os.environ.get("LINKMATRIX_BUILD") or folders.repository() / ".build"), "LINKMATRIX_BUILD")
+    environment.need_home(prefix)
+    name = (system or "any").replace(":", "-").replace("/", "-")
+    with contextlib.ExitStack() as stack:
+        try:
+            note = stack.enter_context(lock.held(prefix / "locks" / f"{name}.lock"))
+        except lock.Held as held:
+            raise NotStarted(str(held)) from None
+        if note:
+            print(f"note: {note}")
+        yield name

@@ -1,0 +1,85 @@
+"""`linkmatrix init`: a site's own folder, which outlives upgrades of this package."""
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+
+from .. import suite
+from ..errors import BadInput, clean
+from ..files import path_of, write_whole
+from ..record import units
+
+#: What ReFrame reads in the folder; the rest comes with the package, so an upgrade of that is one of the folder.
+SETTINGS = '''"""Configuration of this site: systems, references and topologies beside this file, all else shipped."""
+
+from pathlib import Path
+
+from linkmatrix.suite import settings
+
+site_configuration = settings(Path(__file__).resolve().parent).site_configuration
+'''
+IGNORED = "# what runs leave behind, and the link to linkmatrix's checks\n/.linkmatrix/\n/.build/\n/checks\n"
+SYSTEMS = """# Systems of this site
+
+One file each, as `linkmatrix detect --scheduler auto` writes it on a login node. One with the name of a shipped file
+stands in its place.
+"""
+#: of config: what is a site's own from the beginning, and stays as the site has it
+COPIED = ("references", "topology")
+EXAMPLE = "Example: linkmatrix init ~/links && cd ~/links && linkmatrix measure"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `init`."""
+    command.description = (
+        "Makes a folder with configuration, references and results of a site. What is there stays: run it again after"
+        f" an upgrade. {EXAMPLE}"
+    )
+    command.add_argument("folder", type=path_of, metavar="DIR")
+    command.set_defaults(command=run_init)
+
+
+def run_init(options: argparse.Namespace) -> int:
+    """Makes what is missing, and says what to do next. Raises BadInput, OSError."""
+    folder = for_site(Path(os.path.abspath(options.folder)))
+    settings = folder / "config" / "settings.py"
+    if settings.exists() and "linkmatrix.suite" not in settings.read_text(encoding="utf-8", errors="replace"):
+        raise BadInput(f"{folder} has a config/settings.py that is not of linkmatrix init: a clone is used as it is")
+    texts = {settings: SETTINGS, folder / ".gitignore": IGNORED, folder / "config" / "systems" / "README.md": SYSTEMS}
+    contents = {path: text.encode() for path, text in texts.items()} | shipped(folder / "config")
+    if (folder / "checks").exists() and not (folder / "checks").is_symlink():
+        raise BadInput(f"{folder / 'checks'} is no link: move it away, and run it again")
+    around = next((place for place in folder.parents if (place / "config" / "settings.py").exists()), None)
+    if around and not settings.exists():  # one that is there already is brought up to date
+        raise BadInput(f"{folder} lies in {around}, which is a clone or a site itself: name a folder beside it")
+    made = [path for path in contents if not path.exists()]
+    for path in made:
+        write_whole(path, contents[path], lasting=False)
+    # to those of this package, in the place of one to an earlier
+    (folder / "checks").unlink(missing_ok=True)
+    os.symlink(suite.FOLDER / "checks", folder / "checks")
+    kept = len(contents) - len(made)
+    print(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} kept as they were" if kept else ""))
+    there = shlex.quote(str(folder))
+    print(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, for a system file of this machine")
+    return 0
+
+
+def for_site(folder: Path) -> Path:
+    """The folder. Raises BadInput where it can be no site's: for its path, or as there is a file."""
+    suite.usable(folder)
+    if clean(str(folder)) != str(folder):
+        raise BadInput(f"{folder} has signs in its path that no terminal shows: name another folder")
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise BadInput(f"{place} is no folder: name one, which is made where it is not there")
+    return folder
+
+
+def shipped(config: Path) -> dict[Path, bytes]:
+    """{path in a site's folder config: content} of all that a site starts with."""
+    home = suite.FOLDER / "config"
+    files = [path for name in COPIED for path in sorted((home / name).rglob("*")) if path.is_file()]
+    # ReFrame writes these, of the machine that a clone is on
+    return {config / path.relative_to(home): path.read_bytes() for path in files if path.name != "processor.json"}

@@ -1,0 +1,93 @@
+"""`linkmatrix measure`, which `make run` is: the checks that fit this machine, the matrices, and the report.
+
+It asks for no references and compares with no earlier run; `linkmatrix run` does.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ..runs import folders
+from ..runs.supervise import supervised
+from ..site import environment
+from . import begin
+
+PASS, FAIL, BAD_INPUT, NO_VERDICT, CANNOT = range(5)  # exit codes
+TIMEOUT = 24 * 3600.0  # seconds
+#: without options: simulations take longer than all links, and programs of others measure the same once more
+MOST = ("-T", "nbody|peers")
+LIST = "reframe -C config/settings.py -c checks -R -l"
+EXAMPLE = "Example: linkmatrix measure -- -n device_to_device_memcpy_write_ce"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `measure`."""
+    command.description = f"All but simulations and other programs, unless told otherwise. {EXAMPLE}"
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
+    command.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
+    command.set_defaults(command=run_measure)
+
+
+def run_measure(options: argparse.Namespace) -> int:
+    """Exit code: that of the verdict, 2 for an option that ReFrame refuses, 4 where nothing could be run or shown.
+
+    Raises BadInput.
+    """
+    program, prefix = begin.reframe(options.reframe), folders.prefix()
+    # by which its report is known, whatever else writes some
+    stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
+    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--session-extras", f"measure={stamp}"]
+    command += options.more or MOST
+    try:
+        with begin.alone(prefix, None):
+            variables = {**os.environ, "PATH": environment.search_path()}
+            code = supervised(command, folders.repository(), TIMEOUT, variables)
+    except begin.NotStarted as why:
+        print(f"not started: {why}")
+        return CANNOT
+    report = next((path for path in folders.reports(prefix)[::-1] if stamp.encode() in path.read_bytes()), None)
+    if begin.is_full(prefix):
+        kept = f"; what there is of this run is in {report}" if report else ""
+        print(f"NO VERDICT  the disk of {prefix} is full: make room, and measure again{kept}")
+        return CANNOT
+    if report is None and code == BAD_INPUT:
+        return BAD_INPUT  # an option that ReFrame refuses, and has said so
+    if report is None:
+        print(f"no check ran, so there is nothing to show: '{LIST}' lists them")
+        return CANNOT
+    return shown(report, code)
+
+
+def shown(report: Path, of_reframe: int) -> int:
+    """Shows a run, writes its page, says how to go on, and returns the exit code."""
+    sys.stdout.flush()
+    code = called("show", report)
+    code = CANNOT if called("report", report) > NO_VERDICT else code
+    print(f"The run itself: {report}\n{how_to_call()}")
+    if code == PASS and of_reframe != 0:
+        print(
+            f"NO VERDICT, exit code 3: ReFrame ended with {of_reframe} though no test case failed: see its output above"
+        )
+        return NO_VERDICT
+    if code == NO_VERDICT:
+        print(
+            "NO VERDICT, exit code 3, is no failure: what is missing for a verdict, and what to do next, stands above."
+        )
+    return code if code in (PASS, FAIL, NO_VERDICT) else CANNOT
+
+
+def called(command: str, report: Path) -> int:
+    """The exit code of another command of this program, as a user calls it."""
+    return subprocess.run([sys.executable, "-m", "linkmatrix", command, str(report)], check=False).returncode
+
+
+def how_to_call() -> str:
+    """The commands by which a shell that has nothing of this on PATH calls the programs."""
+    build = Path(os.environ.get("LINKMATRIX_BUILD") or ".build")
+    programs = sorted(build.glob("*/p2p_matrix"), key=lambda path: path.stat().st_mtime)
+    tool = Path(environment.program("linkmatrix") or "linkmatrix")
+    words = [tool.relative_to(Path.cwd()) if tool.is_relative_to(Path.cwd()) else tool, *programs[-1:]]
+    return "To call them yourself: " + "; ".join(f"{word} --help" for word in words)

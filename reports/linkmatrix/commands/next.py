@@ -1,0 +1,203 @@
+"""`linkmatrix next`: what to measure next within a budget, so that each node and pair of leaf switches has its turn.
+
+It says what was measured how long ago, and prints commands that fill the budget and no more: jobs of a node or two, of
+the lowest priority. `--submit` runs the commands. What a job that is preempted measured counts, and the rest stays due.
+"""
+
+import argparse
+import math
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import BadInput, clean
+from ..files import path_of, write_whole
+from ..record import units
+from ..runs import folders
+from ..runs.patrol import TOGETHER
+from ..site import configured, environment
+from ..site import nodes as site_nodes
+from . import arguments
+
+NOTHING = 3
+BUDGET = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)[ -]?node-(hour|minute|second)s?")
+SECONDS = {"hour": 3600, "minute": 60, "second": 1}
+MOST_NAMED = 20  # nodes with a reason
+LEAST_LIMIT, LIMIT = 300, 3  # seconds, and times what a run takes: where a job ends
+DAYS = 365  # that the page shows
+WORST = (0, 3, 4, 2, 1)  # exit codes of runs, the last one decides
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `next`."""
+    command.add_argument("--budget", metavar="N-node-hours", help="what may be used: 20-node-hours, 90-node-minutes")
+    command.add_argument("--system", metavar="S:P", help="default: the only partition of the stored runs")
+    command.add_argument(
+        "--nodes", metavar="LIST", help="of the partition: n[001-016],n20; default: as its scheduler says"
+    )
+    command.add_argument(
+        "--groups",
+        type=path_of,
+        metavar="FILE",
+        help="which nodes share a leaf switch: leaf1: n[1-32], or Slurm's topology.conf; default: as Slurm says",
+    )
+    command.add_argument(
+        "--within", type=int, default=30, metavar="DAYS", help="in which pairs of leaf switches count; default: 30"
+    )
+    command.add_argument("--html", type=path_of, metavar="FILE", help="the coverage as a page")
+    command.add_argument("--submit", action="store_true", help="run the commands, one after the other")
+    command.add_argument(
+        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+    )
+    command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
+    command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
+    command.set_defaults(command=run_next)
+
+
+def run_next(options: argparse.Namespace) -> int:
+    """Exit code: 0, 3 where nothing was ever measured, with --submit that of the worst run. Raises BadInput."""
+    if options.clean_runs < 1 or not 1 <= options.within <= 3650:
+        raise BadInput("--clean-runs: 1 or more, and --within: 1 to 3650 days")
+    budget = budget_of(options)
+    from ..runs import coverage, index, patrol
+    from ..runs import notes as written
+
+    folder, notes = options.references or arguments.reference_folder(), []
+    with index.opened(folders.prefix(), folder) as found:
+        there = found.partitions()
+        if not there:
+            print("There is no stored run: measure first, linkmatrix run --mode=sweep")
+            return NOTHING
+        name = chosen(options.system, there)
+        said, known, leaves = site(options, name, notes)
+        told = written.load(folders.prefix())
+        covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
+        pairs = covered.pairs if configured.on_nodes(said, ()) else {}  # else no job can ask for two certain nodes
+        jobs = patrol.plan(covered.nodes, pairs, covered.alone, covered.together, budget or 0.0)
+        for line in [*lines(covered, options.within), *(f"note: {note}" for note in [*notes, *found.notes])]:
+            print(clean(line))
+        if options.html:
+            from ..show import coverage as page
+
+            days = coverage.ages_by_day(found, covered, DAYS)
+            write_whole(options.html, page.render(covered, days, options.within).encode())
+            print(clean(str(options.html)))
+    if budget is None:
+        return 0
+    for line in planned(covered, jobs, budget):
+        print(clean(line))
+    commands = commands_of(jobs, name, said)
+    for command in commands:
+        print(clean(f"$ {shlex.join(command)}"), flush=True)
+    return submitted(commands, options) if options.submit else 0
+
+
+def budget_of(options: argparse.Namespace) -> float | None:
+    """Node-seconds; None without one. Raises BadInput."""
+    if options.budget is None:
+        if options.submit:
+            raise BadInput("--submit needs to know how much: add --budget 20-node-hours")
+        return None
+    match = BUDGET.fullmatch(options.budget.strip())
+    if match is None or float(match[1]) == 0:
+        raise BadInput(f"--budget '{options.budget}' is no budget: write 20-node-hours or 90-node-minutes")
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def chosen(system: str | None, there: Sequence[str]) -> str:
+    """The partition that is meant. Raises BadInput."""
+    if system is None and len(there) > 1:
+        raise BadInput(f"there are runs of {', '.join(there)}: choose one, --system {there[0]}")
+    if system is not None and system not in there:
+        raise BadInput(f"--system {system}: there is no stored run of it, but of {', '.join(there)}")
+    return system or there[0]
+
+
+def site(
+    options: argparse.Namespace, name: str, notes: list[str]
+) -> tuple[dict[str, Any], dict[str, str] | None, dict[str, str]]:
+    """(the partition in ReFrame's words, its nodes with why they take no job, their leaf switches); adds notes.
+
+    {} and None where nobody can be asked. Raises BadInput.
+    """
+    program, repository = environment.program(options.reframe), folders.repository()
+    said: dict[str, Any] = {}
+    if program and (repository / "config" / "settings.py").is_file():
+        said = configured.partition(program, repository, name)
+    else:
+        notes.append(f"there is no program '{options.reframe}' or no config/settings.py here: no scheduler was asked")
+    known = None
+    if said and said["scheduler"] != "local":
+        try:
+            known = configured.nodes_of(said)
+        except (OSError, BadInput) as error:
+            notes.append(f"which nodes {name} has is not known, those of stored runs count: {error}")
+    if options.nodes:
+        away = known or {}
+        known = {node: away.get(node, "") for node in site_nodes.expanded(options.nodes)}
+    leaves = configured.leaves(options.groups) if options.groups else configured.leaves_of(said)
+    return said, known, leaves
+
+
+def lines(covered: Any, within: int) -> Iterator[str]:
+    """The figure, and what it is of."""
+    of = f"{units.counted(len(covered.nodes), 'node')}, {units.counted(len(covered.pairs), 'pair')} of leaf switches"
+    yield f"{covered.partition}: {covered.sentence(within)} ({of})"
+    away = [f"{node.name} ({node.away})" for node in covered.nodes if node.away]
+    if away:
+        yield f"  {len(away)} take no job now: {', '.join(units.first(away, MOST_NAMED))}"
+
+
+def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
+    """What is planned, why, and what it costs."""
+    if covered.alone is None:
+        yield "how long a node takes is not known: measure one first, linkmatrix run --mode=sweep --nodes NODE"
+    if covered.pairs and covered.together is None:
+        yield f"how long two nodes take is not known: measure two first, linkmatrix run --mode=quick -- -n '{TOGETHER}'"
+    hours = sum(job.cost for job in jobs) / 3600
+    alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
+    yield f"planned: {hours:.2f} of {budget / 3600:g} node-hours"
+    for found, what, span in ((alone, "node", covered.alone), (pairs, "pair of nodes", covered.together)):
+        if found:
+            yield (
+                f"  {units.counted(len(found), what)}, {span.seconds:.0f} s each: of"
+                f" {units.counted(span.runs, 'stored run')} 9 in 10 took no longer, without the time to start a job"
+            )
+    reasons = [f"{', '.join(job.nodes)}: {job.why}" for job in jobs if job.why]
+    yield from (f"  {reason}" for reason in units.first(reasons, MOST_NAMED))
+
+
+def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[list[str]]:
+    """The command lines of all jobs: one for those of a node each, and one for each pair. Raises BadInput."""
+    alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
+    low = configured.least_urgent(said)
+    run = ["linkmatrix", "run", f"--system={name}"]
+    found = []
+    if alone:
+        nodes = ",".join(job.nodes[0] for job in alone)
+        limit = f"node_sweep.time_limit={limit_of(alone[0].seconds)}"
+        found.append([*run, "--mode=sweep", "--nodes", nodes, "--", "-S", limit, *low])
+    for job in pairs:
+        limit = f"crossnode_matrix.time_limit={limit_of(job.seconds)}"
+        pin = configured.on_nodes(said, job.nodes)
+        found.append([*run, "--mode=quick", "--", "-n", TOGETHER, "-S", limit, pin, *low])
+    return found
+
+
+def limit_of(seconds: float) -> str:
+    """The time limit of a job, in ReFrame's words: some times what it takes, in whole minutes."""
+    return f"{math.ceil(max(LEAST_LIMIT, LIMIT * seconds) / 60)}m"
+
+
+def submitted(commands: Sequence[Sequence[str]], options: argparse.Namespace) -> int:
+    """Runs the commands, one after the other, and returns the worst exit code."""
+    codes = [0]
+    for command in commands:
+        split = command.index("--")
+        words = [*command[1:split], f"--reframe={options.reframe}", *command[split:]]
+        codes.append(subprocess.run([sys.executable, "-m", "linkmatrix", *words], check=False).returncode)
+    return max(codes, key=lambda code: WORST.index(code) if code in WORST else WORST.index(4))

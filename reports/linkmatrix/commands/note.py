@@ -1,0 +1,89 @@
+"""`linkmatrix note`: a repair, a swap or anything else that was done to a part or a place, written down.
+
+Swaps of parts that records identify are found without it. A repair begins a new history: what was found before it does
+not say any more whether the part or the place is at fault.
+"""
+
+import argparse
+import re
+from datetime import datetime, timezone
+
+from .. import lock
+from ..errors import BadInput, clean
+from ..runs import folders, manifest, notes
+from ..runs.notes import Note
+from ..runs.parts import Place, place_name, place_of
+from . import arguments
+
+EXAMPLES = """examples:
+  linkmatrix note --repair --place n12/3 'cable reseated' --when 2026-11-20T10:00
+  linkmatrix note --swap n12/3 n40/1 'GPUs exchanged'
+  linkmatrix note --part 1650324 'sent back, case 4711'
+  linkmatrix history --place n12/3     shows them"""
+PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """The options of `note`."""
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.description = EXAMPLES
+    command.add_argument("text", nargs="?", default="", help="what was done; of a repair or swap it may be left out")
+    command.add_argument("--part", metavar="SERIAL", help="serial number, UUID or GUID of the part that it is about")
+    command.add_argument("--place", metavar="N/SLOT", help="node and slot that it is about: n12/3; n12 is the node")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--repair", action="store_true", help="of that part or place: its history begins anew")
+    what.add_argument("--swap", nargs=2, metavar="N/SLOT", help="two places whose parts were exchanged")
+    command.add_argument("--when", metavar="TIME", help="2026-11-20T10:00, UTC unless it says its zone; default: now")
+    command.set_defaults(command=run_note)
+
+
+def run_note(options: argparse.Namespace) -> int:
+    """Writes it down and says so, and which of its places no stored run knows. Raises BadInput."""
+    now = datetime.now(timezone.utc)
+    note = note_of(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
+    notes.add(folders.prefix(), note)
+    print(clean(note.sentence()))
+    for place in unseen(note):
+        named = place_name(place)
+        print(clean(f"note: no stored run has seen {named}: if the name is wrong, note it again with the right one"))
+    return 0
+
+
+def unseen(note: Note) -> list[Place]:
+    """The places of a note that no stored run has seen; none where the runs cannot be asked, for it is written."""
+    try:
+        from ..runs import index
+
+        with index.opened(folders.prefix(), arguments.reference_folder()) as found:
+            return found.unseen(note.places)
+    except (ModuleNotFoundError, BadInput, OSError, lock.Held):
+        return []
+
+
+def note_of(options: argparse.Namespace, now: str) -> Note:
+    """The note that the options say. Raises BadInput."""
+    text = clean(options.text).strip()
+    kind = "swap" if options.swap else "repair" if options.repair else "note"
+    if options.swap and (options.place or options.part):
+        raise BadInput("--swap names both places: leave out --place and --part")
+    if not (options.swap or options.place or options.part):
+        raise BadInput("a note is about something: --part SERIAL, --place n12/3 or --swap n12/3 n40/1")
+    if kind == "note" and not text:
+        raise BadInput("a note without a text says nothing: write what was done, or --repair")
+    if len(text) > notes.MOST_TEXT:
+        raise BadInput(f"the text has {len(text)} characters, and {notes.MOST_TEXT} are the most: shorten it")
+    if options.part is not None and not PART.fullmatch(options.part):
+        raise BadInput(f"--part '{options.part}' is no serial number, UUID or GUID: copy it from `linkmatrix show`")
+    places = tuple(place_of(one, "--swap") for one in options.swap or ())
+    places += (place_of(options.place, "--place"),) if options.place is not None else ()
+    if options.swap and (places[0] == places[1] or not all(slot for _, slot in places)):
+        raise BadInput(f"--swap {' '.join(options.swap)}: two different places are exchanged, such as n12/3 n40/1")
+    when = now
+    if options.when is not None:
+        try:
+            when = notes.moment(options.when)
+        except (ValueError, OverflowError):
+            raise BadInput(f"--when '{options.when}' is no time: write it as 2026-11-20T10:00") from None
+        if when > now:
+            raise BadInput(f"--when {options.when} is in the future, it is {now}: write down what has been done")
+    return Note(when, kind, text, options.part or "", places, now, manifest.person())

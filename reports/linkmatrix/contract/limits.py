@@ -1,0 +1,76 @@
+"""A test case that was sold, and whether the limits of a contract can judge it: found before anything is measured."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import suite
+from ..errors import BadInput
+from ..references.tables import OF_CLASS, Table, read_text
+
+EACH, ALL = "each", "all"  # nodes that a record of a test case is of
+OF_CELL = re.compile(r"[^>]+->[^>]+")  # a limit of one cell
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test case: how many cells each of its records must have judged; nodes: a record of EACH node, or one of ALL.
+
+    size: of the data, in bytes. classes: {link class: how many of the cells}, {} where there is a limit of one alone.
+    """
+
+    testcase: str
+    cells: int
+    size: int
+    nodes: str = EACH
+    classes: Mapping[str, int] = field(default_factory=dict)
+
+
+def is_count(value: Any) -> bool:
+    """A whole number, 1 or more."""
+    return type(value) is int and value >= 1
+
+
+def refuse_without_limits(cases: Iterable[Case], table: str, limits: str, file: str) -> None:
+    """Raises BadInput where a test case has no limit that can judge a cell, or several that may judge the wrong one.
+
+    limits: the text of the file. They are in `table`, those of a variant of a check in a table with its name, sold@all.
+    """
+    tables = [(name, testcase, found) for (_, name, testcase), found in read_text(limits, Path(file))]
+    names = sorted({name for name, _, _ in tables})
+    known = [name for name in names if name.partition("@")[0] == table or name == table]
+    if not known:
+        raise BadInput(f"{file} has no table '{table}' (known: {', '.join(names) or 'none'})")
+    for case in cases:
+        of_case = [found for name, testcase, found in tables if name in known and testcase == case.testcase]
+        if not any(of_case):
+            said = f"{file}: {table}: there is no limit for {case.testcase}"
+            raise BadInput(f"{said}: what has none cannot be judged")
+        for found in of_case:
+            refuse_limits(case, found, f"{file}: {table}: {case.testcase}")
+
+
+def refuse_limits(case: Case, table: Table, where: str) -> None:
+    """Raises BadInput for limits of a test case that judge no cell, or of which it is not said which cells they are."""
+    odd = [name for name in table if not OF_CLASS.fullmatch(name) and not OF_CELL.fullmatch(name)]
+    if odd:
+        raise BadInput(f"{where}: '{odd[0]}' is the limit of no cell: write cell[NV18], or gpu0->gpu1")
+    classes = {match["any"] or match["one"] for name in table if (match := OF_CLASS.fullmatch(name))}
+    if len(classes) > 1 and not case.classes:
+        said = ", ".join(sorted(classes))
+        raise BadInput(f"{where}: there are limits for {said}: say how many cells are of each, classes: {{{said}: …}}")
+    if case.classes and sum(case.classes.values()) != case.cells:
+        raise BadInput(f"{where}: its classes have {sum(case.classes.values())} cells, and it has {case.cells}")
+    if case.size == 0 and any(one.unit != "us" for one in table.values()):
+        raise BadInput(f"{where}: without data there is no bandwidth: say its size, such as {{size: 512MiB}}")
+
+
+def refuse_unknown_checks(limits: str, file: str) -> None:
+    """Raises BadInput for limits of a check that is not in checks/: nothing would be held against them."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted((suite.FOLDER / "checks").glob("*.py")))
+    known = {name for text in texts for name in re.findall(r"^class (\w+)\(", text, re.MULTILINE)}
+    for (check, _, _), _ in read_text(limits, Path(file)):
+        if check not in known:
+            raise BadInput(f"{file}: no check is called '{check}': limits stand below the check that measures them")

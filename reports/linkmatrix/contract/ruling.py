@@ -1,0 +1,283 @@
+"""The verdict under a contract: each part, test case, node and cell that was sold, out of reports and records alone.
+
+PASS needs all of them: what is missing, of another part, measured before the contract was frozen or by another program
+is NO VERDICT, and FAIL is what a limit says. A test case that failed and was repeated stays FAIL, unless the contract
+allows for it; then it is WARN, as is a run before the last one that did not pass, and both are shown.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .. import __version__
+from ..errors import clean
+from ..judge.verdicts import Verdict, worst
+from ..record.units import counted
+from ..references.tables import References
+from ..runs import judging
+from ..runs.bound import one_host
+from ..runs.judging import Judged
+from ..runs.stored import measurements
+from ..runs.testcases import Test
+from .cases import WORDS, OfCase, least_seen, missing_of, nodes_of, note_worst, of_case_json, of_nodes, other_size
+from .inventory import Inventory
+from .limits import ALL, Case
+from .power import noise_of
+from .sessions import Session
+from .terms import Expected, Terms, canonical
+
+SCHEMA = "linkmatrix.ruling/1"
+MOST_LINES = 20  # of reasons of one kind; the others are counted
+
+MOST_CHARACTERS = 500  # of a sentence
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why the verdict is no better, a sentence."""
+
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass
+class Ruling:
+    """All that is said of a contract; parts: (expected part, where it is, "" where it is not)."""
+
+    terms: Terms
+    reasons: list[Reason] = field(default_factory=list)
+    cases: list[OfCase] = field(default_factory=list)
+    parts: list[tuple[Expected, str]] = field(default_factory=list)
+    runs: list[dict[str, str]] = field(default_factory=list)
+    retries: list[dict[str, Any]] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all reasons and test cases; NO VERDICT without any test case."""
+        return worst([worst(one.verdict for one in self.cases), *(reason.verdict for reason in self.reasons)])
+
+    def add(self, verdict: Verdict, sentences: Iterable[str]) -> None:
+        """Reasons of one kind; of many the first."""
+        said = [clean(sentence) for sentence in sentences]
+        more = len(said) - MOST_LINES
+        self.reasons += [Reason(verdict, sentence) for sentence in said[:MOST_LINES]]
+        self.reasons += [Reason(verdict, f"and {more} more like the last one")] if more > 0 else []
+
+    def without(self, folder: str) -> "Ruling":
+        """Itself, with no sentence that names the folder in which records were read: it is another one each time."""
+
+        def short_of(sentence: str) -> str:
+            return sentence.replace(folder, "")[:MOST_CHARACTERS]
+
+        self.reasons = [Reason(one.verdict, short_of(one.sentence)) for one in self.reasons]
+        self.retries = [{**one, "reason": short_of(one["reason"])} for one in self.retries]
+        return self
+
+    @property
+    def content(self) -> bytes:
+        """`verdict.json`, the same wherever it is made."""
+        ordered = sorted(self.reasons, key=lambda reason: -reason.verdict)
+        return canonical(
+            {
+                "schema": SCHEMA,
+                "linkmatrix": __version__,
+                "contract": self.terms.digest,
+                "title": self.terms.title,
+                "verdict": WORDS[self.verdict],
+                "reasons": [{"verdict": WORDS[one.verdict], "sentence": one.sentence} for one in ordered],
+                "testcases": [of_case_json(one) for one in self.cases],
+                "parts": [{**vars(part), "found": found} for part, found in self.parts],
+                "runs": self.runs,
+                "retries": self.retries,
+                "beyond": self.beyond,
+            }
+        )
+
+
+def rule(terms: Terms, sessions: list[Session]) -> Ruling:
+    """The verdict on the last of the runs under a contract, with what those before it left."""
+    ruling = Ruling(terms)
+    references = terms.references()
+    judged = [judged_tests(terms, one, references) for one in sessions]
+    ruling.add(Verdict.NO_VERDICT, twice(judged))
+    last, failed = len(sessions) - 1, 0
+    for number, (session, of_run) in enumerate(zip(sessions, judged, strict=True)):
+        one = ruling if number == last else Ruling(terms)
+        said = {"began": session.begun.began, "report": session.begun.report or "none"}
+        if session.run is None:
+            one.add(Verdict.NO_VERDICT, [f"run {number + 1} of {session.begun.began} has no report: it did not end"])
+        judge_run(one, session, of_run)
+        ruling.runs.append({**said, "verdict": WORDS[one.verdict]})
+        if number != last and one.verdict > Verdict.WARN:
+            failed += one.verdict is Verdict.FAIL
+            gone = session.run is None and session.begun.report is not None
+            allowed = not gone and (failed <= terms.retries or one.verdict is not Verdict.FAIL)
+            why = f": {one.reasons[0].sentence}" if one.reasons else ""
+            what = f"run {number + 1} of {session.begun.began} was {WORDS[one.verdict]}{why}"
+            wrong = any(wrong_data(terms, test) for test in of_run)
+            ruling.reasons.append(of_earlier(terms, one.verdict, what, allowed, wrong))
+    if not sessions:
+        ruling.add(Verdict.NO_VERDICT, ["nothing was measured under this contract"])
+    return ruling
+
+
+def judged_tests(terms: Terms, session: Session, references: References) -> list[Judged]:
+    """The tests of a run by the limits of the contract; that they missed references of the site is no matter here."""
+    tests = session.run.tests if session.run else ()
+    return [judging.judge(by_limits(test), references, terms.table) for test in tests if not test.fixture]
+
+
+def by_limits(test: Test) -> Test:
+    """A test that ReFrame failed for its performance alone, as one that it did not judge."""
+    if test.result == "fail" and test.phase == "performance" and test.record and test.record["result"] == "PASS":
+        return replace(test, result="pass", phase="", reason="", unreferenced=False)
+    return test
+
+
+def twice(judged: list[list[Judged]]) -> Iterator[str]:
+    """One measurement that stands for two: a record that was copied over another one."""
+    known: dict[Any, str] = {}
+    for number, of_run in enumerate(judged, 1):
+        for one in of_run:
+            where = f"run {number}, attempt {one.test.attempt + 1}"
+            for key in measurements(one.test.record) if one.test.record else ():
+                first = known.setdefault(key, where)
+                if first != where:
+                    yield f"{one.test.name}: its record of {where} is that of {first}: one measurement counts once"
+
+
+def judge_run(ruling: Ruling, session: Session, judged: list[Judged]) -> None:
+    """Fills a ruling with what a run says."""
+    terms = ruling.terms
+    final = list(after_retries(ruling, judged))
+    ours = [one for one in final if covers(terms, one)]
+    names = {result["testcase"] for one in final for result, _ in one.matrices}
+    ruling.beyond = sorted(names - terms.testcases)
+    ruling.add(Verdict.WARN, wrong_beyond(terms, judged))
+    ruling.add(Verdict.NO_VERDICT, too_early(terms, session, ours))
+    ruling.add(Verdict.NO_VERDICT, not_ours(ours))
+    unknown = [one for one in final if one.test.record is None and not one.test.testcase and one.test.measures]
+    ruling.add(Verdict.NO_VERDICT, [f"{one.test.name}: {reason_of(one)}" for one in unknown])
+    inventory = Inventory(terms, [one.test.record for one in ours if one.test.record])
+    ruling.parts = inventory.found
+    ruling.add(Verdict.NO_VERDICT, inventory.missing)
+    ruling.cases = [of_case(ruling, case, ours) for case in terms.cases]
+
+
+def after_retries(ruling: Ruling, judged: list[Judged]) -> Iterator[Judged]:
+    """Of each test the last attempt; those before that did not pass are shown, and are held against it."""
+    attempts: dict[tuple[str, str, str], list[Judged]] = {}
+    for one in judged:
+        attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
+    for tries in attempts.values():
+        ordered = sorted(tries, key=lambda one: one.test.attempt)
+        for one in ordered[:-1]:
+            why = reason_of(one)
+            said = {"test": clean(one.test.name), "attempt": one.test.attempt + 1, "verdict": WORDS[one.verdict]}
+            ruling.retries.append({**said, "reason": why})
+            if one.verdict > Verdict.WARN:
+                allowed = len(ordered) - 1 <= ruling.terms.retries
+                what = f"{one.test.name} was {WORDS[one.verdict]} before it was repeated: {why}"
+                wrong = wrong_data(ruling.terms, one)
+                ruling.reasons.append(of_earlier(ruling.terms, one.verdict, what, allowed, wrong))
+        yield ordered[-1]
+
+
+def of_earlier(terms: Terms, verdict: Verdict, what: str, allowed: bool, wrong: bool) -> Reason:
+    """What an earlier attempt or run that was not PASS is to the last one: a WARN where the contract allows for it.
+
+    wrong: with wrong data, which no repetition takes back.
+    """
+    if wrong:
+        return Reason(Verdict.FAIL, clean(f"{what} (no repetition takes back wrong data)"))
+    return Reason(Verdict.WARN, clean(what)) if allowed else Reason(verdict, clean(f"{what} ({allowed_of(terms)})"))
+
+
+def wrong_data(terms: Terms, one: Judged) -> bool:
+    """Did other data arrive than was sent in a test of the contract?"""
+    return one.wrong_data and covers(terms, one)
+
+
+def wrong_beyond(terms: Terms, judged: list[Judged]) -> Iterator[str]:
+    """Wrong data on nodes that were sold, in tests that are no part of the contract."""
+    for one in judged:
+        where = sorted(node for node in nodes_of(one) if any(one_host(node, sold) for sold in terms.nodes))
+        if one.wrong_data and where and not covers(terms, one):
+            yield f"{one.test.name}, no part of the contract, had wrong data on {where[0]}: {reason_of(one)}"
+
+
+def allowed_of(terms: Terms) -> str:
+    """How many retries a contract has."""
+    return f"the contract allows for {counted(terms.retries, 'retry').replace('retrys', 'retries')}"
+
+
+def reason_of(one: Judged) -> str:
+    """Why a test is not PASS, as far as it says it."""
+    marked = [cell.reason for _, matrix in one.matrices for _, cell in matrix.marked(1)[0]]
+    return clean("; ".join([*one.reasons, *(fact.sentence for fact in one.facts), *marked]))
+
+
+def covers(terms: Terms, one: Judged) -> bool:
+    """Is a test about a test case of the contract?"""
+    names = {one.test.testcase, *(result["testcase"] for result, _ in one.matrices)}
+    return not terms.testcases.isdisjoint(names)
+
+
+def too_early(terms: Terms, session: Session, ours: list[Judged]) -> Iterator[str]:
+    """What was measured before the limits were frozen, by the clock of the machine or of ReFrame."""
+    for when, what in ((session.begun.began, "the run"), (session.run.started if session.run else "", "its session")):
+        if when and when < terms.frozen:
+            yield f"{what} began at {when}, before the contract was frozen at {terms.frozen}"
+    for one in ours:
+        if one.test.record and one.test.record["started"] < terms.frozen:
+            began = one.test.record["started"]
+            yield f"{one.test.name}: its record began at {began}, before the contract was frozen at {terms.frozen}"
+
+
+def not_ours(ours: list[Judged]) -> Iterator[str]:
+    """Records that are no measurement of this program, or of a machine as it is."""
+    for one in ours:
+        record = one.test.record
+        if record is None:
+            continue
+        if record["backend"] == "imported":
+            yield f"{one.test.name}: its record was imported, another program measured it"
+        simulated = [note for note in record["notes"] if note.startswith("simulated fault")]
+        yield from (f"{one.test.name}: {note}" for note in simulated)
+
+
+def of_case(ruling: Ruling, case: Case, ours: list[Judged]) -> OfCase:
+    """What came of a test case on all of its nodes."""
+    found, verdicts, missing = OfCase(case), [], []
+    here = [(one, matrix) for one in ours for result, matrix in one.matrices if result["testcase"] == case.testcase]
+    groups = [ruling.terms.nodes] if case.nodes == ALL else [[node] for node in ruling.terms.nodes]
+    for nodes in groups:
+        every = [(one, matrix) for one, matrix in here if of_nodes(one, nodes)]
+        # wrong data counts whatever its size
+        of_size = [(one, matrix) for one, matrix in every if matrix.matrix.size_bytes == case.size or one.wrong_data]
+        if every and not of_size:
+            missing.append(other_size(case, [matrix for _, matrix in every]))
+            verdicts.append(Verdict.NO_VERDICT)
+        if not every:
+            missing.append(f"{case.testcase} has no record of {', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''}")
+            verdicts.append(Verdict.NO_VERDICT)
+        for one, matrix in of_size:
+            verdicts.append(one.verdict)
+            judged = sum(matrix.counts[verdict] for verdict in (Verdict.PASS, Verdict.WARN, Verdict.FAIL))
+            found.records, found.cells = found.records + 1, found.cells + judged
+            for lack in missing_of(case, matrix, judged):
+                missing.append(f"{case.testcase} of {', '.join(nodes[:5])}: {lack}")
+                verdicts.append(Verdict.NO_VERDICT)
+            if one.verdict > Verdict.PASS:
+                why = reason_of(one)
+                ruling.add(one.verdict, [f"{case.testcase} of {', '.join(nodes[:5])}: {why}"] if why else [])
+            note_worst(found, matrix, nodes)
+            for name, noise in noise_of(matrix).items():
+                found.noise[name] = least_seen(found.noise.get(name), noise)
+    unread = [one for one in ours if one.test.testcase == case.testcase and one.test.record is None]
+    verdicts += [max(one.verdict, Verdict.NO_VERDICT) for one in unread]
+    ruling.add(Verdict.NO_VERDICT, [f"{one.test.name}: {reason_of(one)}" for one in unread])
+    ruling.add(Verdict.NO_VERDICT, missing)
+    found.verdict = worst(verdicts)
+    return found

@@ -1,0 +1,197 @@
+"""nvloom 1.0 to 1.3: the text of nvloom_cli, one process for each GPU of a multi-node NVLink domain.
+
+Which axis is the source stands in cli/testcases.cpp: `output.set(x, y)` is column x of row y, and copies go from x to y
+where both are GPUs or racks, but from the GPU of a row to the racks of the columns in gpu_to_rack. N/A is a value of 0:
+a GPU and itself, or what was not measured. Copies of pairs are those of nvbandwidth: one at a time, behind a kernel
+that waits, in buffers of 512 MiB if not told otherwise, the sum of both directions; so they have its names.
+"""
+
+import re
+from typing import NamedTuple
+
+from . import launch
+from .grid import Grid, numbers, read_grid, turned
+from .table import Reading, Run, Table
+
+PROGRAM = "nvloom"
+VERSION = re.compile(r"^nvloom_cli (\d[\w.-]{0,40})\s*$")
+SOFTWARE = re.compile(r"^(?P<what>NVCC|CUDA|Driver) version: (?P<version>[\w.+-]{1,60})\s*$")
+BUFFER = re.compile(r"^Buffer size: (?P<mib>\d{1,7}) MiB\s*$")
+PROCESS = re.compile(
+    r"^Process +(?P<rank>\d{1,5}) \((?P<host>[A-Za-z0-9][\w.-]{0,127})\): device (?P<device>\d{1,3}):"
+    r" (?P<model>\S.{0,127}?) \([0-9a-f]{8}:[0-9a-f]{2}:[0-9a-f]{2}\) *; rackGuid: (?P<rack>\S{0,64})\s*$"
+)
+RUNNING = re.compile(r"^Running ([a-z][a-z0-9_]{2,100}?)(?:_iter_\d+)?\s*$")
+SUMMARY = re.compile(r"^(?P<what>Min|Avg|Max|Total) (?P<name>[a-z0-9_]+) (?P<number>\d+\.\d\d|N/A)(?: GB/s| ns)?\s*$")
+LABEL = re.compile(r"[A-Za-z0-9][\w.@+-]{0,63}(?:->\d+)?")
+NUMBER = r"\d+\.\d\d"
+SIZE, TWICE, RACK = "bytes", "process twice", "rack of"  # of Run.settings
+GPUS, RACKS, BISECT, ALL = "gpus", "racks", "bisect", "all"  # what rows and columns may be
+COPY = r"(?P<memory>device_to_device|device_to_egm|egm_to_egm)"
+HOW = r"(?P<direction>write|read)_(?P<engine>ce|sm)"
+SAMPLED, BOTH = "median bandwidth of sampled GPUs", "sum of both directions"
+MULTICAST = r"multicast_(?:one_to_all_mc|one_to_all_mc_red|all_to_one_mc_ld_reduce)"
+
+
+class Kind(NamedTuple):
+    """Test cases of one pattern: their names, what rows and columns of the text are, which of them are sources."""
+
+    names: re.Pattern[str]
+    quantity: str
+    rows: str
+    columns: str
+    column_is_source: bool = False
+    unit: str = "GB/s"
+
+
+KINDS = (
+    Kind(re.compile(rf"{COPY}_unidir_{HOW}"), "bandwidth", GPUS, GPUS, True),
+    Kind(re.compile(rf"{COPY}_bidir_{HOW}"), BOTH, GPUS, GPUS, True),
+    Kind(re.compile(rf"bisect_{COPY}_{HOW}"), "bandwidth, all GPUs at once", BISECT, ALL),
+    Kind(re.compile(rf"gpu_to_rack_{COPY}_unidir_{HOW}"), SAMPLED, GPUS, RACKS),
+    Kind(re.compile(rf"gpu_to_rack_{COPY}_bidir_{HOW}"), f"{SAMPLED}, {BOTH}", GPUS, RACKS),
+    Kind(re.compile(rf"rack_to_rack_unidir_{COPY}_{HOW}"), "total bandwidth", RACKS, RACKS, True),
+    Kind(re.compile(rf"rack_to_rack_bidir_{COPY}_{HOW}"), f"total bandwidth, {BOTH}", RACKS, RACKS, True),
+    Kind(re.compile(rf"all_(?:to|from)_one_{COPY}_{HOW}"), "total bandwidth", GPUS, ALL),
+    Kind(re.compile(MULTICAST), "bandwidth", GPUS, ALL),
+    Kind(re.compile(r"latency_(?P<memory>device|egm)"), "load latency, all GPUs at once", GPUS, GPUS, True, "us"),
+)
+
+
+def version(reading: Reading, match: re.Match[str]) -> None:
+    """`nvloom_cli 1.3.0`: a run begins."""
+    reading.end_run()
+    reading.facts(PROGRAM).software[PROGRAM] = match[1]
+    reading.at += 1
+
+
+def said(reading: Reading, match: re.Match[str]) -> None:
+    """What it prints before its tables: versions, the size and the processes. Only after its own first line."""
+    reading.at += 1
+    if reading._facts.program != PROGRAM:
+        return
+    facts, words = reading.facts(PROGRAM), match.groupdict()
+    if "version" in words:
+        facts.software[{"Driver": "driver"}.get(words["what"], words["what"])] = words["version"]
+    elif "mib" in words:
+        facts.settings[SIZE] = str(int(words["mib"]) << 20)
+    elif int(words["rank"]) in facts.ranks:
+        facts.settings[TWICE] = words["rank"]
+    else:  # `Process 0 (n01): device 0: NVIDIA GB200 (00000008:01:00); rackGuid: 1820423175103`
+        rank = int(words["rank"])
+        facts.ranks[rank] = (words["host"], int(words["device"]))
+        facts.devices[rank] = words["model"]
+        facts.settings[f"{RACK} {rank}"] = words["rack"]
+
+
+def test_case(reading: Reading, match: re.Match[str]) -> None:
+    """`Running NAME`, the columns, the rows, and what they are together: all of it or nothing is believed."""
+    name, line = match[1], reading.at + 1
+    reading.at += 1
+    if reading.line().startswith("testcase WAIVED"):
+        return
+    run = reading._facts if reading._facts.program == PROGRAM else Run(PROGRAM)
+    found = next(((kind, fit) for kind in KINDS if (fit := kind.names.fullmatch(name))), None)
+    if found is None:
+        if run is not reading._facts:
+            return  # somebody else's word
+        reading.left(f"line {line}: {name} of nvloom is no matrix that is known: it is left out")
+        return
+    kind, words = found[0], found[1].groupdict()
+    printed = {axis: labels(run, axis) for axis in (kind.rows, kind.columns)}
+    problem = unknown(run, kind, reading.line(), printed)
+    grid = Grid([])
+    if not problem:
+        reading.at += 1
+        rows = list(printed[kind.rows])
+        grid = read_grid(reading, list(printed[kind.columns]), row_label, NUMBER, rows, split=without_lines)
+        problem = (grid.faults or [contradiction(reading, name, grid)])[0]
+    if problem:
+        reading.left(f"line {line}: {name} of nvloom is left out: {problem}")
+        return
+    reading.add(PROGRAM, table_of(name, kind, words, printed, grid, line, int(run.settings[SIZE])))
+    added = reading.runs[-1]  # another run, where --repeat has the same test case again: of the same processes
+    added.ranks, added.devices, added.software, added.settings = run.ranks, run.devices, run.software, run.settings
+
+
+def row_label(word: str, _: int) -> str | None:
+    """The first word of a row: a number, a rack, or two numbers."""
+    return word if LABEL.fullmatch(word) else None
+
+
+def without_lines(text: str) -> list[str]:
+    """The words of a line of a table, without the lines between racks."""
+    return [word for word in text.split() if word != "|"]
+
+
+def labels(run: Run, axis: str) -> dict[str, str]:
+    """{what the program prints: the label in a record} of an axis; empty where the processes do not say it."""
+    named = launch.labels_of_ranks(run.ranks)
+    count = launch.extent_of_ranks(run.ranks).ranks or 0
+    if not named or not count or TWICE in run.settings:
+        return {}
+    if axis == RACKS:
+        known = [run.settings[f"{RACK} {rank}"] for rank in range(count)]
+        return {rack: f"rack{rack}" for rack in sorted(known)} if all(map(LABEL.fullmatch, known)) else {}
+    if axis == BISECT:
+        return {f"{rank}->{(rank + count // 2) % count}": label for rank, label in enumerate(named)}
+    return {"0": ALL} if axis == ALL else {str(rank): label for rank, label in enumerate(named)}
+
+
+def unknown(run: Run, kind: Kind, head: str, printed: dict[str, dict[str, str]]) -> str:
+    """What is missing to believe a table whose columns stand in the line `head`; "" for nothing."""
+    if SIZE not in run.settings:
+        return "the text has no line 'Buffer size: … MiB' before it"
+    if not all(printed.values()):
+        return "the text has no list of all processes before it, 'Process 0 (host): device 0: …', each once"
+    if without_lines(head) != list(printed[kind.columns]):
+        return f"its columns are not the {kind.columns} of the listed processes (--richOutput is not read)"
+    return ""
+
+
+def contradiction(reading: Reading, name: str, grid: Grid) -> str:
+    """How the lines under a table, `Min NAME 352.10 GB/s`, contradict it; "" where they fit, or the text ends there."""
+    found = [float(word) for word in grid.words().values() if word != "N/A"]
+    wanted = {"Min": min, "Max": max, "Total": sum}
+    while (match := SUMMARY.match(reading.line())) or (not reading.line().strip() and reading.at < len(reading.lines)):
+        reading.at += 1
+        if match is None or reading.at == len(reading.lines) or match["what"] == "Avg":
+            continue
+        # each number is rounded to two decimals
+        slack = 0.005 * (len(found) + 2) if match["what"] == "Total" else 0.001
+        said = 0.0 if match["number"] == "N/A" else float(match["number"])
+        if match["name"] != name or abs(said - (wanted[match["what"]](found) if found else 0.0)) > slack:
+            return f"line {reading.at} says '{reading.lines[reading.at - 1].strip()[:120]}', its cells something else"
+    return ""
+
+
+def table_of(
+    name: str, kind: Kind, words: dict[str, str], printed: dict[str, dict[str, str]], grid: Grid, line: int, size: int
+) -> Table:
+    """A test case as a record has it; words: what its name says."""
+    axes = [tuple(printed[axis].values()) for axis in (kind.rows, kind.columns)]
+    named = {
+        (printed[kind.rows][row], printed[kind.columns][column]): word for (row, column), word in grid.words().items()
+    }
+    latency = kind.unit == "us"
+    cells = numbers(named, 0.001 if latency else 1.0, no_path="not-run")
+    turn = kind.column_is_source or kind.columns == ALL
+    memory = words.get("memory", "device")
+    alike = re.fullmatch(r"device_to_device_(uni|bi)dir_((?:write|read)_(?:ce|sm))", name)
+    both = "bidirectional_" if alike and alike[1] == "bi" else ""
+    return Table(
+        testcase=f"device_to_device_{both}memcpy_{alike[2]}" if alike else f"nvloom_{name}",
+        quantity=kind.quantity,
+        metric="latency" if latency else "bidirectional" if "_bidir_" in name else "bandwidth",
+        unit=kind.unit,
+        size_bytes=None if latency else size,
+        rows=axes[turn],
+        columns=axes[not turn],
+        cells=turned(cells) if turn else cells,
+        line=line,
+        direction=words.get("direction") or ("read" if latency or name.endswith("ld_reduce") else "write"),
+        engine=words.get("engine", "sm"),
+        memory="host" if "egm" in memory else "device",
+        peer_access=None if "egm" in memory else "on",
+        notes=("nvloom prints the mean of its iterations, 16 if not told otherwise",),
+    )

@@ -1,0 +1,103 @@
+"""What a soak (--soak) says: wrong results of heated devices, cells that failed later, and when values changed."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..record.units import counted, first
+from .rules import STRAGGLES
+from .verdicts import Verdict
+
+MOST = 3  # sentences of a kind
+LEAST_BINS = 2  # on each side of a step
+SURE = 6.0  # standard errors that a step must be: of 60 bins and 1,000 cells, noise alone reaches 5 once in many runs
+
+
+class Step(NamedTuple):
+    """A lasting change of a cell: `worse` than before as a fraction, from so many seconds after the soak began."""
+
+    worse: float
+    at: float
+
+
+def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
+    """The verdict that each finding allows at best, and what it is."""
+    events = soak["events"]
+    for device in soak["heated"]:
+        if device["wrong"]:
+            when = next((one["at"] for one in events if one["what"].startswith(f"{device['label']} computed")), None)
+            since = "" if when is None else f", the first {after(when)}"
+            yield (
+                Verdict.FAIL,
+                (
+                    f"{device['label']} computed wrong bits in {device['wrong']} of {device['products']} products"
+                    f" while it was heated{since}: it corrupts results in silence, take it out of service"
+                ),
+            )
+        elif not device["products"]:
+            yield Verdict.NO_VERDICT, f"{device['label']} was not heated: the soak says nothing of it"
+    computes_wrong = any(device["wrong"] for device in soak["heated"])
+    if soak["failures"]:
+        failed = [f"{one['what']} {after(one['at'])}" for one in events if " is " in one["what"]]
+        if failed or not computes_wrong:
+            passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"
+            yield (
+                Verdict.FAIL,
+                (
+                    f"{counted(soak['failures'], 'failure')} in {passes}"
+                    f" of the soak{': ' if failed else ''}{'; '.join(first(failed, MOST))}"
+                ),
+            )
+    if not soak["passes"]:
+        yield Verdict.NO_VERDICT, "the soak ended before all was measured again: ask for a longer one"
+    devices = [
+        f"{one['what']} {after(one['at'])}"
+        for one in events
+        if "held back" in one["what"] or " rose by " in one["what"]
+    ]
+    if devices:
+        yield Verdict.WARN, f"during the soak {'; '.join(first(devices, MOST))}"
+    for matrix in soak["matrices"]:
+        if changed := steps(matrix, soak["bin_seconds"]):
+            (pair, step), *more = sorted(changed.items(), key=lambda item: -item[1].worse)
+            rest = f", and {counted(len(more), 'more cell')} changed" if more else ""
+            yield (
+                Verdict.WARN,
+                (
+                    f"{matrix['testcase']}: {pair} became {100 * step.worse:.1f} % worse {after(step.at)} of the soak,"
+                    f" and stayed so{rest}"
+                ),
+            )
+
+
+def after(seconds: float) -> str:
+    """ "after 12.5 min"."""
+    return f"after {seconds:.0f} s" if seconds < 120 else f"after {seconds / 60:.1f} min"
+
+
+def steps(matrix: Mapping[str, Any], bin_seconds: float) -> dict[str, Step]:
+    """{"gpu0->gpu1": step} of the cells that became worse by more than what is worth a look, and stayed so."""
+    found = {}
+    for row, line in zip(matrix["rows"], matrix["bins"], strict=True):
+        for column, bins in zip(matrix["columns"], line, strict=True):
+            step = step_of(bins, bin_seconds, matrix["unit"])
+            if step is not None and step.worse > STRAGGLES[matrix["unit"]]:
+                found[f"{row}->{column}"] = step
+    return found
+
+
+def step_of(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step | None:
+    """The split of the bins that leaves the least noise on both sides, where its step is surely none of the noise."""
+    known = [(at, value) for at, value in enumerate(bins) if value is not None]
+    best: tuple[float, Step] | None = None
+    for split in range(LEAST_BINS, len(known) - LEAST_BINS + 1):
+        before, later = ([value for _, value in part] for part in (known[:split], known[split:]))
+        low, high = sum(before) / len(before), sum(later) / len(later)
+        rest = sum((value - low) ** 2 for value in before) + sum((value - high) ** 2 for value in later)
+        error = math.sqrt(rest / (len(known) - 2) * (1 / len(before) + 1 / len(later))) if len(known) > 2 else math.inf
+        worse = (high - low if unit == "us" else low - high) / low if low else 0.0
+        middle = (low + high) / 2
+        stays = min(later) > middle if unit == "us" else max(later) < middle
+        if stays and worse > 0 and abs(high - low) > SURE * error and (best is None or rest < best[0]):
+            best = (rest, Step(worse, known[split][0] * bin_seconds))
+    return best[1] if best else None

@@ -1,0 +1,172 @@
+"""Whether a part is at fault or the place that it was in, from what runs found of them before and after a swap.
+
+Each part and each place is bad or good, bad with the chance PRIOR. A run blames a part in a place with the chance
+DETECTED where one of the two is bad, which leaves room for faults that come and go, and with FALSE_ALARM where both are
+good. Of all combinations of those that were blamed the chances follow by Bayes' rule, which is exact: few parts are
+moved at once. What is SURE is said; what is not, is said to be unknown. The three chances are assumptions and no
+measurement: a healthy run has a false alarm with 1 % in all of its cells (references/noise.py), so that of one device
+is less. tests/benchmarks/swaps.py prints how often the answer is right.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .parts import Part, Place, place_name
+
+PRIOR, DETECTED, FALSE_ALARM = 0.01, 0.7, 0.005
+SURE = 0.95
+RECENT = 3  # clean runs from before the suspicion that say that a bystander was good
+MOST_KEPT = 8  # clean runs of a pair that was never blamed: more of them say nothing more
+MOST_CANDIDATES = 12  # that may be bad: 4096 combinations
+
+Key = Part | Place
+Pair = tuple[Part, Place]
+
+
+@dataclass
+class Stay:
+    """A part in a place: when it was first and last seen there, in how many runs, and what they said.
+
+    events: (when, whether it was blamed), in order; of a pair that was never blamed the last ones.
+    """
+
+    first: str
+    last: str
+    runs: int = 0
+    events: list[tuple[str, bool]] = field(default_factory=list)
+    blamed: int = 0
+    clean: int = 0
+
+    def saw(self, when: str, blamed: bool, clean: bool) -> None:
+        """Adds a run, which may say nothing of it."""
+        self.last, self.runs = when, self.runs + 1
+        self.blamed += blamed
+        self.clean += clean and not blamed
+        if blamed or clean:
+            self.events.append((when, blamed))
+            if not self.blamed and len(self.events) > MOST_KEPT:
+                del self.events[0]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of a part and a place that were blamed together, after one of them was seen without the other.
+
+    part, place: the chances that each is bad. to: where the part is now, None where no run has seen it since. other:
+    what is in its place now, None for nothing. cleared: those blamed beside them, or they themselves, that are good.
+    """
+
+    pair: Pair
+    part: float
+    place: float
+    to: Place | None
+    other: Part | None
+    cleared: frozenset[Key]
+
+
+@dataclass
+class Evidence:
+    """All stays, and when parts or places were repaired: what was found before says nothing of them now."""
+
+    stays: dict[Pair, Stay] = field(default_factory=dict)
+    pairs: dict[Key, list[Pair]] = field(default_factory=dict)
+    repairs: Mapping[Key, str] = field(default_factory=dict)
+
+    def add(self, pair: Pair, when: str, blamed: bool, clean: bool) -> None:
+        """What a run says of a part in a place."""
+        stay = self.stays.get(pair)
+        if stay is None:
+            stay = self.stays[pair] = Stay(when, when)
+            for key in pair:
+                self.pairs.setdefault(key, []).append(pair)
+        stay.saw(when, blamed, clean)
+
+    def within(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
+        """What counts of the events of a pair: those since the suspicion and since the last repair of either; of
+        bystanders also the last clean ones before."""
+        start = max((self.repairs.get(key, "") for key in pair), default="")
+        events = [one for one in self.stays[pair].events if one[0] >= start]
+        now = [blamed for when, blamed in events if when >= since]
+        if set(pair) & set(suspect):
+            return now
+        before = [blamed for when, blamed in events if when < since and not blamed]
+        return [*before[-RECENT:], *now]
+
+    def newest(self, key: Key) -> Pair:
+        """The pair in which a part or place was seen last."""
+        return max(self.pairs[key], key=lambda pair: self.stays[pair].last)
+
+
+def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
+    """What is known of a pair that was blamed since then; None where they are still together."""
+    part, place = suspect
+    now, there = evidence.newest(part)[1], evidence.newest(place)[0]
+    moved = evidence.stays[part, now].last > since and now != place
+    if not moved and there == part:
+        return None
+    candidates = list(candidates_of(evidence, suspect, since))
+    chances = dict(zip(candidates, posterior(evidence, suspect, since, candidates), strict=True))
+    sure = any(chance >= SURE for chance in chances.values())
+    good = {key for key, chance in chances.items() if chance <= 1 - SURE} if sure else set()
+    return Answer(
+        suspect,
+        chances[part],
+        chances[place],
+        now if moved else None,
+        there if there != part else None,
+        frozenset(good),
+    )
+
+
+def candidates_of(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
+    """The suspect part and place, and what was blamed since beside one of them, or beside those; the nearest first."""
+    found: dict[Key, None] = dict.fromkeys(suspect)
+    queue: list[Key] = list(suspect)
+    while queue and len(found) < MOST_CANDIDATES:
+        for pair in evidence.pairs[queue.pop(0)]:
+            blamed = any(evidence.within(pair, suspect, since))
+            new = [key for key in pair if key not in found] if blamed else []
+            found |= dict.fromkeys(new)
+            queue += new
+    yield from list(found)[:MOST_CANDIDATES]
+
+
+def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Key]) -> list[float]:
+    """The chance that each candidate is bad; all others are taken to be good."""
+    number = {key: at for at, key in enumerate(candidates)}
+    states = (np.arange(1 << len(candidates))[:, None] >> np.arange(len(candidates))) & 1 == 1
+    logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)
+    for pair in dict.fromkeys(pair for key in candidates for pair in evidence.pairs[key]):
+        events = evidence.within(pair, suspect, since)
+        blamed, clean = sum(events), len(events) - sum(events)
+        bad = states[:, [number[key] for key in pair if key in number]].any(axis=1)
+        of_bad = blamed * math.log(DETECTED) + clean * math.log(1 - DETECTED)
+        of_good = blamed * math.log(FALSE_ALARM) + clean * math.log(1 - FALSE_ALARM)
+        logs += np.where(bad, of_bad, of_good)
+    weights = np.exp(logs - logs.max())
+    return (weights @ states / weights.sum()).tolist()
+
+
+def sentence_of(answer: Answer, kind: str) -> str:
+    """What a swap has shown, in words; kind: of the part."""
+    part, place = answer.pair
+    what, where = f"{kind} {part}", place_name(place)
+    bad, good = (lambda chance: chance >= SURE), (lambda chance: chance <= 1 - SURE)
+    gone = f"at {place_name(answer.to)}" if answer.to else "gone"
+    there = f", and {kind} {answer.other} is there now" if answer.other else ""
+    if bad(answer.part) and good(answer.place):
+        to = f"to {place_name(answer.to)}" if answer.to else "to where no run has seen it"
+        return f"the fault followed the part ({what} from {where} {to})"
+    if bad(answer.place) and good(answer.part):
+        return f"it stayed with the slot ({where}: {what} is {gone}{there})"
+    if bad(answer.part) and bad(answer.place):
+        return f"both the part and the slot are at fault ({what}, {where})"
+    if good(answer.part) and good(answer.place):
+        return f"neither the part nor the slot was found at fault since the swap ({what}, {where})"
+    missing = [f"{what} at {place_name(answer.to)}"] if answer.to else []
+    missing += [f"{kind} {answer.other} at {where}"] if answer.other else []
+    unknown = f"whether the part ({what}) or the slot ({where}) is at fault is not known yet"
+    return f"{unknown}: measure {' and '.join(missing)}"

@@ -1,0 +1,216 @@
+"""When each node and each pair of leaf switches of a partition was measured last, out of the index of stored runs.
+
+A node is as old as the test case of its suite that was measured on it, alone and whole, longest ago: what a job
+measured before it was preempted counts, and what it did not reach is still due. The suite are the test cases that were
+measured whole on half of the nodes at least, of those that were ever measured.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import combinations
+
+import numpy as np
+
+from ..errors import BadInput
+from ..record import units
+from . import measured
+from .bound import short
+from .index import Index, Part, State
+from .indexing import epoch
+from .notes import Note
+from .patrol import MOST_RUNS, SWEEP, TOGETHER, Node, Pair, Span, span_of
+from .suspects import Suspect
+
+DAY = 86400
+MOST_NAMED = 3
+#: Of a part, what identifies it wherever it is put; the first that it has.
+IDENTITY = ("serial", "uuid", "guid", "mac")
+#: Of a part's place, what says where it is on its node; the first that it has.
+POSITION = ("slot", "pci", "port")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """A partition as it is covered at a moment, `now` in seconds since 1970.
+
+    suite: the test cases that each node should have. pairs: {two leaf switches: when they met last, None: never}.
+    alone, together: how long a run on one node takes, and one between two, None where no stored run says it.
+    """
+
+    partition: str
+    now: float
+    nodes: tuple[Node, ...]
+    pairs: Mapping[Pair, float | None]
+    suite: tuple[str, ...]
+    alone: Span | None
+    together: Span | None
+
+    @property
+    def days(self) -> int | None:
+        """Every node was measured within so many whole days; None where one never was."""
+        if not self.nodes or any(node.tested is None for node in self.nodes):
+            return None
+        return max(age(self.now, node.tested) for node in self.nodes)
+
+    def sentence(self, within: int) -> str:
+        """ "every node within 9 days, 96 % of pairs of leaf switches within 30 days"."""
+        never = [node.name for node in self.nodes if node.tested is None]
+        known = [age(self.now, node.tested) for node in self.nodes if node.tested is not None]
+        if not known:
+            said = "no node was ever measured whole"
+        elif never:
+            said = f"{len(known)} of {units.counted(len(self.nodes), 'node')} within {units.counted(max(known), 'day')}"
+            said += f", {len(never)} never"
+        else:
+            said = f"every node within {units.counted(max(known), 'day')}"
+        if not self.pairs:
+            return said
+        met = sum(met is not None and age(self.now, met) <= within for met in self.pairs.values())
+        share = int(1000 * met / len(self.pairs)) / 10  # never more than it is
+        return f"{said}, {share:g} % of pairs of leaf switches within {units.counted(within, 'day')}"
+
+
+def age(now: float, then: float | None) -> int:
+    """How many whole days ago, rounded up; a clock that is ahead makes nothing younger than now."""
+    return max(0, -(-int(now - (then or 0.0)) // DAY))
+
+
+def coverage(
+    index: Index,
+    partition: str,
+    now: float,
+    known: Mapping[str, str] | None,
+    leaves: Mapping[str, str],
+    clean_runs: int,
+    written: Sequence[Note] = (),
+) -> Coverage:
+    """How a partition is covered.
+
+    known: {node: why it takes no job now, "" where it does} of its scheduler, None: those of stored runs. leaves:
+    {node: its leaf switch}; where a node is not in it, what its newest record says counts.
+    written: notes of repairs and swaps, after which a node counts as changed. Raises BadInput.
+    """
+    newest: dict[str, dict[str, int]] = {}
+    for node, cases, started in measured.measured(index, partition):
+        of_node = newest.setdefault(short(node), {})
+        for name, (_, whole) in cases.items():
+            if whole:
+                of_node[name] = max(started, of_node.get(name, 0))
+    suite = suite_of(newest.values())
+    tested = {
+        node: min(of[name] for name in suite) for node, of in newest.items() if suite and all(n in of for n in suite)
+    }
+    states = index.states(partition)
+    there = {short(node): (node, "") for node in states}
+    if known is not None:
+        there = {short(node): (node, away) for node, away in known.items()}
+    if not there:
+        raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
+    whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
+    changed = mended(written, tested) | changes(states, whole)
+    tried = {short(node): then for node, then in measured.tried(index, partition).items()}
+    suspects = reasons(index.suspects(clean_runs, written), clean_runs)
+    leaf_of = {short(node): of for node, of in measured.leaves(index, partition).items()}
+    leaf_of |= {short(node): of for node, of in leaves.items()}
+    nodes = tuple(
+        Node(
+            name,
+            tested.get(key),
+            tried.get(key),
+            suspects.get(key, ""),
+            changed.get(key, ""),
+            away,
+            leaf_of.get(key, ""),
+        )
+        for key, (name, away) in sorted(there.items())
+    )
+    met = measured.met(index, partition, {node: leaf_of.get(short(node), "") for node in index.numbers})
+    pairs = combinations(sorted({node.leaf for node in nodes if node.leaf}), 2)
+    return Coverage(
+        partition,
+        now,
+        nodes,
+        {pair: met.get(pair) for pair in pairs},
+        suite,
+        span_of(measured.seconds(index, partition, SWEEP, MOST_RUNS)),
+        span_of(measured.seconds(index, partition, TOGETHER, MOST_RUNS)),
+    )
+
+
+def suite_of(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
+    """The test cases that half of the nodes at least have, of those that have any."""
+    nodes = [of for of in measured if of]
+    counts = Counter(name for of in nodes for name in of)
+    return tuple(sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
+
+
+def reasons(suspects: Sequence[Suspect], clean_runs: int) -> dict[str, str]:
+    """{node: why it is suspect}, by the longest suspect of its devices."""
+    return {short(one.node): one.sentence(clean_runs) for one in reversed(suspects)}
+
+
+def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:
+    """{node: what is other in its newest record than when it was measured whole for the last time}."""
+    found = {node: difference(before[node], state) for node, state in newest.items() if node in before}
+    return {short(node): said for node, said in found.items() if said}
+
+
+def mended(written: Iterable[Note], tested: Mapping[str, float]) -> dict[str, str]:
+    """{node: the last repair or swap that was noted of it since it was measured whole}."""
+    return {
+        short(place[0]): note.sentence()
+        for note in written
+        if note.kind != "note"
+        for place in note.places
+        if epoch(note.when) > tested.get(short(place[0]), float("inf"))
+    }
+
+
+def difference(before: State, after: State) -> str:
+    """What changed on a node, in words; "" where nothing did. What one of the two does not know is no change."""
+    said = [
+        f"{name} {value} -> {after.versions[name]}"
+        for name, value in before.versions.items()
+        if after.versions.get(name, value) != value
+    ]
+    old, new = placed(before.parts), placed(after.parts)
+    for kind, place in sorted(old.keys() & new.keys()):
+        if old[kind, place] != new[kind, place]:
+            said.append(f"{kind} at {place} {old[kind, place]} -> {new[kind, place]}")
+    if before.boot and after.boot and before.boot != after.boot:
+        said.append("it was started again")
+    return "changed since it was measured whole: " + ", ".join(units.first(said, MOST_NAMED)) if said else ""
+
+
+def placed(parts: Iterable[Part]) -> dict[tuple[str, str], str]:
+    """{(kind, where it is on its node): what identifies it} of the parts that say both."""
+    found = {}
+    for one in parts:
+        place = next((f"{word} {one.place[word]}" for word in POSITION if one.place.get(word)), "")
+        identity = next((f"{word} {one.part[word]}" for word in IDENTITY if one.part.get(word)), "")
+        if place and identity:
+            found[one.kind, place] = identity
+    return found
+
+
+def ages_by_day(index: Index, found: Coverage, days: int) -> list[tuple[str, int, int]]:
+    """[(day, greatest age in days of a node that was measured before, how many never were)] of the last days.
+
+    Here only what measured the whole suite of a node counts.
+    """
+    today = int(found.now // DAY)
+    names = {short(node.name): number for number, node in enumerate(found.nodes)}
+    last = np.full((len(names), days), -1)
+    for node, day in measured.days(index, found.partition, found.suite) if found.suite else ():
+        number = names.get(short(node))
+        if number is not None and day <= today:
+            column = max(0, day - today + days - 1)
+            last[number, column] = max(day, last[number, column])
+    newest = np.maximum.accumulate(last, axis=1)
+    each = np.arange(today - days + 1, today + 1)
+    ages = np.where(newest < 0, 0, each[None, :] - newest)
+    greatest, never = ages.max(axis=0, initial=0).tolist(), (newest < 0).sum(axis=0).tolist()
+    when = [f"{datetime.fromtimestamp(int(day) * DAY, timezone.utc):%Y-%m-%d}" for day in each]
+    return list(zip(when, greatest, never, strict=True))

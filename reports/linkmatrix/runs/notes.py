@@ -1,0 +1,140 @@
+"""What people did to parts and places: repairs, swaps and whatever else they wrote down. `notes.json` of the prefix.
+
+Swaps of parts that records identify are found without a note. One of others, such as devices whose driver tells neither
+serial number nor UUID, is known by its note alone: what was at the one place is at the other from then on.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import BadInput
+from ..files import changing, read_whole, write_whole
+from .bound import short
+from .parts import Names, Part, Place, Sighting, is_at, is_part, place_name
+
+FILE = "notes.json"
+SCHEMA = "linkmatrix.notes/1"
+KINDS = ("note", "repair", "swap")
+MOST_BYTES = 16 * 1024 * 1024
+MOST_TEXT = 1000  # characters
+
+
+class Note(NamedTuple):
+    """A note of a kind of KINDS on a part (its serial number or UUID, or "") and places: of a swap two, else up to one.
+
+    when: what it tells of, UTC. written, by: the note itself.
+    """
+
+    when: str
+    kind: str
+    text: str
+    part: str
+    places: tuple[Place, ...]
+    written: str
+    by: str
+
+    def sentence(self) -> str:
+        """ "2026-11-20 10:00 repair of n12/slot 3: cable reseated (noted by eva)"."""
+        about = [*([f"part {self.part}"] if self.part else []), *(place_name(place) for place in self.places)]
+        of = f" of {' and '.join(about)}" if about else ""
+        said = f": {self.text}" if self.text else ""
+        return f"{self.when[:16].replace('T', ' ')} {self.kind}{of}{said} (noted by {self.by})"
+
+
+def load(prefix: Path) -> list[Note]:
+    """The notes of a prefix by their times. Raises BadInput naming the file: a note that is lost may be a repair."""
+    file = prefix / FILE
+    if not file.exists():
+        return []
+    try:
+        said = json.loads(read_whole(file, MOST_BYTES))
+        if said["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {said['schema']!r}")
+        notes = [of_json(one) for one in said["notes"]]
+    except BadInput:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        why = f"{type(error).__name__} {error}"[:200]
+        raise BadInput(f"{file} holds no notes of linkmatrix: {why}: mend it, or move it away") from None
+    return sorted(notes)
+
+
+def of_json(said: Mapping[str, object]) -> Note:
+    """A note as the file has it. Raises ValueError, LookupError, TypeError."""
+    texts = [said[name] for name in ("when", "kind", "text", "part", "written", "by")]
+    places = said["places"]
+    if not all(isinstance(text, str) for text in texts) or said["kind"] not in KINDS or not isinstance(places, list):
+        raise ValueError("a note is not as it was written")
+    when, kind, text, part, written, by = map(str, texts)
+    found = tuple((str(node), str(slot)) for node, slot in places)
+    if kind == "swap" and len(found) != 2:
+        raise ValueError("a swap has two places")
+    return Note(moment(when), kind, text, part, found, written, by)
+
+
+def add(prefix: Path, note: Note) -> None:
+    """Writes a note. Raises BadInput, OSError, lock.Held."""
+    prefix.mkdir(parents=True, exist_ok=True)
+    file = prefix / FILE
+    with changing(file):
+        notes = [*load(prefix), note]
+        said = {"schema": SCHEMA, "notes": [one._asdict() for one in notes]}
+        write_whole(file, (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def moment(text: str) -> str:
+    """A time as records have it, "2026-11-20T10:00:00Z"; without a zone it is UTC. Raises ValueError."""
+    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    found = found.replace(tzinfo=timezone.utc) if found.tzinfo is None else found.astimezone(timezone.utc)
+    return f"{found:%Y-%m-%dT%H:%M:%SZ}"
+
+
+class Swapped:
+    """Where parts are that no record identifies, by the swaps that were noted."""
+
+    def __init__(self, notes: Iterable[Note]) -> None:
+        self.notes = sorted(notes)
+        self.swaps = [one for one in self.notes if one.kind == "swap"]
+
+    def part(self, part: Part, place: Place, when: str) -> Part:
+        """The part that is at a place at a time: itself, where a record identifies it."""
+        if part.word or not self.swaps:
+            return part
+        for swap in reversed(self.swaps):  # back to where it was at first
+            if swap.when <= when:
+                ends = [is_at(place, one) for one in swap.places]
+                if any(ends):
+                    other = swap.places[1 - ends.index(True)]
+                    place = self.like(place, other)
+        return Part("", place_name(place))
+
+    def like(self, place: Place, other: Place) -> Place:
+        """The other end of a swap, in the words of the first: "3" is "module 3" where that is a module too."""
+        word = place[1].rpartition(" ")[0]
+        slot = f"{word} {other[1]}" if word and " " not in other[1] else other[1]
+        return short(other[0]), slot
+
+    def repairs(self, names: Names, sightings: Iterable[Sighting]) -> dict[Part | Place, str]:
+        """{part or place: when it was last repaired}."""
+        repairs = [one for one in self.notes if one.kind == "repair"]
+        found: dict[Part | Place, str] = {}
+        for sighting in sightings if repairs else ():
+            for note in repairs:
+                if note.part and is_part(sighting, note.part):
+                    found[names.part(sighting)] = note.when
+                if any(is_at(names.place(sighting), place) for place in note.places):
+                    found[names.place(sighting)] = note.when
+        return found
+
+
+def about(notes: Sequence[Note], parts: Iterable[str], places: Sequence[Place]) -> list[Note]:
+    """The notes on one of the parts, by their serial numbers or UUIDs, or on one of the places."""
+    known = {part.casefold() for part in parts if part}
+    return [
+        note
+        for note in notes
+        if note.part.casefold() in known or any(is_at(place, one) for place in places for one in note.places)
+    ]

@@ -1,0 +1,180 @@
+"""Parts and places: what a device or adapter is wherever it is put, and where it is.
+
+A part is its serial number, else its UUID (of an adapter its GUID, else its MAC address); a place is a node and a slot
+there, else a PCI address or a port, else the label. Records differ in what they say: one has a node with its domain and
+another without, and both are that node; a UUID that another record has beside a serial number is that part, and a PCI
+address that another one has beside a slot is that place. A serial number or slot that two devices of a record share is
+that of a board, and identifies neither; nor does one that is at two places at the same time, or goes back and forth:
+makers give numbers twice, and placeholders.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..errors import BadInput, clean
+from .bound import short
+
+GPU, ADAPTER, NODE, OTHER = "GPU", "adapter", "node", "device"
+UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # what firmware gives for a serial number where it has none
+MOST_RETURNS = 2  # to a place where it was before: to check which of the two is at fault takes one, or two
+
+Place = tuple[str, str]  # its node, and the slot, PCI address, port or label; "" of a node itself
+
+
+class Sighting(NamedTuple):
+    """A part at a place in a run, in the words of its record; "" is what the record does not say."""
+
+    node: str
+    label: str
+    slot: str = ""
+    pci: str = ""
+    serial: str = ""
+    uuid: str = ""
+    kind: str = OTHER
+
+    @property
+    def texts(self) -> list[str]:
+        """What identifies the part."""
+        return [text for text in (self.serial, self.uuid) if text]
+
+
+class Part(NamedTuple):
+    """What a part is known by: "serial" or "UUID" and the text; the word is "" where no record identifies it."""
+
+    word: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.text}" if self.word else f"that was at {self.text}"
+
+
+class Names:
+    """One name for each part and each place, out of all that records say of them: (when, sighting), by their times."""
+
+    def __init__(self, sightings: Iterable[tuple[str, Sighting]]) -> None:
+        every = list(sightings)
+        each = {id(one): one for _, one in every}  # of many runs most are one object
+        self.serial_of: dict[str, str] = {}
+        self.slot_of: dict[Place, str] = {}
+        for one in each.values():
+            if one.serial and one.uuid:
+                self.serial_of[one.uuid] = one.serial
+            if one.slot and one.pci:
+                self.slot_of[short(one.node), one.pci] = one.slot
+        places: dict[str, set[Place]] = {}
+        for one in each.values():
+            for text in one.texts:
+                places.setdefault(text, set()).add(self.place(one))
+        moved = {text for text, of in places.items() if len(of) > 1}
+        numbers = {number for number, one in each.items() if not moved.isdisjoint(one.texts)}
+        self.given_twice = self.at_two_places(both for both in every if id(both[1]) in numbers)
+
+    def at_two_places(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
+        """Serial numbers and UUIDs that cannot be those of one part."""
+        last: dict[str, tuple[str, Place]] = {}
+        been: dict[str, list[Place]] = {}
+        found = set()
+        for when, one in sightings:
+            place = self.place(one)
+            for text in one.texts:
+                before = last.get(text)
+                if before is not None and before[1] != place:
+                    stays = been.setdefault(text, [before[1]])
+                    stays.append(place)
+                    if before[0] == when or len(stays) - len(set(stays)) > MOST_RETURNS:
+                        found.add(text)
+                last[text] = (when, place)
+        return found
+
+    def part(self, one: Sighting) -> Part:
+        """The part of a sighting; one that nothing identifies is what is at its place."""
+        for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), ("UUID", one.uuid)):
+            if text and text not in self.given_twice:
+                return Part(word, text)
+        return Part("", place_name(self.place(one)))
+
+    def place(self, one: Sighting) -> Place:
+        """The place of a sighting."""
+        node = short(one.node)
+        if one.kind == NODE:
+            return node, ""
+        return node, one.slot or self.slot_of.get((node, one.pci), "") or one.pci or one.label
+
+
+def place_name(place: Place) -> str:
+    """ "n12/slot 3", "n12/module 3", "n12/0000:18:00.0", "n12"."""
+    node, slot = place
+    return f"{node}/slot {slot}" if re.fullmatch(r"[0-9-]+", slot) else f"{node}/{slot}".rstrip("/")
+
+
+def place_of(text: str, option: str) -> Place:
+    """The place that a command line names, "n12/3", "n12/slot 3" or "n12". Raises BadInput."""
+    node, _, slot = text.strip().partition("/")
+    slot = re.sub(r"^slot\s+", "", slot.strip())
+    if not re.fullmatch(r"[^\s/]+", node) or (("/" in text) != bool(slot)) or clean(text) != text:
+        raise BadInput(f"{option} '{text}' is no place: write the node and the slot, such as n12/3")
+    return node, slot
+
+
+def is_at(place: Place, wanted: Place) -> bool:
+    """Is a place the one that was named? "3" is the slot 3 and the module 3; a node alone is all of its places."""
+    if short(place[0]) != short(wanted[0]):
+        return False
+    return wanted[1] in ("", place[1]) or place[1].partition(" ")[2] == wanted[1]
+
+
+def is_part(one: Sighting, text: str) -> bool:
+    """Is a sighting one of the part that was named by its serial number or UUID?"""
+    return text.casefold() in (one.serial.casefold(), one.uuid.casefold())
+
+
+def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
+    """{label of a device: its sighting}. A rank is numbered within its node: its number in a job says nothing."""
+    devices = record["devices"]
+    serials = Counter((device["node"], device["part"].get("serial", ""), alone(device)) for device in devices)
+    boards = {(node, serial) for node, serial, _ in serials if count_of(serials, node, serial) > 1}
+    slots = Counter((device["node"], device["place"].get("slot", ""), alone(device)) for device in devices)
+    shared = {(node, slot) for node, slot, _ in slots if count_of(slots, node, slot) > 1}
+    found, ranks = {}, Counter[str]()
+    for device in devices:
+        node, part, place = device["node"], device["part"], device["place"]
+        label = device["label"].removeprefix(f"{node}:")
+        if label.startswith("rank"):
+            label = f"rank{ranks[node]}"
+            ranks[node] += 1
+        serial, slot = part.get("serial", "").strip(), place.get("slot", "").strip()
+        pci = (device["pci"] or place.get("pci") or "").lower()
+        uuid = device["uuid"] or part.get("uuid") or ""
+        known = "" if serial in UNKNOWN or (node, serial) in boards else serial
+        at = "" if (node, slot) in shared else slot
+        kind = GPU if record["backend"] == "cuda" and (pci or uuid or known) else OTHER
+        found[device["label"]] = Sighting(node, label, at, pci, known, uuid, kind)
+    return found
+
+
+def alone(device: Mapping[str, Any]) -> str:
+    """What tells a device from another one of its record: two ranks may share one."""
+    return str(device["uuid"] or device["pci"] or device["label"])
+
+
+def count_of(found: Counter[tuple[str, str, str]], node: str, text: str) -> int:
+    """How many devices of a node share a serial number or slot."""
+    return sum(1 for one in found if one[:2] == (node, text))
+
+
+def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
+    """{(node, name of an adapter with its port): its sighting}, of those that a record identifies."""
+    found = {}
+    for one in record["adapters"]:
+        place, part = one["place"], one["part"]
+        node, port = place.get("node", record["host"]["name"]), place.get("port", "")
+        name = f"{one['name']}:{port}" if port not in ("", "1") else one["name"]
+        pci = place.get("pci", "").lower()
+        where = f"{pci} port {port}" if pci and port not in ("", "1") else pci
+        known = part.get("guid") or part.get("mac") or ""
+        if known:
+            serial = part.get("serial", "")
+            found[node, name] = Sighting(node, name, place.get("slot", ""), where, serial, known, ADAPTER)
+    return found

@@ -1,0 +1,67 @@
+"""The page that two parties sign: what was sold, what was measured, the verdict, the hashes, and places for names.
+
+It is made of a bundle alone, and is the same wherever it is made. It says the SHA-256 of the bundle: whoever has both
+knows that the page is of no other one.
+"""
+
+from typing import Any
+
+from ..contract.cases import WORDS
+from ..contract.power import CONFIDENCE, POWER
+from ..contract.ruling import Ruling
+from ..contract.terms import Terms
+from ..record import units
+
+MEANS = {
+    "PASS": "all that was sold was measured, and all of it is within the limits",
+    "WARN": "all that was sold was measured and is within the limits, with the remarks below",
+    "NO VERDICT": "what was sold was not all measured, or not as the contract says: it is neither accepted nor refused",
+    "FAIL": "what was measured is not within the limits",
+}
+
+
+def page(terms: Terms, ruling: Ruling, digest: str, name: str) -> bytes:
+    """The page; digest: the SHA-256 of the bundle, which is called `name`."""
+    from .html import rendered  # by a package that a machine which only verifies may lack
+
+    word = WORDS[ruling.verdict]
+    return rendered(
+        "contract.html",
+        "contract.css",
+        terms=terms,
+        word=word,
+        means=MEANS[word],
+        reasons=[(WORDS[one.verdict], one.sentence) for one in ruling.reasons],
+        cases=[case_row(one) for one in ruling.cases],
+        parts=[(part.node, part.slot or "any", part.serial or "any", found) for part, found in ruling.parts],
+        runs=ruling.runs,
+        retries=ruling.retries,
+        beyond=ruling.beyond,
+        hashes=[("bundle " + name, digest), ("contract", terms.digest), *document_of(terms)],
+        power=round(100 * POWER),
+        confidence=round(100 * CONFIDENCE),
+    ).encode()
+
+
+def document_of(terms: Terms) -> list[tuple[str, str]]:
+    """The document that the limits are from, where one was given."""
+    return [(terms.document["name"], terms.document["sha256"])] if terms.document else []
+
+
+def case_row(one: Any) -> dict[str, str]:
+    """A line of the table of test cases."""
+    unit = {"us": "µs"}.get(one.worst["unit"], one.worst["unit"]) if one.worst else ""
+    return {
+        "testcase": one.case.testcase,
+        "size": units.size(one.case.size),
+        "verdict": WORDS[one.verdict],
+        "cells": f"{one.cells} in {one.records}",
+        "worst": f"{one.worst['value']:g} {unit}, {one.worst['node']} {one.worst['cell']}" if one.worst else "none",
+        "limit": f"{one.worst['limit']:g} {unit}" if one.worst else "",
+        "deficit": ", ".join(f"{name} {deficit_of(noise.smallest)}" for name, noise in sorted(one.noise.items())),
+    }
+
+
+def deficit_of(smallest: float | None) -> str:
+    """ "2.3 %"."""
+    return "not known" if smallest is None else f"{100 * smallest:.3g} %"

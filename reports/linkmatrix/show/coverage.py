@@ -1,0 +1,81 @@
+"""The coverage of a partition as a page: how old its nodes and pairs of leaf switches are, and how that was by day."""
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+
+from ..record import units
+from ..runs.coverage import Coverage, age
+from . import html
+from .plot import DPI, STYLE
+from .time_chart import HEIGHT, POINT, WIDTH
+
+MOST_LISTED = 500  # nodes, the oldest first
+MOST_PAIRS = 100  # of leaf switches, those that never met first
+
+Day = tuple[str, int, int]  # as runs/coverage.py's ages_by_day has them
+
+
+def render(covered: Coverage, days: Sequence[Day], within: int) -> str:
+    """The page. days: of `ages_by_day`; within: days in which a pair of leaf switches counts."""
+    nodes = sorted(covered.nodes, key=lambda node: (node.tested is not None, node.tested or 0.0, node.name))
+    ages = [None if node.tested is None else age(covered.now, node.tested) for node in nodes]
+    pairs = sorted(covered.pairs.items(), key=lambda item: (item[1] is not None, item[1] or 0.0, item[0]))
+    known = [(pair, None if met is None else age(covered.now, met)) for pair, met in pairs]
+    return html.rendered(
+        "coverage.html",
+        title=f"Coverage of {covered.partition}",
+        sentence=covered.sentence(within),
+        made=f"{datetime.fromtimestamp(covered.now, timezone.utc):%Y-%m-%d %H:%M} UTC",
+        suite=", ".join(covered.suite) or "none: no test case was measured on half of the nodes",
+        picture=html.picture(drawn(days)),
+        days=len(days),
+        by_age=counted_by_age(ages),
+        nodes=[
+            {"name": node.name, "age": words(old), "leaf": node.leaf, "why": node.away or node.urgent}
+            for node, old in list(zip(nodes, ages, strict=True))[:MOST_LISTED]
+        ],
+        more_nodes=max(0, len(nodes) - MOST_LISTED),
+        pairs_by_age=counted_by_age(old for _, old in known),
+        pairs=[{"one": one, "other": other, "age": words(old)} for (one, other), old in known[:MOST_PAIRS]],
+        more_pairs=max(0, len(known) - MOST_PAIRS),
+    )
+
+
+def words(days: int | None) -> str:
+    """An age in whole days, in words."""
+    return "never" if days is None else units.counted(days, "day")
+
+
+def counted_by_age(ages: Iterable[int | None]) -> list[tuple[str, int]]:
+    """[("never", 3), ("9 days", 12), …], the oldest first."""
+    counts = Counter(ages)
+    order = sorted(counts, key=lambda days: (days is not None, -(days or 0)))
+    return [(words(days), counts[days]) for days in order]
+
+
+def drawn(days: Sequence[Day]) -> bytes:
+    """A PNG of the greatest age of a node, in whole days, by day."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        times = [datetime.fromisoformat(day) for day, _, _ in days]
+        axes.step(times, [greatest for _, greatest, _ in days], where="post", color=POINT, linewidth=1.4)
+        locator = AutoDateLocator()
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        axes.set_ylabel("greatest age of a node, days")
+        axes.set_ylim(bottom=0)
+        axes.grid(color="#e4e4e4", linewidth=0.7)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        png = io.BytesIO()
+        FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
+    return png.getvalue()

@@ -1,0 +1,166 @@
+"""What a screen and a page begin with: what is at fault, how sure that is, and in how many test cases it was seen.
+
+The same part that is slow in several test cases is one finding. The worst verdict comes first, then what is most urgent
+(the order of `steps.TOPICS`), then what stands out most.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..judge.evaluate import MatrixVerdict
+from ..judge.odd import odd_nodes
+from ..judge.rules import name
+from ..judge.verdicts import Verdict
+from ..locate.diagnosis import NEXT
+from ..locate.hypotheses import Finding
+from ..record import units
+from ..record.matrix import has_status
+from ..record.reading import Result
+from ..runs.judging import Judged
+from . import again, sweep, words
+from .findings import INSIDE, diagnosed
+from .steps import Headline
+
+MOST = 4  # that a page or a screen begins with
+MOST_SURE = 2  # of these, with what speaks for and against them
+MOST_NAMED = 3  # cells
+#: Kind of a finding, of both ways → its topic, where the endpoints are devices, and where they are ranks.
+OF_KIND = {
+    "device": ("device", "rank"),
+    "egress": ("device", "rank"),
+    "ingress": ("device", "rank"),
+    "links": ("device", "rank"),
+    "link": ("link", "path"),
+    "cell": ("link", "path"),
+    "nic": ("adapter", "adapter"),
+    "nics": ("adapter", "adapter"),
+    "network": ("adapter", "adapter"),
+    "node": ("node", "node"),
+    "node_pair": ("fabric", "fabric"),
+    "leaf": ("fabric", "fabric"),
+    "uplink": ("fabric", "fabric"),
+    "rail": ("fabric", "fabric"),
+    "rail_ends": ("fabric", "fabric"),
+    "switch": ("host", "host"),
+    "socket": ("host", "host"),
+    "memory": ("host", "host"),
+    "between_sockets": ("host", "host"),
+    "inside": ("host", "host"),
+    "class": ("settings", "settings"),
+}
+#: The phase in which ReFrame failed a test → the topic; of what was measured the cells say more.
+OF_PHASE = {
+    "setup": "not run",
+    "compile": "build",
+    "compile_wait": "build",
+    "run": "not run",
+    "run_wait": "not run",
+    "performance": "noted",
+}
+
+
+def headlines(judged: list[Judged]) -> list[Headline]:
+    """All that was found, the most urgent first; nothing of a run that lacks nothing."""
+    cases, nodes = sum(len(one.matrices) or 1 for one in judged), {sweep.node_of(one) for one in judged}
+    merged: dict[tuple[str, str], Headline] = {}
+    found = (on_node(one, sweep.node_of(test), len(nodes) > 1) for test in judged for one in found_in(test))
+    for one in sorted(found, key=lambda one: one.order):
+        key = (one.topic, one.who or one.text)
+        known = merged.get(key)
+        merged[key] = replace(known, where=tuple(dict.fromkeys([*known.where, *one.where]))) if known else one
+    odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
+    told = [placed(one) if cases > 1 else one for one in merged.values()]
+    told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
+    return sorted(told, key=lambda one: one.order)
+
+
+def on_node(one: Headline, node: str, several: bool) -> Headline:
+    """With its node, where there are several: a device of one name is on each of them."""
+    if not node or not several:
+        return one
+    return replace(one, text=f"{node}: {one.text}", who=f"{one.who} of {node}" if one.who else "")
+
+
+def placed(one: Headline) -> Headline:
+    """With the test cases that show it."""
+    if not one.where:
+        return one
+    more = f" and {units.counted(len(one.where) - 1, 'other test case')}" if len(one.where) > 1 else ""
+    return replace(one, text=f"{one.where[0]}{more}: {one.text}")
+
+
+def shown(found: list[Headline]) -> list[str]:
+    """The sentences that a screen has room for."""
+    return units.first([one.text for one in found], MOST)
+
+
+def found_in(one: Judged) -> Iterator[Headline]:
+    """What was found in a test."""
+    topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
+    for line in one.reasons:
+        yield Headline(one.verdict, topic, line, where=(one.test.name,))
+    yield from of_facts(one, None, one.test.name)
+    for result, matrix in one.matrices:
+        where = result["testcase"]
+        told = [*of_facts(one, result, where), *of_matrix(one, result, matrix)]
+        yield from told if any(one.topic != "samples" for one in told) else [*told, *of_cells(result, matrix)]
+
+
+def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headline]:
+    """What the record says of all its test cases, or of one."""
+    for fact in words.facts_of(one, result):
+        yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, where=(where,))
+
+
+def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """What is at fault in a matrix: wrong data first, then the parts, then what else is said of it."""
+    verdict, where = one.of_matrix(matrix), (result["testcase"],)
+    wrong = wrong_cells(matrix) if has_status(result, "corrupt") else []
+    if wrong:
+        cells = ", ".join(units.first(wrong, MOST_NAMED))
+        yield Headline(verdict, "wrong data", f"what arrived is not what was sent: {cells}", cells, where)
+    found = diagnosed(one, result, matrix)
+    inside = INSIDE if found.from_inside else ""
+    for at, sentence in enumerate(found.sentences):
+        if at >= len(found.findings):
+            yield Headline(verdict, "noted", inside + sentence, where=where)
+            continue
+        finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
+        sure = [line for line in lines if not line.startswith(NEXT)]
+        sure += [confirmed] if (confirmed := again.confirmation(result)) else []
+        command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
+        topic = topic_of(finding, one, result)
+        yield Headline(verdict, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+
+
+def topic_of(finding: Finding, one: Judged, result: Result) -> str:
+    """The row of `steps.TOPICS` that a finding belongs to."""
+    if finding.once:
+        return "once"
+    if finding.missing:
+        return "gone"
+    of_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")
+    return OF_KIND[finding.kind.removesuffix("_egress").removesuffix("_ingress")][of_ranks]
+
+
+def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """The worst cell of a matrix in which no part is suspect."""
+    for pair, cell in matrix.marked(1)[0]:
+        topic = "cell" if cell.value is not None else "missing"
+        yield Headline(
+            cell.verdict, topic, cell.reason, name(pair), (result["testcase"],), weight=abs(cell.deviation or 0)
+        )
+
+
+def wrong_cells(matrix: MatrixVerdict) -> list[str]:
+    """Cells of which wrong data arrived, of a matrix that is held."""
+    if matrix.whole is None:
+        return []
+    block, of = matrix.whole.block, matrix.matrix
+    places = zip(*block.is_status("corrupt").nonzero(), strict=True)
+    return [name((of.rows[row], of.columns[column])) for row, column in places]
+
+
+def commands(found: Iterable[Headline]) -> list[str]:
+    """The next experiments of the first findings, each once."""
+    return list(dict.fromkeys(one.command for one in found if one.command))[:MOST_SURE]

@@ -1,0 +1,39 @@
+"""A page as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere.
+
+Whatever comes from a machine is escaped by the template engine, and the page forbids the browser to load or run
+anything (a Content-Security-Policy that allows its own style sheet, by hash, and pictures inside the page).
+"""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from ..errors import clean
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
+    """A template of this room with these values, and with a style sheet."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
+    )
+    style = (TEMPLATES / sheet).read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return environment.get_template(template).render(
+        style=Markup(style), style_hash=Markup(f"sha256-{digest}"), **values
+    )
+
+
+def picture(png: bytes) -> str:
+    """A picture as a page holds it."""
+    return base64.b64encode(png).decode()

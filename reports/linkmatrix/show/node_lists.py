@@ -1,0 +1,116 @@
+"""Lists of nodes, known good or suspect, in the words of schedulers and as a host file.
+
+A line that is no comment is an option of a job, or a host. All else are comments: why, and commands to copy. Nothing
+acts on a cluster by itself.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..errors import clean
+from ..record import units
+from ..runs.known_good import Standing
+
+GOOD, SUSPECT = "known-good", "suspect"
+NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+MOST_REASON = 100  # characters of a node's reason in a scheduler
+MOST_UNKNOWN = 50  # nodes that are named
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a scheduler says it, of names of nodes; each may say nothing. title: for people.
+
+    only: an option of a job for these nodes and no others. without: one for all others. look: a command that shows the
+    state of nodes. drain: one that keeps jobs off a node, with a reason; resume: one that ends that.
+    """
+
+    title: str
+    only: Callable[[Sequence[str]], str]
+    without: Callable[[Sequence[str]], str] = lambda names: ""
+    look: Callable[[Sequence[str]], list[str]] = lambda names: []
+    drain: Callable[[str, str], list[str]] = lambda name, reason: []
+    resume: Callable[[str], list[str]] = lambda name: []
+
+
+#: Format → its words, by sbatch(1) and scontrol(1); qsub(1B), pbs_resources(7B) and pbsnodes(8B) of PBS, which has no
+#: option that leaves nodes out; qsub(1), complex(5) and qmod(1) of Grid Engine.
+FORMATS = {
+    "hostfile": Words("an MPI launcher", only="\n".join, without="\n".join),
+    "slurm": Words(
+        "Slurm",
+        only=lambda names: f"--nodelist={','.join(names)}",
+        without=lambda names: f"--exclude={','.join(names)}",
+        look=lambda names: ["sinfo", "--list-reasons", f"--nodes={','.join(names)}"],
+        drain=lambda name, reason: ["scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={reason}"],
+        resume=lambda name: ["scontrol", "update", f"NodeName={name}", "State=RESUME"],
+    ),
+    "pbs": Words(
+        "PBS",
+        only=lambda names: f"-l select={'+'.join(f'1:host={name}' for name in names)}",
+        look=lambda names: ["pbsnodes", *names],
+        drain=lambda name, reason: ["pbsnodes", "-o", "-C", reason, name],
+        resume=lambda name: ["pbsnodes", "-r", "-C", "", name],
+    ),
+    "sge": Words(
+        "Grid Engine",
+        only=lambda names: f"-l hostname={'|'.join(names)}",
+        without=lambda names: f"-l hostname=!({'|'.join(names)})",
+        look=lambda names: ["qstat", "-f", "-q", ",".join(f"*@{name}" for name in names)],
+        drain=lambda name, reason: ["qmod", "-d", f"*@{name}"],
+        resume=lambda name: ["qmod", "-e", f"*@{name}"],
+    ),
+}
+
+
+def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_runs: int) -> Iterator[str]:
+    """The lines of a list. which: GOOD or SUSPECT. told: sentences on the suspects."""
+    words = FORMATS[form]
+    yield f"# what is suspect stays so until {clean_runs} clean runs; nothing was changed on the cluster"
+    yield from (f"# {clean(one)}" for one in told)
+    wanted = found.good if which == GOOD else list(found.suspect)
+    names = sorted(name for name in wanted if NODE.fullmatch(name))
+    others = sorted(set(wanted) - set(names))
+    by_hand = "add it by hand" if which == GOOD else "leave it out by hand"
+    yield from (f"# {clean(name)} can be no node of {words.title} by this name: {by_hand}" for name in others)
+    if which == GOOD:
+        unknown = [f"{clean(name)} {why}" for name, why in found.unknown.items()]
+        if unknown:
+            yield f"# neither known good nor suspect: {', '.join(units.first(unknown, MOST_UNKNOWN))}"
+        yield words.only(names) if names else "# no node is known good"
+        return
+    option = words.without(names) if names else ""
+    if option:
+        yield option
+    elif not names:
+        yield f"# no {'other ' if others else ''}node is suspect"
+    else:
+        yield f"# {words.title} has no option that leaves nodes out: --nodes known-good names those to use"
+    yield from commands(words, names, found)
+
+
+def commands(words: Words, names: Sequence[str], found: Standing) -> Iterator[str]:
+    """Comments with the commands that keep jobs off the nodes, for whoever agrees."""
+    if not names or not words.look(names):
+        return
+    yield "# To keep jobs off them, copy what you agree with; a node that is drained already has its reason:"
+    yield f"#   {joined(words.look(names))}"
+    for name in names:
+        reason = "linkmatrix: " + printable(found.suspect[name])[:MOST_REASON]
+        yield f"#   {joined(words.drain(name, reason))}"
+    yield from (f"#   {joined(words.resume(name))}   # when it is well again" for name in names)
+
+
+def joined(command: Sequence[str]) -> str:
+    """A command for a shell; of NAME=VALUE only the value is quoted, as people write it."""
+    pairs = (re.fullmatch(r"(\w+=)(.*)", word, re.DOTALL) for word in command)
+    return " ".join(
+        pair[1] + shlex.quote(pair[2]) if pair else shlex.quote(word) for pair, word in zip(pairs, command, strict=True)
+    )
+
+
+def printable(text: str) -> str:
+    """ASCII without quotes: for a shell, a scheduler and its logs."""
+    return re.sub(r"[^\x20-\x7e]|[\"'`$\\]", "?", text)

@@ -1,0 +1,73 @@
+"""Paragraphs, badges and lines on a terminal, in its width, its encoding and its colours.
+
+Nothing is said by colour alone. NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
+"""
+
+import textwrap
+from typing import TextIO
+
+try:
+    from rich.console import Console
+    from rich.text import Text
+except ModuleNotFoundError:  # a cluster that has no more than ReFrame: the same text without colours
+    from .plain import Console, Text
+
+from ..errors import clean, in_ascii
+from ..judge.verdicts import Verdict
+from . import words
+
+VERDICT_STYLES = {
+    Verdict.PASS: "bold #3b8fd4",
+    Verdict.WARN: "bold black on #ffd8a8",
+    Verdict.NO_VERDICT: "bold reverse",
+    Verdict.FAIL: "bold white on #a84300",
+}
+
+
+class PipeConsole(Console):
+    """Leaves a closed pipe to the caller: rich would end the program with exit code 1, which is FAIL here."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+class Screen:
+    """Prints to a text stream, in its width and its encoding."""
+
+    def __init__(self, file: TextIO | None = None, width: int | None = None):
+        self.console = PipeConsole(file=file, width=width, highlight=False, markup=False, emoji=False)
+        self.ascii = not self.console.encoding.lower().startswith("utf")
+        self.glyphs = words.ASCII_GLYPHS if self.ascii else words.GLYPHS
+
+    def text(self, text: str, style: str = "") -> Text:
+        """`text` without control characters, and in ASCII where the terminal knows no more."""
+        text = "\n".join(clean(line) for line in text.split("\n"))
+        if self.ascii:
+            text = in_ascii(text)
+        return Text(text, style)
+
+    def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
+        """Prints a paragraph, wrapped to the width; a Text is printed as it is. hang: indent of further lines."""
+        if isinstance(text, Text):
+            self.console.print(trimmed(text), soft_wrap=True)
+            return
+        margin, width = " " * indent, max(self.console.width, 2 * indent + 1)
+        lines = textwrap.wrap(
+            clean(text),
+            width,
+            initial_indent=margin,
+            subsequent_indent=margin + " " * hang,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        self.console.print(self.text("\n".join(lines), style) if lines else "", soft_wrap=True)
+
+    def badge(self, verdict: Verdict) -> Text:
+        """The verdict in its colour: glyph and word."""
+        return self.text(f" {self.glyphs[verdict]} {words.WORDS[verdict]} ", VERDICT_STYLES[verdict])
+
+
+def trimmed(line: Text) -> Text:
+    """`line` without blanks at its end."""
+    line.rstrip()
+    return line

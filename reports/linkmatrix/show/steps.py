@@ -1,0 +1,174 @@
+"""What to do now, by the verdict and by what was found, for the terminal, the page and `linkmatrix run` alike."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..judge import few
+from ..judge.verdicts import Verdict
+from ..locate.sentences import listed
+from ..runs.judging import Judged
+from . import words
+
+MOST_TOPICS = 3  # of which it is said what to do: the most urgent
+ALONE = "Measure {who} again, alone, before a part is replaced: what stays slow beside healthy ones is at fault."
+#: Topic of a finding → what to do about it, the most urgent topic first. {who}: the parts of that topic.
+TOPICS: dict[str, tuple[str, ...]] = {
+    "wrong data": (
+        "Take the nodes of {who} out of service now: what arrives is not what was sent, and jobs compute with it.",
+        "Look for errors of memory and links (dmesg, nvidia-smi -q -d ECC), and at IOMMU and ACS; then measure again.",
+    ),
+    "build": (
+        "Read the end of the build's output, mend what it names, and run it again: nothing was measured, so no part is"
+        " suspect.",
+    ),
+    "not run": (
+        "Mend what kept the job from running (scheduler, environment or node), and run it again: no part is suspect"
+        " before it was measured.",
+    ),
+    "program": (
+        "Read what the program printed last, in the folder of its test: it did not end well, so what it measured does"
+        " not count. Run it again.",
+    ),
+    "gone": (
+        "See whether {who} is there at all: nvidia-smi -L or ibstat, and dmesg for a device or link that was lost.",
+        "Restart the device or its node and measure again; what stays without an answer is to be replaced.",
+    ),
+    "device": (
+        ALONE,
+        "Look at {who}: dmesg for Xid errors, nvidia-smi -q -d PERFORMANCE,ECC for what holds it back, nvidia-smi"
+        " nvlink -e for errors of its links.",
+        "If it stays slow, reseat it, then swap it with a good one: a fault that goes with it is the part's, one that"
+        " stays is the slot's.",
+    ),
+    "link": (
+        ALONE,
+        "Look at both ends of {who}: nvidia-smi nvlink -s and -e, and over PCIe lspci -vv (LnkSta) for width and"
+        " speed.",
+        "If it stays slow, swap one end with a good device: a fault that goes with it is the part's, one that stays is"
+        " the place's.",
+    ),
+    "adapter": (
+        ALONE,
+        "Look at {who}: ibstat or ethtool for state and rate, its error counters, lspci -vv (LnkSta) for width and"
+        " speed.",
+        "If it stays slow, exchange its cable, then its switch port, with those of a good one: what the fault goes with"
+        " is at fault.",
+    ),
+    "node": (
+        ALONE,
+        "Compare {who} with a good node: what else runs there, BIOS, driver and firmware, clocks, IOMMU and ACS.",
+        "If it stays slow, keep jobs away from it until it passes: linkmatrix export --format slurm-exclude.",
+    ),
+    "host": (
+        ALONE,
+        "Compare the host with a good one: width and speed of its PCIe switches (lspci -vv), memory channels and their"
+        " speed, power limits, NUMA and BIOS settings.",
+    ),
+    "fabric": (
+        ALONE,
+        "Look at the switches on the way of {who}: rates and error counters of their ports, number of uplinks,"
+        " routing.",
+    ),
+    "settings": (
+        "No part is to be replaced for it, as all of {who} are slow alike: compare driver, BIOS, clocks and power"
+        " limits with those of the runs that the references are from (linkmatrix history names what changed).",
+    ),
+    "rank": (
+        "Measure {who} again, alone: what stays slow beside healthy ones is at fault.",
+        "Look at where it ran: what else uses its cores and memory, to which cores it was bound, their clocks.",
+    ),
+    "path": (
+        "Measure {who} again, alone: what stays slow beside healthy ones is at fault.",
+        "Look at what is between them: state and rate of the adapters, error counters, routing.",
+    ),
+    "once": ("Measure {who} again, alone: it was seen once, and nothing is suspected before it is seen again.",),
+    "cell": ("Measure {who} again, alone, before a part is replaced: no part explains it.",),
+    "missing": ("Find out why {who} has no value, as its reason says, and measure it again: a pass needs every cell.",),
+    "counters": ("Errors were counted: look at the device and its links (dmesg, nvidia-smi -q) before it is used.",),
+    "odd": ("Give the odd node what the others have, before figures are compared.",),
+    "throttled": (
+        "Devices were held back: look at temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then"
+        " measure again.",
+    ),
+    "samples": ("Where medians are less sure than asked for, measure on a quiet machine, or with more --samples.",),
+    "noted": (),
+}
+REFERENCES = (
+    "To get references, measure six times, then linkmatrix adopt --table NAME --write, and name that table in the"
+    " partition's extras in config/systems: 'reference': NAME."
+)
+FIRST = "Measure what was found again, alone, before anything is adopted."
+SLOW = ("device", "link", "adapter", "node", "host", "fabric", "rank", "path", "once", "cell", "gone", "wrong data")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A finding of a run.
+
+    topic: a row of `TOPICS`. who: the part, by name, "" for none. where: the test cases that show it, the worst
+    first. sure: what speaks for it and against it. command: the next experiment, "" for none. weight: how much it
+    stands out among its like.
+    """
+
+    verdict: Verdict
+    topic: str
+    text: str
+    who: str = ""
+    where: tuple[str, ...] = ()
+    sure: tuple[str, ...] = ()
+    command: str = ""
+    weight: float = 0.0
+
+    @property
+    def order(self) -> tuple[int, int, float]:
+        """From first to last."""
+        return -self.verdict, list(TOPICS).index(self.topic), -self.weight
+
+
+def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> list[str]:
+    """What to do now, in order; nothing where all is as it should be."""
+    wanting = verdict is Verdict.NO_VERDICT and bool(judged) and words.only_references_missing(judged)
+    lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
+    topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic]))[:MOST_TOPICS]
+    for topic in topics:
+        named = dict.fromkeys(one.who for one in found if one.topic == topic and one.who)
+        who = listed(list(named)) or "it"
+        told = [text.replace("{who}", who) for text in TOPICS[topic]]
+        # before anything is adopted it is measured again anyway
+        lines += told[1:] if lines and lines[0] == FIRST and topic in SLOW and len(told) > 1 else told
+    return list(dict.fromkeys([*lines, *([REFERENCES] if wanting else [])]))
+
+
+def assessment(verdict: Verdict, judged: list[Judged]) -> str:
+    """What a verdict means here, in a sentence or two."""
+    rest, unseen = words.left_out(judged), links_unseen(judged)
+    said = meaning(verdict, judged) + (f" Not measured, for a budget: {', '.join(rest)}." if rest else "")
+    return said + (f" Of {'; '.join(unseen)}." if unseen else "")
+
+
+def links_unseen(judged: Iterable[Judged]) -> list[str]:
+    """ "node_to_node_bandwidth_mpi 0.4 % of pairs seen: links not judged", of matrices of few matchings."""
+    said = {result["testcase"]: few.coverage(result) for one in judged for result, _ in one.matrices}
+    return [f"{name} {share}" for name, share in said.items() if share]
+
+
+def meaning(verdict: Verdict, judged: list[Judged]) -> str:
+    """The same of what was measured."""
+    good = "What was measured is verified" if words.left_out(judged) else "Everything was measured and verified"
+    if not judged:
+        return "Nothing was measured, so there is nothing to judge."
+    if verdict <= Verdict.WARN and not any(one.matrices for one in judged):
+        rest = ": look at what is marked WARN." if verdict else ", and the checks passed."
+        return f"Nothing was to be measured{rest}"
+    if verdict is Verdict.PASS:
+        return f"{good}, and is as the references say."
+    if verdict is Verdict.WARN:
+        return "All cells are within their limits, but look at what is marked WARN."
+    if verdict is Verdict.FAIL:
+        return "Each failure is listed with its reason."
+    if words.only_references_missing(judged):
+        matrices = [matrix for one in judged for _, matrix in one.matrices]
+        held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
+        some = f"there are references for only {held} of {count} cells" if held else "there are no references"
+        return f"{good}; {some}{'' if held else ' to hold it against'}."
+    return "Something is missing, as listed: without it there is no verdict."

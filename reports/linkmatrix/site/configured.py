@@ -1,0 +1,114 @@
+"""A partition as ReFrame's configuration has it, and its nodes, leaf switches and least urgent jobs as its scheduler.
+
+ReFrame is asked, in a process of its own: system files are Python, and what is true of all of them is in settings.py.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, clean
+from ..files import read_whole
+from . import machine, nodes
+from .cluster import Answer
+
+MOST_BYTES = 1 << 24  # of a file of groups
+#: ReFrame's schedulers → the option of a job, in the words of its `-J`, with which it waits for all others. Users may
+#: lower a priority everywhere: sbatch(1) --nice, qsub(1) of PBS and of Grid Engine -p, each to its least.
+LOWEST = {
+    **dict.fromkeys(("slurm", "squeue"), "nice=2147483645"),
+    **dict.fromkeys(("pbs", "pbspro", "torque"), "p=-1024"),
+    "sge": "p=-1023",
+}
+#: ReFrame's schedulers → the same for a job on certain nodes.
+ON_NODES = dict.fromkeys(("slurm", "squeue"), "nodelist={}")
+LEAF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,319}")
+
+
+def partition(program: str, repository: Path, name: str, answer: Answer = machine.answer) -> dict[str, Any]:
+    """What ReFrame says of the partition `name`, "system:partition". Raises BadInput where it knows none."""
+    settings = repository / "config" / "settings.py"
+    command = [program, "-C", str(settings), f"--system={name}", "--show-config=systems/0/partitions"]
+    try:
+        found = json.loads(answer(command))
+        return next(dict(one) for one in found if one["name"] == name.partition(":")[2])
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        said = str(error) or "it has no such partition"
+        raise BadInput(f"--system {name}: ReFrame cannot say what it is: {clean(said)}") from None
+
+
+def nodes_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
+    """{node: why it takes no job now, "" where it does} of a partition. Raises OSError, BadInput, as nodes.of does."""
+    resources = [option for one in said.get("resources", []) for option in one.get("options", [])]
+    options = [*said.get("access", []), *(one for one in resources if one.startswith("-"))]
+    return nodes.of(said["scheduler"], options, answer)
+
+
+def least_urgent(said: Mapping[str, Any]) -> list[str]:
+    """The options of ReFrame for jobs of the lowest priority, which the site's others may end.
+
+    Which those are is the partition's extras["preemptible"], options of a job such as ["--qos=scavenger"]. Raises
+    BadInput.
+    """
+    own = said.get("extras", {}).get("preemptible", [])
+    if not isinstance(own, list) or not all(isinstance(one, str) and one.startswith("-") for one in own):
+        raise BadInput(f"extras['preemptible'] of {said.get('name')} is {own!r}: write [\"--qos=scavenger\"]")
+    lowest = LOWEST.get(said.get("scheduler", ""))
+    return [*([f"-J{lowest}"] if lowest else []), *(f"-J{one}" for one in own)]
+
+
+def on_nodes(said: Mapping[str, Any], names: Iterable[str]) -> str:
+    """The option of ReFrame for a job on these nodes; "" where its scheduler has none that is known here."""
+    form = ON_NODES.get(said.get("scheduler", ""), "")
+    return f"-J{form.format(','.join(names))}" if form else ""
+
+
+def leaves_in(text: str, where: str) -> dict[str, str]:
+    """{node: its leaf switch} of lines such as "leaf1: n[1-32],n40", or of Slurm's topology.conf.
+
+    The programs' --groups takes the same. Raises BadInput for a line that is none, and for a text without any.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            leaf, said = group_in(line.partition("#")[0].strip())
+            for node in nodes.expanded(said) if said else ():
+                if found.setdefault(node, leaf) != leaf:
+                    raise BadInput(f"{node} is in {found[node]} and in {leaf}: name it once")
+        except BadInput as error:
+            raise BadInput(f"{where}, line {number}: {error}") from None
+    if not found:
+        raise BadInput(f"{where} names no group: use lines such as leaf1: n[1-32], or Slurm's topology.conf")
+    return found
+
+
+def group_in(line: str) -> tuple[str, str]:
+    """("leaf1", "n[1-32]") of a line; no nodes of an empty one, and of a switch that has others below it."""
+    if "SwitchName=" in line:
+        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        leaf, said = words["SwitchName"], "" if words.get("Switches") else words.get("Nodes", "")
+    else:
+        leaf, _, said = (part.strip() for part in line.partition(":"))
+    if line and not LEAF.fullmatch(leaf) or (line and not said and "SwitchName=" not in line):
+        raise BadInput(f"'{clean(line[:80])}' names no group: use such as leaf1: n[1-32]")
+    return leaf, said
+
+
+def leaves(path: Path) -> dict[str, str]:
+    """`leaves_in` of a file. Raises BadInput."""
+    try:
+        return leaves_in(read_whole(path, MOST_BYTES).decode(), str(path))
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is no text: use lines such as leaf1: n[1-32], or Slurm's topology.conf") from None
+
+
+def leaves_of(said: Mapping[str, Any], answer: Answer = machine.answer) -> dict[str, str]:
+    """The same of the partition's scheduler; {} where it does not say."""
+    if said.get("scheduler") not in ("slurm", "squeue"):
+        return {}
+    try:
+        return leaves_in(answer(["scontrol", "show", "topology"]), "scontrol show topology")
+    except (OSError, BadInput):  # as where topology/default is set, which knows no switches
+        return {}

@@ -1,0 +1,45 @@
+#include "device/cuda/heaters.hpp"
+
+#include <thread>
+
+#include "device/cuda/waiting.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+constexpr double longest_batch = 5;  // seconds; a healthy one takes some 10 ms
+
+}  // namespace
+
+std::vector<Heated> Heaters::heat(std::span<Station> devices, double seconds, std::optional<int> flips,
+                                  Deadline deadline) {
+  if (!expected_) expected_ = expected_sum(Heater::n);
+  std::vector<Heated> heated;
+  for (int device = 0; device < static_cast<int>(devices.size()); ++device) {
+    const Station& station = devices[static_cast<std::size_t>(device)];
+    if (station.lost) continue;
+    if (!heaters_[device]) heaters_[device] = std::make_unique<Heater>(station.endpoint.index, station.where());
+    heated.push_back({device});
+  }
+  const Deadline over = earlier(Deadline::in(seconds), deadline);
+  do {
+    for (const Heated& one : heated) heaters_[one.endpoint]->enqueue(flips == one.endpoint && one.products == 0);
+    const auto given_up = Clock::now() + std::chrono::duration<double>(longest_batch);
+    for (Heated& one : heated) {
+      while (!heaters_[one.endpoint]->is_done()) {
+        if (Clock::now() >= given_up) {
+          Station& station = devices[static_cast<std::size_t>(one.endpoint)];
+          station.broken = true;
+          station.lost = station.where() + ": the product that heats it did not end in time";
+          throw TimedOut(*station.lost);
+        }
+        std::this_thread::yield();
+      }
+      one.products += Heater::batch;
+      one.wrong += heaters_[one.endpoint]->wrong(*expected_);
+    }
+  } while (!over.passed());
+  return heated;
+}
+
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,102 @@
+#include "device/host/handovers.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/clock.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr int looks_between_yields = 4096;  // the other side may be waiting for this core
+
+std::uint64_t& word_at(std::byte* memory, std::uint64_t at) { return *reinterpret_cast<std::uint64_t*>(memory + at); }
+
+void set(std::byte* memory, std::uint64_t at, std::uint64_t number) {
+  std::atomic_ref(word_at(memory, at)).store(number, std::memory_order_release);
+}
+
+bool is_over(Clock::time_point since, std::uint64_t nanoseconds) {
+  return Clock::now() - since > std::chrono::nanoseconds(nanoseconds);
+}
+
+enum class Wait { seen, never_seen, stopped };
+
+/// For `number`, or the word that there will be none.
+Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const HandoverTerms& terms, const Stop& stop) {
+  const auto since = Clock::now();
+  for (int looks = 1; std::atomic_ref(word_at(memory, at)).load(std::memory_order_acquire) < number; ++looks) {
+    if (looks % looks_between_yields != 0) continue;
+    if (stop()) return Wait::stopped;
+    if (is_over(since, terms.patience_ns)) return Wait::never_seen;
+    std::this_thread::yield();
+  }
+  return Wait::seen;
+}
+
+void write_words(std::byte* data, std::uint64_t number, WriteFault fault) {
+  const std::uint64_t left_out = fault == WriteFault::drop ? number % handover_words : handover_words;
+  for (std::uint32_t word = 0; word < handover_words; ++word)
+    if (word != left_out) word_at(data, handover_offset(number, word)) = pattern_word(number, word);
+}
+
+std::uint64_t wrong_words(std::byte* data, std::uint64_t number) {
+  std::uint64_t wrong = 0;
+  for (std::uint32_t word = 0; word < handover_words; ++word)
+    wrong += word_at(data, handover_offset(number, word)) != pattern_word(number, word) ? 1 : 0;
+  return wrong;
+}
+
+}  // namespace
+
+HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop) {
+  const auto since = Clock::now();
+  HandoverEnd end{};
+  for (std::uint64_t round = 1; round <= terms.rounds; ++round) {
+    const std::uint64_t number = terms.first + round;
+    if (round > 1 && is_over(since, terms.longest_ns)) {
+      set(place.area, handover_flag_at, no_more_rounds);
+      return end;
+    }
+    if (terms.fault != WriteFault::reorder) write_words(place.area + handover_data_at, number, terms.fault);
+    if (terms.fault != WriteFault::drop_flag || 2 * round <= terms.rounds) set(place.area, handover_flag_at, number);
+    const Wait answer = wait_for(place.answers, handover_answer_at, number, terms, stop);
+    if (answer == Wait::never_seen) end.unseen = 1;
+    if (answer != Wait::seen) return end;
+    if (terms.fault == WriteFault::reorder) write_words(place.area + handover_data_at, number, terms.fault);
+    end.rounds = round;
+  }
+  return end;
+}
+
+HandoverEnd check_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop) {
+  HandoverEnd end{};
+  for (std::uint64_t round = 1; round <= terms.rounds; ++round) {
+    const std::uint64_t number = terms.first + round;
+    const Wait flag = wait_for(place.area, handover_flag_at, number, terms, stop);
+    if (flag == Wait::never_seen) end.unseen = 1;
+    if (flag != Wait::seen) return end;
+    if (std::atomic_ref(word_at(place.area, handover_flag_at)).load(std::memory_order_acquire) == no_more_rounds)
+      return end;
+    const std::uint64_t wrong = wrong_words(place.area + handover_data_at, number);
+    if (wrong > 0 && end.first_wrong == 0) end.first_wrong = round;
+    end.wrong_words += wrong;
+    end.rounds = round;
+    set(place.answers, handover_answer_at, number);
+  }
+  return end;
+}
+
+std::uint64_t take_numbers(std::uint64_t rounds) {
+  static std::atomic<std::uint64_t> next{
+      static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1))};
+  return next.fetch_add(rounds);
+}
+
+void reset_handovers(const HandoverPlace& place) {
+  set(place.area, handover_flag_at, 0);
+  set(place.answers, handover_answer_at, 0);
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,86 @@
+"""`pip install linkmatrix`: a wheel in a bare environment, away from the clone, brings all that a site needs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+#: what a wheel is made of
+SOURCES = (
+    *("reports", "checks", "config", "src", "spack-env"),
+    *("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"),
+)
+#: variables by which this shell knows the clone and its environment
+OF_THE_CLONE = ("LINKMATRIX_", "RFM_", "PYTHON", "VIRTUAL_ENV")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """A function that runs a command where nothing but the wheel is installed: (exit code, what it printed)."""
+    place = tmp_path_factory.mktemp("bare")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(OF_THE_CLONE)}
+    path = [folder for folder in environment["PATH"].split(os.pathsep) if Path(folder) != Path(sys.executable).parent]
+    environment["PATH"] = os.pathsep.join([str(place / "venv" / "bin"), *path])
+
+    def run(*command, folder=place, timeout=600):
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+        )
+        return done.returncode, done.stdout
+
+    run.place = place
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation"]
+    sources = place / "sources"  # pip leaves its build beside them
+    sources.mkdir()
+    for name in SOURCES:
+        path = REPOSITORY / name
+        if path.is_dir():
+            shutil.copytree(path, sources / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy(path, sources)
+    code, out = run(*pip, "--no-deps", "--wheel-dir", place / "wheels", sources)
+    assert code == 0, out
+    code, out = run(sys.executable, "-m", "venv", place / "venv")
+    assert code == 0, out
+    (wheel,) = (place / "wheels").glob("linkmatrix-*.whl")
+    installed, out = run(place / "venv" / "bin" / "python", REPOSITORY / "scripts" / "pip_install", wheel)
+    run.installed, run.said = installed == 0, out
+    return run
+
+
+@pytest.fixture
+def site(bare, unavailable):
+    """The folder that the installed `linkmatrix init` makes."""
+    if not bare.installed:
+        (unavailable if "cannot be reached" in bare.said else pytest.fail)(bare.said)
+    folder = bare.place / "site"
+    code, out = bare("linkmatrix", "init", folder)
+    assert code == 0, out
+    return folder
+
+
+def test_the_checks_of_a_wheel_are_listed_in_a_folder_of_its_own(bare, site):
+    code, out = bare("reframe", "--nocolor", "-C", "config/settings.py", "-c", "checks", "-R", "-l", folder=site)
+    assert code == 0 and "- intranode_p2p " in out and "skipping test file" not in out, out
+    package = (site / "checks").resolve().parent
+    assert package.name == "_suite" and (package / "src" / "CMakeLists.txt").exists()
+    assert os.access(package / "src" / "peers" / "peer.sh", os.X_OK)
+    assert (site / ".linkmatrix" / "reframe.log").exists() and not (package / ".linkmatrix").exists()
+
+
+def test_what_needs_no_run_works_from_a_wheel(bare, site):
+    assert bare("linkmatrix", "--version")[0] == 0
+    code, out = bare("linkmatrix", "show", folder=site)
+    assert code == 2 and f"no run-report-*.json in {site}/.linkmatrix/reports" in out

@@ -1,0 +1,72 @@
+"""A prefix of stored runs, made to order: a report a day with a record of each node, as a sweep leaves them."""
+
+import copy
+import json
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from linkmatrix.record import reading
+
+DAY = 86400
+FIRST = 1763683200  # 2025-11-21T00:00:00Z, when day 1 begins
+BEGAN, MEASURED = 6000, 6622  # seconds into a day, when ReFrame and the programs began
+
+
+def of_node(record: dict[str, Any], node: str) -> dict[str, Any]:
+    """A record, as if that node had been measured."""
+    content = copy.deepcopy(record)
+    content["host"]["name"] = node
+    for one in content["nodes"]:
+        one["name"] = node
+    for device in content["devices"]:
+        device["node"] = device["place"]["node"] = node
+        if "serial" in device["part"]:
+            device["part"]["serial"] += f"-{node}"
+    for adapter in content["adapters"]:
+        adapter["place"]["node"] = node
+    return content
+
+
+class Store:
+    """A prefix; references: the folder of those that its records are held against."""
+
+    def __init__(self, prefix: Path, references: Path) -> None:
+        self.prefix, self.references = prefix, references
+
+    def add(
+        self,
+        number: int,
+        records: Iterable[dict[str, Any]],
+        result: str = "pass",
+        change: Callable[[dict[str, Any]], None] = lambda content: None,
+        began: float | None = None,
+        name: str = "node_sweep %node={}",
+        partition: str = "alpha:gpu",
+    ) -> Path:
+        """Writes the report of a day with a test case for each record, and returns its path.
+
+        began: of the day, in seconds since 1970, in the place of that of the number
+        """
+        began = FIRST + (number - 1) * DAY if began is None else began
+        system, _, of = partition.partition(":")
+        cases = []
+        for content in map(copy.deepcopy, records):
+            node = content["host"]["name"]
+            content["started"] = f"{datetime.fromtimestamp(began + MEASURED, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+            change(content)
+            reading.check(content)
+            place = self.prefix / "output" / str(number) / node
+            place.mkdir(parents=True, exist_ok=True)
+            (place / "record.json").write_text(json.dumps(content), encoding="utf-8")
+            cases.append(
+                {"name": "node_sweep", "display_name": name.format(node), "result": result, "environ": "gnu"}
+                | {"outputdir": str(place), "stagedir": str(place), "system": system, "partition": of}
+                | {"reference_name": "hgx", "on": node, "job_nodelist": [node], "keep_files": ["record.json"]}
+            )
+        session = {"time_start_unix": began + BEGAN, "uuid": f"u{number}"}
+        file = self.prefix / "reports" / f"run-report-{number}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"session_info": session, "runs": [{"testcases": cases}]}), encoding="utf-8")
+        return file

@@ -1,0 +1,47 @@
+"""The site is built from the repository: whole, with what is defined elsewhere, and without anything from elsewhere."""
+
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+#: what a browser fetches by itself; a link is followed by its reader alone
+FETCHED = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=["'](?:https?:)?//""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """{name: text} of the pages, as built with every warning an error: a link that leads nowhere is one."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
+    command += ["-d", folder / "trees", "docs", folder / "site"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {page.stem: unescape(page.read_text(encoding="utf-8")) for page in (folder / "site").glob("*.html")}
+
+
+def test_every_page_is_there_and_complete(site):
+    assert {page.stem for page in (REPOSITORY / "docs").glob("*.md")} <= site.keys()
+    left = [name for name, text in site.items() if re.search(r"<!-- (?:from|file:|generated:)", text)]
+    assert not left, "a line that takes something from the repository was not understood"
+
+
+def test_every_command_and_every_check_is_described(site):
+    assert not [name for name in cli.COMMANDS if f"usage: linkmatrix {name}" not in site["commands"]]
+    for check in ("intranode_p2p", "crossnode_matrix", "device_collectives", "rdma_perftest", "device_scaling"):
+        assert check in site["checks"]
+
+
+def test_every_field_of_a_record_is_described(site):
+    fields = ("testcase", "values", "link_class", "health", "others", "lost")
+    assert not [name for name in fields if f">{name}<" not in site["record"]]
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    assert not [name for name, text in site.items() if FETCHED.search(text)]

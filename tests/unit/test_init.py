@@ -1,0 +1,146 @@
+"""`linkmatrix init`: a site's folder has what is its own, takes the rest from the package, and outlives upgrades."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkmatrix import cli, suite
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SYSTEM = """system = {
+    "name": "ours", "hostnames": ["none"],
+    "partitions": [{"name": "gpu", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}],
+}
+"""
+
+
+@pytest.fixture
+def site(tmp_path, capsys):
+    """The folder of a site, made anew."""
+    folder = tmp_path / "site"
+    assert cli.main(["init", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert f"next: cd {folder} && linkmatrix measure" in out
+    return folder
+
+
+def reframe(folder, *options):
+    """Runs ReFrame as the commands do: (exit code, what it printed)."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LINKMATRIX_", "RFM_"))}
+    environment["PYTHONPATH"] = str(REPOSITORY / "reports")
+    command = [Path(sys.executable).parent / "reframe", "--nocolor", "-C", "config/settings.py", "-c", "checks", "-R"]
+    if not command[0].exists():
+        pytest.skip(f"no ReFrame beside {sys.executable}")
+    done = subprocess.run(
+        [*command, *options], cwd=folder, env=environment, text=True, capture_output=True, timeout=120
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_all_checks_are_there_and_results_go_to_the_site(site):
+    code, out = reframe(site, "-l")
+    assert code == 0 and "- intranode_p2p " in out and "skipping test file" not in out
+    assert (site / ".linkmatrix" / "reframe.log").exists()
+
+
+def test_objects_and_what_spack_is_told_are_the_sites(site):
+    text = "import os, pathlib; from linkmatrix import suite; suite.settings(pathlib.Path('config').absolute())"
+    text += "; print(os.environ['LINKMATRIX_BUILD'], os.environ['LINKMATRIX_SITE'])"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LINKMATRIX_", "RFM_"))}
+    environment["PYTHONPATH"] = str(REPOSITORY / "reports")
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=site, env=environment, text=True, capture_output=True, timeout=60
+    )
+    assert done.stdout.split() == [str(site / ".build"), str(site)], done.stderr
+
+
+def test_a_system_of_the_site_is_one_of_those_that_are_known(site):
+    (site / "config" / "systems" / "ours.py").write_text(SYSTEM)
+    code, out = reframe(site, "--system=ours", "--show-config=systems/0/prefix")
+    assert code == 0 and str(site / ".linkmatrix") in out
+    assert reframe(site, "--system=hgx-h200", "--show-config=general/0/topology_prefix")[1].count("topology") == 1
+
+
+def test_a_reference_of_the_site_that_cannot_be_read_is_named(site):
+    (site / "config" / "references" / "p2p.yaml").write_text("intranode_p2p: [\n")
+    code, out = reframe(site, "-l")
+    assert code != 0 and str(site / "config" / "references" / "p2p.yaml") in out
+
+
+def test_what_a_site_wrote_outlives_an_upgrade(site, tmp_path, monkeypatch, capsys):
+    references = site / "config" / "references" / "p2p.yaml"
+    references.write_text("intranode_p2p: {}\n")
+    (site / "config" / "systems" / "ours.py").write_text(SYSTEM)
+    (site / "config" / "references" / "abci.yaml").unlink()
+    upgraded = tmp_path / "upgraded"
+    (upgraded / "config" / "references").mkdir(parents=True)
+    (upgraded / "config" / "references" / "abci.yaml").write_text("new: {}\n")
+    (upgraded / "config" / "references" / "p2p.yaml").write_text("new: {}\n")
+    (upgraded / "checks").mkdir()
+    monkeypatch.setattr(suite, "FOLDER", upgraded)
+    assert cli.main(["init", str(site)]) == 0
+    assert "1 files made" not in (out := capsys.readouterr().out) and "1 file made" in out
+    assert references.read_text() == "intranode_p2p: {}\n"
+    assert (site / "config" / "systems" / "ours.py").read_text() == SYSTEM
+    assert (site / "config" / "references" / "abci.yaml").read_text() == "new: {}\n"
+    assert (site / "checks").resolve() == upgraded / "checks"
+
+
+@pytest.mark.parametrize("name", ["my site", "a$b"])
+def test_a_path_that_reframe_cannot_take_is_refused_before_anything_is_made(tmp_path, capsys, name):
+    assert cli.main(["init", str(tmp_path / name)]) == 2
+    assert "without spaces" in capsys.readouterr().err and not (tmp_path / name).exists()
+
+
+def test_a_clone_and_a_folder_of_other_checks_stay_as_they_are(tmp_path, capsys):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
+    assert cli.main(["init", str(tmp_path)]) == 2
+    assert "a clone is used as it is" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["config"]
+    (tmp_path / "other" / "checks").mkdir(parents=True)
+    assert cli.main(["init", str(tmp_path / "other")]) == 2
+    assert "is no link: move it away" in capsys.readouterr().err
+
+
+def test_the_list_of_what_a_wheel_brings_is_that_of_a_source_archive():
+    text = (REPOSITORY / "setup.py").read_text(encoding="utf-8")
+    named = {line.split()[1] for line in (REPOSITORY / "MANIFEST.in").read_text().splitlines() if "graft" in line}
+    assert all(f'"{name}"' in text for name in named) and named == {"checks", "config", "src", "spack-env"}
+
+
+def test_the_command_that_is_told_is_one_that_a_shell_takes(tmp_path, capsys):
+    folder = tmp_path / "a;id"
+    assert cli.main(["init", str(folder)]) == 0
+    assert f"next: cd '{folder}' && linkmatrix measure" in capsys.readouterr().out
+
+
+def test_a_name_that_steers_a_terminal_is_refused(tmp_path, capsys):
+    assert cli.main(["init", str(tmp_path / "a\x1b[31m")]) == 2
+    assert "\x1b" not in "".join(capsys.readouterr()) and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("below", ["config", "config/systems", "deep/er"])
+def test_no_site_is_made_within_a_clone(tmp_path, capsys, below):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
+    assert cli.main(["init", str(tmp_path / below)]) == 2
+    assert f"lies in {tmp_path}" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.rglob("*")] == ["config", "settings.py"]
+
+
+@pytest.mark.parametrize("below", ["", "/site"])
+def test_a_file_is_no_folder_for_a_site(tmp_path, capsys, below):
+    (tmp_path / "file").write_text("kept")
+    assert cli.main(["init", f"{tmp_path / 'file'}{below}"]) == 2
+    assert f"{tmp_path / 'file'} is no folder" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_site_that_lies_in_a_clone_already_is_brought_up_to_date(site, tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")
+    assert cli.main(["init", str(site)]) == 0

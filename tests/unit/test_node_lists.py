@@ -1,0 +1,145 @@
+"""Lists of nodes are in the words of each scheduler, and no node is known good because nobody looked."""
+
+import shlex
+import shutil
+import time
+
+import pytest
+import stores
+
+from linkmatrix import cli
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.runs.known_good import Run, Standing, of_rows, standing
+from linkmatrix.runs.suspects import Suspect
+from linkmatrix.show import node_lists
+
+DAY = 86400
+SLOW = {(3, c): 350.0 for c in range(3)}
+
+
+@pytest.fixture
+def exported(sweeps, make_record, tmp_path, monkeypatch, capsys):
+    """Stored sweeps of the last days: n1 good, n2 suspect, n3 cut off, n4 good long ago; of another partition n6
+    suspect. Runs `linkmatrix export`."""
+    (tmp_path / "config" / "references").mkdir(parents=True)
+    (tmp_path / "config" / "settings.py").write_text("")
+    shutil.copy(sweeps.references / "p2p.yaml", tmp_path / "config" / "references")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(sweeps.prefix))
+    now = time.time() - stores.MEASURED
+
+    def add(number, days, node, off=None, **how):
+        record = stores.of_node(make_record(off=off), node)
+        sweeps.add(number, [record], began=now - days * DAY, **how)
+
+    add(1, 3, "n6", off=SLOW, partition="alpha:other")
+    add(2, 2, "n2", off=SLOW)
+    add(3, 1, "n1.site")
+    add(4, 1, "n3", off={(0, 3): "timeout"}, result="fail")
+    add(5, 200, "n4")
+
+    def run(*words):
+        capsys.readouterr()
+        code = cli.main(["export", *map(str, words)])
+        said = capsys.readouterr()
+        return code, [line for line in said.out.splitlines() if not line.startswith("#")], said.out + said.err
+
+    run.prefix, run.add = sweeps.prefix, add
+    return run
+
+
+def test_each_scheduler_is_told_of_known_good_nodes_in_its_words(exported):
+    for number in range(6, 9):  # n6 of the other partition was slow
+        exported.add(number, 3 - 0.1 * number, "n6", partition="alpha:other")
+    exported.add(9, 0.5, "n5", partition="alpha:gpu")
+    for form, line in {
+        "hostfile": ["n1", "n5", "n6"],
+        "slurm": ["--nodelist=n1,n5,n6"],
+        "pbs": ["-l select=1:host=n1+1:host=n5+1:host=n6"],
+        "sge": ["-l hostname=n1|n5|n6"],
+    }.items():
+        code, lines, out = exported("--format", form)
+        assert (code, lines) == (0, line)
+        assert "gpu3 of n2 is suspect since" in out
+        assert "neither known good nor suspect: n3 failed 1 day ago, n4 was measured 200 days ago, and 30 count" in out
+
+
+def test_each_scheduler_is_told_of_suspect_nodes_with_commands_to_copy(exported):
+    found = {
+        form: exported("--format", form, "--nodes", "suspect", "--system", "alpha:gpu") for form in node_lists.FORMATS
+    }
+    assert all(code == 0 for code, _, _ in found.values())
+    assert {form: lines for form, (_, lines, _) in found.items()} == {
+        "hostfile": ["n2"],
+        "slurm": ["--exclude=n2"],
+        "pbs": [],
+        "sge": ["-l hostname=!(n2)"],
+    }
+    assert "#   pbsnodes -r -C '' n2   # when it is well again" in found["pbs"][2]
+    assert "PBS has no option that leaves nodes out" in found["pbs"][2]
+    drain = next(line for line in found["pbs"][2].splitlines() if "-o -C" in line)
+    assert shlex.split(drain.removeprefix("#"))[:3] == ["pbsnodes", "-o", "-C"]
+    assert "#   qmod -d '*@n2'" in found["sge"][2] and "#   qmod -e '*@n2'" in found["sge"][2]
+    assert found["slurm"][1] == exported("--format", "slurm-exclude", "--system", "alpha:gpu")[1]
+
+
+def test_a_partition_knows_its_own_nodes_only(exported):
+    assert exported("--format", "slurm", "--system", "alpha:gpu")[1] == ["--nodelist=n1"]
+    assert exported("--format", "slurm-exclude", "--system", "alpha:other")[1] == ["--exclude=n6"]
+    assert exported("--format", "slurm-exclude")[1] == ["--exclude=n2,n6"]
+
+
+def test_named_runs_say_it_of_themselves_alone(exported):
+    reports = exported.prefix / "reports"
+    assert exported("--format", "hostfile", reports / "run-report-3.json")[1] == ["n1"]
+    code, lines, out = exported("--format", "hostfile", reports / "run-report-2.json")
+    assert (code, lines) == (3, []) and "no node is known good: n2 is suspect" in out
+    assert exported("--format", "slurm", "--nodes", "suspect", reports / "run-report-2.json")[1] == ["--exclude=n2"]
+
+
+def test_no_file_is_written_where_no_node_is_known_good(exported, tmp_path):
+    hosts = tmp_path / "hosts"
+    assert exported("--format", "hostfile", "--within", "1", "--system", "alpha:other", "--out", hosts)[0] == 3
+    assert not hosts.exists()
+    assert exported("--format", "hostfile", "--out", hosts, "--system", "alpha:gpu")[0] == 0
+    assert hosts.read_text().splitlines()[-1] == "n1"
+
+
+def test_the_newest_run_decides_by_its_worst_test():
+    now = 100 * DAY
+    rows = [("n1", now - DAY, 0), ("n1", now - DAY + 60, 3), ("n2.site", now - DAY, 1)]
+    assert of_rows(rows) == [Run("n1", now - DAY + 60, Verdict.FAIL), Run("n2.site", now - DAY, Verdict.WARN)]
+    good = Run("n1", now, Verdict.PASS)
+    assert standing([*of_rows(rows), good], [], now, 30) == Standing(["n1", "n2"], {}, {})
+    failed = standing([Run("n1", now - 5 * DAY, Verdict.PASS), *of_rows(rows)], [], now, 30)
+    assert failed.good == ["n2"] and failed.unknown == {"n1": "failed 0 days ago"}
+    unsure = standing([Run("n1", now, Verdict.NO_VERDICT)], [], now, 30)
+    assert unsure == Standing([], {}, {"n1": "was measured without a verdict 0 days ago"})
+    suspect = [Suspect("n1", "gpu3", reason="slow"), Suspect("n9", "gpu0", reason="dead")]
+    assert standing([good], suspect, now, 30) == Standing([], {"n1": "slow", "n9": "dead"}, {})
+
+
+@pytest.mark.parametrize("form", node_lists.FORMATS)
+@pytest.mark.parametrize("which", [node_lists.GOOD, node_lists.SUSPECT])
+def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):
+    hostile = ["n1\n--exclude=all", "$(touch x)", "-w", "a b", "n1;reboot"]
+    found = Standing([*hostile, "n7"], dict.fromkeys([*hostile, "n8"], "slow'; reboot #\n$(x)"), {"\x1b[2J": "failed"})
+    lines = list(node_lists.lines(form, which, found, ["evil\nsentence"], 3))
+    plain = [line for line in lines if not line.startswith("#")]
+    assert all("\n" not in line.strip("\n") and "\x1b" not in line for line in lines)
+    assert not any(word in line for line in plain for word in ("all", "touch", "reboot", ";", " b"))
+    for line in (one for one in lines if "linkmatrix: slow" in one):
+        assert sum("slow" in word for word in shlex.split(line.removeprefix("#"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--format", "csv", "--nodes", "suspect"], "--nodes and --system are of lists of nodes"),
+        (["--format", "slurm-exclude", "--nodes", "known-good"], "--format slurm-exclude is of suspect nodes"),
+        (["--format", "hostfile", "--within", "0"], "--within 0: 1 to 3650 days"),
+    ],
+)
+def test_bad_input_is_one_sentence(exported, words, said):
+    code, lines, out = exported(*words)
+    assert code == 2 and lines == [] and said in out

@@ -1,0 +1,96 @@
+"""A visibility test: its words are judged, its time promises nothing, and who does not keep the order is named."""
+
+import pytest
+
+from checks.expect import cell_faults
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate.diagnosis import diagnose
+from linkmatrix.record import reading
+from linkmatrix.record.from_table import from_rows
+from linkmatrix.record.matrix import HANDOVER
+from linkmatrix.references.tables import References
+
+
+@pytest.fixture
+def litmus(make_record):
+    """The record of a visibility test; wrong, unseen: {(row, column): how many} of cells that are corrupt."""
+
+    def make(wrong=(), unseen=(), **changes):
+        bad = {**dict(wrong), **dict(unseen)}
+        content = make_record(value=4.0, off=dict.fromkeys(bad, "corrupt") | changes.pop("off", {}))
+        result = content["results"][0]
+        size = range(len(result["rows"]))
+
+        def part(title, unit, found, usual):
+            cells = [[None if r == c else dict(found).get((r, c), usual) for c in size] for r in size]
+            return {"title": title, "unit": unit, "values": cells}
+
+        result.update(
+            testcase="device_to_device_visibility_write_sm", quantity=HANDOVER, metric="latency", unit="us", engine="sm"
+        )
+        result["limit"] = [[None] * len(size) for _ in size]
+        result["parts"] = {
+            "rounds": part("rounds checked", "rounds", {}, 4096),
+            "wrong_words": part("wrong words behind a set flag", "words", wrong, 0),
+            "unseen": part("flags and answers never seen", "flags", unseen, 0),
+        }
+        content["expected"] = [result["testcase"]]
+        reading.check(content)
+        return content
+
+    return make
+
+
+def judged(content):
+    (matrix,) = evaluate(content, References({}), None).matrices
+    return matrix, diagnose(content, content["results"][0], matrix)
+
+
+def test_it_passes_without_references_and_however_long_its_handovers_take(litmus):
+    matrix, found = judged(litmus(off={(1, 2): 9.0}))
+    assert {cell.verdict for cell in matrix.cells.values()} == {Verdict.PASS}
+    assert not found.sentences
+
+
+def test_other_latencies_still_need_references(litmus):
+    content = litmus()
+    content["results"][0]["quantity"] = "round trip"
+    assert {cell.verdict for cell in judged(content)[0].cells.values()} == {Verdict.NO_VERDICT}
+
+
+def test_a_way_that_does_not_keep_the_order_is_named_with_what_to_do(litmus):
+    matrix, found = judged(litmus(wrong={(1, 2): 12}))
+    assert matrix.verdict is Verdict.FAIL
+    (told,) = found.sentences
+    assert told.startswith(
+        "ordering of writes gpu1->gpu2 is not kept: wrong data behind a set flag (gpu1->gpu2 12 words in 4096 rounds)"
+    )
+    assert "IOMMU" in told and "NCCL_P2P_DISABLE=1" in told
+
+
+def test_the_worst_of_many_ways_come_first_and_the_rest_is_counted(litmus):
+    (told,) = judged(litmus(wrong={(0, 1): 1, (1, 0): 5, (2, 3): 4, (3, 2): 3, (0, 3): 2}))[1].sentences
+    assert "of writes gpu1->gpu0, gpu2->gpu3, gpu3->gpu2, gpu0->gpu3, 1 more is not kept" in told
+
+
+def test_a_flag_that_never_comes_is_another_sentence(litmus):
+    matrix, found = judged(litmus(unseen={(3, 0): 1}))
+    assert matrix.verdict is Verdict.FAIL
+    assert found.sentences[0].startswith("a flag that was set was never seen: gpu3->gpu0; ")
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "is_fault"),
+    [
+        ("rounds", 4096.0, False),
+        ("rounds", 0.0, True),
+        ("words", 0.0, False),
+        ("words", 3.0, True),
+        ("flags", 1.0, True),
+    ],
+)
+def test_what_went_wrong_must_be_nothing_and_what_was_checked_something(unit, value, is_fault):
+    head = {"testcase": "device_to_device_visibility_write_sm", "title": "a count", "unit": unit, "size_bytes": 8}
+    faults = cell_faults(from_rows(head, ["gpu0"], ["gpu1"], [[value]]), [("gpu0", "gpu1")])
+    assert bool(faults) is is_fault

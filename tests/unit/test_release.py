@@ -1,0 +1,55 @@
+"""What a release says of itself is the same everywhere, and what GitHub reads can be read."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import linkmatrix
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def read(name):
+    return (REPOSITORY / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("pyproject.toml", r'^version = "(.+)"$'),
+        ("src/CMakeLists.txt", r"^project\(linkmatrix VERSION (\S+) "),
+        ("CITATION.cff", r"^version: (.+)$"),
+    ],
+)
+def test_the_version_is_the_same_everywhere(file, pattern):
+    assert re.findall(pattern, read(file), re.MULTILINE) == [linkmatrix.__version__]
+
+
+def test_github_runs_what_ci_run_runs_and_builds_the_docs():
+    jobs = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert any(command.endswith(".ci/run") for command in commands) and "make docs" in commands
+    # what the tests need is said in one place
+    assert not any(package in command for command in commands for package in ("g++", "slurm", "pytest"))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((REPOSITORY / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda p: p.name
+)
+def test_forms_of_issues_ask_for_the_version_and_name_each_field_once(path):
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.name == "config.yml":
+        assert form == {"blank_issues_enabled": True}
+        return
+    assert {"name", "description", "body"} <= set(form)
+    fields = [one["id"] for one in form["body"]]
+    assert len(set(fields)) == len(fields) and "version" in fields
+    assert all(one["type"] in ("textarea", "input") and one["attributes"]["label"] for one in form["body"])
+
+
+def test_the_citation_has_what_its_format_requires():
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["license"] == re.findall('^license = "(.+)"$', read("pyproject.toml"), re.MULTILINE)[0]

@@ -1,0 +1,126 @@
+"""What is said to be done follows from what was found, and is the same in the terminal and on the page."""
+
+import html
+import io
+import re
+
+import pytest
+
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import sentences
+from linkmatrix.runs import judging
+from linkmatrix.show import headlines, page, steps, terminal
+
+REPLACED = "before a part is replaced"
+
+
+def told(found):
+    _, judged = found
+    verdict = judging.overall(judged)
+    return steps.steps(verdict, judged, headlines.headlines(judged))
+
+
+def slow_row(make_record, row=3, count=4, value=340.0):
+    return make_record(count=count, off={(row, column): value for column in range(count) if column != row})
+
+
+def test_a_part_at_fault_is_named_in_what_to_do_and_no_part_is_replaced_before_it_was_measured_again(
+    judged_run, make_record
+):
+    first, *rest = told(judged_run(slow_row(make_record), reference="hgx"))
+    assert first.startswith("Measure gpu3 again, alone") and REPLACED in first
+    assert any("swap it with a good one" in line for line in rest)
+
+
+@pytest.mark.parametrize("phase", ["compile", "setup", "run"])
+def test_what_was_never_measured_makes_no_part_suspect(judged_run, phase):
+    lines = told(judged_run(None, result="fail", reason="g++: not found", phase=phase))
+    assert lines and not [line for line in lines if REPLACED in line or "swap" in line]
+    assert "no part is suspect" in " ".join(lines)
+
+
+def test_a_failed_build_is_sent_to_its_output(judged_run):
+    (line,) = told(judged_run(None, result="fail", reason="g++: not found", phase="compile"))
+    assert "build's output" in line
+
+
+def test_wrong_data_comes_before_what_is_slow(judged_run, make_record):
+    record = slow_row(make_record)
+    for name in ("values", "low", "high"):
+        record["results"][0][name][0][1] = 396.0
+    record["results"][0]["status"][0][1] = "corrupt"
+    record["results"][0]["verified"], record["result"] = False, "FAIL"
+    run, judged = judged_run(record, reference="hgx")
+    assert headlines.headlines(judged)[0].topic == "wrong data"
+    assert told((run, judged))[0].startswith("Take the nodes of gpu0->gpu1 out of service")
+
+
+def test_a_run_in_which_all_is_well_asks_for_nothing(judged_run, make_record):
+    assert told(judged_run(make_record(), reference="hgx")) == []
+
+
+def test_without_references_what_was_found_is_measured_again_before_they_are_adopted(judged_run, make_record):
+    lines = told(judged_run(slow_row(make_record, count=8)))
+    assert lines[0] == steps.FIRST and lines[-1] == steps.REFERENCES
+    assert told(judged_run(make_record(count=8))) == [steps.REFERENCES]
+
+
+def test_every_kind_of_finding_has_a_topic_and_every_topic_is_one_that_is_known():
+    kinds = {kind.removesuffix("_egress").removesuffix("_ingress") for kind in sentences.WORDS}
+    assert kinds == set(headlines.OF_KIND)
+    topics = {topic for both in headlines.OF_KIND.values() for topic in both} | set(headlines.OF_PHASE.values())
+    assert topics | set(steps.SLOW) <= set(steps.TOPICS)
+    assert all(re.findall(r"\{\w+\}", line) in ([], ["{who}"]) for lines in steps.TOPICS.values() for line in lines)
+
+
+def test_terminal_and_page_say_the_same(judged_run, make_record):
+    found = judged_run(slow_row(make_record), reference="hgx")
+    stream = io.StringIO()
+    assert terminal.show(*found, file=stream, width=300) is Verdict.FAIL
+    text = page.render(*found, lambda *_: b"")
+    header = html.unescape(text[: text.index("</header>")])
+    for line in told(found):
+        assert line in stream.getvalue() and line in header
+    (one, *_) = headlines.headlines(found[1])
+    assert one.text in header and one.sure and all(line in header for line in one.sure)
+    assert one.command.startswith("p2p_matrix") and one.command in header
+
+
+def test_of_a_session_only_what_failed_is_measured_again(judged_run, make_record):
+    run, judged = judged_run(
+        make_record(), make_record(off={(0, 1): 300.0}), reference="hgx", hashcode="abc", partition="node:gpu"
+    )
+    text = page.render(run, judged, lambda *_: b"")
+    assert "reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc" in text
+
+
+def test_the_worst_test_stands_first(judged_run, make_record):
+    good, bad = make_record(host="good"), make_record(host="bad", off={(0, 1): 300.0})
+    stream = io.StringIO()
+    terminal.show(*judged_run(good, bad, reference="hgx"), file=stream, width=200)
+    text = stream.getvalue()
+    assert text.index("on bad") < text.index("on good")
+
+
+def on_host(make_record, name, **changes):
+    record = make_record(host=name, **changes)
+    for device in record["devices"]:
+        device["node"] = name
+    return record
+
+
+def test_of_several_nodes_each_is_named_with_what_is_at_fault_there(judged_run, make_record):
+    row = {(3, column): 340.0 for column in range(3)}
+    records = [on_host(make_record, name, off=off) for name, off in (("n1", row), ("n2", {}), ("n3", row))]
+    run, judged = judged_run(*records, reference="hgx")
+    slow = [one for one in headlines.headlines(judged) if one.topic == "device"]
+    assert [one.who for one in slow] == ["gpu3 of n1", "gpu3 of n3"]
+    assert all(f"{name}: gpu3 sends" in one.text for name, one in zip(("n1", "n3"), slow, strict=True))
+    assert told((run, judged))[0].startswith("Measure gpu3 of n1, gpu3 of n3 again, alone")
+    text = page.render(run, judged, lambda *_: b"")
+    assert "<strong>n1: device_to_device_memcpy_write_ce</strong>" in text and 'aria-label="n3: device_to' in text
+
+
+def test_the_name_of_a_page_of_many_nodes_stays_a_name(judged_run, make_record):
+    run, judged = judged_run(*(on_host(make_record, f"n{number}") for number in range(12)))
+    assert page.heading(judged) == "n0, n1, n2, n3 and 8 more: 4 × NVIDIA H200"
