@@ -13,7 +13,7 @@ from ..runs import judging
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import headlines, html, nodes, reruns, scale, steps, sweep, words
+from . import headlines, html, machine_drawing, nodes, reruns, scale, steps, sweep, words
 from .collectives import Collective, groups
 from .curves import on_a_curve
 from .maps import marks
@@ -56,6 +56,7 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
         fleet=fleet_table(entries, len(drawn)) if entries else None,
         problems=problems(judged, run),
         machines=machines(judged),
+        drawings=machine_drawing.drawings(judged),
         curves=[(caption, html.picture(png)) for caption, png in curves],
         collectives=[shown_collective(anchor(at), tables[at]) for at in worth_listing(tables, several=bool(entries))],
         matrices=matrices,

@@ -1,0 +1,101 @@
+"""What of a machine is marked in its drawing: the parts at fault, as the findings of its matrices name them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..locate.families import part_of
+from ..locate.hypotheses import Finding
+from ..locate.places import socket, switches_of
+from ..record.units import counted
+from ..runs.judging import Judged
+from .findings import diagnosed
+
+OF_DEVICE = ("device", "egress", "ingress", "links", "network")
+OF_PAIR = ("link", "cell")
+OF_ADAPTERS = ("nic", "nics")
+OF_NODE = ("node", "node_pair", "inside", "between_sockets")
+#: What stands at a marked device, by the end of the kind of its finding.
+WAYS = {"egress": "slow out", "ingress": "slow in"}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part that is at fault.
+
+    parts: what is marked of the drawing, ("device", label), ("pair", (source, destination)), ("adapter", (node,
+    name)), ("switch", label of a device behind it), ("socket", (node, number)), ("node", name); nothing where the part
+    is not in a drawing, such as a leaf switch. who: what it is called. word: "slow out". where: test cases.
+    """
+
+    verdict: Verdict
+    parts: tuple[tuple[str, Any], ...]
+    who: str
+    word: str
+    where: tuple[str, ...]
+
+
+def marks_of(judged: Iterable[Judged]) -> list[Mark]:
+    """What is marked, each part once and the worst first."""
+    found: dict[tuple[Any, ...], Mark] = {}
+    for mark in (mark for one in judged for mark in marked_in(one)):
+        key = (mark.parts, mark.who, mark.word)
+        known = found.get(key, mark)
+        where = tuple(dict.fromkeys([*known.where, *mark.where]))
+        found[key] = replace(known, verdict=max(known.verdict, mark.verdict), where=where)
+    return sorted(found.values(), key=lambda mark: -mark.verdict)
+
+
+def marked_in(one: Judged) -> Iterator[Mark]:
+    """The marks of a test's matrices; of a matrix in which no part is suspect, its worst cell."""
+    record = one.test.record or {}
+    for result, matrix in one.matrices:
+        found, verdict, where = diagnosed(one, result, matrix), one.of_matrix(matrix), (result["testcase"],)
+        for finding, who in zip(found.findings, found.who, strict=False):
+            yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word_of(finding), where)
+        if not found.findings and not matrix.problem:
+            for pair, cell in matrix.marked(1)[0]:
+                if cell.verdict is Verdict.FAIL or cell.value is None:
+                    word = "off" if cell.value is not None else "no value"
+                    yield Mark(cell.verdict, (("pair", pair),), f"{pair[0]}->{pair[1]}", word, where)
+
+
+def word_of(finding: Finding) -> str:
+    """What stands at the part."""
+    if finding.missing:
+        return "no value"
+    return WAYS.get(finding.kind.rpartition("_")[2], "slow")
+
+
+def parts_of(finding: Finding, who: str, record: Mapping[str, Any], matrix: MatrixVerdict) -> Iterator[tuple[str, Any]]:
+    """What of a drawing a finding is about."""
+    kind, subject, of = part_of(finding.kind), finding.subject, matrix.closely.matrix
+    devices = record.get("devices", [])
+    if finding.kind in OF_PAIR and isinstance(subject, tuple):
+        a, b = subject
+        yield "pair", (of.rows[a], of.columns[b])
+        if finding.kind == "link":
+            yield "pair", (of.rows[b], of.columns[a])
+    elif kind in OF_DEVICE:
+        yield ("device" if any(who == device["label"] for device in devices) else "node"), who
+    elif kind in OF_ADAPTERS:
+        names, _, node = who.rpartition(" of ")
+        yield from (("adapter", (node, name)) for name in names.split(", "))
+    elif kind == "switch":
+        behind = switches_of(record, devices)
+        yield from (("switch", device["label"]) for device in devices if behind(device) == who)
+    elif kind == "socket":
+        found = {(device["node"], device["numa"]) for device in devices if socket(device) == who}
+        yield from (("socket", one) for one in sorted(found))
+    elif kind in OF_NODE:
+        names = who.removeprefix("nodes ").split(" and ") if finding.kind == "node_pair" else [who]
+        yield from (("node", name) for name in names)
+
+
+def sentence(mark: Mark) -> str:
+    """ "gpu3, slow out: device_to_device_memcpy_write_ce and 3 other test cases"."""
+    more = f" and {counted(len(mark.where) - 1, 'other test case')}" if len(mark.where) > 1 else ""
+    drawn = "" if mark.parts else ", which is no part of the drawing"
+    return f"{mark.who}, {mark.word}{drawn}: {mark.where[0]}{more}"

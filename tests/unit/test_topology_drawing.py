@@ -1,0 +1,185 @@
+"""The drawing of a machine on the page: what its record says of how it is connected, and what is at fault."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from linkmatrix.record import reading
+from linkmatrix.show import machine_drawing, machine_parts, page
+
+DATA = Path(__file__).parents[1] / "data"
+SLOW = 352.4
+
+
+def with_adapters(record, each=1):
+    """The record with an adapter for `each` devices, behind one switch with them; half of all in either NUMA node."""
+    devices = record["devices"]
+    for at, device in enumerate(devices):
+        device |= {"pci": f"0000:{at:02x}:00.0", "numa": 2 * at // len(devices)}
+    ports = []
+    for first in range(0, len(devices), each):
+        near = [device["pci"] for device in devices[first : first + each]]
+        gpus = [
+            {"pci": device["pci"], "link_class": "PXB" if device["pci"] in near else "SYS", "bridges": 1}
+            | {"nearest": device["pci"] in near}
+            for device in devices
+        ]
+        place = {"node": "node001", "pci": f"0000:{first:02x}:01.0", "port": "1"}
+        port = {"name": f"mlx5_{first // each}", "state": "ACTIVE", "rate": "400 Gb/sec (4X NDR)", "gpus": gpus}
+        port |= {"link_layer": "InfiniBand", "numa": devices[first]["numa"], "part": {}, "place": place}
+        ports.append(port)
+    record["adapters"] = ports
+    reading.check(record)
+    return record
+
+
+def with_classes(record, classes):
+    """The record with {(a, b): link class} of pairs; others are NODE."""
+    count = len(record["devices"])
+    known = classes | {(b, a): name for (a, b), name in classes.items()}
+    square = [["X" if a == b else known.get((a, b), "NODE") for b in range(count)] for a in range(count)]
+    record["topology"]["link_class"] = record["results"][0]["link_class"] = square
+    return record
+
+
+class Drawn(HTMLParser):
+    """Texts, marked parts and places of the shapes of a page's drawings."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.size, self.alt, self.texts, self.marked, self.boxes, self.inside = (0, 0), "", [], [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        classes = (attributes.get("class") or "").split()
+        if tag == "svg" and "topology" in classes:
+            self.size = (int(attributes["width"]), int(attributes["height"]))
+            self.alt = attributes["aria-label"]
+        elif self.size != (0, 0) and tag in ("rect", "path", "text"):
+            self.inside = tag
+            if "at-fault" in classes:
+                self.marked.append(classes[0])
+            if tag == "rect":
+                x, y, width, height = (int(attributes[name]) for name in ("x", "y", "width", "height"))
+                self.boxes.append((classes[0], x, y, x + width, y + height))
+
+    def handle_endtag(self, tag):
+        self.inside = "" if tag == "text" else self.inside
+
+    def handle_data(self, data):
+        if self.inside == "text":
+            self.texts.append(data)
+
+
+@pytest.fixture
+def drawn(judged_run):
+    """Draws a record on a page: (the page, what is drawn)."""
+
+    def draw(record, reference=None):
+        text = page.render(*judged_run(record, reference=reference), lambda *_: b"")
+        return text, Drawn(text)
+
+    return draw
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_every_device_and_adapter_is_named_and_nothing_is_cut_off(drawn, make_record, count):
+    _, found = drawn(with_adapters(make_record(count=count)))
+    names = [f"gpu{at}" for at in range(count)] + [f"mlx5_{at}" for at in range(count)]
+    assert set(names) <= set(found.texts) and all(name in found.alt for name in names)
+    assert found.texts.count("PCIe switch") == count
+    assert {"NUMA node 0", "NUMA node 1"} <= set(found.texts)
+    width, height = found.size
+    assert all(0 <= x < right <= width and 0 <= y < bottom <= height for _, x, y, right, bottom in found.boxes)
+
+
+@pytest.mark.parametrize(("count", "each"), [(8, 1), (8, 2), (16, 2), (16, 4)])
+def test_no_two_parts_of_a_kind_overlap(drawn, make_record, count, each):
+    _, found = drawn(with_adapters(make_record(count=count), each))
+    for kind in ("device", "adapter", "switch", "socket"):
+        boxes = sorted((x, right) for name, x, _, right, _ in found.boxes if name == kind)
+        assert len(boxes) == {"device": count, "socket": 2}.get(kind, count // each)
+        assert all(right <= x for (_, right), (x, _) in zip(boxes, boxes[1:], strict=False)), kind
+
+
+def test_devices_of_one_class_with_all_others_are_a_mesh_and_others_pairs(make_record):
+    machine = machine_parts.machine_of(make_record(count=4))
+    assert [(one.link_class, len(one.labels)) for one in machine.meshes] == [("NV18", 4)] and machine.pairs == ()
+    ring = with_classes(make_record(count=4), {(0, 1): "NV2", (1, 2): "NV2", (2, 3): "NV2", (0, 3): "NV2"})
+    machine = machine_parts.machine_of(ring)
+    assert machine.meshes == () and len(machine.pairs) == 4
+    assert "NODE: 2 pairs, inside of a node" in machine_parts.class_lines(ring)
+
+
+def test_devices_behind_one_switch_are_found_without_adapters(make_record):
+    record = with_classes(make_record(count=4), {(0, 1): "PIX", (2, 3): "PXB"})
+    (node,) = machine_parts.machine_of(record).nodes
+    groups = [group for socket in node.sockets for group in socket.groups if group.devices]
+    assert [(group.devices, group.switch) for group in groups] == [(("gpu0", "gpu1"), True), (("gpu2", "gpu3"), True)]
+
+
+def test_a_slow_device_is_marked_with_a_word_and_a_glyph(drawn, make_record):
+    text, found = drawn(make_record(off={(3, column): SLOW for column in range(3)}), reference="hgx")
+    assert found.marked == ["device"]
+    assert "✗ gpu3" in found.texts and "slow out" in found.texts
+    assert "marked: gpu3, slow out" in found.alt
+    assert text.index('id="topology"') < text.index('id="cases"'), "what is at fault stands first"
+
+
+def test_a_slow_link_is_marked_between_its_ends(drawn, make_record):
+    _, found = drawn(make_record(off={(1, 2): SLOW, (2, 1): SLOW}), reference="hgx")
+    assert found.marked == ["arc"]
+    assert "✗ slow" in found.texts
+
+
+def test_a_healthy_machine_has_no_mark_and_stands_behind_its_test_cases(drawn, make_record):
+    text, found = drawn(make_record(), reference="hgx")
+    assert found.marked == [] and "gpu3" in found.texts
+    assert text.index('id="topology"') > text.index('id="cases"')
+
+
+def test_a_missing_cell_is_marked(drawn, make_record):
+    _, found = drawn(make_record(off={(0, 1): "timeout"}), reference="hgx")
+    assert found.marked == ["arc"] and any("no value" in text for text in found.texts)
+
+
+def test_above_16_endpoints_a_sentence_stands_in_its_place(drawn, make_record):
+    text, found = drawn(make_record(count=17))
+    assert found.size == (0, 0)
+    assert "17 endpoints: above 16 there is no drawing" in text and "NV18: every pair" in text
+    assert drawn(make_record(count=16))[1].size != (0, 0)
+
+
+def test_an_adapter_that_is_down_says_so_and_far_ones_of_many_are_left_out_in_words(drawn, make_record):
+    record = with_adapters(make_record())
+    record["adapters"][1]["state"] = "DOWN"
+    far = [{**record["adapters"][0], "name": f"eth{at}", "gpus": []} for at in range(20)]
+    record["adapters"] = [*far, *record["adapters"]]
+    text, found = drawn(record)
+    assert "down" in found.texts and {f"mlx5_{at}" for at in range(4)} <= set(found.texts)
+    assert "8 adapters of node001 without a device near to them left out" in text
+
+
+def test_hostile_names_stay_text(drawn, make_record):
+    record = with_adapters(make_record())
+    record["adapters"][0]["name"] = "<script>alert(1)</script>"
+    text, _ = drawn(record)
+    assert "<script" not in text and "&lt;script" in text
+
+
+@pytest.mark.parametrize("name", ["h200x4_full", "h200x4_gate_failed", "hosts2_pairs", "slurm3_nodes", "cpu2_nbody"])
+def test_records_of_real_runs_are_drawn(judged_run, name):
+    record = reading.load(DATA / f"{name}.record.json")
+    (one,) = machine_drawing.drawings(judged_run(record)[1])
+    devices = [shape for shape in one["shapes"] if shape.style.split()[0] == "device"]
+    assert len(devices) == len(record["devices"])
+    nodes = [shape for shape in one["shapes"] if shape.style.split()[0] == "node"]
+    assert len(nodes) == len({device["node"] for device in record["devices"]})
+
+
+def test_a_record_that_says_nothing_of_links_is_not_drawn(judged_run, make_record):
+    record = with_classes(make_record(), {})
+    record["topology"]["link_class"] = [["X" if a == b else "" for b in range(4)] for a in range(4)]
+    assert machine_drawing.drawings(judged_run(record)[1]) == []
