@@ -82,7 +82,7 @@ def draw_curves(judged: list[Judged], folder: Path, written: list[Path]) -> list
             if not curve.is_of_messages:
                 groups.setdefault((curve.axis, curve.unit), []).append(curve)
         for (axis, _), group in groups.items():
-            pictures = curves.draw(record, group)
+            pictures = curves.draw(record, group, one.matrices)
             name = {"size_bytes": "sizes", "blocks": "blocks"}[axis]
             written.extend(plot.save(pictures, folder, free_name(name, written)))
             testcases = ", ".join(dict.fromkeys(curve.testcase for curve in group))

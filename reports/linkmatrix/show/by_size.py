@@ -4,8 +4,8 @@ A matrix for each of twenty sizes would bury what there is to see.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import clean
@@ -20,8 +20,9 @@ from ..references import published
 from ..references.keys import way_between_devices
 from ..runs import figures
 from ..runs.judging import Judged
-from . import words
+from . import reference_band, words
 from .collectives import Collective, groups
+from .reference_band import Band
 
 LEAST_SIZES = 3  # fewer are matrices
 QUANTITIES = {"latency": "half of a round trip", "bandwidth": "bandwidth", "bidirectional": "sum of both directions"}
@@ -67,10 +68,14 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """What all tests have of one quantity. columns: {its heads: {size: value}}."""
+    """What all tests have of one quantity.
+
+    columns: {its heads: {size: value}}. held: {heads of a column: what it is held against}, of those with references.
+    """
 
     title: str
     columns: dict[tuple[str, ...], dict[int, Value]]
+    held: dict[tuple[str, ...], Sequence[tuple[int, Band]]] = field(default_factory=dict)
 
     @property
     def sizes(self) -> list[int]:
@@ -140,7 +145,7 @@ def tables(judged: Iterable[Judged]) -> list[Table]:
         for sweep in groups_by_size(one):
             if isinstance(sweep, Sweep):
                 add_columns(sweep, found)
-    return [Table(one.title, dict(sorted(one.columns.items(), key=place))) for one in found.values()]
+    return [Table(one.title, dict(sorted(one.columns.items(), key=place)), one.held) for one in found.values()]
 
 
 def place(column: tuple[tuple[str, ...], Any]) -> tuple[Any, ...]:
@@ -155,10 +160,14 @@ def add_columns(sweep: Sweep, found: dict[str, Table]) -> None:
     first = sweep.sizes[0][0]
     title = f"{QUANTITIES[first['metric']]} ({words.UNITS[sweep.unit]})"
     several = len(sweep.ways) > 1
+    held = reference_band.bands((result["size_bytes"], matrix) for result, matrix in sweep.sizes)
     for name in sweep.ways or [""]:
         head = free_head((*heads(sweep.one, first), name if several else ""), found, title)
         values = {result["size_bytes"]: value_of(sweep.one, result, matrix, name) for result, matrix in sweep.sizes}
-        found.setdefault(title, Table(title, {})).columns[head] = values
+        table = found.setdefault(title, Table(title, {}))
+        table.columns[head] = values
+        if name in held:
+            table.held[head] = held[name]
     rates = {result["size_bytes"]: rate_of(result) for result, _ in sweep.sizes if RATE in result["parts"]}
     if rates:
         title = f"message rate ({words.UNITS[MESSAGE_RATE]})"

@@ -7,7 +7,7 @@ in a file: such cells have no rows in runs/table.py, which could be grouped.
 import io
 import statistics
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,20 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ..errors import clean
+from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.collective import extent_of, is_collective, is_simulation
 from ..record.matrix import ClassSummary, from_result
 from ..record.reading import Result
-from . import words
+from . import reference_band, words
 from .plot import DPI, STYLE
 
 LEAST_POINTS = 3  # fewer are no curve
 WIDTH, HEIGHT = 8.4, 4.6  # inches
+LINE = 0.16  # inches of a line of the legend, which stands below
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe & Ito: for all eyes, and in print
 MARKERS = "osDv^P"
+REFERENCE = "reference and its tolerance"  # in a legend
 AXES = {"size_bytes": "bytes of one transfer", "blocks": "thread blocks"}
 
 
@@ -104,19 +107,27 @@ def on_a_curve(record: dict[str, Any]) -> list[Result]:
     return [result for curve in curves_of(record) for result in curve.results[:-1]]
 
 
-def draw(record: dict[str, Any], curves: Iterable[Curve]) -> dict[str, bytes]:
+def draw(
+    record: dict[str, Any], curves: Iterable[Curve], matrices: Sequence[tuple[Result, MatrixVerdict]] = ()
+) -> dict[str, bytes]:
     """{"png": ..., "svg": ...}: a picture of curves of one axis and unit.
 
-    Each link class is a line through its medians, in a band from its least to its largest cell.
+    Each link class is a line through its medians, in a band from its least to its largest cell. matrices: of the
+    record, judged: behind a line stand the references that they were held against, where there are any.
     """
     curves = list(curves)
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure = Figure(figsize=(WIDTH, HEIGHT), facecolor="white", layout="constrained")
-        axes = figure.add_subplot()
         lines = [(curve, name, points) for curve in curves for name, points in curve.points().items()]
+        size = (WIDTH, HEIGHT + LINE * len(lines))
+        figure = Figure(figsize=size, facecolor="white", layout="constrained")
+        axes = figure.add_subplot()
+        label = REFERENCE
         for number, (curve, name, points) in enumerate(lines):
             draw_line(axes, number, curve, name, points)
+            if found := references(curve, matrices).get(name):
+                reference_band.draw(axes, found, COLOURS[number % len(COLOURS)], label)
+                label = ""  # once
         dress(axes, curves[0])
         ran_on = f", {extent_of(record)}" if any(is_collective(curve.results[0]) for curve in curves) else ""
         title = clean(words.provenance(record) + ran_on)
@@ -125,6 +136,13 @@ def draw(record: dict[str, Any], curves: Iterable[Curve]) -> dict[str, bytes]:
         FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
     return {"png": png.getvalue(), "svg": svg.getvalue()}
+
+
+def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -> reference_band.Bands:
+    """What the results of a curve are held against, by link class."""
+    judged = {id(result): matrix for result, matrix in matrices}
+    results = [result for result in curve.results if id(result) in judged]
+    return reference_band.bands((result[curve.axis], judged[id(result)]) for result in results)
 
 
 def draw_line(axes: Axes, number: int, curve: Curve, name: str, points: list[tuple[int, ClassSummary]]) -> None:
@@ -166,4 +184,7 @@ def dress(axes: Axes, curve: Curve) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(fontsize=7.5, frameon=False, loc="best")
+    handles, labels = axes.get_legend_handles_labels()
+    order = sorted(range(len(labels)), key=lambda at: labels[at] == REFERENCE)  # behind all curves
+    shown, said = [handles[at] for at in order], [labels[at] for at in order]
+    axes.get_figure().legend(shown, said, fontsize=7.5, frameon=False, loc="outside lower left")

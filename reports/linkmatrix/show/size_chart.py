@@ -11,8 +11,9 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ..errors import clean
 from ..record import units
+from . import reference_band
 from .by_size import Table
-from .curves import COLOURS, MARKERS, WIDTH
+from .curves import COLOURS, MARKERS, REFERENCE, WIDTH
 from .plot import DPI, STYLE
 
 HEIGHT = 5.4  # inches: the legend may have twenty lines
@@ -32,7 +33,10 @@ def series_of(table: Table) -> Series:
 
 
 def draw(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
-    """{"png": ..., "svg": ...}: the columns of a table, and of another one, dashed. Both axes are logarithmic."""
+    """{"png": ..., "svg": ...}: the columns of a table, and of another one, dashed. Both axes are logarithmic.
+
+    Behind a column stand the references that it was held against.
+    """
     own, dashed = series_of(table), series_of(others) if others is not None else {}
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
@@ -46,6 +50,12 @@ def draw(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
             axes.plot(
                 places, values, style, color=colour, marker=marker, markersize=3.5, linewidth=1.4, label=clean(name)
             )
+        held = {", ".join(filter(None, head)): band for head, band in table.held.items()}
+        for number, name in enumerate(name for name in own if name in held):
+            band = [(size, one) for size, one in held[name] if size > 0]
+            if band:
+                colour = COLOURS[list(own).index(name) % len(COLOURS)]
+                reference_band.draw(axes, band, colour, "" if number else REFERENCE)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # no powers, which TeX would set
