@@ -2,9 +2,10 @@
 
 import pathlib
 
-from spack.package import conflicts, depends_on, license, variant, version
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 from spack_repo.builtin.build_systems.cuda import CudaPackage
+
+from spack.package import conflicts, depends_on, license, variant, version, which
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[6]
 
@@ -17,23 +18,31 @@ class Linkmatrix(CMakePackage, CudaPackage):
 
     license("Apache-2.0")
 
-    # A release adds a line: version("1.2.3", tag="v1.2.3", commit="…"). What is checked out now is built by the
-    # `develop` section of an environment (../../../../../spack.yaml), from src/ as it is.
+    # A release adds a line: version("1.2.3", tag="v1.2.3", commit="…"). What is checked out now is
+    # built by the `develop` section of an environment (../../../../../spack.yaml), from src/.
     version("main", branch="main")
 
     variant("mpi", default=True, description="Build the back end mpi")
     variant("nccl", default=False, description="Build the collectives of GPUs, by NCCL")
 
-    conflicts("+nccl", when="~cuda", msg="+nccl needs +cuda: say '+cuda cuda_arch=90 +nccl', or '~nccl'")
-    conflicts("cuda_arch=none", when="+cuda", msg="+cuda needs an architecture: say 'cuda_arch=90' for an H100 or H200")
+    conflicts(
+        "+nccl", when="~cuda", msg="+nccl needs +cuda: say '+cuda cuda_arch=90 +nccl', or '~nccl'"
+    )
+    conflicts(
+        "cuda_arch=none",
+        when="+cuda",
+        msg="+cuda needs an architecture: say 'cuda_arch=90' for an H100 or H200",
+    )
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.21:", type="build")
-    # a developed package is built in its sources' own environment: the tests are not built unless asked for
+    # a developed package is built in its sources' own environment: no tests unless asked for
     depends_on("googletest", type="test")
     depends_on("mpi", when="+mpi")
     for arch in CudaPackage.cuda_arch_values:
         depends_on(f"nccl +cuda cuda_arch={arch}", when=f"+nccl cuda_arch={arch}")
+
+    sanity_check_is_file = ["bin/p2p_matrix"]
 
     @property
     def root_cmakelists_dir(self):
@@ -49,8 +58,22 @@ class Linkmatrix(CMakePackage, CudaPackage):
             self.define("LINKMATRIX_TESTS", self.run_tests),
         ]
         if self.spec.satisfies("+cuda"):
-            args.append(self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value))
+            args.append(
+                self.define("CMAKE_CUDA_ARCHITECTURES", self.spec.variants["cuda_arch"].value)
+            )
             args.append(self.define("CMAKE_CUDA_COMPILER", self.spec["cuda"].prefix.bin.nvcc))
         if self.spec.satisfies("+nccl"):
             args.append(self.define("NCCL_ROOT", self.spec["nccl"].prefix))
         return args
+
+    def said(self, option):
+        """What p2p_matrix prints for an option that needs no device."""
+        return which(self.prefix.bin.p2p_matrix)(option, output=str.split, error=str.split)
+
+    def test_version(self):
+        """p2p_matrix says which program it is"""
+        assert "linkmatrix p2p_matrix" in self.said("--version")
+
+    def test_list(self):
+        """p2p_matrix lists its test cases"""
+        assert "device_to_device_memcpy_write_ce" in self.said("--list")
