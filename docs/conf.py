@@ -8,7 +8,8 @@ from linkmatrix import __version__
 project = "linkmatrix"
 release = __version__
 extensions = ["myst_parser"]
-exclude_patterns = ["README.md"]
+exclude_patterns = ["README.md", "made"]
+html_extra_path = ["made/pages"]  # pages of recorded runs, as `linkmatrix report` writes them
 myst_heading_anchors = 4
 html_theme = "furo"
 html_title = f"linkmatrix {release}"
@@ -19,10 +20,16 @@ html_show_sphinx = False
 
 
 def setup(app):
-    """Every page is completed from the repository before it is read."""
-    spec = importlib.util.spec_from_file_location("taken", Path(__file__).with_name("taken.py"))
-    taken = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(taken)
+    """Every page is completed from the repository before it is read, and pictures are made of recorded runs."""
+
+    def loaded(name):
+        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    taken = loaded("taken")
+    loaded("pictures").made(Path(__file__).with_name("made"))
 
     def complete(_, __, source):
         source[0] = taken.page(source[0])
