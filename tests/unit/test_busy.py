@@ -128,6 +128,13 @@ def test_a_broken_device_beside_a_busy_one_is_the_only_suspect(cells):
     assert {seen[one].label for one in blamed} == {"gpu3"}
 
 
+def test_a_broken_link_of_a_busy_device_is_named_and_not_the_device(cells):
+    _, judged, _ = cells({**sends(225.0), (1, 3): 100.0}, HALF)
+    [(result, matrix)] = judged.matrices
+    [found] = diagnosis.diagnose(judged.test.record, result, matrix).findings
+    assert (found.kind, found.subject) == ("cell", (1, 3)), "of what else the device sends nothing is known"
+
+
 def test_from_inside_a_busy_device_is_not_blamed(cells):
     _, judged, _ = cells(sends(225.0), HALF, reference=None)
     [(result, matrix)] = judged.matrices

@@ -243,13 +243,17 @@ def test_counters_that_rose_are_evidence(make_record):
         ("mlx5_0 of n1", {"n1:mlx5_0"}),
         ("n1:gpu3->n2:gpu1 and n2:gpu1->n1:gpu3", {"n1:gpu3"}),
         ("n1", {"n1:gpu3", "n1:mlx5_0"}),
-        ("nodes n2 and n3", {"n2:mlx5_0"}),
+        ("nodes n2 and n3", {"n2:mlx5_0", "n2:mlx5_2:2"}),
+        ("mlx5_0, mlx5_1 of n1", {"n1:mlx5_0"}),
+        ("mlx5_2 of n2", {"n2:mlx5_2:2"}),
+        ("mlx5_7 of n3", {"mlx5_7:2"}),
         ("gpu3", set()),
+        ("n2:gpu2", set()),
     ],
 )
 def test_evidence_is_what_the_part_itself_counted(who, named):
     item = {"name": "symbol_error", "before": 0, "after": 12}
-    labels = ("n1:gpu3", "n1:mlx5_0", "n2:mlx5_0")
+    labels = ("n1:gpu3", "n1:mlx5_0", "n2:mlx5_0", "n2:mlx5_2:2", "mlx5_7:2")
     text = sentences.evidence(who, {"health": [{"label": one, "counters": [item], "readings": []} for one in labels]})
     assert {label for label in labels if f"{label}: symbol_error rose" in text} == named
 

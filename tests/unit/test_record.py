@@ -187,7 +187,9 @@ def test_only_counters_that_rose_are_findings(make_record):
     assert reading.risen_counters(content) == []
     steady, risen = {"name": "xid", "before": 2, "after": 2}, {"name": "nvlink_replay", "before": 1, "after": 6}
     unknown, new = {"name": "pcie_replay", "before": 4, "after": None}, {"name": "xid_79", "before": None, "after": 1}
-    content["health"] = [{"label": "gpu1", "counters": [steady, risen, unknown, new], "readings": []}]
+    late = {"name": "ecc_uncorrected", "before": None, "after": 5000}  # of years, maybe
+    back = {"name": "pcie_replay_rollover", "before": 9, "after": 3}
+    content["health"] = [{"label": "gpu1", "counters": [steady, risen, unknown, new, late, back], "readings": []}]
     reading.check(content)
     assert reading.risen_counters(content) == [
         "gpu1: nvlink_replay rose from 1 to 6 during the run",

@@ -76,6 +76,14 @@ def test_a_value_that_falls_and_stays_so_is_located_in_time(soaked):
     assert "gpu0->gpu1 became 10.0 % worse after 6.7 min of the soak, and stayed so" in sentence
 
 
+def test_a_fall_that_one_good_moment_interrupts_is_told_with_how_long_it_lasts(soaked):
+    bins = [50.0, 50.1] * 20 + [45.0, 45.1] * 10
+    bins[50] = 49.9
+    ((verdict, sentence),) = told(soaked(bins=bins))
+    assert verdict is Verdict.WARN
+    assert "gpu0->gpu1 became 9.5 % worse after 6.7 min of the soak, and was so in 19 of 20 bins since" in sentence
+
+
 @pytest.mark.parametrize(
     "bins", [[50.0, 45.0] * 30, [50.0] * 59 + [40.0], [45.0] * 20 + [50.0] * 40, [50.0, None] * 30]
 )

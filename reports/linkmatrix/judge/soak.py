@@ -10,14 +10,27 @@ from .verdicts import Verdict
 
 MOST = 3  # sentences of a kind
 LEAST_BINS = 2  # on each side of a step
+LASTS = 0.9  # share of the bins after a step that are beyond its middle, and of those before that are not
 SURE = 6.0  # standard errors that a step must be: of 60 bins and 1,000 cells, noise alone reaches 5 once in many runs
 
 
 class Step(NamedTuple):
-    """A lasting change of a cell: `worse` than before as a fraction, from so many seconds after the soak began."""
+    """A lasting change of a cell: `worse` than before as a fraction, from so many seconds after the soak began.
+
+    lasting: of so many `bins` since then.
+    """
 
     worse: float
     at: float
+    lasting: int
+    bins: int
+
+    @property
+    def told(self) -> str:
+        """ "and stayed so", or how long it did."""
+        if self.lasting == self.bins:
+            return "and stayed so"
+        return f"and was so in {self.lasting} of {self.bins} bins since"
 
 
 def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
@@ -65,7 +78,7 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
                 Verdict.WARN,
                 (
                     f"{matrix['testcase']}: {pair} became {100 * step.worse:.1f} % worse {after(step.at)} of the soak,"
-                    f" and stayed so{rest}"
+                    f" {step.told}{rest}"
                 ),
             )
 
@@ -97,7 +110,8 @@ def step_of(bins: Sequence[float | None], bin_seconds: float, unit: str) -> Step
         error = math.sqrt(rest / (len(known) - 2) * (1 / len(before) + 1 / len(later))) if len(known) > 2 else math.inf
         worse = (high - low if unit == "us" else low - high) / low if low else 0.0
         middle = (low + high) / 2
-        stays = min(later) > middle if unit == "us" else max(later) < middle
+        lasting = sum(value > middle if unit == "us" else value < middle for value in later)
+        stays = lasting >= LASTS * len(later)
         if stays and worse > 0 and abs(high - low) > SURE * error and (best is None or rest < best[0]):
-            best = (rest, Step(worse, known[split][0] * bin_seconds))
+            best = (rest, Step(worse, known[split][0] * bin_seconds, lasting, len(later)))
     return best[1] if best else None

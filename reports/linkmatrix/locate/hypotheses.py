@@ -93,6 +93,7 @@ def search(
         noise.sigmas_of(ALARMS / max(count, 1)),
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
         np.isfinite(again) & applies & (again >= -least),
+        layout.classes.ravel() >= 0,
     )
     best = seen.explained()
     if x.size <= MOST_RETRIED and not best.plain:
@@ -122,6 +123,7 @@ class Evidence:
 
     calm: x, or what a cell was alone where that is better. chance: how many σ are beyond it. looks: cells of one look,
     where others had more. moments: cells that were fine when they were measured again, alone.
+    there: cells of the matrix, with a value or without.
     """
 
     known: list[Family]
@@ -133,6 +135,7 @@ class Evidence:
     chance: float
     looks: np.ndarray
     moments: np.ndarray
+    there: np.ndarray
 
     def explained(self, start: Explained | None = None) -> Explanation:
         """The strongest hypothesis, or that to start with, then the strongest in what is left, and so on."""
@@ -227,7 +230,8 @@ class Evidence:
                 and np.array_equal(members(other, index) & self.applies & open_cells, fresh)
             ]
             told |= {*same}
-            sizes = [int((members(other, index) & self.applies).sum()) for other, index in same]
+            # with what was not seen: one slow cell of an endpoint whose others say nothing is that cell's first
+            sizes = [int((members(other, index) & self.there).sum()) for other, index in same]
             family, group = same[int(np.argmin(sizes))]
             tried = self.tested(family, group, open_cells)
             if tried is None:

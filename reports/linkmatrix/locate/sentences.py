@@ -225,10 +225,12 @@ def or_else(one: Finding, names: Names) -> str:
 
 
 def evidence(who: str, content: Mapping[str, Any]) -> str:
-    """Counters of the subject that rose: "n1:gpu3", "mlx5_0 of n1", or of a node all that are in it."""
-    words = {*who.replace("->", " ").split()}
+    """Counters of the subject that rose: "n1:gpu3", "mlx5_0 of n1" on any port, or of a node all that are in it."""
+    words = {*who.replace("->", " ").replace(",", " ").split()}
 
     def is_of_it(label: str) -> bool:
+        adapter, _, port = label.rpartition(":")
+        label = adapter if port.isdecimal() and adapter else label
         node, _, name = label.rpartition(":")
         return label in words or (node in words and (name in words or who == node or "nodes" in words))
 
