@@ -152,6 +152,17 @@ def test_above_16_endpoints_a_sentence_stands_in_its_place(drawn, make_record):
     assert drawn(make_record(count=16))[1].size != (0, 0)
 
 
+@pytest.mark.parametrize("count", [40, 300])
+def test_the_sentence_stands_too_where_a_record_leaves_its_topology_out(judged_run, make_record, count):
+    record = make_record(count=4)
+    record["devices"] = [{**record["devices"][0], "label": f"gpu{at}", "index": at} for at in range(count)]
+    record["topology"] = {"labels": [one["label"] for one in record["devices"]]} | dict.fromkeys(
+        ("link_class", "links", "peer_access", "min_path"), []
+    )
+    (one,) = machine_drawing.drawings(judged_run(record)[1])
+    assert one["left_out"].startswith(f"{count} endpoints: above 16 there is no drawing") and one["classes"] == []
+
+
 def test_an_adapter_that_is_down_says_so_and_far_ones_of_many_are_left_out_in_words(drawn, make_record):
     record = with_adapters(make_record())
     record["adapters"][1]["state"] = "DOWN"

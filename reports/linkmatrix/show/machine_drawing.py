@@ -12,6 +12,7 @@ from .machine_shapes import MOST_NAMED_PAIRS, drawn
 from .maps import CLASSES
 
 MOST_ENDPOINTS = 16  # of a drawing
+MOST_COUNTED = 256  # endpoints whose pairs are counted by link class
 MOST_DRAWINGS = 4  # of a run of several machines
 
 
@@ -37,7 +38,8 @@ def drawing(tests: Sequence[Judged]) -> dict[str, Any] | None:
     records = [one.test.record for one in tests if one.test.record is not None]
     record = max(records, key=lambda one: len(one.get("adapters", [])))
     labels = labels_of(record)
-    if len(labels) < 2 or not any(classes_of(record).values()):
+    many = len(labels) > MOST_ENDPOINTS
+    if len(labels) < 2 or not (many or any(classes_of(record).values())):
         return None
     marks = marks_of(tests)
     name = record["host"]["name"]
@@ -47,11 +49,12 @@ def drawing(tests: Sequence[Judged]) -> dict[str, Any] | None:
             {"text": sentence(mark), "glyph": words.GLYPHS[mark.verdict], "class": CLASSES[mark.verdict]}
             for mark in marks
         ],
-        "classes": class_lines(record),
+        "classes": class_lines(record) if len(labels) <= MOST_COUNTED else [],
     }
-    if len(labels) > MOST_ENDPOINTS:
+    if many:
         left = f"{len(labels)} endpoints: above {MOST_ENDPOINTS} there is no drawing"
-        return common | {"left_out": f"{left}; the record has the link class of every pair.", "shapes": [], "alt": ""}
+        where = "; the record has the link class of every pair" if record["topology"]["link_class"] else ""
+        return common | {"left_out": f"{left}{where}.", "shapes": [], "alt": ""}
     machine = machine_of(record)
     shapes, width, height = drawn(machine, marks)
     notes = [

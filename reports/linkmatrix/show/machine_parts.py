@@ -97,9 +97,9 @@ def machine_of(record: Mapping[str, Any]) -> Machine:
 
 
 def classes_of(record: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """{(device, other device): link class}, each pair once."""
+    """{(device, other device): link class}, each pair once; empty where a record leaves them out."""
     topology = record["topology"]
-    labels = topology["labels"]
+    labels = topology["labels"] if topology["link_class"] else []
     return {
         (labels[a], labels[b]): topology["link_class"][a][b] or topology["link_class"][b][a]
         for a, b in combinations(range(len(labels)), 2)
