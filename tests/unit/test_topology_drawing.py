@@ -134,6 +134,13 @@ def test_a_slow_link_is_marked_between_its_ends(drawn, make_record):
     assert "✗ slow" in found.texts
 
 
+def test_a_class_that_is_slow_as_a_whole_marks_what_connects_it(drawn, make_record):
+    every = {(row, column): SLOW for row in range(4) for column in range(4) if row != column}
+    _, found = drawn(make_record(off=every), reference="hgx")
+    assert found.marked == ["bar"]
+    assert "NV18: each of the 4 with each, ✗ slow" in found.texts and "no part of the drawing" not in found.alt
+
+
 def test_a_healthy_machine_has_no_mark_and_stands_behind_its_test_cases(drawn, make_record):
     text, found = drawn(make_record(), reference="hgx")
     assert found.marked == [] and "gpu3" in found.texts

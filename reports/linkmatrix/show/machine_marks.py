@@ -25,9 +25,10 @@ WAYS = {"egress": "slow out", "ingress": "slow in"}
 class Mark:
     """A part that is at fault.
 
-    parts: what is marked of the drawing, ("device", label), ("pair", (source, destination)), ("adapter", (node,
-    name)), ("switch", label of a device behind it), ("socket", (node, number)), ("node", name); nothing where the part
-    is not in a drawing, such as a leaf switch. who: what it is called. word: "slow out". where: test cases.
+    parts: what is marked of the drawing, ("device", label), ("pair", (source, destination)), ("adapter", (node, name)),
+    ("switch", label of a device behind it), ("socket", (node, number)), ("class", link class), ("node", name); nothing
+    where the part is not in a drawing, such as a leaf switch. who: what it is called. word: "slow out". where: test
+    cases.
     """
 
     verdict: Verdict
@@ -89,6 +90,8 @@ def parts_of(finding: Finding, who: str, record: Mapping[str, Any], matrix: Matr
     elif kind == "socket":
         found = {(device["node"], device["numa"]) for device in devices if socket(device) == who}
         yield from (("socket", one) for one in sorted(found))
+    elif kind == "class":
+        yield "class", who
     elif kind in OF_NODE:
         names = who.removeprefix("nodes ").split(" and ") if finding.kind == "node_pair" else [who]
         yield from (("node", name) for name in names)

@@ -134,9 +134,11 @@ def mesh_shapes(canvas: Canvas, mesh: Connected, devices: set[str], y: int) -> I
     for x, top in of_node:
         yield Shape("path", "tie", (("d", f"M{x} {y + BAR}V{top}"),))
     at = (("x", left), ("y", y), ("width", right - left), ("height", BAR), ("rx", 4))
-    yield Shape("rect", "bar", at)
+    mark = canvas.marked.get(("class", mesh.link_class))
+    yield Shape("rect", f"bar at-fault {CLASSES[mark.verdict]}" if mark else "bar", at)
     said = f"{mesh.link_class}: each of the {len(mesh.labels)} with each"
-    yield Shape("text", "on-bar", (("x", left + 8), ("y", y + 13)), said)
+    said += f", {words.GLYPHS[mark.verdict]} {mark.word}" if mark else ""
+    yield Shape("text", "small label-at-fault" if mark else "on-bar", (("x", left + 8), ("y", y + 13)), said)
 
 
 def deep(node: Node) -> tuple[bool, bool]:

@@ -17,9 +17,10 @@ from . import headlines, html, machine_drawing, nodes, reruns, scale, steps, swe
 from .collectives import Collective, groups
 from .curves import on_a_curve
 from .maps import marks
-from .page_matrix import MOST_ENDPOINTS, MOST_LINES, Picture, shown_collective, shown_matrix
+from .page_matrix import MOST_ENDPOINTS, Picture, shown_collective, shown_matrix
 
 MOST_COMMANDS = 2  # that measure again
+MOST_CELLS = 3  # of a matrix, of those listed with all that is wrong: its own table has them
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
@@ -212,7 +213,7 @@ def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     for one in judged:
         said: dict[str, list[str]] = {line: [] for line in [*one.reasons, *words.fact_lines(one)]}
         for result, matrix in one.matrices:
-            for line in [*words.fact_lines(one, result), *words.marked_cells(matrix, MOST_LINES)]:
+            for line in [*words.fact_lines(one, result), *few_cells(matrix)]:
                 said.setdefault(line, []).append(of_size(one, result))
         alone = len(one.matrices) == 1
         lines = [line if alone or not where else f"{'; '.join(where)}: {line}" for line, where in said.items()]
@@ -223,6 +224,14 @@ def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     found.sort(key=lambda problem: -words.ORDER.index(problem[0]))
     notes = [{**marks(Verdict.NO_VERDICT), "name": run.path.name, "reasons": run.notes}] if run.notes else []
     return [problem for _, problem in found] + notes
+
+
+def few_cells(matrix: MatrixVerdict) -> list[str]:
+    """The worst cells of a matrix, and how many more its own table has."""
+    listed, count = words.marked_cells(matrix, MOST_CELLS)[:MOST_CELLS], matrix.marked(1)[1]
+    if count > len(listed) > 0:
+        listed[-1] += f"; and {units.counted(count - len(listed), 'more cell')}, further down"
+    return listed
 
 
 def of_size(one: Judged, result: Result) -> str:
