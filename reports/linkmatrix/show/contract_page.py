@@ -29,6 +29,10 @@ def page(terms: Terms, ruling: Ruling, digest: str, name: str) -> bytes:
         "contract.html",
         "contract.css",
         terms=terms,
+        extent=", ".join(
+            units.counted(len(found), noun)
+            for found, noun in ((terms.nodes, "node"), (terms.parts, "part"), (terms.cases, "test case"))
+        ),
         word=word,
         means=MEANS[word],
         reasons=[(WORDS[one.verdict], one.sentence) for one in ruling.reasons],

@@ -93,11 +93,16 @@ def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
     screen.print()
 
 
+def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) -> Verdict:
+    """Of a matrix of a test, or of one of its tables."""
+    return shown.verdict if isinstance(shown, Collective) else one.of_matrix(shown[1])
+
+
 def show_test(screen: Screen, one: Judged) -> None:
-    """One test of the run: its matrices, then why it is not PASS where a cell does not say it."""
+    """One test of the run: its matrices, the worst first, then why it is not PASS where a cell does not say it."""
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
-    for shown in groups_by_size(one):
+    for shown in sorted(groups_by_size(one), key=lambda shown: -verdict_of(one, shown)):
         if isinstance(shown, Collective):
             show_collective(screen, shown)
         else:
