@@ -195,3 +195,17 @@ def test_matrices_of_several_sizes_have_names_of_their_own(judged_run, make_reco
     record["results"].append({**record["results"][0], "size_bytes": 1 << 20})
     names = re.findall(r"<h2><span class=.badge[^\n]*</span> ([^<]*)</h2>", rendered(judged_run(record)))
     assert [name.rpartition(", ")[2] for name in names] == ["512 MiB", "1 MiB"]
+
+
+def test_what_is_wrong_in_several_sizes_of_a_test_case_is_said_once_with_their_number(judged_run, make_record):
+    record = make_record(off={(0, 1): "timeout"})
+    record["results"] = [{**record["results"][0], "size_bytes": 1 << step} for step in (20, 24, 28)]
+    text = page.render(*judged_run(record), lambda *_: PICTURE)
+    assert f"{record['results'][0]['testcase']}, 3 sizes: NO VERDICT: gpu0-&gt;gpu1 was not measured" in text
+
+
+def test_of_a_matrix_with_many_bad_cells_three_stand_with_what_is_wrong(judged_run, make_record):
+    off = {(row, column): 352.4 for row in range(4) for column in range(4) if row != column}
+    text = page.render(*judged_run(make_record(off=off), reference="hgx"), lambda *_: PICTURE)
+    listed = text[text.index('id="problems"') : text.index("</section>", text.index('id="problems"'))]
+    assert listed.count("under its reference") == 3 and "; and 9 more cells, further down" in listed

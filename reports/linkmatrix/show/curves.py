@@ -28,6 +28,7 @@ from .plot import DPI, STYLE
 
 LEAST_POINTS = 3  # fewer are no curve
 WIDTH, HEIGHT = 8.4, 4.6  # inches
+MOST_LINES = 6  # of a legend of one column
 LINE = 0.16  # inches of a line of the legend, which stands below
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe & Ito: for all eyes, and in print
 MARKERS = "osDv^P"
@@ -119,7 +120,7 @@ def draw(
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         lines = [(curve, name, points) for curve in curves for name, points in curve.points().items()]
-        size = (WIDTH, HEIGHT + LINE * len(lines))
+        size = (WIDTH, HEIGHT + LINE * -(-len(lines) // legend_columns(len(lines))))
         figure = Figure(figsize=size, facecolor="white", layout="constrained")
         axes = figure.add_subplot()
         label = REFERENCE
@@ -136,6 +137,11 @@ def draw(
         FigureCanvasAgg(figure).print_figure(png, dpi=DPI, format="png", metadata={"Software": None})
         FigureCanvasSVG(figure).print_figure(svg, format="svg", metadata={"Date": None, "Creator": None})
     return {"png": png.getvalue(), "svg": svg.getvalue()}
+
+
+def legend_columns(lines: int) -> int:
+    """In how many columns a legend of so many lines stands."""
+    return 1 if lines <= MOST_LINES else 2
 
 
 def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -> reference_band.Bands:
@@ -187,4 +193,6 @@ def dress(axes: Axes, curve: Curve) -> None:
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda at: labels[at] == REFERENCE)  # behind all curves
     shown, said = [handles[at] for at in order], [labels[at] for at in order]
-    axes.get_figure().legend(shown, said, fontsize=7.5, frameon=False, loc="outside lower left")
+    axes.get_figure().legend(
+        shown, said, fontsize=7.5, frameon=False, loc="outside lower left", ncols=legend_columns(len(said))
+    )

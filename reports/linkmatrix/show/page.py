@@ -211,12 +211,12 @@ def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     """What failed or is missing, the worst first; cells that lack nothing but a reference are not listed."""
     found, several = [], len({sweep.node_of(one) for one in judged}) > 1
     for one in judged:
-        said: dict[str, list[str]] = {line: [] for line in [*one.reasons, *words.fact_lines(one)]}
+        said: dict[str, list[Result]] = {line: [] for line in [*one.reasons, *words.fact_lines(one)]}
         for result, matrix in one.matrices:
             for line in [*words.fact_lines(one, result), *few_cells(matrix)]:
-                said.setdefault(line, []).append(of_size(one, result))
+                said.setdefault(line, []).append(result)
         alone = len(one.matrices) == 1
-        lines = [line if alone or not where else f"{'; '.join(where)}: {line}" for line, where in said.items()]
+        lines = [line if alone or not where else f"{all_sizes(one, where)}: {line}" for line, where in said.items()]
         if lines:
             found.append(
                 (one.verdict, {**marks(one.verdict), "name": named(one, one.test.name, several), "reasons": lines})
@@ -238,6 +238,17 @@ def of_size(one: Judged, result: Result) -> str:
     """The test case of a matrix, with its size where the test measured several."""
     several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
     return f"{result['testcase']}, {words.size(result['size_bytes'])}" if several else str(result["testcase"])
+
+
+def all_sizes(one: Judged, results: Sequence[Result]) -> str:
+    """The test cases of some matrices; of several sizes, how many."""
+    by_case: dict[str, list[Result]] = {}
+    for result in results:
+        by_case.setdefault(result["testcase"], []).append(result)
+    told = [
+        of_size(one, found[0]) if len(found) == 1 else f"{name}, {len(found)} sizes" for name, found in by_case.items()
+    ]
+    return "; ".join(told)
 
 
 def named(one: Judged, name: str, several: bool) -> str:
