@@ -135,6 +135,18 @@ def test_a_broken_link_of_a_busy_device_is_named_and_not_the_device(cells):
     assert (found.kind, found.subject) == ("cell", (1, 3)), "of what else the device sends nothing is known"
 
 
+def test_what_is_slower_than_others_explain_on_average_says_that_they_were_there(cells):
+    in_part = others(("gpu1", "nvlink_out", 586e9, 190e9))  # all of its link, maybe, and only for a while
+    _, judged, _ = cells({(1, 2): 225.0, **sends(330.0, device=3)}, in_part)
+    [(result, matrix)] = judged.matrices
+    told = {one.partition(" ")[0]: one for one in diagnosis.diagnose(judged.test.record, result, matrix).sentences}
+    assert told["gpu1->gpu2"].endswith(
+        ". Beside others: 386 GB left gpu1 that linkmatrix did not send (pid 2983 hog of bob), which explains less on"
+        " average: measure it again without them (--wait-idle)"
+    )
+    assert "gpu3" in told and "Beside others" not in told["gpu3"]
+
+
 def test_from_inside_a_busy_device_is_not_blamed(cells):
     _, judged, _ = cells(sends(225.0), HALF, reference=None)
     [(result, matrix)] = judged.matrices

@@ -1,6 +1,8 @@
 """The run that a command is asked about, held against references: what `show`, `report` and others have in common."""
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BadInput
@@ -8,9 +10,11 @@ from ..files import path_of
 from ..references import published
 from ..references.tables import References
 from ..runs import folders, judging, stored
+from ..runs.bound import short
 from ..runs.judging import Judged
 from ..show import by_size
 from ..show.progress import watched
+from ..site import configured
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -23,6 +27,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="a record.json, a ReFrame report (run-report-*.json) or a folder; by default the newest report",
     )
     add_reference_options(command)
+    command.add_argument(
+        "--groups",
+        type=path_of,
+        metavar="FILE",
+        help="which nodes share a leaf switch: leaf1: n[1-32], or Slurm's topology.conf; default: as the record says",
+    )
 
 
 def add_reference_options(command: argparse.ArgumentParser) -> None:
@@ -56,7 +66,29 @@ def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
     with watched(paths, "runs") as each:
         run = stored.find_all(each)
+    if getattr(options, "groups", None) is not None:
+        run = grouped(run, configured.leaves(options.groups))
     return run, judging.judge_all(run, references_of(options), options.reference)
+
+
+def grouped(run: stored.Run, leaves: Mapping[str, str]) -> stored.Run:
+    """The run with the leaf switches of its nodes as {node: leaf} has them. Raises BadInput."""
+    leaf_of = {short(node): leaf for node, leaf in leaves.items()}
+    tests, known = [], False
+    for test in run.tests:
+        if test.record is None:
+            tests.append(test)
+            continue
+        devices = []
+        for device in test.record["devices"]:
+            place = {name: word for name, word in device["place"].items() if name != "leaf"}
+            leaf = leaf_of.get(short(device["node"]), "")
+            known = known or bool(leaf)
+            devices.append({**device, "place": {**place, **({"leaf": leaf} if leaf else {})}})
+        tests.append(replace(test, record={**test.record, "devices": devices}))
+    if not known:
+        raise BadInput("--groups has none of the nodes of this run")
+    return replace(run, tests=tuple(tests))
 
 
 def references_of(options: argparse.Namespace) -> References:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..judge import busy
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.checking import is_of_matchings
@@ -20,10 +21,11 @@ from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
 from ..references import noise
 from ..references.tolerances import floor_alone
-from . import confidence, matchings, ordering
+from . import bottleneck, confidence, matchings, ordering
+from .bottleneck import Bottleneck
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
-from .hypotheses import Finding, polish, search
+from .hypotheses import AGREE, Finding, polish, search
 from .places import Names, layout_of
 from .sentences import Seen, missing_sentence, sentence, subject_name
 
@@ -77,15 +79,19 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     inside = not matrix.held
     if inside:
         findings, left, seen = seen_from_inside(content, result, matrix.whole.observed, layout, names, matrix.matrix)
+        again, sigma = alone(seen.deviation, result, matrix.matrix), seen.sigma
     else:
         deviation, sigma, limit = from_references(matrix, layout)
         again = alone(deviation, result, matrix.matrix)
         findings, left = search(deviation, sigma, limit, layout, again)
-        seen = Seen(layout, deviation, limit)
-    seen = replace(seen, part=part)
-    told = [sentence(one, names, content, result, seen) for one in findings]
+        seen = Seen(layout, deviation, limit, sigma=sigma)
+    shared, findings, left = without_shared(findings, left, seen, again, inside)
+    seen = replace(seen, part=part or shared is not None)  # what is found beside that has not all of its cells
+    told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in findings]
+    by_groups = [bottleneck.sentence(shared, names, result["unit"], "leaf" in names.parts)] if shared else []
     gone = missing(matrix.matrix, layout)
     told += [missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
+    told += by_groups
     if left:
         told.append(f"and {units.counted(left, 'slow cell')} more, which no part of these explains")
     told += matrix.busy_sentences()[:MOST_BUSY]
@@ -106,6 +112,24 @@ def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, 
     experiment = next_experiment(one, names, layout, content, result)
     if experiment:
         yield f"{NEXT}{experiment.command}  # {experiment.tells}"
+
+
+def beside_others(one: Finding, matrix: MatrixVerdict, layout: Layout) -> str:
+    """That others used most of what a finding is about, by less than it is slow: on average, so nobody knows when."""
+    judged, others = matrix.whole, matrix.others
+    if judged is None or others is None:
+        return ""
+    family, group = named_family(layout, one.kind, one.subject)
+    own = members(family, group).reshape(layout.classes.shape) & np.isfinite(judged.observed)
+    expected = np.where(np.isfinite(judged.value), judged.value, judged.block.values)
+    share = np.where(own, others.of(matrix.matrix, judged.block, expected), 0.0)
+    if (share > busy.LEAST).sum() < max(1.0, AGREE * own.sum()):
+        return ""
+    r, c = np.unravel_index(int(np.argmax(share)), share.shape)
+    rows, columns, classes = matrix.matrix.rows, matrix.matrix.columns, matrix.matrix.class_names
+    said = others.sentence(rows[r], columns[c], classes[judged.block.classes[r, c]]).removeprefix("busy: ")
+    again = "which explains less on average: measure it again without them (--wait-idle)"
+    return f". Beside others: {said}, {again}"
 
 
 def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
@@ -149,7 +173,22 @@ def seen_from_inside(
         deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
     again = None if matrix is None else alone(deviation, result, matrix)
     found, left = search(deviation, sigma, limit, layout, again)
-    return [one for one in found if one.kind != "class"], left, Seen(layout, deviation, limit)
+    return [one for one in found if one.kind != "class"], left, Seen(layout, deviation, limit, sigma=sigma)
+
+
+def without_shared(
+    found: list[Finding], left: int, seen: Seen, again: np.ndarray | None, inside: bool
+) -> tuple[Bottleneck | None, list[Finding], int]:
+    """(what lies between groups of nodes, what is at fault beside it, slow cells that these leave).
+
+    found, left: as `search` says without that. again: as its `alone`. inside: without references
+    """
+    shared = bottleneck.bottleneck(found, seen.deviation, seen.limit, seen.layout, again)
+    if shared is None:
+        return None, found, left
+    rest = np.where(shared.between, np.nan, seen.deviation)
+    others, left = search(rest, seen.sigma, seen.limit, seen.layout, again)
+    return shared, [one for one in others if not inside or one.kind != "class"], left
 
 
 def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:

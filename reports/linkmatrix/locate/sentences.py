@@ -5,7 +5,7 @@ Nothing is said of all cells, of every peer or of what is fine unless each cell 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,7 +159,7 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
 
 @dataclass(frozen=True)
 class Seen:
-    """What sentences are about: the layout, and deviation and limit of each cell, as `locate` has them.
+    """What sentences are about: the layout, and deviation, limit and sigma of each cell, as `locate` has them.
 
     part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells.
     """
@@ -168,6 +168,7 @@ class Seen:
     deviation: np.ndarray
     limit: np.ndarray
     part: bool = False
+    sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
 
     @property
     def fine(self) -> np.ndarray:

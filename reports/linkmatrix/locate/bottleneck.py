@@ -1,0 +1,114 @@
+"""Groups of nodes that are slow with each other and fine among themselves: what they share lies between them.
+
+Where the record does not say which nodes share a leaf switch, an uplink that is slow looks like many slow paths, or
+many slow nodes. But nodes that are fine with each other are none. The nodes fall into groups by the pairs that are not
+slow: two groups of several nodes each have something between them, of which nobody is to blame by name. A node that is
+slow with everybody is a group of its own, and says nothing of what lies between others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..record import units
+from .families import SHARED, Layout
+from .hypotheses import AGREE, Finding
+from .places import Names
+
+FEWEST = 2  # nodes of a group
+MOST_GROUPS, MOST_NODES = 3, 4  # that are named
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """groups: nodes, by index, the smallest group first. between: rows × columns, measured cells between two groups.
+
+    shift: of these, as a fraction. again, fine: how many were measured again, alone, and were as they should be then.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    between: np.ndarray
+    shift: float
+    again: int
+    fine: int
+
+
+def bottleneck(
+    found: Sequence[Finding], deviation: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None
+) -> Bottleneck | None:
+    """What lies between groups of nodes; None where there are none, or one finding, or a shared part, explains it.
+
+    deviation, limit, alone: as of `search`
+    """
+    if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
+        return None
+    with np.errstate(invalid="ignore"):
+        slow = deviation < -np.log1p(np.nan_to_num(limit))
+    row, column = (
+        np.broadcast_to(node, slow.shape) for node in (layout.row_node[:, None], layout.column_node[None, :])
+    )
+    net = np.isfinite(deviation) & (row != column)
+    is_slow = slow_pairs(row[net], column[net], slow[net])
+    group = components(~is_slow, np.unique(layout.row_node))
+    sizes = np.bincount(group[group >= 0])
+    large = np.flatnonzero(sizes >= FEWEST)
+    if len(large) < 2 or not all(holds(is_slow, np.flatnonzero(group == one)) for one in large):
+        return None
+    between = net & (group[row] != group[column]) & np.isin(group[row], large) & np.isin(group[column], large)
+    if not (between & slow).any():
+        return None
+    tried = between & np.isfinite(np.full(slow.shape, np.nan) if alone is None else alone)
+    fine = 0 if alone is None else int((alone[tried] >= -np.log1p(np.nan_to_num(limit[tried]))).sum())
+    members = sorted((tuple(np.flatnonzero(group == one).tolist()) for one in large), key=lambda of: (len(of), of))
+    return Bottleneck(tuple(members), between, float(np.expm1(np.median(deviation[between]))), int(tried.sum()), fine)
+
+
+def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray) -> np.ndarray:
+    """nodes × nodes: True where most cells between two nodes are slow, whoever sends; of none nobody knows."""
+    count = int(max(row.max(initial=0), column.max(initial=0))) + 1
+    low, high = np.minimum(row, column), np.maximum(row, column)
+    cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
+    found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
+    return found | found.T
+
+
+def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """The group of each node, -1 of those that are not among `nodes`: joined nodes have the same."""
+    group, number = np.full(int(max(nodes.max(), len(joined) - 1)) + 1, -1), 0
+    for start in nodes.tolist():
+        if group[start] >= 0:
+            continue
+        ahead = [start]
+        group[start] = number
+        while ahead:
+            node = ahead.pop()
+            for other in nodes[joined[node, nodes] & (group[nodes] < 0)].tolist():
+                group[other] = number
+                ahead.append(other)
+        number += 1
+    return group
+
+
+def holds(is_slow: np.ndarray, members: np.ndarray) -> bool:
+    """Are most pairs of a group fine, and not only as many as it takes to join them?"""
+    count = len(members)
+    bad = int(is_slow[np.ix_(members, members)].sum()) // 2
+    return bad <= (1 - AGREE) * count * (count - 1) / 2
+
+
+def sentence(one: Bottleneck, names: Names, unit: str, leaves_known: bool) -> str:
+    """What is slow between whom, that it is shared, and that nobody is named for it."""
+    said = [f"[{', '.join(units.first([names.nodes[node] for node in of], MOST_NODES))}]" for of in one.groups]
+    amount = f"{-100 * one.shift:.1f} % slow"
+    if unit == "us":
+        amount = f"at {100 * (1 / (1 + one.shift) - 1):.1f} % more latency"
+    text = (
+        f"cells between groups of nodes are {amount}, and inside each group they are fine:"
+        f" {' and '.join(units.first(said, MOST_GROUPS))}: a shared bottleneck between them, members uncertain"
+    )
+    if one.again and 2 * one.fine >= one.again:
+        text += f"; alone, {one.fine} of {one.again} of them are as they should be: congestion, which is no fault"
+    elif one.again:
+        text += f"; alone too, {one.again - one.fine} of {one.again} of them are: suspect the path, not its load"
+    return text if leaves_known else f"{text}; --groups FILE says which nodes share a leaf switch"

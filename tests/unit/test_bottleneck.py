@@ -1,0 +1,118 @@
+"""Groups of nodes that are slow with each other: a shared bottleneck without names, and with groups an uplink."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from fabric import Fabric, Machine, record_of
+
+from linkmatrix import cli
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.references.tables import References
+
+LEAF = 4
+SHARED = "cells between groups of nodes are"
+
+
+def record_with(nodes, per_node, *slow, leaf=LEAF, known=False, missing=0.0):
+    """The record of a run; known: whether it says which nodes share a leaf switch."""
+    machine = Machine(nodes, per_node, leaf=leaf)
+    run = Fabric(machine, np.random.default_rng(3), disturbed=0, missing=missing).run([((part,), 0.3) for part in slow])
+    content = record_of(machine, run.values)
+    for device in content["devices"] if not known else []:
+        device["place"].pop("leaf", None)
+    reading.check(copy.deepcopy(content))
+    return content
+
+
+def told(content):
+    (matrix,) = evaluate(content, References({}), None).matrices
+    return diagnosis.diagnose(content, content["results"][0], matrix)
+
+
+@pytest.mark.parametrize(("nodes", "per_node"), [(8, 1), (8, 2), (16, 1), (16, 2)])
+@pytest.mark.parametrize("missing", [0.0, 0.02])
+def test_an_uplink_of_a_leaf_that_nobody_knows_makes_no_node_and_no_path_suspect(nodes, per_node, missing):
+    found = told(record_with(nodes, per_node, ("uplink", 1), missing=missing))
+    assert not [one for one in found.findings if not one.missing]
+    (said,) = [one for one in found.sentences if one.startswith(SHARED)]
+    assert "[n004, n005, n006, n007]" in said and "a shared bottleneck between them, members uncertain" in said
+    assert said.endswith("--groups FILE says which nodes share a leaf switch")
+    assert not any("more, which no part of these explains" in one for one in found.sentences)
+
+
+def test_with_the_leaf_in_the_record_its_uplink_is_named():
+    found = told(record_with(16, 2, ("uplink", 1), known=True))
+    assert [one.kind for one in found.findings] == ["uplink"]
+    assert not any(one.startswith(SHARED) for one in found.sentences)
+
+
+def test_a_fault_beside_a_shared_bottleneck_is_still_named():
+    found = told(record_with(16, 2, ("uplink", 1), ("adapter", 9, 0)))
+    assert [one.kind for one in found.findings] == ["nic"]
+    assert found.sentences[0].startswith("cells over mlx5_0 of n009 are 29.9 % slow (44 of 44 cells)")
+    assert len(found.confidence) == 1 and found.sentences[1].startswith(SHARED)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [("node", 1), ("node", 5)],
+        [("node", 0), ("node", 1), ("node", 2)],
+        [("node pair", 0, 1), ("node pair", 2, 5)],
+        [("adapter", 1, 0), ("adapter", 2, 1)],
+        [],
+    ],
+)
+def test_nodes_and_paths_at_fault_are_no_shared_bottleneck(parts):
+    found = told(record_with(8, 2, *parts))
+    assert not any(one.startswith(SHARED) for one in found.sentences)
+    assert len(found.findings) == len(parts)
+
+
+@pytest.mark.parametrize(
+    ("speed", "end"),
+    [(1.0, "alone, 8 of 8 of them are as they should be: congestion, which is no fault"), (0.7, "not its load")],
+)
+def test_what_is_fine_alone_is_congestion(speed, end):
+    content = record_with(8, 1, ("uplink", 0))
+    (result,) = content["results"]
+    content["devices"][0]["place"]["leaf"] = "leaf0"  # of one node alone: no groups, and nothing to ask for
+    for row, column in [(r, c) for r in range(2) for c in range(4, 8)]:
+        before = result["values"][row][column]
+        cell = {"row": result["rows"][row], "column": result["columns"][column], "before": before}
+        result["remeasured"].append({**cell, "after": before / 0.7 * speed})
+    (said,) = [one for one in told(content).sentences if one.startswith(SHARED)]
+    assert end in said
+
+
+def diagnosed(tmp_path, capsys, groups, command="diagnose"):
+    """(exit code, output) of a run whose file of groups has this text."""
+    (tmp_path / "run.json").write_text(json.dumps(record_with(16, 2, ("uplink", 1))))
+    (tmp_path / "groups").write_text(groups)
+    code = cli.main([command, str(tmp_path / "run.json"), "--groups", str(tmp_path / "groups")])
+    return code, "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("command", ["diagnose", "show"])
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "a: n[000-003]\nb: n[004-007]\nc: n[008-011]\nd: n[012-015]\n",
+        "SwitchName=a Nodes=n[000-003]\nSwitchName=b Nodes=n[004-007]\nSwitchName=c Nodes=n[008-015].site.org\n"
+        "SwitchName=core Switches=a,b,c\n",
+    ],
+)
+def test_a_file_of_groups_names_the_uplink(tmp_path, capsys, groups, command):
+    code, out = diagnosed(tmp_path, capsys, groups, command)
+    assert code == 3  # without references
+    assert "leave leaf switch b are" in out and SHARED not in out
+
+
+@pytest.mark.parametrize("groups", ["a: m[1-9]\n", "nothing", ""])
+def test_groups_that_are_not_of_this_run_are_refused(tmp_path, capsys, groups):
+    code, out = diagnosed(tmp_path, capsys, groups)
+    assert code == 2 and "group" in out and "Traceback" not in out
