@@ -1,12 +1,16 @@
 """What curves are held against: of each place the reference of a link class, between its tolerances."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from ..judge.evaluate import MatrixVerdict
+
+if TYPE_CHECKING:  # `show` has to start without matplotlib
+    from matplotlib.axes import Axes
 
 GREY = "#9aa3ab"
 ALPHA = 0.3
