@@ -53,3 +53,7 @@ def test_the_report_has_the_picture_and_one_heat_map_a_test_case(tmp_path, capsy
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<img ") == 1 and page.count("<caption>Measured") == page.count("<caption>Deviation") == 4
     assert 'id="curves"' in page
+
+
+def test_no_two_lines_of_a_picture_look_alike():
+    assert len({curves.look(number) for number in range(36)}) == 36

@@ -151,9 +151,14 @@ def references(curve: Curve, matrices: Sequence[tuple[Result, MatrixVerdict]]) -
     return reference_band.bands((result[curve.axis], judged[id(result)]) for result in results)
 
 
+def look(number: int) -> tuple[str, str]:
+    """(colour, marker) of a line by its number: no two of 36 have both in common."""
+    return COLOURS[number % len(COLOURS)], MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
+
+
 def draw_line(axes: Axes, number: int, curve: Curve, name: str, points: list[tuple[int, ClassSummary]]) -> None:
     """One link class of one curve."""
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    colour, marker = look(number)
     places = [place for place, _ in points]
     said = ": ".join(filter(None, (f"{curve.testcase} {name}", curve.fit())))
     axes.plot(

@@ -13,7 +13,7 @@ from ..errors import clean
 from ..record import units
 from . import reference_band
 from .by_size import Table
-from .curves import COLOURS, MARKERS, REFERENCE, WIDTH
+from .curves import COLOURS, REFERENCE, WIDTH, look
 from .plot import DPI, STYLE
 
 HEIGHT = 5.4  # inches: the legend may have twenty lines
@@ -44,8 +44,7 @@ def draw(table: Table, others: Table | None, title: str) -> dict[str, bytes]:
         axes = figure.add_subplot()
         lines = [*((name, points, "-") for name, points in own.items()), *((*item, "--") for item in dashed.items())]
         for number, (name, points, style) in enumerate(lines):
-            marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
-            colour = COLOURS[number % len(COLOURS)]
+            colour, marker = look(number)
             places, values = zip(*points, strict=True)
             axes.plot(
                 places, values, style, color=colour, marker=marker, markersize=3.5, linewidth=1.4, label=clean(name)
