@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 SMOKE = ("smoke", "quick")
 QUICK = ("quick",)
-LITMUS = ("visibility",)  # not in acceptance: no GPU has run it yet, and a sale shall not hang on it
+LITMUS = ("visibility",)
 
 # fmt: off
 CASES = {
@@ -156,7 +156,7 @@ class intranode_p2p(p2p_matrix_case):
         case = CASES[self.testcase]
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
         self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
-        self.tags = {"full", "intranode", *case.tags} | (set() if case.tags == LITMUS else {"acceptance"})
+        self.tags = {"full", "intranode", "acceptance", *case.tags}
 
     without_mpi = True
 

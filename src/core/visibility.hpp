@@ -39,7 +39,7 @@ enum class WriteFault : std::uint32_t {
   none,
   reorder,    ///< the flag goes before the data, which follows when the answer is there
   drop,       ///< a word of each round is not written
-  drop_flag,  ///< from the middle of the rounds on no flag is set
+  drop_flag,  ///< from the middle on, of the rounds or of the time that they may take, no flag is set
 };
 
 /// Where both sides meet; all of it is seen by both.
@@ -55,6 +55,16 @@ struct HandoverTerms {
   std::uint64_t patience_ns;  ///< for a flag or an answer: then it is called never seen, and that is the end
   std::uint64_t longest_ns;   ///< after this the writing side begins no further round; the first one is always made
   WriteFault fault;
+
+  /// Whether a round, from 1, that begins then gets its flag. Where rounds are slow, a drill would end unseen with the
+  /// time that they may take: its middle comes first.
+  LINKMATRIX_HOST_DEVICE constexpr bool sets_flag(std::uint64_t round, std::uint64_t elapsed_ns) const {
+    return fault != WriteFault::drop_flag || (2 * round <= rounds && 2 * elapsed_ns <= longest_ns);
+  }
+  /// Whether that round is not begun.
+  LINKMATRIX_HOST_DEVICE constexpr bool is_over(std::uint64_t round, std::uint64_t elapsed_ns) const {
+    return round > 1 && elapsed_ns > longest_ns && sets_flag(round, elapsed_ns);
+  }
 };
 
 /// What one side saw. Only the checking one knows of wrong words.

@@ -143,7 +143,7 @@ prints '^not measured, for --budget has no room for more: host_to_device_memcpy_
 grep -q '"results":\[{"testcase":"device_to_device_memcpy_write_ce"' "$work/r.json" || fail "every link is measured first"
 grep -q '"expected":\["device_to_device_memcpy_write_ce"\],"left_out":\["host_to_device_memcpy_ce",' "$work/r.json" ||
   fail "the record must say what was left out"
-try 4 --testcase device_local_copy,device_to_device_memcpy_write_ce,device_to_device_memcpy_read_ce,device_to_device_latency_sm \
+try 4 --size 1MiB --testcase device_local_copy,device_to_device_memcpy_write_ce,device_to_device_memcpy_read_ce,device_to_device_latency_sm \
   --budget 500
 grep -q '"left_out"' "$work/r.json" && fail "nothing was left out"
 # What is slow is measured again alone, and a healthy cell beside it. Others use the machine too: one of some tries.

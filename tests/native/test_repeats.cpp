@@ -65,6 +65,15 @@ TEST(Repeats, OfCopiesInTurnAreThoseThatTheHostsClockNeeds) {
   EXPECT_EQ(repeats_for(1e-3, both, Timing::in_turn), 1);
 }
 
+TEST(Repeats, OfAVisibilityTestAreTenThousandRoundsInSevenSamples) {
+  std::vector<Copy> one(1);
+  one.front().operation = Operation::visibility;
+  const int rounds = 7 * accesses_per_repeat * repeats_for(5e-6, one, Timing::gate);
+  EXPECT_GE(rounds, 9'500) << "of 5 us, as between two H200";
+  EXPECT_LE(14 * rounds * 5e-6, 0.9) << "14 rounds of pairs are all pairs of 8 GPUs: under a second";
+  EXPECT_EQ(repeats_for(1e-3, one, Timing::gate), 1) << "64 rounds, however slow they are";
+}
+
 TEST(Repeats, OfBothWaysInTurnAreFiveTurns) {
   ScriptedBackend backend(2, [](const Copy&, std::size_t) { return 2e-3; });
   int turns = 0;

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -132,7 +134,7 @@ class Supervised : public testing::Test {
     setup_.errors = err_[1];
     setup_.patience = Seconds(0.05);
     setup_.between_checkpoints = Seconds(0.01);
-    setup_.rescue = Seconds(0.5);
+    setup_.rescue = Seconds(30);  // a busy machine under a sanitizer writes slowly, and only a hang waits so long
     setup_.teardown = Seconds(0.05);
     setup_.exit = [this](int code) { exited_.set_value(code); };
   }
@@ -171,6 +173,14 @@ class Supervised : public testing::Test {
   void wait_for(const std::string& text) const {
     for (const Deadline patience = Deadline::in(30); !holds(text) && !patience.passed();) std::this_thread::yield();
     EXPECT_TRUE(holds(text)) << content();
+  }
+  /// Whoever writes into the pipe waits then.
+  static void wait_until_full(int end) {
+    const int room = ::fcntl(end, F_GETPIPE_SZ);
+    std::array<int, 1> there{};
+    for (const Deadline patience = Deadline::in(30); there[0] < room && !patience.passed(); std::this_thread::yield())
+      ASSERT_EQ(::ioctl(end, FIONREAD, there.data()), 0);
+    ASSERT_EQ(there[0], room);
   }
   static std::string read(int end) {
     std::string text(1 << 16, '\0');
@@ -225,7 +235,8 @@ TEST_F(Supervised, EndsARunOfWhichACallDoesNotReturn) {
 TEST_F(Supervised, SaysThatNobodyReadsItsOutput) {
   Supervisor& supervisor = start_writing();
   std::thread printing([&] { supervisor.print(std::string(1 << 20, 'x')); });
-  supervisor.end_by(Deadline::in(0.2));
+  wait_until_full(out_[0]);
+  supervisor.end_by(Deadline::in(0.05));
   EXPECT_EQ(exit_code(), 4);
   EXPECT_TRUE(holds("nobody read standard output")) << content();
   ::signal(SIGPIPE, SIG_IGN);
@@ -277,6 +288,7 @@ TEST_F(Supervised, AFolderThatGoesForAWhileDoesNotEndWhatIsMeasured) {
 }
 
 TEST_F(Supervised, LeavesNothingOfAWriteThatHangs) {
+  setup_.rescue = Seconds(0.5);
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::atomic<int> hanging = 0;
@@ -297,6 +309,7 @@ TEST_F(Supervised, LeavesNothingOfAWriteThatHangs) {
 }
 
 TEST_F(Supervised, AHungFileSystemHoldsNobodyUp) {
+  setup_.rescue = Seconds(0.5);
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::atomic<int> hanging = 0;

@@ -20,11 +20,12 @@ constexpr std::array all_testcases_of_it{"device_to_device_visibility_write_sm",
                                          "device_to_host_visibility_write_sm", "host_to_device_visibility_read_sm"};
 
 /// What two threads see that hand data over in memory that a round of another run has left behind.
-Visibility handed_over(WriteFault fault, std::uint64_t patience_ns = for_ever_ns) {
+Visibility handed_over(WriteFault fault, std::uint64_t patience_ns = for_ever_ns,
+                       std::uint64_t longest_ns = for_ever_ns) {
   std::vector<std::uint64_t> there(handover_bytes / 8, 1), here(handover_bytes / 8, 1);
   const HandoverPlace place{reinterpret_cast<std::byte*>(there.data()), reinterpret_cast<std::byte*>(here.data())};
   reset_handovers(place);
-  const HandoverTerms terms{take_numbers(rounds), rounds, patience_ns, for_ever_ns, fault};
+  const HandoverTerms terms{take_numbers(rounds), rounds, patience_ns, longest_ns, fault};
   const auto never = [] { return false; };
   HandoverEnd writer{};
   std::thread other([&] { writer = write_handovers(place, terms, never); });
@@ -57,6 +58,13 @@ TEST(Handovers, SeeAWordThatIsNotWrittenInEveryRound) {
 TEST(Handovers, GiveAFlagUpThatIsNeverSet) {
   const Visibility seen = handed_over(WriteFault::drop_flag, soon_ns);
   EXPECT_EQ(seen.wrong_words, 0u);
+  EXPECT_EQ(seen.unseen_flags + seen.unseen_answers, 1u);
+  EXPECT_FALSE(seen.holds());
+}
+
+TEST(Handovers, GiveThatFlagUpToWhereRoundsAreSoSlowThatTheirTimeEndsBeforeTheirMiddle) {
+  constexpr std::uint64_t no_time_ns = 0;
+  const Visibility seen = handed_over(WriteFault::drop_flag, soon_ns, no_time_ns);
   EXPECT_EQ(seen.unseen_flags + seen.unseen_answers, 1u);
   EXPECT_FALSE(seen.holds());
 }

@@ -86,7 +86,7 @@ def test_what_others_sent_elsewhere_explains_nothing(cells):
 @pytest.mark.parametrize(
     "seen",
     [
-        others(("gpu1", "nvlink_out", None, 190e9)),
+        others(("gpu1", "nvlink_out", None, 190e9), shared=False, processes=()),
         others(("gpu1", "nvlink_out", 990e9, None)),
         others(("gpu1", "nvlink_out", 199e9, 190e9)),
         others(("gpu1", "nvlink_out", 100e9, 190e9)),
@@ -94,7 +94,15 @@ def test_what_others_sent_elsewhere_explains_nothing(cells):
         others(("gpu1", "nvlink_out", 990e9, 190e9), seconds=0),
         others(),
     ],
-    ids=["unreadable", "own unknown", "its own", "fewer than its own", "nobody else there", "no time", "nothing"],
+    ids=[
+        "unreadable, and nobody else there",
+        "own unknown",
+        "its own",
+        "fewer than its own",
+        "nobody else there",
+        "no time",
+        "nothing",
+    ],
 )
 def test_nothing_is_guessed(cells, seen):
     found, _, _ = cells(sends(225.0), seen)

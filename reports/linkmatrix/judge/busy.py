@@ -2,8 +2,8 @@
 
 A device, a core or an adapter counts what went through it, whoever sent it, and the program knows what of that was its
 own. What is left over, as a share f of what the path carries, explains a cell that is as much slower. Such a cell is no
-observation: neither a failure nor a PASS. One that is slower than that is broken beside being busy. Nothing is guessed:
-a counter that could not be read explains nothing.
+observation: neither a failure nor a PASS. One that is slower than that is broken beside being busy. No share is
+guessed: where others were and nobody counted what they took (`uncounted`), a slow cell is no observation at all.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from ..record.matrix import Block, Matrix
 from ..record.reading import Result
 from ..record.units import figure
+from .uncounted import Uncounted, held_of, looks, unread_of
 
 LEAST = 0.015  # share of others, below which nothing is said of them
 MOST = 0.95  # share that is believed: the logarithm of what is left
@@ -51,6 +52,7 @@ class Busy:
     executors: Sequence[str]
     by_kernel: bool
     staged: bool
+    uncounted: Uncounted
     ways: int = 1
 
     def of(self, matrix: Matrix, block: Block, expected: np.ndarray) -> np.ndarray:
@@ -79,7 +81,8 @@ class Busy:
         kinds = ["cpu"] + ["sm"] * self.by_kernel + ["memory"] * (link_class == "LOCAL")
         for kind in kinds:
             share = np.maximum(share, self.executed(kind, rows, columns))
-        return share
+        share = np.maximum(share, self.uncounted.beside(rows, columns))
+        return np.where(self.uncounted.of(path, link_class, rows, columns), MOST, share)
 
     def executed(self, kind: str, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
         """The share of others of who makes the copy; of its other end where that is host memory, which makes none."""
@@ -109,11 +112,15 @@ class Busy:
             verbs |= {(row, f"{path}_in"): "came into", (column, f"{path}_out"): "left"}
         moved = max(verbs, key=lambda end: self.rates.get(end[1], {}).get(end[0], 0.0))
         rate = self.rates.get(moved[1], {}).get(moved[0], 0.0)
-        if rate > 0:
+        is_counted = not self.uncounted.of(path, link_class, [row], [column])[0, 0]
+        if rate > (0 if is_counted else LEAST_RATE):
             amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}"
             return f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         used = [(share, label, kind) for kind, of in self.shares.items() for label, share in of.items()]
         share, label, kind = max((one for one in used if one[1] in (row, column)), default=(0.0, row, "cpu"))
+        if share < LEAST and not is_counted:
+            label = self.uncounted.where(row, column)
+            return f"busy: others were on {label}{self.who(label)}, and what they took of this path is not counted"
         return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
 
     def who(self, label: str) -> str:
@@ -153,12 +160,16 @@ def busy_of(record: Mapping[str, Any], result: Result) -> Busy | None:
     if not others or not others["seconds"] or is_drill(record):
         return None
     rates, shares = foreign(others)
-    if not any(amount > 0 for of in (*rates.values(), *shares.values()) for amount in of.values()):
+    held = held_of(others)
+    if not held and not any(amount > 0 for of in (*rates.values(), *shares.values()) for amount in of.values()):
         return None
     both = result["metric"] == "bidirectional"
     executors = ("rows", "columns") if both else ("rows",) if result["direction"] == "write" else ("columns",)
-    staged = result["peer_access"] == "off"
-    return Busy(others, rates, shares, executors, result["engine"] == "sm", staged, 2 if both else 1)
+    by_kernel, staged = result["engine"] == "sm", result["peer_access"] == "off"
+    active = held & {label for one in looks(record) for label, _ in devices_used(one)}
+    latency = result["metric"] == "latency"
+    uncounted = Uncounted(held, active, unread_of(others), executors, latency, by_kernel, both)
+    return Busy(others, rates, shares, executors, by_kernel, staged, uncounted, 2 if both else 1)
 
 
 def is_drill(record: Mapping[str, Any]) -> bool:

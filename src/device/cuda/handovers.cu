@@ -60,12 +60,12 @@ __global__ void write_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
     if (terms.fault != WriteFault::reorder) write_words(data, number, terms.fault);
     __syncthreads();
     if (threadIdx.x == 0) {
-      if (round > 1 && nanoseconds() - since > terms.longest_ns) {
+      const std::uint64_t elapsed_ns = nanoseconds() - since;
+      if (terms.is_over(round, elapsed_ns)) {
         set(place.area, handover_flag_at, no_more_rounds);
         answer = Wait::over;
       } else {
-        if (terms.fault != WriteFault::drop_flag || 2 * round <= terms.rounds)
-          set(place.area, handover_flag_at, number);
+        if (terms.sets_flag(round, elapsed_ns)) set(place.area, handover_flag_at, number);
         answer = wait_for(place.answers, handover_answer_at, number, terms.patience_ns);
       }
     }

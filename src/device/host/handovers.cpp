@@ -17,8 +17,8 @@ void set(std::byte* memory, std::uint64_t at, std::uint64_t number) {
   std::atomic_ref(word_at(memory, at)).store(number, std::memory_order_release);
 }
 
-bool is_over(Clock::time_point since, std::uint64_t nanoseconds) {
-  return Clock::now() - since > std::chrono::nanoseconds(nanoseconds);
+std::uint64_t nanoseconds_since(Clock::time_point since) {
+  return static_cast<std::uint64_t>((Clock::now() - since) / std::chrono::nanoseconds(1));
 }
 
 enum class Wait { seen, never_seen, stopped };
@@ -29,7 +29,7 @@ Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const H
   for (int looks = 1; std::atomic_ref(word_at(memory, at)).load(std::memory_order_acquire) < number; ++looks) {
     if (looks % looks_between_yields != 0) continue;
     if (stop()) return Wait::stopped;
-    if (is_over(since, terms.patience_ns)) return Wait::never_seen;
+    if (nanoseconds_since(since) > terms.patience_ns) return Wait::never_seen;
     std::this_thread::yield();
   }
   return Wait::seen;
@@ -55,12 +55,13 @@ HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& ter
   HandoverEnd end{};
   for (std::uint64_t round = 1; round <= terms.rounds; ++round) {
     const std::uint64_t number = terms.first + round;
-    if (round > 1 && is_over(since, terms.longest_ns)) {
+    const std::uint64_t elapsed_ns = nanoseconds_since(since);
+    if (terms.is_over(round, elapsed_ns)) {
       set(place.area, handover_flag_at, no_more_rounds);
       return end;
     }
     if (terms.fault != WriteFault::reorder) write_words(place.area + handover_data_at, number, terms.fault);
-    if (terms.fault != WriteFault::drop_flag || 2 * round <= terms.rounds) set(place.area, handover_flag_at, number);
+    if (terms.sets_flag(round, elapsed_ns)) set(place.area, handover_flag_at, number);
     const Wait answer = wait_for(place.answers, handover_answer_at, number, terms, stop);
     if (answer == Wait::never_seen) end.unseen = 1;
     if (answer != Wait::seen) return end;

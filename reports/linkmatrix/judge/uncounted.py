@@ -1,0 +1,99 @@
+"""What others took of a path and nobody counted: how much slower it made a cell cannot be known.
+
+Measured on two H200 of a virtual machine, whose driver counts no PCIe bytes, with another process on gpu1. It copied
+from host memory: copies from the host to gpu1 -52 %, to gpu0, which it did not use, -4 %, latency of host memory
++182 %. It copied inside gpu1: load latency between the devices +120 %, both ways of a link at once -3 %. It computed:
+copies inside gpu1 -44 %. NVML's shares of processors and memory were 0 in two of nine looks at a process that never
+paused. So a slow cell is no observation where others were, by any look of the run, active at who makes it, or where
+they may have used a path whose bytes are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+BESIDE = 0.02  # share of a counted path that a device with others at work may lose beyond their bytes: 0.2 to 3 % seen
+WAYS = ("out", "in")
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """Where others were beside what their bytes tell.
+
+    held: devices on which others have a context. active: those of them on which they did something in the run. unread:
+    {"pcie_in": devices whose driver does not count it}. makers: the axes whose endpoints make the copies.
+    """
+
+    held: frozenset[str]
+    active: frozenset[str]
+    unread: Mapping[str, frozenset[str]]
+    makers: Sequence[str]
+    is_latency: bool
+    by_kernel: bool
+    both_ways: bool
+
+    def of(self, path: str, link_class: str, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+        """True for each cell of which nobody knows what others took, were all of one class and over one path."""
+        if link_class == "LOCAL":
+            return self.active_at(rows, columns, ("rows", "columns"))
+        if path == "pcie" and any(self.unread_at(f"pcie_{way}", one) for way in WAYS for one in self.held):
+            return np.ones((len(rows), len(columns)), dtype=bool)  # devices share switches, and all share host memory
+        found = self.at_ends(rows, columns, f"{path}_out", f"{path}_in")
+        if self.both_ways:
+            found = found | self.at_ends(rows, columns, f"{path}_in", f"{path}_out")
+        if self.is_latency:
+            found = found | self.active_at(rows, columns, ("rows", "columns"))
+        if self.by_kernel:
+            found = found | self.active_at(rows, columns, self.makers)
+        return found
+
+    def beside(self, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+        """The share of a counted path that may be lost beyond the bytes of others: of each cell."""
+        return BESIDE * self.active_at(rows, columns, ("rows", "columns"))
+
+    def unread_at(self, kind: str, label: str) -> bool:
+        """Whether others may have moved what the driver does not count."""
+        return label in self.held and label in self.unread.get(kind, ())
+
+    def at_ends(self, rows: Sequence[str], columns: Sequence[str], leaving: str, coming: str) -> np.ndarray:
+        """True for cells of which an end's counter was not read."""
+        return np.logical_or.outer(
+            [self.unread_at(leaving, row) for row in rows], [self.unread_at(coming, column) for column in columns]
+        )
+
+    def active_at(self, rows: Sequence[str], columns: Sequence[str], axes: Sequence[str]) -> np.ndarray:
+        """True for cells with an end, of those axes, on which others were active."""
+        return np.logical_or.outer(
+            ["rows" in axes and row in self.active for row in rows],
+            ["columns" in axes and column in self.active for column in columns],
+        )
+
+    def where(self, row: str, column: str) -> str:
+        """The device of others that a sentence names: an end of the cell if it can be."""
+        ends = [one for one in (row, column) if one in self.held]
+        return (ends or sorted(self.held) or [row])[0]
+
+
+def held_of(others: Mapping[str, Any]) -> frozenset[str]:
+    """Devices on which others have a context, as their driver lists them."""
+    devices = {use["label"] for use in others["uses"] if use["of"] != "cpu"}
+    there = (one["where"] for one in others["processes"]) if others["shared"] else ()
+    return frozenset(label for label in there if label in devices)
+
+
+def unread_of(others: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """{kind: devices that were asked for it and did not tell}."""
+    kinds = {use["of"] for use in others["uses"]}
+    return {
+        kind: frozenset(use["label"] for use in others["uses"] if use["of"] == kind and use["counted"] is None)
+        for kind in kinds
+    }
+
+
+def looks(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What others did, of each test case of a record."""
+    yield from (result["others"] for result in record["results"] if result.get("others"))

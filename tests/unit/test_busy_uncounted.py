@@ -1,0 +1,129 @@
+"""Where others were and nobody counted what they took, no hardware is blamed: recorded beside processes on GPUs."""
+
+from pathlib import Path
+
+import pytest
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.uncounted import Uncounted
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.references.tables import Reference, References
+
+DATA = Path(__file__).parents[1] / "data"
+TOLERANCE = {"GB/s": (-0.02, None), "us": (None, 0.10)}
+PEER = "gpu1 copied to gpu0 without end"
+HOGS = {"host": "gpu1 from host memory", "kernel": "gpu1 computed", "local": "inside gpu1", "peer": PEER}
+
+
+def load(name):
+    return reading.load(DATA / f"h200x2_{name}.record.json")
+
+
+@pytest.fixture(scope="module")
+def idle():
+    """Every cell of the same two GPUs, when nobody else was there, as its reference."""
+    found = {}
+    for result in load("idle")["results"]:
+        low, high = TOLERANCE[result["unit"]]
+        found["idle", result["testcase"]] = {
+            f"{row}->{column}": Reference(result["values"][r][c], low, high, result["unit"])
+            for r, row in enumerate(result["rows"])
+            for c, column in enumerate(result["columns"])
+            if result["values"][r][c] is not None
+        }
+    return References(found)
+
+
+def judged(record, idle):
+    """({(test case, row, column): verdict of the cell}, findings of diagnose)."""
+    verdicts, findings = {}, []
+    for result, matrix in zip(record["results"], evaluate(record, idle, "idle").matrices, strict=True):
+        verdicts |= {(result["testcase"], *pair): cell for pair, cell in matrix.cells.items()}
+        findings += diagnosis.diagnose(record, result, matrix).findings
+    return verdicts, findings
+
+
+@pytest.mark.parametrize("hog", HOGS, ids=HOGS.values())
+def test_beside_a_real_process_on_a_gpu_nothing_is_blamed(hog, idle):
+    verdicts, findings = judged(load(f"busy_{hog}"), idle)
+    failed = {cell: verdict.reason for cell, verdict in verdicts.items() if verdict.verdict is Verdict.FAIL}
+    assert failed == {}
+    assert findings == []
+    assert any(verdict.verdict is Verdict.NO_VERDICT for verdict in verdicts.values()), "and it is no PASS either"
+
+
+@pytest.mark.parametrize("hog", HOGS, ids=HOGS.values())
+def test_without_that_process_the_same_figures_are_failures(hog, idle):
+    record = load(f"busy_{hog}")
+    for others in (record["others"], *(result["others"] for result in record["results"])):
+        others.update(shared=False, processes=[])
+    verdicts, _ = judged(record, idle)
+    assert any(verdict.verdict is Verdict.FAIL for verdict in verdicts.values())
+
+
+def test_what_is_not_counted_is_said_with_who_was_there(idle):
+    verdicts, _ = judged(load("busy_host"), idle)
+    said = verdicts["host_to_device_memcpy_ce", "numa0", "gpu1"].reason
+    assert "busy: others were on gpu1 (pid 4487 hog of root), and what they took of this path is not counted" in said
+
+
+def test_a_link_whose_bytes_are_counted_is_broken_beyond_them(idle):
+    record = load("busy_peer")
+    [result] = [one for one in record["results"] if one["testcase"] == "device_to_device_memcpy_write_ce"]
+    r, c = result["rows"].index("gpu0"), result["columns"].index("gpu1")
+    for grid in ("values", "low", "high"):
+        result[grid][r][c] *= 0.9
+    verdicts, _ = judged(record, idle)
+    assert verdicts["device_to_device_memcpy_write_ce", "gpu0", "gpu1"].verdict is Verdict.FAIL, "nobody sent that way"
+
+
+def test_a_device_of_which_nobody_else_had_a_context_is_not_excused_by_links_of_others(idle):
+    record = load("busy_kernel")
+    [result] = [one for one in record["results"] if one["testcase"] == "device_local_copy"]
+    at = result["columns"].index("gpu0")
+    for grid in ("values", "low", "high"):
+        result[grid][0][at] *= 0.7
+    verdicts, _ = judged(record, idle)
+    assert verdicts["device_local_copy", result["rows"][0], "gpu0"].verdict is Verdict.FAIL
+
+
+def uncounted(**changes):
+    what = {
+        "held": frozenset({"gpu1"}),
+        "active": frozenset(),
+        "unread": {},
+        "makers": ("rows",),
+        "is_latency": False,
+        "by_kernel": False,
+        "both_ways": False,
+    }
+    return Uncounted(**{**what, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "link_class", "expected"),
+    [
+        ({}, "nvlink", "NV18", []),
+        ({"unread": {"nvlink_out": {"gpu1"}}}, "nvlink", "NV18", [("gpu1", "gpu0"), ("gpu1", "gpu1")]),
+        ({"unread": {"nvlink_out": {"gpu0"}}}, "nvlink", "NV18", []),
+        ({"unread": {"pcie_in": {"gpu1"}}}, "nvlink", "NV18", []),
+        ({"is_latency": True}, "nvlink", "NV18", []),
+        ({"by_kernel": True, "active": {"gpu1"}}, "nvlink", "NV18", [("gpu1", "gpu0"), ("gpu1", "gpu1")]),
+        ({"active": {"gpu1"}}, "nvlink", "NV18", []),
+    ],
+    ids=[
+        "a context alone",
+        "its counter was not read",
+        "a counter that was not read where nobody is",
+        "of another path",
+        "a latency beside a context alone",
+        "kernels of a device that computes for others",
+        "copy engines of that device",
+    ],
+)
+def test_only_what_may_have_been_taken_is_not_counted(changes, path, link_class, expected):
+    ends = ["gpu0", "gpu1"]
+    found = uncounted(**changes).of(path, link_class, ends, ends)
+    assert [(ends[r], ends[c]) for r, c in zip(*found.nonzero(), strict=True)] == expected
