@@ -11,7 +11,7 @@ ENDED = {
     "OUT_OF_MEMORY": "the job ran out of memory",
     "NODE_FAIL": "a node of the job failed",
     "BOOT_FAIL": "a node of the job did not boot",
-    "PREEMPTED": "the job made room for another",
+    "PREEMPTED": "the job was preempted by another one (the scheduler says PREEMPTED)",
     "CANCELLED": "the job was cancelled (the scheduler says CANCELLED)",
     "DEADLINE": "the job reached its deadline",
     "LOST": "Slurm does not know the job any more, or did not answer for long",
@@ -55,6 +55,11 @@ def refused_for_others(errors):
     """Why nothing was measured beside others, "" where nothing says so."""
     found = OTHERS.search(errors)
     return f"not measured: {found[1]}" if found else ""
+
+
+def made_room(state):
+    """Why a job that was preempted is no verdict on what it did not reach; "" of any other."""
+    return f"not measured whole: {ENDED['PREEMPTED']}" if state == "PREEMPTED" else ""
 
 
 def lost_nodes(text):

@@ -142,13 +142,17 @@ class p2p_matrix_run(session_test, special=True):
         if self.unbegun or (self.sharing > 1 and not Path("record.json").exists()):
             self.unmeasured = "it was not measured: its job or process ended before it was its turn"
             raise SanityError(listed([self.unmeasured, *faults]))
+        broken = []
         try:
             self.record = linkmatrix.record.reading.load("record.json")
             faults += self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
             faults += exclusive_faults(self.record, self.promise)
+            broken = self.machine_faults() if endings.made_room(self.job.state) else []
         except (OSError, ValueError) as error:
             faults.append(str(error))
         if faults:
+            if not broken:  # of what was measured before, the cells and facts of the record have their own verdict
+                self.unmeasured = endings.made_room(self.job.state) or self.unmeasured
             raise SanityError(listed(faults))
         return True
 
@@ -167,6 +171,10 @@ class p2p_matrix_run(session_test, special=True):
         if not wanted or short(ran) == short(wanted):
             return []
         return [f"it should run on {wanted}, and ran on {ran}"]
+
+    def machine_faults(self):
+        """What the machine is not as its partition promises, in sentences."""
+        return []
 
     def faults(self):
         """What is missing or not as promised, in sentences."""

@@ -12,7 +12,7 @@ from .build import build_linkmatrix
 from .expect import Promise
 
 # states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
-RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE"}
+RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE", "PREEMPTED"}
 
 
 class session_test(rfm.RunOnlyRegressionTest, special=True):

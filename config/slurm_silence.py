@@ -4,6 +4,9 @@ Its back end `slurm` ends the whole session, and leaves its jobs in the queue, w
 and it waits without end for a job that `sacct` does not know. `squeue` takes every job for COMPLETED where squeue
 itself fails. Here the controller is asked where accounting says nothing, and a question without an answer is asked
 again: for SILENCE where neither says anything, for UNKNOWN where both answer and do not know the job.
+
+A job that was preempted is one that waits to ReFrame, for hours, though it never begins again unless it may be
+requeued: then the controller has it in the queue. Here it has ended.
 """
 
 import contextlib
@@ -17,13 +20,15 @@ from typing import NamedTuple
 import reframe.utility.osext as osext
 from reframe.core.exceptions import JobError, ReframeError, SpawnedProcessError
 from reframe.core.logging import getlogger
-from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler, slurm_state_completed
+from reframe.core.schedulers import slurm
+from reframe.core.schedulers.slurm import SlurmJobScheduler, SqueueJobScheduler
 
 SILENCE = 1800  # seconds without any answer: daemons that are restarted or upgraded are back by then
 UNKNOWN = 120  # seconds that a job may be known to nobody: the controller learns of it first, accounting later
 CONFIRMED = 300  # seconds for which what accounting says is believed: what the controller lost stays RUNNING there
 ANSWER = 60  # seconds that squeue may take
 LOST = "LOST"  # the state of a job that is given up
+PREEMPTED = "PREEMPTED"
 ROW = re.compile(r"^(\d+)[^|]*\|([A-Z_]+)\|([^|]*)\|", re.MULTILINE)
 
 
@@ -34,6 +39,7 @@ class Doubt(NamedTuple):
     since: float
 
 
+slurm_state_completed, slurm_state_pending = slurm.slurm_state_completed, slurm.slurm_state_pending
 doubts = weakref.WeakKeyDictionary()  # job: Doubt
 confirmed = weakref.WeakKeyDictionary()  # job: when the controller last told its state
 
@@ -81,6 +87,7 @@ def accounting_first(poll):
         for job in untold:
             job._state = before[job]
         now = time.time()
+        leave_to_controller(scheduler, [job for job in jobs if PREEMPTED in states_of(job)])
         old = [job for job in jobs if job not in untold and is_old(job, now)]
         for job in set(jobs) - {*untold, *old}:
             doubts.pop(job, None)
@@ -106,9 +113,31 @@ def controller_alone(poll):
     return poll_controller
 
 
+def states_of(job):
+    """Those of all parts of a job: of an array, or of a heterogeneous job."""
+    return (job.state or "").split(",")
+
+
+def leave_to_controller(scheduler, jobs):
+    """A job that was preempted has ended, unless the controller has put it into the queue again."""
+    told = ask_controller(scheduler, jobs) if jobs else None
+    for job in jobs:
+        job._state, job._nodespec = (told or {}).get(job.jobid, (job.state, job._nodespec))
+
+
+def ended(state):
+    """Whether a job in these states has ended."""
+    return bool(state) and all(one == PREEMPTED or slurm_state_completed(one) for one in state.split(","))
+
+
+def waits(state):
+    """Whether a part of a job in these states is to begin yet."""
+    return any(one != PREEMPTED and slurm_state_pending(one) for one in (state or "").split(","))
+
+
 def is_old(job, now):
     """Whether the controller is to be asked too about a job that has not ended."""
-    return not slurm_state_completed(job.state) and now - confirmed.get(job, job.submit_time) >= CONFIRMED
+    return not ended(job.state) and now - confirmed.get(job, job.submit_time) >= CONFIRMED
 
 
 def take(scheduler, jobs, why, now):
@@ -155,4 +184,5 @@ def live_through_silence():
         return
     SlurmJobScheduler.poll = accounting_first(SlurmJobScheduler.poll)
     SqueueJobScheduler.poll = controller_alone(SqueueJobScheduler.poll)
-    SlurmJobScheduler.finished = lambda _, job: job.state == LOST or slurm_state_completed(job.state)
+    SlurmJobScheduler.finished = lambda _, job: job.state == LOST or ended(job.state)
+    slurm.slurm_state_pending = waits

@@ -68,7 +68,9 @@ void write_nodes(JsonWriter& w, const std::vector<NodeFacts>& nodes) {
                                      {"serial", node.serial},
                                      {"product", node.product},
                                      {"kernel", node.kernel},
-                                     {"boot", node.boot}})
+                                     {"boot", node.boot},
+                                     {"bios", node.bios},
+                                     {"board", node.board}})
       w.member(name, text_or_null(text));
     w.end_object();
   }

@@ -65,7 +65,8 @@ struct NodeFacts {
   std::string name;             ///< host name
   std::string machine, serial;  ///< /etc/machine-id, and the maker's number of the product
   std::string product, kernel;
-  std::string boot;  ///< an identifier that is new after each start
+  std::string boot;         ///< an identifier that is new after each start
+  std::string bios, board;  ///< version of the firmware that starts it, and its mainboard
   std::vector<AdapterPort> adapters;
 };
 

@@ -96,7 +96,9 @@ class Reader {
 /// The texts of a node, and of a port, in the order of the message.
 template <class Node, class Visit>
 void for_each_text(Node& node, const Visit& visit) {
-  for (auto* text : {&node.name, &node.machine, &node.serial, &node.product, &node.kernel, &node.boot}) visit(*text);
+  for (auto* text :
+       {&node.name, &node.machine, &node.serial, &node.product, &node.kernel, &node.boot, &node.bios, &node.board})
+    visit(*text);
 }
 template <class Port, class Visit>
 void for_each_text_of_port(Port& port, const Visit& visit) {

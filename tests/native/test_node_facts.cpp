@@ -32,13 +32,15 @@ class NodeFactsTest : public testing::Test {
 TEST_F(NodeFactsTest, AreEmptyWhereThereIsNothing) {
   const NodeFacts node = node_facts(root_);
   EXPECT_FALSE(node.name.empty());
-  EXPECT_EQ(node.machine + node.serial + node.product + node.kernel + node.boot, "");
+  EXPECT_EQ(node.machine + node.serial + node.product + node.kernel + node.boot + node.bios + node.board, "");
   EXPECT_TRUE(node.adapters.empty());
 }
 
 TEST_F(NodeFactsTest, NameTheMachineAndEachPortOnce) {
   write("etc/machine-id", "0123456789abcdef");
   write("sys/class/dmi/id/product_name", "HGX H200 ");
+  write("sys/class/dmi/id/bios_version", "2.1b");
+  write("sys/class/dmi/id/board_name", "X13DEG-OAD");
   write("proc/sys/kernel/osrelease", "6.1.0-18-amd64");
   write("sys/devices/pci0/0000:18:00.0/vendor", "0x15b3");
   write("sys/devices/pci0/0000:18:00.0/numa_node", "1");
@@ -62,6 +64,7 @@ TEST_F(NodeFactsTest, NameTheMachineAndEachPortOnce) {
   EXPECT_EQ(node.machine, "0123456789abcdef");
   EXPECT_EQ(node.product, "HGX H200");
   EXPECT_EQ(node.kernel, "6.1.0-18-amd64");
+  EXPECT_EQ(node.bios + ", " + node.board, "2.1b, X13DEG-OAD");
   ASSERT_EQ(node.adapters.size(), 2u) << "ib0 is mlx5_0, lo and eth0 are no PCI devices";
   const AdapterPort &first = node.adapters[0], &second = node.adapters[1];
   EXPECT_EQ(first.name, "mlx5_0");
@@ -75,6 +78,20 @@ TEST_F(NodeFactsTest, NameTheMachineAndEachPortOnce) {
   EXPECT_EQ(second.numa, -1);
   ASSERT_EQ(fabric_ports(root_).size(), 1u) << "what ranks are paired by";
   EXPECT_EQ(fabric_ports(root_).front().name, "mlx5_0");
+}
+
+TEST_F(NodeFactsTest, TellTheInterfacesOfABondApart) {
+  for (const std::string number : {"0", "1"}) {
+    const std::string interface = "sys/class/net/ens" + number, pci = "sys/devices/pci0/0000:5e:00." + number;
+    write(pci + "/vendor", "0x8086");
+    link(interface + "/device", pci);
+    write(interface + "/address", "3c:ec:ef:00:11:20");
+    write(interface + "/bonding_slave/perm_hwaddr", "3c:ec:ef:00:11:2" + number);
+  }
+  const NodeFacts node = node_facts(root_);
+  ASSERT_EQ(node.adapters.size(), 2u);
+  EXPECT_EQ(node.adapters[0].part.at("mac") + " " + node.adapters[1].part.at("mac"),
+            "3c:ec:ef:00:11:20 3c:ec:ef:00:11:21");
 }
 
 }  // namespace

@@ -31,6 +31,17 @@ def test_every_mode_wants_references_and_takes_no_warning(machine, mode):
     assert "-S require_reference=yes --warn-as-error" in machine.commands()[0]
 
 
+def test_a_pair_of_nodes_is_held_against_no_manifest_and_is_never_nothing(machine):
+    machine.prepare("pass", "pass")
+    assert machine.run("--mode", "pair")[0] == 0
+    machine.prepare("pass")
+    code, out = machine.run("--mode", "pair", "--", "-S", "crossnode_matrix.time_limit=5m", "-Jnodelist=n1,n2")
+    assert code == 0 and "manifest" not in out
+    assert "--name=crossnode_matrix.*testcase=node_to_node_bandwidth_mpi.*extent=two" in machine.commands()[1]
+    machine.prepare()
+    assert machine.run("--mode", "pair")[0] == 3
+
+
 def test_no_test_case_is_never_a_pass(machine):
     machine.prepare()
     code, out = machine.run()

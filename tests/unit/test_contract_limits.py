@@ -1,13 +1,17 @@
 """What a contract says of sizes, link classes, parts and hosts is what was measured, or there is no PASS."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from contracts import LONG_AGO, SIZE, TESTCASE, Sold, draft_of, limits_of
 
+from linkmatrix import cli
 from linkmatrix.contract import terms
 from linkmatrix.contract.inventory import Inventory
 from linkmatrix.errors import BadInput
+from linkmatrix.references import keys
 
 
 @pytest.fixture
@@ -128,6 +132,56 @@ def test_limits_that_can_judge_nothing_are_not_frozen(sold, limits, said):
 def test_limits_of_another_check_are_no_limits(sold):
     freeze(sold, limits_of(1).replace("intranode_p2p", "peer_nvbandwidth"))
     assert sold.run()[0] == 3
+
+
+NODE_CASE = "node_to_node_bandwidth_mpi"
+BETWEEN = f"crossnode_matrix:\n  $index: [reference_name, testcase]\n  sold:\n    {NODE_CASE}:\n"
+BETWEEN += "      cell[NET]: [20, 0, null, GB/s]\n"
+
+
+@pytest.mark.parametrize(
+    ("check", "table", "nodes", "said"),
+    [
+        ("crossnode_matrix", "sold", 2, ""),
+        ("crossnode_matrix", "sold", 3, "crossnode_matrix measures @all with 3 nodes: its limits stand in .* sold@all"),
+        ("crossnode_matrix", "sold@all", 3, ""),
+        ("crossnode_matrix", "sold@all@crossed", 3, ""),
+        ("crossnode_device_matrix", "sold", 2, "crossnode_device_matrix measures @device with 2 nodes"),
+        ("crossnode_device_matrix", "sold@device", 3, "measures @all, @device with 3 nodes"),
+        ("crossnode_device_matrix", "sold@all@device", 3, ""),
+        ("crossnode_matchings", "sold@all", 3, "stand in a table sold@all@matchings"),
+    ],
+)
+def test_limits_that_stand_in_no_table_of_what_their_check_measures_are_not_frozen(sold, check, table, nodes, said):
+    limits = BETWEEN.replace("crossnode_matrix", check).replace("sold", table)
+    parts = [{"node": f"n{at}"} for at in range(nodes)]
+    if not said:
+        freeze(sold, limits, parts=parts, testcases={NODE_CASE: {"nodes": "all"}})
+        assert terms.load(sold.contract).testcases == {NODE_CASE}
+        return
+    with pytest.raises(BadInput, match=said):
+        freeze(sold, limits, parts=parts, testcases={NODE_CASE: {"nodes": "all"}})
+
+
+def test_each_check_of_two_nodes_and_of_all_is_known_as_one():
+    texts = [path.read_text() for path in (Path(__file__).parents[2] / "checks").glob("*.py")]
+    classes = [one for text in texts for one in re.findall(r"^class (\w+)\((.*)\):", text, re.MULTILINE)]
+    bases = {name: re.findall(r"\w+", of) for name, of in classes}
+
+    def of_extent(name):
+        return name == "OfExtent" or any(map(of_extent, bases.get(name, ())))
+
+    assert {name for name in bases if of_extent(name)} - {"OfExtent"} == set(keys.OF_EXTENT)
+
+
+def test_the_example_is_frozen_with_the_limits_that_stand_below_it(tmp_path, capsys):
+    assert cli.main(["contract", "freeze", "--example"]) == 0
+    draft, _, limits = capsys.readouterr().out.partition("#\n# limits.yaml")
+    (tmp_path / "draft.yaml").write_text(draft.replace("document:", "# document:"))
+    lines = [line.removeprefix("# ") for line in limits.splitlines()[1:]]
+    (tmp_path / "limits.yaml").write_text("\n".join(lines))
+    frozen = terms.frozen(tmp_path / "draft.yaml")
+    assert [case.cells for case in frozen.cases] == [2, 2] and "cell[NV18]" in frozen.limits
 
 
 def test_the_limits_of_a_variant_stand_in_its_own_table(sold):

@@ -141,3 +141,11 @@ def test_what_an_mpi_cannot_do_is_told_from_what_went_wrong():
     said = f"p2p_matrix: --testcase rank_to_rank_put_latency_mpi cannot run here: n1:rank0: {window}: leave them out\n"
     assert endings.not_here(f"Warning\n{said}mpirun detected") == f"not possible here: {window}"
     assert endings.not_here("p2p_matrix: n1:rank0: 77 wrong bytes arrived\n") == ""
+
+
+def test_a_job_that_was_preempted_says_so_and_is_no_verdict_on_what_it_did_not_reach():
+    text = said("PREEMPTED", CUT + CANCELLED.replace(" ***", " DUE TO PREEMPTION ***"), "Result: TIMEOUT")
+    assert text.startswith("the job was preempted by another one (the scheduler says PREEMPTED); p2p_matrix was")
+    assert "cn01" not in text
+    assert endings.made_room("PREEMPTED").startswith("not measured whole: the job was preempted")
+    assert [endings.made_room(state) for state in ("COMPLETED", "CANCELLED", "TIMEOUT", "", None)] == [""] * 5

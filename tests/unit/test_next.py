@@ -11,6 +11,7 @@ import stores
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
+from linkmatrix.runs import modes
 from linkmatrix.site import configured
 
 PARTITION = {
@@ -116,8 +117,8 @@ def test_a_pair_of_leaf_switches_is_a_job_of_two_nodes_where_it_is_known_how_lon
     assert "0 % of pairs of leaf switches within 30 days" in out and "leaf0 and leaf1 never met" in out
     (_, command) = commands(out)
     more = cli.parser("run").parse_args(command[1:]).more
-    assert "-Jnodelist=n1,n3" in more and "--mode=quick" in command
-    pattern = more[more.index("-n") + 1]
+    assert "-Jnodelist=n1,n3" in more and "--mode=pair" in command
+    pattern = modes.MODES["pair"][0].removeprefix("--name=")
     assert re.search(pattern, "crossnode_matrix %testcase=node_to_node_bandwidth_mpi %extent=two")
     assert not re.search(pattern, "crossnode_device_matrix %testcase=node_to_node_bandwidth_mpi %extent=two")
 

@@ -51,6 +51,16 @@ def test_what_a_queue_leaves_the_others_take():
     assert [job.nodes for job in found] == [("n0", f"n{at}") for at in range(1, 6)], "l6 has no node that takes a job"
 
 
+def test_a_node_that_only_a_run_over_the_network_clears_has_one_first():
+    nodes = [Node(f"n{leaf}{at}", DAY, leaf=f"l{leaf}") for leaf in range(3) for at in range(2)]
+    nodes[1] = Node("n01", DAY, leaf="l0", over_network="mlx5_1 of n01 is suspect")
+    pairs = {("l0", "l1"): 5 * DAY, ("l0", "l2"): 3 * DAY, ("l1", "l2"): None}
+    found = plan(nodes, pairs, None, TOGETHER, 200.0)
+    assert [job.nodes for job in found] == [("n01", "n20"), ("n10", "n21")]
+    assert found[0].why == "mlx5_1 of n01 is suspect (l0 and l2)"
+    assert not nodes[1].urgent, "one of it alone clears nothing"
+
+
 def test_leaf_switches_that_never_met_come_first_and_no_node_has_all_of_it():
     nodes = [Node(f"n{leaf}{at}", DAY, leaf=f"l{leaf}") for leaf in range(3) for at in range(2)]
     pairs = {("l0", "l1"): 5 * DAY, ("l0", "l2"): None, ("l1", "l2"): 2 * DAY}

@@ -187,3 +187,28 @@ def test_without_accounting_a_controller_that_is_silent_has_not_ended_a_job(lab,
     lab.squeue = NO_SUCH_JOB
     lab.controller_alone(poll)(squeue_alone, job)
     assert job.state == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    ("squeue", "state", "ended"),
+    [
+        ("12|PREEMPTED|n1|\n", "PREEMPTED", True),
+        ("", "PREEMPTED", True),  # some time after its end the controller forgets a job
+        ("12|PENDING||\n", "PENDING", False),  # it may be requeued
+        ("12|RUNNING|n2|\n", "RUNNING", False),
+    ],
+)
+def test_a_job_that_was_preempted_has_ended_unless_it_is_in_the_queue_again(lab, squeue, state, ended):
+    """ReFrame takes it for one that waits, and would cancel it as late, hours later."""
+    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct={"12": "PREEMPTED"})
+    lab.squeue = SimpleNamespace(returncode=0, stdout=squeue, stderr="")
+    lab.accounting_first(poll)(back_end, job)
+    assert (job.state, lab.ended(job.state), lab.waits(job.state)) == (state, ended, state == "PENDING")
+    assert back_end.cancelled == [] and lab.said == []
+
+
+def test_a_preempted_job_whose_controller_is_silent_has_ended(lab):
+    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct={"12": "PREEMPTED"})
+    lab.squeue = NO_ANSWER
+    lab.accounting_first(poll)(back_end, job)
+    assert lab.ended(job.state) and back_end.cancelled == []

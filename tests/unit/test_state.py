@@ -141,12 +141,20 @@ def test_the_odd_node_of_a_partition_is_named(make_record):
             lambda record: record["adapters"][0]["pcie"].update(width="8"),
             "n17: PCIe width of its adapters is 8, 3 others have 16",
         ),
+        (
+            lambda record: record["nodes"][0].update(bios="2.0a"),
+            "n17: BIOS of X13DEG is 2.0a, 3 others have 2.1b",
+        ),
+        (lambda record: record["nodes"][0].update(product="SYS-8"), "n17: product is SYS-8, 3 others have HGX"),
+        (lambda record: record["nodes"][0].update(bios=None), ""),
+        (lambda record: record["nodes"][0].pop("bios"), ""),
     ],
 )
 def test_links_and_libraries_that_differ_are_named_and_make_groups(make_record, change, line):
     records = [of_node(make_record, node) for node in ("n0", "n1", "n2", "n17")]
     for _, record in records:
         record["adapters"][0]["pcie"] = {"speed": "32.0 GT/s PCIe", "width": "16"}
+        record["nodes"][0] |= {"bios": "2.1b", "board": "X13DEG"}
         for device in record["devices"]:
             device["state"] = {"nvlinks_active": "18", "pcie_width": "16"}
     change(records[3][1])

@@ -12,7 +12,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..contract import collecting, terms
+from ..contract import collecting, example, terms
 from ..contract.cases import WORDS
 from ..contract.ruling import Ruling
 from ..contract.terms import WORD, Terms
@@ -78,7 +78,7 @@ def run_freeze(options: argparse.Namespace) -> int:
     if options.example or options.draft is None:
         if not options.example:
             raise BadInput("name a draft: linkmatrix contract freeze --example prints one")
-        print(terms.EXAMPLE, end="")
+        print(example.EXAMPLE, end="")
         return 0
     out = options.out or options.draft.with_suffix(".contract.json")
     if out.exists():

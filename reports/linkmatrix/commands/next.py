@@ -18,7 +18,6 @@ from ..errors import BadInput, clean
 from ..files import path_of, write_whole
 from ..record import units
 from ..runs import folders
-from ..runs.patrol import TOGETHER
 from ..site import configured, environment
 from ..site import nodes as site_nodes
 from . import arguments
@@ -157,7 +156,7 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
     if covered.alone is None:
         yield "how long a node takes is not known: measure one first, linkmatrix run --mode=sweep --nodes NODE"
     if covered.pairs and covered.together is None:
-        yield f"how long two nodes take is not known: measure two first, linkmatrix run --mode=quick -- -n '{TOGETHER}'"
+        yield "how long two nodes take is not known: measure two first, linkmatrix run --mode=pair"
     hours = sum(job.cost for job in jobs) / 3600
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
     yield f"planned: {hours:.2f} of {budget / 3600:g} node-hours"
@@ -184,7 +183,7 @@ def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[li
     for job in pairs:
         limit = f"crossnode_matrix.time_limit={limit_of(job.seconds)}"
         pin = configured.on_nodes(said, job.nodes)
-        found.append([*run, "--mode=quick", "--", "-n", TOGETHER, "-S", limit, pin, *low])
+        found.append([*run, "--mode=pair", "--", "-S", limit, pin, *low])
     return found
 
 

@@ -22,7 +22,7 @@ from ..record import units
 from ..references.tables import References
 from ..runs import completeness, folders, judging, junit, manifest, resume, stored
 from ..runs.judging import Judged
-from ..runs.modes import MODES, NODES, SWEEP, selects
+from ..runs.modes import MODES, NODES, PAIR, SWEEP, selects
 from ..runs.supervise import supervised
 from ..show import headlines, steps, sweep, words
 from ..show.reruns import rerun_lines, unmeasured_lines
@@ -156,9 +156,9 @@ def locked_run(
     if options.manifest:
         print("\n".join(completeness.frozen(ran, options.manifest)))
     verdict, lines = judged_report(new[-1], code, repository)
-    if options.nodes in ("", site_nodes.ALL):
+    if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
-    else:
+    elif options.nodes:
         lines += completeness.unasked(new[-1], options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
         verdict = max(verdict, Verdict.NO_VERDICT)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import suite
 from ..errors import BadInput
+from ..references.keys import OF_EXTENT, variant_of
 from ..references.tables import OF_CLASS, Table, read_text
 
 EACH, ALL = "each", "all"  # nodes that a record of a test case is of
@@ -50,6 +51,34 @@ def refuse_without_limits(cases: Iterable[Case], table: str, limits: str, file: 
             raise BadInput(f"{said}: what has none cannot be judged")
         for found in of_case:
             refuse_limits(case, found, f"{file}: {table}: {case.testcase}")
+
+
+def refuse_other_variants(cases: Iterable[Case], limits: str, file: str, nodes: int) -> None:
+    """Raises BadInput where the limits of a test case are none of what its check measures, as far as that is known.
+
+    nodes: of the contract. A check of several nodes may be of two, or of all, in a table with @all behind its name: of
+    more than two a record of all nodes is the latter.
+    """
+    every = [(check, name, testcase) for (check, name, testcase), _ in read_text(limits, Path(file))]
+    for case in cases:
+        found = [(check, name, wanted(check, case, nodes)) for check, name, of in every if of == case.testcase]
+        if found and not any(words <= words_of(name) for _, name, words in found):
+            check, name, words = found[0]
+            table = "@".join([name.partition("@")[0], *sorted(words)])
+            what = ", ".join(f"@{word}" for word in sorted(words))
+            said = f"{file}: {name}: {case.testcase}: {check} measures {what} with {nodes} nodes"
+            raise BadInput(f"{said}: its limits stand in a table {table}")
+
+
+def wanted(check: str, case: Case, nodes: int) -> set[str]:
+    """The words that the table of a test of a check has, those that are sure."""
+    of_all = case.nodes == ALL and nodes > 2 and check in OF_EXTENT
+    return words_of(variant_of({"asked_by": f"{check} %extent=all" if of_all else check}))
+
+
+def words_of(table: str) -> set[str]:
+    """ "sold@all@device": all, device."""
+    return set(table.split("@")[1:])
 
 
 def refuse_limits(case: Case, table: Table, where: str) -> None:

@@ -25,7 +25,7 @@ from ..references.tables import References, StrictLoader, refuse_depth
 from ..runs.bound import short
 from ..runs.manifest import person
 from ..runs.modes import MODES
-from .limits import ALL, EACH, Case, is_count, refuse_unknown_checks, refuse_without_limits
+from .limits import ALL, EACH, Case, is_count, refuse_other_variants, refuse_unknown_checks, refuse_without_limits
 
 SCHEMA = "linkmatrix.contract/1"
 MOST_BYTES = 64 * 1024 * 1024
@@ -34,24 +34,6 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 SQUARE = re.compile(r"device_to_device_.*|rank_to_rank_.*|node_to_node_.*")  # a cell for each ordered pair
 DRAFT = {"title", "source", "limits", "table", "parts", "testcases"}
 MAY = {"buyer", "seller", "document", "system", "mode", "retries"}
-EXAMPLE = """\
-title: Lot 1, one node of 4 GPUs
-buyer: University of Example
-seller: Example Systems
-source: quote 4711 of 2026-10-01, table 3
-document: quote.pdf            # its SHA-256 is kept; may be left out
-system: cluster:gpu            # for linkmatrix run; may be left out
-mode: acceptance
-retries: 0                     # of a test that failed; each is shown
-table: sold                    # of the file of limits
-limits: limits.yaml            # as config/references: at least 380 GB/s is [380, 0, null, GB/s]
-parts:                         # a line each; serial (or UUID) and slot may be left out
-  - {node: n12, slot: "0", serial: "1650324000101"}
-  - {node: n12, slot: "1", serial: "1650324000102"}
-testcases:                     # cells of a record; left out where each ordered pair has one. nodes: each, or all
-  device_to_device_memcpy_write_ce: {size: 512MiB}   # and classes: {NV18: 1, PIX: 1} where limits differ by link class
-  host_to_device_memcpy_ce: {cells: 2, size: 512MiB}
-"""
 
 
 @dataclass(frozen=True)
@@ -156,6 +138,7 @@ def frozen(draft: Path, now: datetime | None = None) -> Terms:
     file = f"{draft.parent / said['limits']}"
     refuse_without_limits(terms.cases, terms.table, terms.limits, file)
     refuse_unknown_checks(terms.limits, file)
+    refuse_other_variants(terms.cases, terms.limits, file, len(terms.nodes))
     return terms
 
 

@@ -30,8 +30,8 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
 
 
 def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """What differs between the nodes of a partition: driver, kernel, CUDA, NCCL and MPI, VBIOS and firmware of devices
-    and adapters, and the rates and widths of their links.
+    """What differs between the nodes of a partition: driver, kernel, product, board, BIOS, CUDA, NCCL and MPI, VBIOS
+    and firmware of devices and adapters, and the rates and widths of their links.
 
     records: (partition, record), of any number of nodes each; of two that say another thing of a node the first counts
     """
@@ -81,8 +81,10 @@ def facts_of_nodes(record: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if len(names) == 1 and record["software"].get("driver"):
         yield names[0], "driver", record["software"]["driver"]
     for node in record["nodes"]:
-        if node["kernel"]:
-            yield node["name"], "kernel", node["kernel"]
+        model = node.get("board") or node["product"]  # records of before have neither board nor BIOS
+        known = {"kernel": node["kernel"], "product": node["product"], "board": node.get("board")}
+        known[f"BIOS of {model}" if model else "BIOS"] = node.get("bios")
+        yield from ((node["name"], name, fact) for name, fact in known.items() if fact)
     of_model: dict[tuple[str, str], set[str]] = defaultdict(set)
     for device in record["devices"]:
         facts = {name: device["part"].get(name) for name in OF_PART}

@@ -20,6 +20,7 @@ from .bound import short
 from .index import Index, Part, State
 from .indexing import epoch
 from .notes import Note
+from .parts import ADAPTER
 from .patrol import MOST_RUNS, SWEEP, TOGETHER, Node, Pair, Span, span_of
 from .suspects import Suspect
 
@@ -111,7 +112,9 @@ def coverage(
     whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
     changed = mended(written, tested) | changes(states, whole)
     tried = {short(node): then for node, then in measured.tried(index, partition).items()}
-    suspects = reasons(index.suspects(clean_runs, written), clean_runs)
+    suspect = index.suspects(clean_runs, written)
+    suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
+    of_adapters = reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
     leaf_of = {short(node): of for node, of in measured.leaves(index, partition).items()}
     leaf_of |= {short(node): of for node, of in leaves.items()}
     nodes = tuple(
@@ -123,6 +126,7 @@ def coverage(
             changed.get(key, ""),
             away,
             leaf_of.get(key, ""),
+            of_adapters.get(key, ""),
         )
         for key, (name, away) in sorted(there.items())
     )
@@ -146,9 +150,9 @@ def suite_of(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
     return tuple(sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
 
 
-def reasons(suspects: Sequence[Suspect], clean_runs: int) -> dict[str, str]:
+def reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
     """{node: why it is suspect}, by the longest suspect of its devices."""
-    return {short(one.node): one.sentence(clean_runs) for one in reversed(suspects)}
+    return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 
 def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[str, str]:

@@ -3,10 +3,14 @@
 import shlex
 from collections.abc import Sequence
 
+from .patrol import TOGETHER
+
 STRICT = ["-S", "require_reference=yes", "--warn-as-error"]
 
 #: The mode that measures many nodes, and the environment variable that tells the check which.
 SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
+#: The mode that measures two nodes, other ones each time: no manifest says what of it there must be.
+PAIR = "pair"
 
 #: Mode → what ReFrame is told. Nothing may be missing in any of them.
 MODES = {
@@ -14,6 +18,7 @@ MODES = {
     "nightly": ["--tag=full", *STRICT],
     "quick": ["--tag=quick", *STRICT],
     SWEEP: ["--tag=node-sweep", *STRICT],
+    PAIR: [f"--name={TOGETHER}", *STRICT],
 }
 
 #: Options of ReFrame that choose no test cases, and whether a value follows.

@@ -18,6 +18,7 @@ from .bound import short
 
 GPU, ADAPTER, NODE, OTHER = "GPU", "adapter", "node", "device"
 UNKNOWN = {"", "0", "N/A", "[N/A]", "Unknown", "None"}  # what firmware gives for a serial number where it has none
+MAC = re.compile(r"(?i:[0-9a-f]{2}:){5}(?i:[0-9a-f]{2})")
 MOST_RETURNS = 2  # to a place where it was before: to check which of the two is at fault takes one, or two
 
 Place = tuple[str, str]  # its node, and the slot, PCI address, port or label; "" of a node itself
@@ -41,7 +42,8 @@ class Sighting(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a part is known by: "serial" or "UUID" and the text; the word is "" where no record identifies it."""
+    """What a part is known by: a word, "serial", "UUID", of an adapter "GUID" or "MAC", and the text; the word is ""
+    where no record identifies it."""
 
     word: str
     text: str
@@ -90,7 +92,8 @@ class Names:
 
     def part(self, one: Sighting) -> Part:
         """The part of a sighting; one that nothing identifies is what is at its place."""
-        for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), ("UUID", one.uuid)):
+        other = ("MAC" if MAC.fullmatch(one.uuid) else "GUID") if one.kind == ADAPTER else "UUID"
+        for word, text in (("serial", one.serial or self.serial_of.get(one.uuid, "")), (other, one.uuid)):
             if text and text not in self.given_twice:
                 return Part(word, text)
         return Part("", place_name(self.place(one)))
@@ -174,7 +177,7 @@ def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
         pci = place.get("pci", "").lower()
         where = f"{pci} port {port}" if pci and port not in ("", "1") else pci
         known = part.get("guid") or part.get("mac") or ""
-        if known:
+        if known.strip("0:"):  # a virtual function may have none but zeros
             serial = part.get("serial", "")
             found[node, name] = Sighting(node, name, place.get("slot", ""), where, serial, known, ADAPTER)
     return found

@@ -27,6 +27,7 @@ class Node:
     tested: when all test cases of the suite had been measured on it last, in seconds since 1970; None: never. tried:
     when a test of it alone was begun last, whatever came of it.
     suspect, changed: why, in a sentence, else "". away: why it takes no job now, else "". leaf: its leaf switch.
+    over_network: why a run with another node is needed, as one alone does not clear it, else "".
     """
 
     name: str
@@ -36,6 +37,7 @@ class Node:
     changed: str = ""
     away: str = ""
     leaf: str = ""
+    over_network: str = ""
 
     @property
     def since(self) -> float:
@@ -144,19 +146,35 @@ def of_nodes(nodes: Iterable[Node], span: Span | None) -> list[Job]:
 
 
 def of_pairs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Span | None) -> list[Job]:
-    """A job of two nodes for each pair of leaf switches, those that never met first; each node as seldom as can be."""
+    """A job of two nodes for each pair of leaf switches; each node as seldom as can be.
+
+    First as many as there are nodes that need one, each with the leaf switch that its own met longest ago; then those
+    that never met.
+    """
     if span is None:
         return []
     of_leaf: dict[str, list[str]] = {}
     for node in able:
         of_leaf.setdefault(node.leaf, []).append(node.name)
+    order = sorted(pairs.items(), key=lambda item: (item[1] is not None, item[1] or 0.0, item[0]))
+    left = {pair: met for pair, met in order if all(of_leaf.get(leaf) for leaf in pair)}
     used: Counter[str] = Counter()
     found = []
-    for pair, met in sorted(pairs.items(), key=lambda item: (item[1] is not None, item[1] or 0.0, item[0])):
-        if not all(of_leaf.get(leaf) for leaf in pair):
-            continue
-        ends = tuple(min(of_leaf[leaf], key=lambda name: used[name]) for leaf in pair)
+
+    def plan_pair(pair: Pair, needs: Node | None = None) -> None:
+        met = left.pop(pair)
+        ends = tuple(
+            needs.name if needs and leaf == needs.leaf else min(of_leaf[leaf], key=lambda name: used[name])
+            for leaf in pair
+        )
         used.update(ends)
         why = f"{pair[0]} and {pair[1]}" + (" never met" if met is None else "")
-        found.append(Job("pair", ends, span.seconds, why))
+        found.append(Job("pair", ends, span.seconds, f"{needs.over_network} ({why})" if needs else why))
+
+    for node in (node for node in able if node.over_network):
+        of_it = next((pair for pair in left if node.leaf in pair), None)
+        if of_it is not None:
+            plan_pair(of_it, node)
+    for pair in list(left):
+        plan_pair(pair)
     return found

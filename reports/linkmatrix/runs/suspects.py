@@ -5,11 +5,12 @@ what it found in each report, for as long as references and program stay the sam
 other nodes.
 
 A run blames a device where references say FAIL and the device, its links, its NIC or its node explains it, where what
-arrived there was wrong, or where its own counters failed the test. A run is clean for a device where its cells that
-have references are there and none failed; a cell that is missing neither blames nor clears. One without a value in
-all of its cells, or most, is blamed for that; where it has a row or a cell alone, as beside host memory, if all cells
-of the others have one. What all share, a rail or a link class, is no device's. In a matrix of nodes a node is blamed
-like a device: one that sends or receives slow with every other, never for a single pair, whose path is as likely.
+arrived there was wrong, or where its own counters failed the test; an adapter as `over_adapters` says. A run is clean
+for a device where its cells that have references are there and none failed; a cell that is missing neither blames nor
+clears. One without a value in all of its cells, or most, is blamed for that; where it has a row or a cell alone, as
+beside host memory, if all cells of the others have one. What all share, a rail or a link class, is no device's. In a
+matrix of nodes a node is blamed like a device: one that sends or receives slow with every other, never for a single
+pair, whose path is as likely.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix, has_status
 from ..record.reading import risen_counters
 from ..references.tables import References
-from . import judging, parts
+from . import judging, over_adapters, parts
 from .judging import Judged
 from .notes import Note
 from .parts import Sighting
@@ -82,16 +83,16 @@ def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], di
         record = one.test.record
         if record is None:
             continue
-        devices = endpoints(record)
+        adapters = over_adapters.known_in(record)
+        devices = adapters | endpoints(record)
         seen |= dict(devices.values())
-        seen |= {(one.node, one.uuid): one for one in parts.of_adapters(record).values()}
-        for label, reason in blamed_in(one, record):
+        for label, reason in blamed_in(one, record, adapters):
             if label in devices:
                 blamed.setdefault(devices[label][0], reason)
-        for _, matrix in one.matrices:
-            good, bad = matrix.clean_labels()
-            clean |= {devices[label][0] for label in good & devices.keys() if not one.test.doubts}
-            spoiled |= {devices[label][0] for label in bad & devices.keys()}
+        for result, matrix in one.matrices:
+            for good, bad in (matrix.clean_labels(), over_adapters.judged_over(record, result, matrix)):
+                clean |= {devices[label][0] for label in good & devices.keys() if not one.test.doubts}
+                spoiled |= {devices[label][0] for label in bad & devices.keys()}
     return blamed, clean - spoiled - blamed.keys(), seen
 
 
@@ -105,8 +106,8 @@ def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
     return found | {node: ((node, node), Sighting(node, node, kind=parts.NODE)) for node in named}
 
 
-def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(label, reason) of each device that a test blames."""
+def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known) -> Iterator[tuple[str, str]]:
+    """(label, reason) of each device that a test blames, and of each of the adapters."""
     if one.test.result and not one.test.as_expected:
         for sentence in risen_counters(dict(record)):
             yield sentence.partition(": ")[0], sentence
@@ -125,13 +126,15 @@ def blamed_in(one: Judged, record: Mapping[str, Any]) -> Iterator[tuple[str, str
         if matrix.whole is None:
             continue
         rows, columns = matrix.matrix.rows, matrix.matrix.columns
-        layout, _ = layout_of(record, result, matrix.matrix)
+        layout, names = layout_of(record, result, matrix.matrix)
         # the sentences of a diagnosis begin with one for each finding
         yield from ((label, where + sentence) for label, sentence in dead(matrix.matrix))
         for finding, sentence in zip(found.findings, found.sentences, strict=False):
             if finding.kind not in BOTH_WAYS if finding.missing else finding.once or not failed:
                 continue  # not dead, as it still sends or receives; or slow in one look, or from inside: nothing failed
-            yield from ((label, where + sentence) for label in ends(finding, layout, matrix.matrix))
+            adapter, or_device = over_adapters.blamed(finding, names, adapters)
+            labels = ends(finding, layout, matrix.matrix) if or_device or not adapter else []
+            yield from ((label, where + sentence) for label in [*([adapter] if adapter else []), *labels])
         wrong = set(zip(*np.nonzero(matrix.whole.block.is_status("corrupt")), strict=True))
         codes = matrix.whole.codes
         told = layout.of_nodes or any(not finding.missing for finding in found.findings)

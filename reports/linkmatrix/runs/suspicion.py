@@ -36,7 +36,8 @@ class Suspect:
 
     since: when it was first blamed, since it was last clear. reason: of the last time. clean: clean runs since that.
     blamed, seen: runs that ever blamed it, and that had it at all, so that one that comes and goes is seen.
-    part, place: what it is known by, "" for what no record says. told: what a swap has shown, a sentence, or "".
+    part, place: what it is known by, "" for what no record says. told: what a swap has shown, a sentence, or "". kind:
+    of the part, as `parts` has them.
     """
 
     node: str
@@ -49,6 +50,7 @@ class Suspect:
     part: str = ""
     place: str = ""
     told: str = ""
+    kind: str = ""
 
     @property
     def is_node(self) -> bool:
@@ -176,6 +178,7 @@ def described(one: Kept, answer: Answer | None) -> Suspect:
         f"{one.last.kind} {part}" if part.word else "",
         place_name(place),
         sentence_of(answer, one.last.kind) if answer else "",
+        one.last.kind,
     )
 
 

@@ -117,7 +117,9 @@ void add_ethernet(const fs::path& sys, std::vector<AdapterPort>& ports) {
     put_pci(port, interface / "device");
     const auto pci = port.place.find("pci");
     if (pci == port.place.end() || known.contains(pci->second) || known.contains(port.name)) continue;
-    put(port.part, "mac", line_of(interface / "address"));
+    // of a bond its interfaces have one address together, and each keeps its own here
+    const std::string own = line_of(interface / "bonding_slave/perm_hwaddr");
+    put(port.part, "mac", own.empty() ? line_of(interface / "address") : own);
     port.state = line_of(interface / "operstate");
     const std::string speed = line_of(interface / "speed");
     if (std::atoi(speed.c_str()) > 0) port.rate = speed + " Mb/s";

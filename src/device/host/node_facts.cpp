@@ -16,6 +16,8 @@ NodeFacts node_facts(const std::filesystem::path& root) {
   node.product = line_of(root / "sys/class/dmi/id/product_name");
   node.kernel = line_of(root / "proc/sys/kernel/osrelease");
   node.boot = boot_id(root);
+  node.bios = line_of(root / "sys/class/dmi/id/bios_version");
+  node.board = line_of(root / "sys/class/dmi/id/board_name");
   node.adapters = adapter_ports(root);
   return node;
 }

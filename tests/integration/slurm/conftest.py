@@ -195,6 +195,16 @@ def login(cluster, reframe, monkeypatch, tmp_path):
 
 
 @pytest.fixture
+def site(tmp_path):
+    """This repository with a configuration of its own: what `linkmatrix run` is started in."""
+    folder = tmp_path / "site"
+    shutil.copytree(REPOSITORY / "config", folder / "config")
+    for name in ("checks", "src", "reports"):
+        (folder / name).symlink_to(REPOSITORY / name)
+    return folder
+
+
+@pytest.fixture
 def when_running(slurm):
     """A function that waits for the job of a check and returns its number."""
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -20,16 +19,6 @@ LITTLE = "intranode_p2p.extra_opts=--samples,3,--size,1MiB"
 PAIRS = ("cpu0->cpu1", "cpu1->cpu0")
 ONE = ("-n", "device_to_device_memcpy_write_ce$", "-S", LITTLE)
 THREE = ("-n", "intranode_p2p.*device_to_device_(bidirectional_)?memcpy_(write|read)_ce$")
-
-
-@pytest.fixture
-def site(tmp_path):
-    """This repository with a configuration of its own: what `linkmatrix run` is started in."""
-    folder = tmp_path / "site"
-    shutil.copytree(REPOSITORY / "config", folder / "config")
-    for name in ("checks", "src", "reports"):
-        (folder / name).symlink_to(REPOSITORY / name)
-    return folder
 
 
 @pytest.fixture

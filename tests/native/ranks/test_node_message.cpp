@@ -7,7 +7,7 @@ namespace linkmatrix::ranks {
 namespace {
 
 NodeFacts a_node() {
-  NodeFacts node{"n3", "0123", "", "HGX H200", "6.1", "b00t", {}};
+  NodeFacts node{"n3", "0123", "", "HGX H200", "6.1", "b00t", "2.1b", "X13", {}};
   for (const int numa : {-1, 1}) {
     AdapterPort& port = node.adapters.emplace_back();
     port.name = "mlx5_" + std::to_string(numa);
@@ -30,6 +30,7 @@ TEST(NodeMessage, BringsWhatANodeSaysOfItself) {
   EXPECT_EQ(
       node.name + "|" + node.machine + "|" + node.serial + "|" + node.product + "|" + node.kernel + "|" + node.boot,
       "n3|0123||HGX H200|6.1|b00t");
+  EXPECT_EQ(node.bios + "|" + node.board, "2.1b|X13");
   ASSERT_EQ(node.adapters.size(), 2u);
   for (std::size_t k = 0; k < 2; ++k) {
     const AdapterPort &from = sent.adapters[k], &to = node.adapters[k];
