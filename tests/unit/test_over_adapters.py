@@ -1,12 +1,14 @@
 """Network adapters are blamed, cleared and followed like devices, where a record identifies them."""
 
 import copy
+import json
 import random
 from itertools import permutations, product
 from pathlib import Path
 
 import pytest
 
+from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import parts, stored, testcases
@@ -127,6 +129,29 @@ def test_an_adapter_that_nothing_identifies_leaves_the_device_that_it_serves(fle
 
     (one,) = fleet.run(place=("n18", 1), change=nameless).suspects()
     assert (one.node, one.label) == ("n18", "gpu1")
+
+
+def test_history_tells_of_an_adapter_wherever_it_was_and_of_its_place(fleet, tmp_path, monkeypatch, capsys):
+    bad = fleet.where["n18", 1]
+    fleet.run(bad=bad).run(bad=bad).swap(("n18", 1), ("n19", 0)).run(bad=bad).run(bad=bad)
+    table = "".join(f"      'cell[{name}]': [{level}, -0.05, 0.1, GB/s]\n" for name, level in LEVELS.items())
+    head = f"rank_p2p:\n  $index: [reference_name, testcase]\n  cluster:\n    {TESTCASE}:\n"
+    (tmp_path / "p2p.yaml").write_text(head.replace("rank_p2p", "crossnode_matrix") + table)
+    paths = [tmp_path / f"{number}.json" for number in range(len(fleet.runs))]
+    for path, run in zip(paths, fleet.runs, strict=True):
+        path.write_text(json.dumps(run.tests[0].record))
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "results"))
+
+    def history(*words):
+        code = cli.main(["history", *map(str, paths), "--references", str(tmp_path), "--reference", "cluster", *words])
+        return code, capsys.readouterr().out
+
+    code, out = history("--part", bad)
+    assert out.startswith(f"adapter GUID {bad}: 4 runs, blamed in 4\n"), out
+    assert "moved between" in out and "from n18/0000:11:00.1 to n19/0000:10:00.1" in out
+    assert f"the fault followed the part (adapter GUID {bad} from n18/0000:11:00.1 to n19/0000:10:00.1)" in out
+    code, out = history("--place", "n18/0000:11:00.1")
+    assert out.startswith("n18/0000:11:00.1: 4 runs, blamed in 2\n") and "exchanged between" in out, out
 
 
 def test_a_mac_address_is_called_one(fleet):
