@@ -147,7 +147,8 @@ class p2p_matrix_run(session_test, special=True):
             self.record = linkmatrix.record.reading.load("record.json")
             faults += self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
             faults += exclusive_faults(self.record, self.promise)
-            broken = self.machine_faults() if endings.made_room(self.job.state) else []
+            if endings.made_room(self.job.state):
+                broken = getattr(self, "machine_faults", list)()  # not each check has promises to hold
         except (OSError, ValueError) as error:
             faults.append(str(error))
         if faults:
@@ -171,10 +172,6 @@ class p2p_matrix_run(session_test, special=True):
         if not wanted or short(ran) == short(wanted):
             return []
         return [f"it should run on {wanted}, and ran on {ran}"]
-
-    def machine_faults(self):
-        """What the machine is not as its partition promises, in sentences."""
-        return []
 
     def faults(self):
         """What is missing or not as promised, in sentences."""
