@@ -118,7 +118,7 @@ class Busy:
             return f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         used = [(share, label, kind) for kind, of in self.shares.items() for label, share in of.items()]
         share, label, kind = max((one for one in used if one[1] in (row, column)), default=(0.0, row, "cpu"))
-        if share < LEAST and not is_counted:
+        if share < LEAST and self.uncounted.held:
             label = self.uncounted.where(row, column)
             return f"busy: others were on {label}{self.who(label)}, and what they took of this path is not counted"
         return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"

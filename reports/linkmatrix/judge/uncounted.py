@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-BESIDE = 0.02  # share of a counted path that a device with others at work may lose beyond their bytes: 0.2 to 3 % seen
+BESIDE = 0.02  # share that a device where others may have worked can lose beyond what counts as theirs: 0.2 to 3 % seen
 WAYS = ("out", "in")
 
 
@@ -39,21 +39,22 @@ class Uncounted:
     def of(self, path: str, link_class: str, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
         """True for each cell of which nobody knows what others took, were all of one class and over one path."""
         if link_class == "LOCAL":
-            return self.active_at(rows, columns, ("rows", "columns"))
+            return at_either(self.active, rows, columns)
         if path == "pcie" and any(self.unread_at(f"pcie_{way}", one) for way in WAYS for one in self.held):
             return np.ones((len(rows), len(columns)), dtype=bool)  # devices share switches, and all share host memory
         found = self.at_ends(rows, columns, f"{path}_out", f"{path}_in")
         if self.both_ways:
             found = found | self.at_ends(rows, columns, f"{path}_in", f"{path}_out")
         if self.is_latency:
-            found = found | self.active_at(rows, columns, ("rows", "columns"))
+            found = found | at_either(self.active, rows, columns)
         if self.by_kernel:
-            found = found | self.active_at(rows, columns, self.makers)
+            found = found | self.made_at(rows, columns)
         return found
 
     def beside(self, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-        """The share of a counted path that may be lost beyond the bytes of others: of each cell."""
-        return BESIDE * self.active_at(rows, columns, ("rows", "columns"))
+        """The share of each cell that may be lost beyond what counts as of others."""
+        silent = frozenset().union(*self.unread.values())
+        return BESIDE * at_either(self.active | (self.held & silent), rows, columns)
 
     def unread_at(self, kind: str, label: str) -> bool:
         """Whether others may have moved what the driver does not count."""
@@ -65,17 +66,22 @@ class Uncounted:
             [self.unread_at(leaving, row) for row in rows], [self.unread_at(coming, column) for column in columns]
         )
 
-    def active_at(self, rows: Sequence[str], columns: Sequence[str], axes: Sequence[str]) -> np.ndarray:
-        """True for cells with an end, of those axes, on which others were active."""
+    def made_at(self, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+        """True for cells whose copies a device makes on which others were active."""
+        of_row, of_column = ("rows" in self.makers, "columns" in self.makers)
         return np.logical_or.outer(
-            ["rows" in axes and row in self.active for row in rows],
-            ["columns" in axes and column in self.active for column in columns],
+            [of_row and row in self.active for row in rows], [of_column and column in self.active for column in columns]
         )
 
     def where(self, row: str, column: str) -> str:
         """The device of others that a sentence names: an end of the cell if it can be."""
         ends = [one for one in (row, column) if one in self.held]
         return (ends or sorted(self.held) or [row])[0]
+
+
+def at_either(labels: frozenset[str], rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+    """True for cells with one of these devices at an end."""
+    return np.logical_or.outer([row in labels for row in rows], [column in labels for column in columns])
 
 
 def held_of(others: Mapping[str, Any]) -> frozenset[str]:
