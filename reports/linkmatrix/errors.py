@@ -1,6 +1,8 @@
-"""What goes wrong because of what came in, and how it is said."""
+"""What goes wrong because of what came in, and how it is said; and how any text is, whoever wrote what is in it."""
 
 import re
+import sys
+from typing import TextIO
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
 
@@ -16,6 +18,17 @@ class BadInput(ValueError):  # noqa: N818  a user's mistake is named as one, as 
 def clean(text: str) -> str:
     """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
     return UNPRINTABLE.sub(" ", text)
+
+
+def say(*lines: object, to: TextIO | None = None, flush: bool = False) -> None:
+    """Prints each on a line of its own, on standard output unless told: a name in it neither steers the terminal nor
+    begins a line. Commands print by this or by `show.screen`, and by nothing else.
+    """
+    stream = to or sys.stdout
+    for line in lines:
+        print(clean(str(line)), file=stream)
+    if flush:
+        stream.flush()
 
 
 def in_ascii(text: str) -> str:

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import stat
 import uuid
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from . import lock
 from .errors import BadInput
 
 MOST_BYTES = 512 * 1024 * 1024  # a report or record above this is not one of ours
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # or a whole one in two parts
 PATIENCE = 60.0  # seconds to wait for another writer, which needs less than one
 
 
@@ -55,10 +57,16 @@ def path_of(text: str) -> Path:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON at `path`. Raises BadInput: one sentence that names the file."""
+    """The JSON at `path`. Raises BadInput: one sentence that names the file.
+
+    Half a character, which Python writes of bytes that are no text and no file can hold, is a question mark.
+    """
     content = read_whole(path, MOST_BYTES)
     try:
-        return json.loads(content)
+        found = json.loads(content)
+        if HALF.search(content):
+            found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+        return found
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not valid JSON: {error}") from None
 

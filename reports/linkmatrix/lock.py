@@ -9,12 +9,15 @@ import json
 import os
 import random
 import socket
+import stat
 import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+MOST_BYTES = 64 * 1024  # of a lock that is one
 
 
 class Held(Exception):  # noqa: N818  a state, as errors.BadInput is
@@ -93,15 +96,26 @@ def same_file(one: Path, other: Path) -> bool:
         return False
 
 
+def text_of(path: Path) -> str:
+    """What the file of a lock says. Raises OSError, and ValueError for what is none: where others may write, a pipe
+    that never gives a byte may stand in its place, or a link to another file.
+    """
+    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise ValueError("no regular file")
+        return file.read(MOST_BYTES).decode()
+
+
 def take_over(path: Path, own: Path) -> str:
     """Removes the lock of a dead holder and says so. Raises Held if it lives, or may live."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_of(path)
         said = json.loads(text)
         pid, host, since = int(said["pid"]), str(said["host"]), str(said["since"])
     except FileNotFoundError:
         return ""
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise Held(f"{path} is no lock of linkmatrix: look at it, and remove it") from None
     if host != socket.gethostname() or (born(pid) and born(pid) == said.get("born")):
         raise Held(f"process {pid} on {host} is running since {since} (lock {path})")

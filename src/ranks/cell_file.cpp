@@ -37,6 +37,12 @@ std::string header(std::size_t n) {
   return text;
 }
 
+/// Never into what a link leads to that somebody else put there; what is there under the name goes.
+int open_new(const std::filesystem::path& file) {
+  ::unlink(file.c_str());
+  return ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
 double median_or_zero(std::vector<double> values) { return values.empty() ? 0 : median(std::move(values)); }
 
 }  // namespace
@@ -78,7 +84,7 @@ CellFile::CellFile(Guarded<Record>& record, std::filesystem::path file, std::siz
       both_ways_{both_ways},
       link_class_{std::move(link_class)},
       blank_{blank},
-      out_{::open(file_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)},
+      out_{open_new(file_)},
       pending_(n) {
   std::uint8_t next = 1;
   for (const auto& [status, text] : Words<CellStatus>::table)

@@ -23,7 +23,12 @@ fs::path beside(const fs::path& file, int number) {
   return partial;
 }
 
-int open_new(const fs::path& file) { return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, all_may); }
+/// Where others may write too, a link of theirs may stand under a name that they could foresee, and lead to a file of
+/// this user: what is there goes, and what comes in its place meanwhile is not written into.
+int open_new(const fs::path& file) {
+  ::unlink(file.c_str());
+  return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, all_may);
+}
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -144,6 +145,25 @@ TEST(RecordFile, IsWrittenWholeOrNotAtAll) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
   EXPECT_NE(write_whole("", folder, 1, [] { return true; }),
             "");  // a folder of that name
+  fs::remove_all(folder);
+}
+
+TEST(RecordFile, IsNotWrittenThroughALinkThatAnotherUserPutUnderANameToBe) {
+  const fs::path folder = own_folder("planted");
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::ofstream(folder / "mine") << "kept";
+  for (const int number : {0, 1})
+    fs::create_symlink(
+        "mine", folder / ("record.json." + std::to_string(::getpid()) + "." + std::to_string(number) + ".partial"));
+  check_writable(folder / "record.json");
+  EXPECT_EQ(write_whole("new", folder / "record.json", 1, [] { return true; }), "");
+  for (const auto& [name, text] : {std::pair{"mine", "kept"}, {"record.json", "new"}}) {
+    std::ifstream in(folder / name);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text) << name;
+  }
+  EXPECT_FALSE(fs::is_symlink(folder / "record.json"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
   fs::remove_all(folder);
 }
 

@@ -83,6 +83,27 @@ def test_all_is_written_in_one_way_whole_or_not_at_all():
     assert set(wrong) <= WRITERS, wrong
 
 
+#: Modules that print themselves: texts of ours, a system file that is Python, and the two ways of saying all else.
+PRINTERS = {
+    "cli.py",
+    "errors.py",
+    "show/plain.py",
+    "commands/contract.py",
+    "commands/detect.py",
+    "commands/schedule.py",
+}
+
+
+def test_what_a_stranger_may_have_written_is_printed_by_say_or_on_a_screen():
+    wrong = {
+        path.relative_to(HOUSE).as_posix()
+        for path in HOUSE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+    }
+    assert wrong == PRINTERS
+
+
 def test_schemas_and_templates_are_installed_with_it():
     text = (HOUSE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     patterns = re.search(r"^linkmatrix = \[(.*)\]$", text, re.MULTILINE)[1].replace('"', "").split(", ")

@@ -1,6 +1,7 @@
 """Matrices whose cells are in a file: without it, or with another one, there is no verdict."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -16,6 +17,11 @@ pytestmark = pytest.mark.usefixtures("nothing_is_held")
 
 def break_missing(path):
     path.unlink()
+
+
+def break_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
 
 
 def break_short(path):
@@ -66,6 +72,7 @@ def break_diagonal(path):
     ("broken", "why"),
     [
         (break_missing, "cells.npy, which has the cells, cannot be read: No such file"),
+        (break_pipe, "cells.npy, which has the cells, is no regular file"),
         (break_short, "it was cut short"),
         (break_head, "does not hold the cells of the record"),
         (break_shape, "it is (32, 128), and there are 64 endpoints"),

@@ -1,8 +1,10 @@
 """Matrices of many endpoints get the verdicts, summaries and references that small ones get, in either form."""
 
 import copy
+import io
 import json
 import random
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +145,29 @@ def test_a_damaged_archive_is_one_sentence_wherever_it_is_cut_or_changed(tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("member", "content"),
+    [
+        ("record.json", b" " * (reading.MOST_BYTES + 1)),
+        ("record.json", b"[" * 1_000_000),
+        ("record.json", b'{"record": 1e999, "words": {}}'),
+        ("record.json", b'{"record": {"notes": ["\\ud800"]}, "words": {}}'),
+        ("record.json", b'{"record": {}, "record": {}, "words": {}}'),
+        ("0.values.npy", b"\0" * (1 << 26)),
+        ("0.values.npy", None),
+    ],
+    ids=["long", "deep", "infinite", "half a character", "twice", "another", "longer than it says"],
+)
+def test_an_archive_that_grows_when_it_is_read_is_refused(tmp_path, make_record, member, content):
+    good, path = zipfile.ZipFile(io.BytesIO(compact.pack(make_record()))), tmp_path / "record.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in good.namelist():
+            longer = good.read(name) + b"\0" * (1 << 26)
+            archive.writestr(name, (content or longer) if name == member else good.read(name))
+    with pytest.raises(BadInput, match="is no compact record"):
+        compact.load(path)
+
+
+@pytest.mark.parametrize(
     "spoil",
     [
         lambda content: content["results"][0]["values"][0].__setitem__(1, None),
@@ -156,6 +181,10 @@ def test_a_damaged_archive_is_one_sentence_wherever_it_is_cut_or_changed(tmp_pat
         lambda content: content["topology"]["links"].pop(),
         lambda content: content["devices"].pop(),
         lambda content: content.__setitem__("result", "GOOD"),
+        lambda content: content["results"][0]["link_class"][0].__setitem__(1, "two words"),
+        lambda content: content["topology"]["link_class"][0].__setitem__(1, "a\x9bb"),
+        lambda content: content["results"][0]["schedule"].__setitem__("mode", "matchings"),
+        lambda content: content.__setitem__("notes", ["\x1b[2J"]),
     ],
 )
 def test_an_archive_is_checked_as_the_json_is(tmp_path, make_record, spoil):

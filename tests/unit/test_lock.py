@@ -53,7 +53,10 @@ def test_a_holder_on_another_host_is_believed(tmp_path):
     assert path.exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}'])
+NUMBER = '{"pid": Infinity, "host": "a", "since": "b"}'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}', NUMBER, "[" * 100_000, "x" * 100_000])
 def test_what_is_no_lock_is_left_alone(tmp_path, text):
     path = tmp_path / "a.lock"
     path.write_text(text)
@@ -122,3 +125,19 @@ def test_a_lock_that_was_removed_by_hand_and_taken_by_another_stays_the_others(t
         place.unlink()
         place.write_text("another's")
     assert place.read_text() == "another's" and list(tmp_path.iterdir()) == [place]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "circle"])
+def test_what_is_no_file_in_the_place_of_a_lock_is_left_alone_and_not_waited_for(tmp_path, kind):
+    path, other = tmp_path / "a.lock", tmp_path / "other"
+    other.write_text("mine")
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "link": lambda: path.symlink_to(other),
+        "circle": lambda: path.symlink_to(path),
+    }[kind]()
+    with pytest.raises(Held, match="look at it"), lock.held(path):
+        pass
+    assert other.read_text() == "mine" and os.path.lexists(path)
+    assert {one.name for one in tmp_path.iterdir()} == {"a.lock", "other"}

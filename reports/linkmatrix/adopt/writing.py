@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
-from ..errors import BadInput
+from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references import noise
 from ..references.tables import INDEX, Reference, References, Table, plain
@@ -146,7 +146,8 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]]) -> str:
             while above and lines[above - 1].strip().startswith("#"):
                 above -= 1
             lines[above:] = [one for one in lines[above:] if not one.strip().startswith(ADOPTED)]
-            lines += [f"    {note}" for note in notes[check, table, name]]
+            # what a record says of its driver may have a line end, and references behind it
+            lines += [f"    {clean(note)}" for note in notes[check, table, name]]
         lines.append(line)
     return "\n".join(lines) + "\n"
 

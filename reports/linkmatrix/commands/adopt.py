@@ -15,7 +15,7 @@ from pathlib import Path
 from ..adopt import propose
 from ..adopt.propose import Proposal
 from ..adopt.writing import Change, differences, updated, write
-from ..errors import BadInput
+from ..errors import BadInput, say
 from ..files import changing, path_of
 from ..record import units
 from ..record.collective import is_collective
@@ -90,7 +90,7 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
     tests, again = selected(options)
     samples, refused = propose.usable(tests, options.with_failed)
     for sentence in [*again, *refused]:
-        print(f"left out: {sentence}")
+        say(f"left out: {sentence}")
     present = References.load(file) if file.exists() else References({})
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     changes, problems = proposed_changes(options, samples, present)
@@ -101,23 +101,23 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
         if other != file and not options.file:  # two files with the same references are refused from then on
             problems.append(f"{other} has the references of {table.partition('@')[0]}: add --file {other}")
     for key, (proposal, found) in changes.items():
-        print("\n".join(summary(key, proposal, found)))
+        say(*summary(key, proposal, found))
     lowered = [one for _, found in changes.values() for one in found if one.kind == "lowered"]
     if lowered and not options.allow_lower:
         problems.append(f"{len(lowered)} references would be lowered: find out why, then --allow-lower --reason TEXT")
     proposed = updated(text, changes, options.reason, options.as_is)
     show_difference(text, proposed, file)
     for problem in problems:
-        print(f"refused: {problem}")
+        say(f"refused: {problem}")
     if problems:
         reasons = units.counted(len(problems), "reason")
-        print(f"REFUSED: nothing was written, for {reasons}: see 'refused:' above")
+        say(f"REFUSED: nothing was written, for {reasons}: see 'refused:' above")
         return REFUSED
     if options.write and proposed != text:
         write(file, proposed, changes)
-        print(f"{file}: written")
+        say(f"{file}: written")
     elif proposed != text:
-        print("Nothing was written: --write does.")
+        say("Nothing was written: --write does.")
     return 0
 
 
@@ -238,6 +238,6 @@ def show_difference(old: str, new: str, file: Path) -> None:
         difflib.unified_diff(old.splitlines(), new.splitlines(), str(file), f"{file} (proposed)", "", "", 1, "")
     )
     for line in found[:MOST_LINES]:
-        print(line)
+        say(line)
     if len(found) > MOST_LINES:
-        print(f"… and {len(found) - MOST_LINES} more lines")
+        say(f"… and {len(found) - MOST_LINES} more lines")

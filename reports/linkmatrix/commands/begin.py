@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .. import lock
-from ..errors import BadInput
+from ..errors import BadInput, say
 from ..runs import folders
 from ..site import environment
 
@@ -66,5 +66,5 @@ def alone(prefix: Path, system: str | None) -> Iterator[str]:
         except lock.Held as held:
             raise NotStarted(str(held)) from None
         if note:
-            print(f"note: {note}")
+            say(f"note: {note}")
         yield name

@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..errors import say
 from ..files import path_of, write_whole
 from ..record.compact import fingerprint, pack
 from ..record.matrix import from_result
@@ -36,8 +37,8 @@ def run_compact(options: argparse.Namespace) -> int:
                 continue
             out = path.with_suffix(".npz")
             write_whole(out, pack(test.record, fingerprint(path)))
-            print(f"{out}: {most} endpoints, {path.stat().st_size / 1e6:.1f} MB are {out.stat().st_size / 1e6:.1f} MB")
+            say(f"{out}: {most} endpoints, {path.stat().st_size / 1e6:.1f} MB are {out.stat().st_size / 1e6:.1f} MB")
             done += 1
     if not done:
-        print(f"No record has {options.least} endpoints: JSON is as good for them.")
+        say(f"No record has {options.least} endpoints: JSON is as good for them.")
     return 0

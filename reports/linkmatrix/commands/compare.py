@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BadInput, clean
+from ..errors import BadInput, clean, say
 from ..files import path_of
 from ..record import units
 from ..record.units import figure
@@ -85,12 +85,12 @@ def run_compare(options: argparse.Namespace) -> int:
         series, no_series = scaling.beside_series(run, published.load(options.against), set(options.testcase or ()))
     left_out = [*found.left_out, *no_series]
     for line in [*lines(found.rows, options.against), *series, *left_out]:
-        print(line)
+        say(line)
     if found.rows or series:
         return 0
     if not left_out:
         names = ", ".join(sorted({"/".join(filter(None, one.name)) for one in there})[:12])
-        print(f"The two have no test case in common. {options.against} has: {names}")
+        say(f"The two have no test case in common. {options.against} has: {names}")
     return NOTHING
 
 
@@ -107,9 +107,9 @@ def beside_peers(run: stored.Run, wanted: set[str]) -> int:
         theirs = of_run(replace(run, tests=tuple(test for test in run.tests if peer_of(test) == program)))
         found = compare(own, list(theirs), wanted, program)
         met = met or bool(found.rows)
-        print(f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too")
+        say(f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too")
         for line in [*lines(found.rows), *found.left_out]:
-            print(f"  {line}")
+            say(f"  {line}")
     return 0 if met else NOTHING
 
 

@@ -16,7 +16,7 @@ from ..contract import collecting, example, terms
 from ..contract.cases import WORDS
 from ..contract.ruling import Ruling
 from ..contract.terms import WORD, Terms
-from ..errors import BadInput, clean
+from ..errors import BadInput, clean, say
 from ..files import path_of, write_whole
 from ..judge.verdicts import EXIT_CODES
 from ..runs import folders
@@ -86,8 +86,8 @@ def run_freeze(options: argparse.Namespace) -> int:
     frozen = terms.frozen(options.draft)
     write_whole(out, frozen.content)
     parts, cases = len(frozen.parts), len(frozen.cases)
-    print(clean(f"{out}: {frozen.title}: {parts} parts of {len(frozen.nodes)} nodes, {cases} test cases"))
-    print(f"frozen at {frozen.frozen}, SHA-256 {frozen.digest}")
+    say(f"{out}: {frozen.title}: {parts} parts of {len(frozen.nodes)} nodes, {cases} test cases")
+    say(f"frozen at {frozen.frozen}, SHA-256 {frozen.digest}")
     return 0
 
 
@@ -108,13 +108,13 @@ def run_contract(options: argparse.Namespace) -> int:
     except BadInput as error:
         if not begun or not collecting.under(prefix, contract, known):
             raise
-        print(f"note: {clean(str(error))}: what was measured counts all the same")
+        say(f"note: {error}: what was measured counts all the same")
         code = CANNOT
     new = collecting.under(prefix, contract, known) if begun else []
     if begun and not new and code == BAD_INPUT:  # ReFrame has said which
         collecting.withdrawn(prefix, contract)
     elif begun and not new:
-        print(f"nothing was measured under {clean(contract.title)}: the run left no report, and is told in the bundle")
+        say(f"nothing was measured under {contract.title}: the run left no report, and is told in the bundle")
     if not new:
         return code or CANNOT
     collecting.ended(prefix, contract, new[-1])
@@ -124,8 +124,8 @@ def run_contract(options: argparse.Namespace) -> int:
     shown = contract_page.page(contract, ruling, digest, out.name)
     write_whole(out, packed)
     write_whole(page, shown)
-    print("\nby the limits of the contract:")
-    print("\n".join([*lines(contract, ruling, digest), str(out), str(page)]))
+    say("", "by the limits of the contract:")
+    say(*lines(contract, ruling, digest), str(out), str(page))
     return EXIT_CODES[ruling.verdict]
 
 
@@ -174,7 +174,7 @@ def run_verify(options: argparse.Namespace) -> int:
         )
     if options.page:
         write_whole(options.page, contract_page.page(contract, ruling, digest, options.bundle.name))
-    print("\n".join(lines(contract, ruling, digest)))
+    say(*lines(contract, ruling, digest))
     return EXIT_CODES[ruling.verdict]
 
 

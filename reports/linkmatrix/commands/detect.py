@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..errors import BadInput
+from ..errors import BadInput, say
 from ..files import path_of
 from ..runs import folders
 from ..site import machine, partitions
@@ -42,5 +42,5 @@ def run_detect(options: argparse.Namespace) -> int:
     for path, text in texts.items():
         print(f"# {path}\n{text}")
     if not options.dry_run:
-        machine.write(texts, options.force, print)
+        machine.write(texts, options.force, say)
     return 0

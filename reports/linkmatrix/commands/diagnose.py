@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..errors import BadInput, clean
+from ..errors import BadInput, say
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
@@ -39,15 +39,15 @@ def run_diagnose(options: argparse.Namespace) -> int:
     for one in judged:
         if one.beyond_cells is not None:
             verdicts.append(one.verdict)
-            print(f"{words.WORDS[one.verdict]}  {clean(one.test.name)}: {clean('; '.join(one.reasons))}")
+            say(f"{words.WORDS[one.verdict]}  {one.test.name}: {'; '.join(one.reasons)}")
         for result, matrix in one.matrices:
             if options.testcase and result["testcase"] not in options.testcase:
                 continue
             verdicts.append(one.of_matrix(matrix))
             for line in lines(one, result, matrix, judged):
-                print(clean(line))
+                say(line)
     verdict = worst(verdicts)
-    print(words.WORDS[verdict])
+    say(words.WORDS[verdict])
     return EXIT_CODES[verdict]
 
 

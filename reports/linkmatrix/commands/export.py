@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import BadInput, clean
+from ..errors import BadInput, clean, say
 from ..files import path_of, write_whole
 from ..record import units
 from ..references.tables import References
@@ -89,7 +89,7 @@ def run_export(options: argparse.Namespace) -> int:
         return NOTHING
     if options.out:
         write_whole(options.out, content)
-        print(options.out)
+        say(options.out)
     else:
         sys.stdout.flush()
         stream = getattr(sys.stdout, "buffer", None)
@@ -103,7 +103,7 @@ def content_of(options: argparse.Namespace) -> bytes | None:
     found = stored.find_each(options.paths)
     judged = [one for run in found for one in judging.judge_all(run, references, options.reference)]
     if not judged:
-        print(f"{found[0].path} has no test case: there is nothing to export", file=sys.stderr)
+        say(f"{found[0].path} has no test case: there is nothing to export", to=sys.stderr)
         return None
     suspects: list[Suspect] = []
     if options.format in WITH_SUSPECTS:
@@ -129,7 +129,7 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
         why += [f"{clean(name)} is suspect" for name in found.suspect]
-        print(f"no node is known good: {', '.join(units.first(why, 3)) or 'none was measured alone'}", file=sys.stderr)
+        say(f"no node is known good: {', '.join(units.first(why, 3)) or 'none was measured alone'}", to=sys.stderr)
         return None
     form = "slurm" if options.format == "slurm-exclude" else options.format
     told = [one.sentence(options.clean_runs) for one in suspects]
@@ -163,7 +163,7 @@ def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list
     prefix = folders.prefix()
     with index.opened(prefix, options.references or arguments.reference_folder()) as found:
         for note in found.notes:
-            print(f"note: {clean(note)}", file=sys.stderr)
+            say(f"note: {note}", to=sys.stderr)
         suspects = found.suspects(options.clean_runs, notes.load(prefix))
         there = found.states(options.system) if options.system else None
         return found.alone(options.system), [one for one in suspects if there is None or one.node in there]
@@ -193,17 +193,21 @@ def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
             found.append(pandas.DataFrame([{**head, **said}]))
     frames = [frame.reindex(columns=list(COLUMNS)).astype(COLUMNS) for frame in found]
     every = pandas.concat(frames, ignore_index=True)
-    for name in ("reason", "check", "host"):
+    for name in texts():
         every[name] = every[name].map(clean, na_action="ignore")
     return every
+
+
+def texts() -> list[str]:
+    """The columns of text, in which whatever a machine or a stranger wrote may stand."""
+    return [name for name, kind in COLUMNS.items() if kind == "string"]
 
 
 def to_csv(exported: Exported) -> bytes:
     """RFC 4180 with line feeds; numbers as they are, and no text that a spreadsheet would calculate."""
     every = cells_of(exported.judged)
-    for name, kind in COLUMNS.items():
-        if kind == "string":
-            every[name] = every[name].map(plain_text, na_action="ignore")
+    for name in texts():
+        every[name] = every[name].map(plain_text, na_action="ignore")
     return every.to_csv(index=False, lineterminator="\n").encode()
 
 

@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadInput, clean
+from ..errors import BadInput, say
 from ..files import path_of
 from ..judge.odd import equal_groups, odd_nodes
 from ..record import units
@@ -98,7 +98,7 @@ def run_history(options: argparse.Namespace) -> int:
     if options.fleet:
         newest = [(test.partition, record) for test, record in newest_first(tests)]
         for line in odd_nodes(newest):
-            print(clean(line))
+            say(line)
         alike = in_groups(of_fleet(tests, choice, testcases), equal_groups(newest))
         blocks = ((key, fleet.lines(hosts, key[2])) for key, hosts in alike)
     else:
@@ -108,17 +108,17 @@ def run_history(options: argparse.Namespace) -> int:
     count = 0
     for (testcase, size, _, group), lines in blocks:
         count += 1
-        print(clean(headline(testcase, size, choice, group)))
+        say(headline(testcase, size, choice, group))
         for line in lines:
-            print(f"  {clean(line)}")
+            say(f"  {line}")
     if not count:
-        print("There is no run with such cells: measure first, or choose others.")
+        say("There is no run with such cells: measure first, or choose others.")
         return NOTHING
     for path in drawn:
-        print(path)
+        say(path)
     written = notes.load(folders.prefix())
     for one in suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written):
-        print(clean(one.sentence(options.clean_runs)))
+        say(one.sentence(options.clean_runs))
     return 0
 
 
@@ -138,9 +138,9 @@ def of_part_or_place(options: argparse.Namespace) -> int:
     else:
         lines = part_history.of_part(found, options.part, options.clean_runs, written)
     for line in lines:
-        print(clean(line))
+        say(line)
     if not lines:
-        print(clean(f"No run has seen {options.place or 'the part ' + options.part}."))
+        say(f"No run has seen {options.place or 'the part ' + options.part}.")
     return 0 if lines else NOTHING
 
 
@@ -152,7 +152,7 @@ def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found
         return
     with index.opened(folders.prefix(), arguments.reference_folder()) as stored_runs:
         for note in stored_runs.notes:
-            print(clean(f"note: {note}"))
+            say(f"note: {note}")
         nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.part)
         yield from stored_runs.found_on(stored_runs.with_parts_of(nodes))
 

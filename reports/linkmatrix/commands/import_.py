@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ..errors import BadInput
+from ..errors import BadInput, say
 from ..files import path_of, read_whole, write_whole
 from ..foreign.scan import read_text
 from ..foreign.to_record import to_record
@@ -48,9 +48,9 @@ def run_import(options: argparse.Namespace) -> int:
         raise BadInput(f"{there} is there already, and a record is never changed: name another folder with --out")
     for path, one in written:
         write_whole(path, json.dumps(one, separators=(",", ":")).encode())
-        print(f"{path}: {summary(one)}")
+        say(f"{path}: {summary(one)}")
         if one["error"]:
-            print(f"  {one['error']}")
+            say(f"  {one['error']}")
     return 0 if all(one["result"] == "PASS" for _, one in written) else INCOMPLETE
 
 

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from .. import suite
-from ..errors import BadInput, clean
+from ..errors import BadInput, clean, say
 from ..files import path_of, write_whole
 from ..record import units
 
@@ -60,9 +60,9 @@ def run_init(options: argparse.Namespace) -> int:
     (folder / "checks").unlink(missing_ok=True)
     os.symlink(suite.FOLDER / "checks", folder / "checks")
     kept = len(contents) - len(made)
-    print(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} kept as they were" if kept else ""))
+    say(f"{folder}: {units.counted(len(made), 'file')} made" + (f", {kept} kept as they were" if kept else ""))
     there = shlex.quote(str(folder))
-    print(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, for a system file of this machine")
+    say(f"next: cd {there} && linkmatrix measure    # or linkmatrix detect, for a system file of this machine")
     return 0
 
 

@@ -10,6 +10,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
+from ..errors import say
 from ..runs import folders
 from ..runs.supervise import supervised
 from ..site import environment
@@ -46,17 +47,17 @@ def run_measure(options: argparse.Namespace) -> int:
             variables = {**os.environ, "PATH": environment.search_path()}
             code = supervised(command, folders.repository(), TIMEOUT, variables)
     except begin.NotStarted as why:
-        print(f"not started: {why}")
+        say(f"not started: {why}")
         return CANNOT
     report = next((path for path in folders.reports(prefix)[::-1] if stamp.encode() in path.read_bytes()), None)
     if begin.is_full(prefix):
         kept = f"; what there is of this run is in {report}" if report else ""
-        print(f"NO VERDICT  the disk of {prefix} is full: make room, and measure again{kept}")
+        say(f"NO VERDICT  the disk of {prefix} is full: make room, and measure again{kept}")
         return CANNOT
     if report is None and code == BAD_INPUT:
         return BAD_INPUT  # an option that ReFrame refuses, and has said so
     if report is None:
-        print(f"no check ran, so there is nothing to show: '{LIST}' lists them")
+        say(f"no check ran, so there is nothing to show: '{LIST}' lists them")
         return CANNOT
     return shown(report, code)
 
@@ -66,16 +67,14 @@ def shown(report: Path, of_reframe: int) -> int:
     sys.stdout.flush()
     code = called("show", report)
     code = CANNOT if called("report", report) > NO_VERDICT else code
-    print(f"The run itself: {report}\n{how_to_call()}")
+    say(f"The run itself: {report}", how_to_call())
     if code == PASS and of_reframe != 0:
-        print(
+        say(
             f"NO VERDICT, exit code 3: ReFrame ended with {of_reframe} though no test case failed: see its output above"
         )
         return NO_VERDICT
     if code == NO_VERDICT:
-        print(
-            "NO VERDICT, exit code 3, is no failure: what is missing for a verdict, and what to do next, stands above."
-        )
+        say("NO VERDICT, exit code 3, is no failure: what is missing for a verdict, and what to do next, stands above.")
     return code if code in (PASS, FAIL, NO_VERDICT) else CANNOT
 
 

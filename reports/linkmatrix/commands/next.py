@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import BadInput, clean
+from ..errors import BadInput, say
 from ..files import path_of, write_whole
 from ..record import units
 from ..runs import folders
@@ -69,7 +69,7 @@ def run_next(options: argparse.Namespace) -> int:
     with index.opened(folders.prefix(), folder) as found:
         there = found.partitions()
         if not there:
-            print("There is no stored run: measure first, linkmatrix run --mode=sweep")
+            say("There is no stored run: measure first, linkmatrix run --mode=sweep")
             return NOTHING
         name = chosen(options.system, there)
         said, known, leaves = site(options, name, notes)
@@ -78,20 +78,20 @@ def run_next(options: argparse.Namespace) -> int:
         pairs = covered.pairs if configured.on_nodes(said, ()) else {}  # else no job can ask for two certain nodes
         jobs = patrol.plan(covered.nodes, pairs, covered.alone, covered.together, budget or 0.0)
         for line in [*lines(covered, options.within), *(f"note: {note}" for note in [*notes, *found.notes])]:
-            print(clean(line))
+            say(line)
         if options.html:
             from ..show import coverage as page
 
             days = coverage.ages_by_day(found, covered, DAYS)
             write_whole(options.html, page.render(covered, days, options.within).encode())
-            print(clean(str(options.html)))
+            say(str(options.html))
     if budget is None:
         return 0
     for line in planned(covered, jobs, budget):
-        print(clean(line))
+        say(line)
     commands = commands_of(jobs, name, said)
     for command in commands:
-        print(clean(f"$ {shlex.join(command)}"), flush=True)
+        say(f"$ {shlex.join(command)}", flush=True)
     return submitted(commands, options) if options.submit else 0
 
 

@@ -9,7 +9,7 @@ import re
 from datetime import datetime, timezone
 
 from .. import lock
-from ..errors import BadInput, clean
+from ..errors import BadInput, clean, say
 from ..runs import folders, manifest, notes
 from ..runs.notes import Note
 from ..runs.parts import Place, place_name, place_of
@@ -42,10 +42,10 @@ def run_note(options: argparse.Namespace) -> int:
     now = datetime.now(timezone.utc)
     note = note_of(options, f"{now:%Y-%m-%dT%H:%M:%SZ}")
     notes.add(folders.prefix(), note)
-    print(clean(note.sentence()))
+    say(note.sentence())
     for place in unseen(note):
         named = place_name(place)
-        print(clean(f"note: no stored run has seen {named}: if the name is wrong, note it again with the right one"))
+        say(f"note: no stored run has seen {named}: if the name is wrong, note it again with the right one")
     return 0
 
 

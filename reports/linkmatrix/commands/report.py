@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..errors import say
 from ..files import path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict
@@ -41,13 +42,13 @@ def run_report(options: argparse.Namespace) -> int:
     lines += draw_sizes(judged, others, folder, written)
     html = folder / "report.html"
     write_whole(html, page.render(run, judged, picture, lines).encode())
-    print(html)
+    say(html)
     if len(written) <= FEW:
-        print(*written, sep="\n")
+        say(*written)
     else:
-        print(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
+        say(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
     verdict: Verdict = judging.overall(judged)
-    print(words.WORDS[verdict])
+    say(words.WORDS[verdict])
     return EXIT_CODES[verdict]
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from .. import lock
-from ..errors import BadInput, clean
+from ..errors import BadInput, clean, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
@@ -80,7 +80,7 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)
     except begin.NotStarted as why:
-        print(f"not started: {why}")
+        say(f"not started: {why}")
         return CANNOT
 
 
@@ -125,7 +125,7 @@ def locked_run(
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
     command += [f"--report-junit={for_junit}", *before.options(), *options.more]
-    print(f"$ {shlex.join(command)}", flush=True)
+    say(f"$ {shlex.join(command)}", flush=True)
     noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
     started = time.monotonic()
@@ -139,22 +139,22 @@ def locked_run(
     new = [path for path in unknown if resume.is_of(path, stamp)]
     for path in unknown:
         if path not in new:
-            print(f"note: {path.name} is of another session, and was not looked at")
+            say(f"note: {path.name} is of another session, and was not looked at")
     if not new and code == 0 and before.passed and before.report:
-        print("nothing is left to measure: the report before is judged again")
+        say("nothing is left to measure: the report before is judged again")
         new = [before.report]
     if not new and code == BAD_INPUT:  # ReFrame has said which: nothing was begun, and --resume goes on from before
         last.unlink() if noted is None else write_whole(last, noted)
         return BAD_INPUT
     if not new:
-        print(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
+        say(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
     resume.note(last, options.mode, stamp, before, new[-1])
     if note := junit.mended(for_junit, read_json(new[-1])):
-        print(note)
+        say(note)
     ran = completeness.Ran(options.mode, options.system, new[-1], before, repository)
     if options.manifest:
-        print("\n".join(completeness.frozen(ran, options.manifest)))
+        say(*completeness.frozen(ran, options.manifest))
     verdict, lines = judged_report(new[-1], code, repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
@@ -162,9 +162,9 @@ def locked_run(
         lines += completeness.unasked(new[-1], options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
         verdict = max(verdict, Verdict.NO_VERDICT)
-    print("\n".join([*lines, *suspect_lines(prefix, options.clean_runs, repository)]))
+    say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
     where = options.system or "this machine"
-    print(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
+    say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
     return EXIT_CODES[verdict]
 
@@ -249,7 +249,7 @@ def blaming(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
         with index.opened(prefix, folder if folder.is_dir() else None) as found:
             return found.blaming(found.suspects(clean_runs, notes.load(prefix)))
     except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
-        print(f"note: no report was removed, for one may be all that is known of a suspect: {clean(str(error))}")
+        say(f"note: no report was removed, for one may be all that is known of a suspect: {error}")
         return None
 
 
@@ -264,7 +264,7 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
     blame = blaming(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if blame is None or path.name in blame}
     if kept and blame is not None:
-        print(f"kept for what they blame, which is suspect still: {units.counted(len(kept), 'old report')}")
+        say(f"kept for what they blame, which is suspect still: {units.counted(len(kept), 'old report')}")
     old -= kept
     for path in old:
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
@@ -274,4 +274,4 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
             if time.time() - path.stat().st_mtime > days * 86400:
                 path.unlink(missing_ok=True)
     if old:
-        print(f"removed {units.counted(len(old), 'old report')}")
+        say(f"removed {units.counted(len(old), 'old report')}")

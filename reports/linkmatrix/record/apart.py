@@ -135,6 +135,8 @@ class CellFile:
     @cached_property
     def start(self) -> int:
         """The byte where the cells begin. Raises BadInput: one sentence."""
+        if self.path.exists() and not self.path.is_file():  # a pipe would be waited for
+            raise BadInput(f"{self.path}, which has the cells, is no regular file: {REMEDY}")
         try:
             with self.path.open("rb") as file:
                 start = start_of(file, self.endpoints)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..files import read_whole
+from . import grids
 from .apart import Apart, attach
 from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_once, check_times, only_diagonal
 from .matrix import from_result
@@ -28,9 +29,11 @@ CELL_MAPS = ("values", "status", "low", "high", "samples", "converged", "link_cl
 TIME_MAPS = ("round", "began", "ended")  # null where nobody knows
 COUNTS = ("size_bytes", "offset", "blocks", "threads")  # of a result
 MANY = 8  # items, from which on only those that differ are looked at
+CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" where nobody knows
 PLAIN = {int, float, str, bool, type(None)}
 HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
 OF_EVENTS = "xid"  # counters of events, which are not there before the first one
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # alone it is half a character, which no file can hold
 
 Record = dict[str, Any]
 
@@ -46,8 +49,7 @@ def load(path: str | Path) -> Record:
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not UTF-8 text: {REMEDY}") from None
     try:
-        numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
-        record = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
+        record = parsed(content)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not valid JSON, {error}: {REMEDY}") from None
     try:
@@ -56,6 +58,15 @@ def load(path: str | Path) -> Record:
         raise BadInput(f"{path}: {error}: {REMEDY}") from None
     attach(record, path.parent)
     return record
+
+
+def parsed(content: str) -> Any:
+    """JSON as others than Python read it too. Raises ValueError, RecursionError."""
+    numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
+    found = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
+    if SURROGATE.search(content):
+        json.dumps(found, ensure_ascii=False).encode()  # a UnicodeEncodeError is a ValueError
+    return found
 
 
 def refuse_constant(name: str) -> None:
@@ -151,20 +162,28 @@ def checked(content: Any) -> Record:
     """The record in today's form. Raises BadInput, as `check` says."""
     check_schema(content)
     record = upgraded(content)
-    check_labels(record)
+    check_words(record)
     labels = record["topology"]["labels"]
     apart = any(Apart.of(result) for result in record["results"])
     for name in TOPOLOGY_MAPS:
         if record["topology"][name] or not apart:  # beside cells in a file they would be as large
             check_shape(f"topology.{name}", record["topology"][name], len(labels), len(labels))
     for result in record["results"]:
-        check_axes(result, labels)
-        check_matchings(result)
         (check_apart if Apart.of(result) else check_result)(result)
-    if record.get("imported"):
-        check_once(record["results"])
     check_outcome(record)
     return record
+
+
+def check_words(record: Record) -> None:
+    """The labels, link classes and matchings of a record, in JSON or in the compact form. Raises BadInput."""
+    check_labels(record)
+    check_classes("topology.link_class", record["topology"]["link_class"])
+    for result in record["results"]:
+        check_axes(result, record["topology"]["labels"])
+        check_matchings(result)
+        check_classes(f"{result['testcase']}.link_class", result.get("link_class", ()))
+    if record.get("imported"):
+        check_once(record["results"])
 
 
 def check_schema(record: Any) -> None:
@@ -210,6 +229,13 @@ def check_labels(record: Record) -> None:
         raise BadInput(f"a device comes twice: {', '.join(labels)}")
     if record["topology"]["labels"] != labels:
         raise BadInput("topology.labels are not the devices")
+
+
+def check_classes(name: str, cells: grids.Cells) -> None:
+    """Raises BadInput for a link class that is no word: it becomes a key of references, and a label of exports."""
+    for word in (cells.words or ()) if isinstance(cells, grids.Grid) else set().union(*cells):
+        if not CLASS.fullmatch(word):
+            raise BadInput(f"{name}: '{word[:80]}' is no link class: a word such as NV18")
 
 
 def check_shape(name: str, matrix: list[list[Any]], rows: int, columns: int) -> None:

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BadInput
+from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
@@ -85,17 +85,17 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
         passed = {**passed, **passed_in(judge(report), began)}
     ahead = {code for code, found in passed.items() if any(not one.when <= newest for one in found)}
     if ahead or not began <= newest:
-        print("note: what passed by a clock that was ahead of today's is measured again: nobody knows how old it is")
+        say("note: what passed by a clock that was ahead of today's is measured again: nobody knows how old it is")
     passed = {code: found for code, found in passed.items() if code not in ahead}
     fresh = {code: found for code, found in passed.items() if found and min(one.when for one in found) >= oldest}
     old = sum(bool(found) for found in passed.values()) - len(fresh) + (there and began < oldest)
     if old:
-        print(f"note: what passed more than {hours:g} hours ago is measured again (--resume-hours)")
+        say(f"note: what passed more than {hours:g} hours ago is measured again (--resume-hours)")
     if not there or report is None:
         what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
-        print(f"note: the run before left no report, so {what} is measured again")
+        say(f"note: the run before left no report, so {what} is measured again")
         return Before(fresh, None, whole)
-    print(f"note: {units.counted(len(fresh), 'test case')} passed before ({report.name}): not measured again")
+    say(f"note: {units.counted(len(fresh), 'test case')} passed before ({report.name}): not measured again")
     return Before(fresh, report if fresh else None, whole)
 
 
@@ -134,7 +134,7 @@ def left_behind(prefix: Path, stamp: str) -> Path | None:
     """
     for path in folders.reports(prefix)[::-1][:MOST_REPORTS]:
         if is_of(path, stamp):
-            print(f"note: the run before was killed, and its ReFrame left {path.name}")
+            say(f"note: the run before was killed, and its ReFrame left {path.name}")
             return path
     return None
 

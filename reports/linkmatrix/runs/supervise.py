@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..errors import say
+
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -33,7 +35,7 @@ def supervised(command: list[str], folder: Path, timeout: float, environment: Ma
     try:
         return child.wait(timeout)
     except subprocess.TimeoutExpired:
-        print(f"the time limit of {timeout / 3600:g} hours is over: the run is ended")
+        say(f"the time limit of {timeout / 3600:g} hours is over: the run is ended")
         os.killpg(child.pid, signal.SIGTERM)
         try:
             return child.wait(GRACE)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..errors import clean
 from ..references.keys import told_apart
 from ..runs import judging
 from ..runs.judging import Judged
@@ -48,7 +49,7 @@ def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
     """The whole file, each metric together, with its HELP and TYPE."""
     kept: dict[tuple[str, str], float] = {}
     for sample in samples(judged, suspects):
-        key = (sample.metric, labelled(sample.labels))
+        key = (sample.metric, labelled({name: clean(value) for name, value in sample.labels.items()}))
         # of test cases that come twice the worse verdict counts, and otherwise the newer value
         worse = sample.metric == "verdict" and key in kept
         kept[key] = max(kept[key], sample.value) if worse else sample.value

@@ -40,11 +40,9 @@ class Screen:
         self.glyphs = words.ASCII_GLYPHS if self.ascii else words.GLYPHS
 
     def text(self, text: str, style: str = "") -> Text:
-        """`text` without control characters, and in ASCII where the terminal knows no more."""
-        text = "\n".join(clean(line) for line in text.split("\n"))
-        if self.ascii:
-            text = in_ascii(text)
-        return Text(text, style)
+        """`text` on one line without control characters, and in ASCII where the terminal knows no more."""
+        text = clean(text)
+        return Text(in_ascii(text) if self.ascii else text, style)
 
     def print(self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = 0) -> None:
         """Prints a paragraph, wrapped to the width; a Text is printed as it is. hang: indent of further lines."""
@@ -60,7 +58,8 @@ class Screen:
             break_on_hyphens=False,
             break_long_words=False,
         )
-        self.console.print(self.text("\n".join(lines), style) if lines else "", soft_wrap=True)
+        for line in lines or [""]:
+            self.console.print(self.text(line, style), soft_wrap=True)
 
     def badge(self, verdict: Verdict) -> Text:
         """The verdict in its colour: glyph and word."""

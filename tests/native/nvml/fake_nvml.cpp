@@ -32,6 +32,11 @@ std::map<std::string, std::vector<std::string>> answers() {
   return found;
 }
 
+/// The number that a text begins with; 0 where it is none, or there is no such text.
+unsigned long long number(const std::vector<std::string>& words, std::size_t at) {
+  return at < words.size() ? std::strtoull(words[at].c_str(), nullptr, 10) : 0;
+}
+
 /// The status, and the numbers behind it where it is success.
 int answer(const std::string& question, std::initializer_list<unsigned*> outputs) {
   const auto all = answers();
@@ -39,8 +44,8 @@ int answer(const std::string& question, std::initializer_list<unsigned*> outputs
   if (known == all.end()) return not_supported;
   std::size_t at = 1;
   for (unsigned* output : outputs)
-    if (at < known->second.size()) *output = static_cast<unsigned>(std::stoul(known->second[at++]));
-  return std::stoi(known->second.at(0));
+    if (at < known->second.size()) *output = static_cast<unsigned>(number(known->second, at++));
+  return static_cast<int>(number(known->second, 0));
 }
 
 /// (number, words) of the lines that begin with `kind`.
@@ -48,7 +53,7 @@ std::vector<std::pair<unsigned, std::vector<std::string>>> numbered(const std::s
   std::vector<std::pair<unsigned, std::vector<std::string>>> found;
   for (const auto& [question, words] : answers())
     if (question.starts_with(kind + " "))
-      found.emplace_back(static_cast<unsigned>(std::stoul(question.substr(kind.size() + 1))), words);
+      found.emplace_back(static_cast<unsigned>(number({question.substr(kind.size() + 1)}, 0)), words);
   return found;
 }
 
@@ -117,10 +122,10 @@ int nvmlDeviceGetFieldValues(void*, int count, FieldValue* values) {
   for (int i = 0; i < count; ++i) {
     const auto all = answers();
     const auto known = all.find("field " + std::to_string(values[i].field));
-    values[i].status = known == all.end() ? not_supported : std::stoi(known->second.at(0));
+    values[i].status = known == all.end() ? not_supported : static_cast<int>(number(known->second, 0));
     if (known == all.end()) continue;
-    values[i].value_type = std::stoi(known->second.at(1));
-    values[i].value = std::stoull(known->second.at(2));
+    values[i].value_type = static_cast<int>(number(known->second, 1));
+    values[i].value = number(known->second, 2);
   }
   return success;
 }
@@ -136,13 +141,13 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo*
   const auto known = numbered("process");
   if (known.size() > *count) return insufficient_size;
   *count = static_cast<unsigned>(known.size());
-  for (std::size_t i = 0; i < known.size(); ++i) infos[i] = {known[i].first, std::stoull(known[i].second.at(1)), 0, 0};
+  for (std::size_t i = 0; i < known.size(); ++i) infos[i] = {known[i].first, number(known[i].second, 1), 0, 0};
   return success;
 }
 int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
   for (const auto& [known, words] : numbered("process"))
     if (known == pid) {
-      std::strncpy(name, words.at(0).c_str(), length);
+      std::strncpy(name, (words.empty() ? "" : words[0].c_str()), length);
       return success;
     }
   return not_supported;
@@ -159,13 +164,10 @@ int nvmlDeviceGetProcessUtilization(void*, UtilizationSample* samples, unsigned*
   if (!all.contains("utilizations")) return not_supported;
   unsigned written = 0;
   for (const auto& [pid, words] : numbered("utilization"))
-    if (std::stoull(words.at(0)) > since && written < *count)
-      samples[written++] = {pid,
-                            std::stoull(words[0]),
-                            static_cast<unsigned>(std::stoul(words.at(1))),
-                            static_cast<unsigned>(std::stoul(words.at(2))),
-                            0,
-                            0};
+    if (number(words, 0) > since && written < *count)
+      samples[written++] = {
+          pid, number(words, 0), static_cast<unsigned>(number(words, 1)), static_cast<unsigned>(number(words, 2)), 0,
+          0};
   *count = written;
   return written > 0 ? success : not_found;
 }

@@ -52,6 +52,19 @@ TEST(CellFile, SaysOfWhatWasNeverWrittenThatItWasNotRun) {
   }
 }
 
+TEST(CellFile, IsNotWrittenThroughALinkThatAnotherUserPutInItsPlace) {
+  const auto victim = std::filesystem::path(scratch()) += ".victim";
+  std::ofstream(victim) << "kept";
+  std::filesystem::remove(scratch());
+  std::filesystem::create_symlink(victim, scratch());
+  Recorded recorded;
+  CellFile(recorded.record, scratch(), 3, false, all).finish();
+  std::ifstream in(victim);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "kept");
+  EXPECT_FALSE(std::filesystem::is_symlink(scratch()));
+  std::filesystem::remove(victim);
+}
+
 TEST(CellFile, KeepsCellsAndSumsThemUp) {
   Recorded recorded;
   {

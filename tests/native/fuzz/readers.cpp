@@ -1,0 +1,185 @@
+// What reads texts and bytes from outside, each with any bytes at all: it reads them, or refuses them in a sentence.
+// LINKMATRIX_FUZZED names the reader. Built by clang with LINKMATRIX_FUZZER this is a libFuzzer program, else
+// mutations.cpp makes the bytes.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../sysfs_tree.hpp"
+#include "collective/options.hpp"
+#include "core/error.hpp"
+#include "device/cuda/nvml.hpp"
+#include "device/host/activity.hpp"
+#include "device/host/adapters.hpp"
+#include "device/host/numa.hpp"
+#include "nbody/options.hpp"
+#include "p2p/options.hpp"
+#include "ranks/groups.hpp"
+#include "ranks/node_message.hpp"
+
+namespace linkmatrix {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder in memory where there is one, that goes with the process.
+struct Place {
+  Place() { fs::create_directories(folder); }
+  ~Place() { fs::remove_all(folder); }
+  const fs::path folder =
+      fs::path(fs::is_directory("/dev/shm") ? "/dev/shm" : "/tmp") / ("linkmatrix_fuzz." + std::to_string(::getpid()));
+};
+
+const fs::path& place() {
+  static const Place own;
+  return own.folder;
+}
+
+template <class Options>
+void read_options(const std::string& text, Options parse(std::span<char* const>)) {
+  std::vector<std::string> words{"program"};
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find_first_of(" \n", from), text.size());
+    words.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  parse(arguments);
+}
+
+void read_message(const std::string& text) {
+  const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
+  const NodeFacts node = ranks::unpack(bytes);
+  const std::vector<std::byte> again = ranks::pack(node);
+  if (ranks::pack(ranks::unpack(again)) != again)
+    throw std::logic_error("a message is another one when it is repeated");
+}
+
+/// Names of files that stay in their folder.
+bool stays_inside(const std::string& text) {
+  return text.find("..") == std::string::npos && text.find('\0') == std::string::npos && text.front() != '/' &&
+         std::ranges::none_of(std::vector<std::string>{"//", ";/", "; /", "=/", " /"},
+                              [&](const std::string& way) { return text.find(way) != std::string::npos; });
+}
+
+void read_adapters(const std::string& text) {
+  if (text.empty() || !stays_inside(text)) return;
+  const fs::path root = place() / "tree";
+  fs::remove_all(root);
+  std::ofstream(place() / "description") << text;
+  try {
+    SysfsTree(root).add(place() / "description");
+  } catch (const std::exception&) {  // no tree that a kernel could have: what there is of it is read all the same
+  }
+  std::vector<Endpoint> devices(1);
+  devices[0].pci = "0000:1b:00.0";
+  devices[0].node = "n1";
+  NodeFacts node;
+  node.name = "n1";
+  node.adapters = adapter_ports(root);
+  name_nearest_adapters(devices, {node});
+}
+
+/// Files of /proc: a line "@stat" begins one.
+void read_processes(const std::string& text) {
+  if (text.empty() || !stays_inside(text)) return;
+  const fs::path root = place() / "tree";
+  fs::remove_all(root);
+  std::istringstream lines(text);
+  std::ofstream file;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with('@')) {
+      file << line << '\n';
+      continue;
+    }
+    const fs::path name = root / line.substr(1);
+    std::error_code failure;
+    fs::create_directories(name.parent_path(), failure);
+    file = std::ofstream(name);
+  }
+  file.close();
+  const ProcessorLook look(root);
+  Activity activity;
+  look.add_node(activity, "n1");
+  const std::vector<int> cores{0, 1};
+  look.add_cores(activity, "cpu0", cores);
+  look.user_of(7);
+}
+
+void read_nvml(const std::string& text) {
+  std::ofstream(place() / "answers") << text;
+  ::setenv("LINKMATRIX_REPLAYED_NVML", (place() / "answers").c_str(), 1);
+  const std::string pci = "0000:1b:00.0";
+  const cuda::Nvml nvml;
+  nvml.state(pci), nvml.part(pci), nvml.links(pci), nvml.link_rate(pci), nvml.module(pci), nvml.memory_holders(pci);
+  nvml.known_processes(pci), nvml.traffic(pci), nvml.pcie(pci), nvml.counters(pci), nvml.readings(pci);
+  unsigned long long since = 0;
+  nvml.shares(pci, since), nvml.throttle_reasons(pci);
+}
+
+using Read = std::function<void(const std::string&)>;
+
+const std::map<std::string, Read>& readers() {
+  static const std::map<std::string, Read> all{
+      {"p2p_options", [](const auto& text) { read_options(text, parse_p2p_options); }},
+      {"collective_options", [](const auto& text) { read_options(text, parse_collective_options); }},
+      {"nbody_options", [](const auto& text) { read_options(text, parse_nbody_options); }},
+      {"hosts", [](const auto& text) { ranks::expanded_hosts(text); }},
+      {"groups", [](const auto& text) { ranks::parse_groups(text); }},
+      {"node_message", read_message},
+      {"cores", [](const auto& text) { parse_cpu_list(text); }},
+      {"adapters", read_adapters},
+      {"processes", read_processes},
+      {"nvml", read_nvml},
+  };
+  return all;
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+  std::fprintf(stderr, "LINKMATRIX_FUZZED=%s: name one of", name.c_str());
+  for (const auto& reader : readers()) std::fprintf(stderr, " %s", reader.first.c_str());
+  std::fprintf(stderr, "\n");
+  std::exit(2);
+}
+
+const Read& named() {
+  const char* const said = std::getenv("LINKMATRIX_FUZZED");
+  const std::string name = said == nullptr ? "" : said;
+  const auto found = readers().find(name);
+  if (found == readers().end()) refuse(name);
+  return found->second;
+}
+
+void refused_in_a_sentence(const std::exception& refusal) {
+  if (*refusal.what() != '\0') return;
+  std::fprintf(stderr, "it was refused without a word\n");
+  std::abort();
+}
+
+}  // namespace
+}  // namespace linkmatrix
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t count) {
+  using namespace linkmatrix;
+  try {
+    static const Read& read = named();
+    read(std::string(reinterpret_cast<const char*>(bytes), count));
+  } catch (const BadInput& refusal) {
+    refused_in_a_sentence(refusal);
+  } catch (const DeviceError& refusal) {
+    refused_in_a_sentence(refusal);
+  } catch (const std::invalid_argument& refusal) {  // of a list of cores
+    refused_in_a_sentence(refusal);
+  }
+  return 0;
+}
