@@ -15,6 +15,8 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr std::size_t most_hosts = 1'000'000, most_digits = 9;
+constexpr std::size_t most_name = 320;  // characters of a host
+constexpr std::ptrdiff_t most_brackets = 8;
 constexpr std::uintmax_t most_bytes = 64 << 20;
 constexpr std::string_view blanks = " \t\r";
 
@@ -40,7 +42,9 @@ std::vector<std::string_view> items_of(std::string_view list) {
 }
 
 [[noreturn]] void refuse_hosts(std::string_view list) {
-  throw BadInput("'" + std::string(list) + "' is no list of hosts: use such as n[1-32],n40");
+  const std::string begin(list.substr(0, 80));
+  throw BadInput("'" + begin + (list.size() > begin.size() ? "…" : "") +
+                 "' is no list of hosts: use such as n[1-32],n40");
 }
 
 std::size_t number_of(std::string_view digits, std::string_view list) {
@@ -54,13 +58,14 @@ std::size_t number_of(std::string_view digits, std::string_view list) {
 void expand(const std::string& before, std::string_view rest, std::string_view list, std::vector<std::string>& hosts) {
   const auto open = rest.find('[');
   if (open == std::string_view::npos) {
-    if (rest.find(']') != std::string_view::npos || before.size() + rest.size() == 0) refuse_hosts(list);
+    const std::size_t length = before.size() + rest.size();
+    if (rest.find(']') != std::string_view::npos || length == 0 || length > most_name) refuse_hosts(list);
     if (hosts.size() >= most_hosts) throw BadInput("a list of hosts has more than a million of them");
     hosts.push_back(before + std::string(rest));
     return;
   }
   const auto close = rest.find(']', open);
-  if (close == std::string_view::npos) refuse_hosts(list);
+  if (close == std::string_view::npos || before.size() + open > most_name) refuse_hosts(list);
   const std::string start = before + std::string(rest.substr(0, open));
   for (const std::string_view range : items_of(rest.substr(open + 1, close - open - 1))) {
     const auto dash = range.find('-');
@@ -111,7 +116,10 @@ bool is_label(std::string_view name) {
 
 std::vector<std::string> expanded_hosts(std::string_view list) {
   std::vector<std::string> hosts;
-  for (const std::string_view item : items_of(list)) expand("", item, list, hosts);
+  for (const std::string_view item : items_of(list)) {
+    if (std::ranges::count(item, '[') > most_brackets) refuse_hosts(list);  // each is a call within the one before
+    expand("", item, list, hosts);
+  }
   return hosts;
 }
 

@@ -26,6 +26,20 @@ TEST(Groups, ListsOfHostsAreExpandedAsSlurmDoes) {
   EXPECT_EQ(expanded_hosts("a,b"), (Hosts{"a", "b"}));
 }
 
+TEST(Groups, AListIsRefusedBeforeItNeedsAllMemoryOrAllOfTheStack) {
+  std::string brackets = "n";
+  for (int i = 0; i < 300'000; ++i) brackets += "[1]";
+  for (const std::string& list : {brackets, std::string(100'000, 'n') + "[1-1000000]", std::string(321, 'n')}) {
+    try {
+      expanded_hosts(list);
+      ADD_FAILURE() << list.substr(0, 20);
+    } catch (const BadInput& refusal) {
+      EXPECT_LT(std::string_view(refusal.what()).size(), 200u);
+    }
+  }
+  EXPECT_EQ(expanded_hosts(std::string(319, 'n') + "[7]"), (Hosts{std::string(319, 'n') + "7"}));
+}
+
 TEST(Groups, WhatIsNoListOrNoGroupIsRefusedWithItsLine) {
   for (const char* text : {"leaf1", "leaf1: n[1-", "leaf1: n[3-1]", "leaf1: n[1-2]]", "leaf1: n[x]", "leaf1:", ": n1",
                            "leaf1: n[1-9999999999]", "leaf1: n[]", "SwitchName= Nodes=n1", "leaf1: ,"})

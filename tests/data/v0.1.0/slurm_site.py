@@ -1,0 +1,140 @@
+"""A cluster with Slurm: the file to copy. Every line that a site changes says what it is; the rest may stay.
+
+Copy it to config/systems/<your cluster>.py, give it your names, and run on the login node:
+
+    reframe -C config/settings.py -c checks -R -r --system=<your cluster> --mode=quick
+
+What belongs to one run and not to the site comes from the command line: `-J account=…`, `-J reservation=…`,
+`-J qos=…`, `-J constraint=…`, `-J exclude=…`, and `-S` for the variables of the checks: `-S time_limit=…`,
+`-S max_pending_time=…` (8 hours by default), `-S exclusive_access=no` where a node may be shared with other jobs,
+`-S build_linkmatrix.build_locally=no` to compile on a node of the partition and not here.
+`linkmatrix detect --scheduler slurm` writes a first file of all partitions.
+"""
+
+system = {
+    # --system=NAME; and the first part of the folders of results and of config/topology/NAME-PARTITION
+    "name": "slurm-example",
+    "descr": "an example of a cluster with Slurm",
+    # regular expressions of the host names on which ReFrame takes this system by itself: its login nodes
+    "hostnames": [r"slurm-example-login\d+"],
+    # a folder that login and compute nodes share, where jobs write their output: by default that of this repository.
+    # Nothing is needed of a home directory there
+    # "prefix": "/shared/you/linkmatrix",
+    # what `module` is there: "lmod", or "envmod" for Environment Modules (Tcl) from 4.1 on; without it none are loaded.
+    # Jobs get `module` with the login node's environment variables, or from `prepare_cmds` of a partition
+    # "modules_system": "lmod",
+    "partitions": [
+        {
+            "name": "cpu",
+            "descr": "nodes without GPUs: host memory and the network",
+            # "slurm" asks sacct how a job ended; where accounting is off, "squeue", which cannot tell an exit code
+            "scheduler": "slurm",
+            # ranks are started by srun, with the PMI that your MPI was built for: SLURM_MPI_TYPE, or `srun --mpi=list`;
+            # "mpirun" works too where your MPI knows Slurm
+            "launcher": "srun",
+            # options of every job
+            "access": [
+                "--partition=cpu",
+                # who pays, and the quality of service
+                # "--account=project",
+                # "--qos=benchmark",
+                # nodes that are set aside for this, and only nodes that have a feature (`sinfo -o "%N %f"`)
+                # "--reservation=acceptance",
+                # "--constraint=hdr",
+            ],
+            # the network adapters that MPI may use, where it should not choose itself; UCX takes those near each rank
+            # "env_vars": [["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"]],
+            "environs": ["gnu"],
+            # what its nodes and network have: gpu cuda mpi, and crossnode where a job may take several nodes
+            "features": ["mpi", "crossnode"],
+            # how a job asks for a certain node: -S on=node017
+            "resources": [{"name": "node", "options": ["--nodelist={host}"]}],
+            # jobs in the queue at once; a matrix measured beside another job's traffic measures that too
+            "max_jobs": 4,
+            "sched_options": {
+                # --nodes is said too, so that ranks are spread as the check wants
+                "use_nodes_option": True,
+                # a job that ended is known to sacct a little later
+                "job_submit_timeout": 60,
+            },
+            "extras": {
+                # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
+                # "nodes": 512,
+                # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
+                # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
+                "rank_options": ["--cpu-bind=cores"],
+                "process_options": ["--cpu-bind=none"],
+                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # "shared_cores": True,
+                # "spans_numa": True,
+            },
+        },
+        {
+            "name": "gpu",
+            "descr": "nodes with GPUs",
+            "scheduler": "slurm",
+            "launcher": "srun",
+            "access": ["--partition=gpu"],  # and what else is said above
+            "environs": ["gnu-cuda"],
+            "features": ["gpu", "cuda", "mpi", "crossnode"],
+            "max_jobs": 4,
+            "sched_options": {"use_nodes_option": True},
+            # how this site asks for GPUs: checks say only how many; "--gres=gpu:{num_gpus_per_node}" is the older way
+            "resources": [
+                {"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]},
+                {"name": "node", "options": ["--nodelist={host}"]},
+            ],
+            # the GPUs of a node; or config/topology/slurm-example-gpu/devices.json, as `linkmatrix detect` writes it
+            "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
+            "extras": {
+                # the table in config/references that measurements are held against; without it there is no verdict
+                # "reference": "slurm-example",
+                # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
+                # "nodes": 512,
+                # MPI must take the addresses of GPUs: a matrix between GPUs whose bytes went through host memory fails
+                # "gpudirect": True,
+                # what every pair of GPUs of a node must have; what is left out is not judged
+                "link_class": "NV18",
+                "peer_access": True,
+                "hops": 1,
+                # how srun binds ranks, and a process that has the node to itself: `srun --cpu-bind=help`; the check
+                # rank_binding says what came of it. Each rank takes the GPU of its number among those that it sees:
+                # all of the job with "--gpu-bind=none", those near its cores with "--gpu-bind=closest", one with
+                # "--gpu-bind=single:1"
+                "rank_options": ["--cpu-bind=cores", "--gpu-bind=none"],
+                "process_options": ["--cpu-bind=none"],
+                # ranks may share cores, or span NUMA nodes, where a site wants that
+                # "shared_cores": True,
+                # "spans_numa": True,
+                # jobs that measure host memory ask for no GPUs; where no job without is taken, all ask for all of them
+                # "gpus_in_every_job": True,
+                # limits in GB/s of one direction, where the program's own (p2p_matrix --limits) do not fit
+                # "limits": {"HOST": 63.0},
+                # builds in a job of its own, where the login node has no compiler or no nvcc
+                # "build_locally": False,
+            },
+        },
+    ],
+}
+
+environments = [
+    {
+        "name": "gnu",
+        # modules to load, in order
+        # "modules": ["gcc/13", "openmpi/5"],
+        "cc": "gcc",
+        "cxx": "g++",
+        # what the environment can build: mpi, and cuda with nvcc
+        "features": ["mpi"],
+    },
+    {
+        "name": "gnu-cuda",
+        # "modules": ["gcc/13", "cuda/13.0", "openmpi/5"],
+        "cc": "gcc",
+        "cxx": "g++",
+        "nvcc": "nvcc",
+        "features": ["cuda", "mpi"],
+        # architectures to build for: the login node may have no GPU to ask
+        "extras": {"cuda_arch": "90"},
+    },
+]
