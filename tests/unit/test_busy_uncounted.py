@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.uncounted import Uncounted
 from linkmatrix.judge.verdicts import Verdict
@@ -87,6 +88,13 @@ def test_a_device_of_which_nobody_else_had_a_context_is_not_excused_by_links_of_
         result[grid][0][at] *= 0.7
     verdicts, _ = judged(record, idle)
     assert verdicts["device_local_copy", result["rows"][0], "gpu0"].verdict is Verdict.FAIL
+
+
+def test_what_to_do_about_it_is_to_measure_without_the_others(capsys):
+    assert main(["show", str(DATA / "h200x2_busy_host.record.json"), "--reference", "hgx-h200-half"]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Then measure again: what stays slow without them is at fault." in said
+    assert "before a part is replaced" not in said
 
 
 def uncounted(**changes):

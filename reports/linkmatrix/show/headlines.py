@@ -119,11 +119,11 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
     if wrong:
         cells = ", ".join(units.first(wrong, MOST_NAMED))
         yield Headline(verdict, "wrong data", f"what arrived is not what was sent: {cells}", cells, where)
-    found = diagnosed(one, result, matrix)
+    found, busy = diagnosed(one, result, matrix), matrix.busy_sentences()
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):
         if at >= len(found.findings):
-            yield Headline(verdict, "noted", inside + sentence, where=where)
+            yield Headline(verdict, "busy" if sentence in busy else "noted", inside + sentence, where=where)
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         sure = [line for line in lines if not line.startswith(NEXT)]
