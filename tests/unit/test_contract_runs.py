@@ -1,12 +1,15 @@
 """Runs under a contract: none that was measured is forgotten, and wrong data or a FAIL is not repeated away."""
 
 import json
+import time
 
 import pytest
+import stores
 from contracts import TESTCASE, Sold
 
 from linkmatrix import lock
 from linkmatrix.contract import collecting
+from linkmatrix.contract.terms import WORD
 
 
 @pytest.fixture
@@ -125,3 +128,42 @@ def test_a_run_that_another_one_kept_from_starting_is_none(sold, machine):
         code, out = sold.run()
     assert code == 4 and "not started" in out
     assert "PASS  'Lot 1'" in sold.run()[1]
+
+
+@pytest.mark.parametrize(("known", "said"), [(("uuid", "serial"), "UUID GPU-990"), (("serial",), "serial 990")])
+def test_a_device_that_was_measured_on_two_nodes_is_no_part_of_both(sold, machine, make_record, known, said):
+    nodes = ("n1", "n2")
+
+    def each(runs):
+        (case,) = runs[0]["testcases"]
+        found = []
+        for at, node in enumerate(nodes):
+            record = stores.of_node(make_record(), node) | {"started": f"2026-11-21T01:4{at}:00Z"}
+            for slot, device in enumerate(record["devices"]):
+                texts = {"uuid": f"GPU-99{slot}", "serial": f"99{slot}"}
+                device["part"] = {name: texts[name] for name in known}
+                device["uuid"] = device["part"].get("uuid")
+            folder = machine.folder / "output" / f"0-{node}"
+            folder.mkdir(parents=True)
+            (folder / "record.json").write_text(json.dumps(record))
+            of = {"display_name": f"intranode_p2p %node={node}", "outputdir": str(folder), "stagedir": str(folder)}
+            found.append({**case, **of})
+        return [{"testcases": found}]
+
+    sold.cases(each)
+    sold.freeze(parts=[{"node": node} for node in nodes for _ in range(4)])
+    code, out = sold.run()
+    assert code == 3 and f"{said} was measured on n1 and on n2: one device is no part of two nodes" in out, out
+    assert sold.verify()[0] == 3
+
+
+def test_a_run_that_begins_before_the_one_before_it_has_named_its_report_keeps_its_own(sold, machine):
+    terms = sold.freeze()
+    collecting.begin(machine.folder, terms)
+    report = machine.folder / "reports" / "run-report-0.json"
+    report.parent.mkdir()
+    session = {"cmdline": f"reframe {WORD}{terms.digest}", "time_start_unix": time.time() + 1}
+    report.write_text(json.dumps({"session_info": session, "runs": []}))
+    collecting.begin(machine.folder, terms)
+    collecting.ended(machine.folder, terms, report)
+    assert [one.report for one in collecting.begun_under(machine.folder, terms)] == [report.name, None]

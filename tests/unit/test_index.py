@@ -2,9 +2,11 @@
 
 import contextlib
 import multiprocessing
+import os
 import random
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -305,3 +307,17 @@ def test_a_database_of_another_program_with_the_same_version_is_made_anew(store)
         connection.execute("CREATE TABLE other (one TEXT)")
         connection.execute(f"PRAGMA user_version = {indexing.VERSION}")
     assert len(store.tests()) == 1
+
+
+def test_reports_that_a_clock_dated_ahead_clear_nothing_when_that_time_has_come(store):
+    now = time.time()
+    for number in (1, 2, 3):  # written ten days ago, by a clock that was eight days ahead
+        report = store.add(number, nodes=("n1",), began=now - 2 * DAY + 3600 * number)
+        os.utime(report, (now - 10 * DAY, now - 10 * DAY))
+    report = store.add(4, off=SLOW, nodes=("n1",), began=now - 5 * DAY)
+    (one,) = store.suspects()
+    assert (one.label, one.clean) == ("gpu3", 0)
+    runs = stored.find_each(folders.reports(store.prefix))
+    assert suspects(runs, References.load(store.references), None, 3) == [one]
+    with index.opened(store.prefix, store.references) as found:
+        assert len(found.blamed_lately(3)) == 1

@@ -11,7 +11,8 @@ import stores
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
-from linkmatrix.runs import modes
+from linkmatrix.runs import coverage, modes
+from linkmatrix.runs.patrol import Node, Span, plan
 from linkmatrix.site import configured
 
 PARTITION = {
@@ -209,3 +210,33 @@ def test_a_partition_whose_name_steers_a_terminal_stays_text(played, capsys):
     assert played.run("--system", "be\x1b[31mta:gpu", "--nodes", "n1", "--budget", "4-node-minutes") == 0
     out = capsys.readouterr().out
     assert "$ linkmatrix run" in out and "\x1b" not in out
+
+
+def test_a_run_that_measured_nothing_says_not_how_long_one_takes(played, capsys):
+    def none(content):
+        content.update(seconds=0.01, results=[], result="ERROR", error="no device")
+
+    for day in range(5, 25):
+        records = [stores.of_node(played.record(), f"n{at}") for at in (1, 2, 3)]
+        played.store.add(day, records, change=none, result="fail")
+    assert played.run("--budget", "2-node-minutes") == 0
+    out = capsys.readouterr().out
+    assert "1 node, 120 s each: of 3 stored runs" in out and len(commands(out)) == 1
+
+
+def test_a_suspect_that_only_a_run_with_another_node_clears_is_said_where_none_is_planned():
+    from linkmatrix.commands import next as command
+
+    nodes = tuple(
+        Node(name, 1.0, over_network="mlx5_0 of n1 is suspect" if name == "n1" else "") for name in ("n1", "n2")
+    )
+    for together, jobs in ((None, []), (Span(50.0, 9), [])):
+        covered = coverage.Coverage("alpha:gpu", 2.0, nodes, {}, (), Span(100.0, 9), together)
+        said = list(command.planned(covered, jobs, 60.0))
+        assert said[-2:] == [
+            "not planned, and only a run with another node clears it, linkmatrix run --mode=pair:",
+            "  n1: mlx5_0 of n1 is suspect",
+        ]
+        assert ("how long two nodes take is not known" in said[0]) is (together is None)
+    jobs = plan(nodes, {}, None, Span(50.0, 9), 100.0)
+    assert "not planned" not in " ".join(command.planned(covered, jobs, 100.0))

@@ -143,3 +143,18 @@ def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):
 def test_bad_input_is_one_sentence(exported, words, said):
     code, lines, out = exported(*words)
     assert code == 2 and lines == [] and said in out
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_suspect_of_another_partition_is_none_that_is_known_good_however_its_node_is_called(exported, named):
+    def good():
+        reports = sorted((exported.prefix / "reports").iterdir()) if named else []
+        return exported("--format", "hostfile", "--system", "alpha:gpu", *reports)
+
+    assert good()[1] == ["n1"]
+    exported.add(10, 0.9, "n1.site", off=SLOW, partition="alpha:net")
+    exported.add(11, 0.4, "n1")
+    code, lines, out = good()
+    assert (code, lines) == (3, []) and "n1 is suspect" in out
+    exported.add(12, 0.3, "n1.other", partition="alpha:net")
+    assert exported("--format", "hostfile", "--system", "alpha:gpu", "--nodes", "suspect")[1] == ["n1", "n2"]

@@ -158,3 +158,14 @@ def test_a_mac_address_is_called_one(fleet):
     fleet.where["n18", 1] = "3c:ec:ef:00:11:22"
     (one,) = fleet.run(bad="3c:ec:ef:00:11:22").suspects()
     assert one.part == "adapter MAC 3c:ec:ef:00:11:22"
+
+
+def test_its_counters_blame_an_adapter_where_the_other_node_has_none(fleet):
+    def counted(content):
+        content["adapters"] = [one for one in content["adapters"] if one["place"]["node"] == "n19"]
+        content["nodes"] = [{**content["nodes"][0], "name": node} for node in NODES]
+        counters = [{"name": "symbol_error", "before": 3, "after": 9}]
+        content["health"] = [{"label": "n19:mlx5_0", "counters": counters, "readings": []}]
+
+    fleet.run(change=counted, result="fail")
+    assert [(one.node, one.label) for one in fleet.suspects()] == [("n19", "mlx5_0")]

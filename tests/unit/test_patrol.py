@@ -128,3 +128,13 @@ def test_a_patrol_of_twenty_nodes_covers_all_keeps_its_budget_and_finds_what_com
 def test_more_nodes_than_a_budget_holds_grow_old_and_it_is_seen():
     said = patrolled(nodes=400, days=20, budget=10 * 120.0, faults=0, presence=0.0, preempted=0.0, seed=1)
     assert said.ages[-1] == 20.0 and max(said.planned) <= 1200.0
+
+
+@pytest.mark.parametrize("leaf", ["", "l0"])
+def test_a_node_that_only_a_run_over_the_network_clears_has_one_where_no_leaf_switches_are_known(leaf):
+    nodes = [Node(f"n{at}", DAY, leaf=leaf) for at in range(3)]
+    nodes[1] = Node("n1", DAY, leaf=leaf, over_network="mlx5_1 of n1 is suspect")
+    nodes[0] = Node("n0", DAY, leaf=leaf, over_network="mlx5_0 of n0 is suspect")
+    (job,) = plan(nodes, {}, None, TOGETHER, 300.0)
+    assert (job.nodes, job.why) == (("n0", "n1"), "mlx5_0 of n0 is suspect"), "one run is of both"
+    assert plan(nodes[1:2], {}, None, TOGETHER, 300.0) == []

@@ -236,3 +236,12 @@ def test_a_real_run_suspects_nobody():
     path = Path(__file__).parents[1] / "data" / "h200x4_full.record.json"
     assert json.loads(path.read_text())["devices"]
     assert suspects([stored.find(path)], References.load(), "hgx-h200-half", 3) == []
+
+
+def test_runs_by_a_clock_that_is_ahead_clear_nothing(after):
+    def ahead(number, content):
+        if number:
+            content["started"] = f"2199-01-{number:02}T00:00:00Z"
+
+    (one,) = after(EGRESS, GOOD, GOOD, GOOD, change=ahead)
+    assert (one.label, one.clean) == ("gpu3", 0)

@@ -17,6 +17,7 @@ from ..files import path_of, write_whole
 from ..record import units
 from ..references.tables import References
 from ..runs import folders, judging, known_good, notes, stored
+from ..runs.bound import short
 from ..runs.judging import Judged
 from ..show import node_lists, prometheus, words
 from . import arguments
@@ -141,19 +142,24 @@ def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list[
     from ..runs import indexing
 
     references = arguments.references_of(options)
-    runs = stored.find_each(options.paths or folders.reports(folders.prefix()))
+    every = stored.find_each(options.paths or folders.reports(folders.prefix()))
+    runs = every
     if options.system:
-        here = [tuple(one for one in run.tests if one.partition == options.system) for run in runs]
-        runs = [replace(run, tests=tests) for run, tests in zip(runs, here, strict=True)]
+        here = [tuple(one for one in run.tests if one.partition == options.system) for run in every]
+        runs = [replace(run, tests=tests) for run, tests in zip(every, here, strict=True)]
     found = []
+    there: set[str] = set()
     for run in runs:
         judged = judging.judge_all(run, references, options.reference)
         written = run.path.stat().st_mtime if run.path.is_file() else time.time()
         moments = [indexing.moment(one, run.started, written) for one in judged]
         each = (indexing.rows_of_test(one, then) for one, then in zip(judged, moments, strict=True))
-        rows = [row for of in each for row in of if row["nodes"] == 1]
-        found += known_good.of_rows((row["node"], row["started"], row["verdict"]) for row in rows)
-    return found, suspects_of(options, runs, references)
+        rows = [row for of in each for row in of]
+        there |= {short(row["node"]) for row in rows}
+        alone = (row for row in rows if row["nodes"] == 1)
+        found += known_good.of_rows((row["node"], row["started"], row["verdict"]) for row in alone)
+    suspects = suspects_of(options, every, references)
+    return found, [one for one in suspects if not options.system or short(one.node) in there]
 
 
 def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"]]:
@@ -164,9 +170,12 @@ def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list
     with index.opened(prefix, options.references or arguments.reference_folder()) as found:
         for note in found.notes:
             say(f"note: {note}", to=sys.stderr)
-        suspects = found.suspects(options.clean_runs, notes.load(prefix))
-        there = found.states(options.system) if options.system else None
-        return found.alone(options.system), [one for one in suspects if there is None or one.node in there]
+        suspects, runs = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
+        if not options.system:
+            return runs, suspects
+        # a suspect is called as the last run of any partition did: with its domain, or without
+        there = {short(node) for node in (*found.states(options.system), *(run.node for run in runs))}
+        return runs, [one for one in suspects if short(one.node) in there]
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":

@@ -75,8 +75,8 @@ def run_next(options: argparse.Namespace) -> int:
         said, known, leaves = site(options, name, notes)
         told = written.load(folders.prefix())
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
-        pairs = covered.pairs if configured.on_nodes(said, ()) else {}  # else no job can ask for two certain nodes
-        jobs = patrol.plan(covered.nodes, pairs, covered.alone, covered.together, budget or 0.0)
+        together = covered.together if configured.on_nodes(said, ()) else None  # or no job can ask for certain nodes
+        jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
         for line in [*lines(covered, options.within), *(f"note: {note}" for note in [*notes, *found.notes])]:
             say(line)
         if options.html:
@@ -155,7 +155,8 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
     """What is planned, why, and what it costs."""
     if covered.alone is None:
         yield "how long a node takes is not known: measure one first, linkmatrix run --mode=sweep --nodes NODE"
-    if covered.pairs and covered.together is None:
+    over_network = [node for node in covered.nodes if node.over_network and not node.away]
+    if (covered.pairs or over_network) and covered.together is None:
         yield "how long two nodes take is not known: measure two first, linkmatrix run --mode=pair"
     hours = sum(job.cost for job in jobs) / 3600
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
@@ -168,6 +169,11 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
             )
     reasons = [f"{', '.join(job.nodes)}: {job.why}" for job in jobs if job.why]
     yield from (f"  {reason}" for reason in units.first(reasons, MOST_NAMED))
+    planned = {name for job in pairs for name in job.nodes}
+    left = [f"{node.name}: {node.over_network}" for node in over_network if node.name not in planned]
+    if left:
+        yield "not planned, and only a run with another node clears it, linkmatrix run --mode=pair:"
+        yield from (f"  {one}" for one in units.first(left, MOST_NAMED))
 
 
 def commands_of(jobs: Sequence[Any], name: str, said: dict[str, Any]) -> list[list[str]]:

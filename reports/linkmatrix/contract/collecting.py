@@ -51,10 +51,13 @@ def begin(prefix: Path, terms: Terms) -> None:
 
 
 def ended(prefix: Path, terms: Terms, report: Path) -> None:
-    """Writes down which report the last run left. Raises BadInput, OSError, lock.Held."""
+    """Writes down which report the last run left, unless another run has, that began since. Raises BadInput, OSError,
+    lock.Held."""
     file = kept(prefix, terms)
     with changing(file):
         *before, last = begun_under(prefix, terms)
+        if report.name in (one.report for one in (*before, last)):
+            return
         last = replace(last, report=report.name, sha256=digest_of(report))
         write_whole(file, sessions.to_json(terms, [*before, last]))
 

@@ -3,7 +3,7 @@
 A record of one node that identifies its devices must have all parts of that node, and no more, each part being a device
 of its own. One of several nodes, or of ranks in host memory, may have some of them, and none that was not sold; without
 records of the node alone all of them together must have as many. Where no record of one node identifies any device, as
-of cores of a host, each such record must have as many.
+of cores of a host, each such record must have as many. A device that was measured on two nodes is a part of neither.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,6 +40,19 @@ class Inventory:
         self.missing: list[str] = []
         for node in terms.nodes:
             self.missing += self.of_node(node, terms.of_node(node))
+        self.missing += self.on_two_nodes(terms.nodes)
+
+    def on_two_nodes(self, sold: list[str]) -> Iterator[str]:
+        """That a device stands for parts of several nodes: by its UUID, as serial numbers are given twice, where it has
+        one."""
+        on: dict[str, dict[str, None]] = {}
+        for node in sold:
+            each = (one for of in self.some.get(short(node), []) for one in of.values())
+            for text in dict.fromkeys(f"UUID {one.uuid}" if one.uuid else f"serial {one.serial}" for one in each):
+                on.setdefault(text, {})[node] = None
+        for text, nodes in on.items():
+            if len(nodes) > 1 and text != "serial ":
+                yield clean(f"{text} was measured on {' and on '.join(nodes)}: one device is no part of two nodes")
 
     def of_node(self, node: str, expected: list[Expected]) -> Iterator[str]:
         """What is missing on a node, in sentences."""

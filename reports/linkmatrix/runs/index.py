@@ -11,6 +11,7 @@ A verdict is that of when its report was added, by the references and the code o
 import contextlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +27,7 @@ from .indexing import fingerprint, update
 from .known_good import Run
 from .notes import Note
 from .parts import Names, Place, Sighting, is_at, is_part
-from .suspicion import Found, Suspect, left_by
+from .suspicion import Found, Suspect, latest_time, left_by
 
 FILE = "index.db"
 MOST_NODES = 16  # that a part was ever on: a number that more have is a placeholder
@@ -198,8 +199,10 @@ class Index:
 
     def blamed_lately(self, clean_runs: int) -> set[int]:
         """The nodes that were ever blamed, by their numbers, but those that had so many runs since in which each device
-        that ever was blamed there was clean. Two reports that began at once count as one: the other may be a copy.
+        that ever was blamed there was clean. Two reports that began at once count as one: the other may be a copy; one
+        of a clock that is ahead counts for none.
         """
+        latest = latest_time(time.time())
         blamed: dict[int, tuple[str, set[str]]] = {}
         rows = self.connection.execute("SELECT node, began, device FROM blamed JOIN reports ON report = reports.id")
         for node, began, device in rows:
@@ -209,8 +212,8 @@ class Index:
         for node, (last, devices) in blamed.items():
             since = self.connection.execute(
                 "SELECT began, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
-                " ORDER BY began",
-                (node, last),
+                " AND began <= ? ORDER BY began",
+                (node, last, latest),
             )
             clean = (began for began, good in since if devices <= set(self.set_of(good)))
             times = (began for began, _ in groupby(clean))

@@ -26,7 +26,7 @@ from . import folders, judging, stored
 from .judging import Judged
 from .parts import Sighting
 from .suspects import of_run
-from .suspicion import Device
+from .suspicion import Device, dated
 from .testcases import COMPACT, record_in
 
 #: Of the tables below. An index of another version is made anew.
@@ -82,6 +82,7 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
     began = stored.began(path, report)
     blamed, clean, seen = of_run(judged())
     began = began or min(first, default="")
+    began, clean = dated(began, clean, written)
     return began, {
         "tests": tests,
         "devices": devices_of(clean, seen),

@@ -52,14 +52,18 @@ def leaves(index: Index, partition: str) -> dict[str, str]:
 
 
 def seconds(index: Index, partition: str, pattern: str, most: int) -> list[float]:
-    """How long the newest runs of tests took that measured all they should, the oldest first; pattern: of names."""
+    """How long the newest runs of tests took that measured all they should, the oldest first; pattern: of names.
+
+    One that ended before it had measured anything says nothing of how long others take.
+    """
     named = [number for name, number in index.numbers.items() if re.search(pattern, name)]
     found = index.connection.execute(
         f"SELECT MAX(started), seconds, cases FROM tests WHERE partition = ? AND test IN ({listed(named)})"
         " AND run != 0 GROUP BY run ORDER BY 1 DESC",
         (index.numbers.get(partition, -1),),
     )
-    whole = (seconds for _, seconds, cases in found if all(whole for _, whole in index.cases_of(cases).values()))
+    each = ((seconds, index.cases_of(cases)) for _, seconds, cases in found)
+    whole = (seconds for seconds, of in each if of and all(whole for _, whole in of.values()))
     return list(islice(whole, most))[::-1]
 
 

@@ -26,7 +26,8 @@ def known_in(record: Mapping[str, Any]) -> Known:
     Findings say "mlx5_2 of n17". Counters say "mlx5_2", with "n17:" before it where a record has several nodes, and
     ":2" behind it of the second port.
     """
-    several = len({one["place"].get("node") for one in record["adapters"]}) > 1
+    nodes = {node["name"] for node in record["nodes"]}  # one of them may have no adapter
+    several = len(nodes | {one["place"].get("node") for one in record["adapters"]}) > 1
     found: Known = {}
     for (node, name), one in parts.of_adapters(record).items():
         said = ((node, one.uuid), one)

@@ -148,8 +148,8 @@ def of_nodes(nodes: Iterable[Node], span: Span | None) -> list[Job]:
 def of_pairs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Span | None) -> list[Job]:
     """A job of two nodes for each pair of leaf switches; each node as seldom as can be.
 
-    First as many as there are nodes that need one, each with the leaf switch that its own met longest ago; then those
-    that never met.
+    First as many as there are nodes that need one, each with the leaf switch that its own met longest ago, or with any
+    other node where it has none that is left; then those that never met.
     """
     if span is None:
         return []
@@ -173,8 +173,13 @@ def of_pairs(able: Sequence[Node], pairs: Mapping[Pair, float | None], span: Spa
 
     for node in (node for node in able if node.over_network):
         of_it = next((pair for pair in left if node.leaf in pair), None)
+        others = [other.name for other in able if other.name != node.name]
         if of_it is not None:
             plan_pair(of_it, node)
+        elif others and not used[node.name]:
+            ends = node.name, min(others, key=lambda name: used[name])
+            used.update(ends)
+            found.append(Job("pair", ends, span.seconds, node.over_network))
     for pair in list(left):
         plan_pair(pair)
     return found

@@ -33,7 +33,7 @@ from .judging import Judged
 from .notes import Note
 from .parts import Sighting
 from .stored import Run, measurements
-from .suspicion import Device, Found, Suspect, left_by
+from .suspicion import Device, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 BOTH_WAYS = (
@@ -65,7 +65,11 @@ def found_in(run: Run, references: References, name: str | None) -> Found:
     records = [test.record for test in run.tests if test.record]
     keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
-    return Found(started(run), *of_run(judging.judge_all(run, references, name)), measured)
+    blamed, clean, seen = of_run(judging.judge_all(run, references, name))
+    when = started(run)
+    if run.path.is_file():
+        when, clean = dated(when, clean, run.path.stat().st_mtime)
+    return Found(when, blamed, clean, seen, measured)
 
 
 def started(run: Run) -> str:

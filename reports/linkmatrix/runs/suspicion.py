@@ -5,12 +5,15 @@ has a clean history. What is blamed are both, and both need clean runs, a part w
 there. After a swap `attribution` says which of the two it was, and the other one is cleared by that.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 from ..record import units
 from .attribution import Answer, Evidence, Key, Pair, attribute, sentence_of
+from .bound import SKEW
 from .notes import Note, Swapped
 from .parts import Names, Part, Sighting, place_name
 
@@ -116,15 +119,33 @@ def left_by(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ())
 
 
 def in_order(found: Iterable[Found]) -> list[Found]:
-    """The runs by their time, each once however often its report was copied."""
+    """The runs by their time, each once however often its report was copied.
+
+    One of a clock that is ahead clears nothing: it may have been before what it would clear.
+    """
     known: set[str] = set()
+    latest = latest_time(time.time())
     runs = []
     for one in sorted((one for one in found if one.when), key=lambda one: one.when):
         if one.measured and one.measured <= known:
             continue
         known |= one.measured
-        runs.append(one)
+        runs.append(one if one.when <= latest else one._replace(clean=set()))
     return runs
+
+
+def latest_time(known: float) -> str:
+    """When a run can have begun at the latest that was there at a time, in seconds since 1970: clocks differ."""
+    return f"{datetime.fromtimestamp(known + SKEW, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def dated(began: str, clean: set[Device], written: float) -> tuple[str, set[Device]]:
+    """(when a run began, what it clears) where its report was written at a time, in seconds since 1970.
+
+    By a clock that was ahead of that it clears nothing: it may have been before what it would clear.
+    """
+    latest = latest_time(written)
+    return (latest, set()) if began > latest else (began, clean)
 
 
 def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
