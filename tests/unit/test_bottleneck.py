@@ -73,6 +73,20 @@ def test_nodes_and_paths_at_fault_are_no_shared_bottleneck(parts):
     assert len(found.findings) == len(parts)
 
 
+def test_two_nodes_at_fault_whose_own_path_has_no_value_are_no_group_that_is_fine_inside():
+    content = record_with(8, 2, ("node", 0), ("node", 1))
+    (result,) = content["results"]
+    ends = [(r, c) for r in range(4) for c in range(4) if r // 2 != c // 2]
+    for r, c in ends:
+        result["status"][r][c], result["samples"][r][c] = "timeout", 0
+        for grid in ("values", "low", "high", "converged"):
+            result[grid][r][c] = None
+    result["complete"], content["result"] = False, "ERROR"
+    found = told(content)
+    assert not any(one.startswith(SHARED) for one in found.sentences)
+    assert {one.kind for one in found.findings if not one.missing} == {"node"}
+
+
 @pytest.mark.parametrize(
     ("speed", "end"),
     [(1.0, "alone, 8 of 8 of them are as they should be: congestion, which is no fault"), (0.7, "not its load")],

@@ -87,7 +87,7 @@ def test_what_others_sent_elsewhere_explains_nothing(cells):
     "seen",
     [
         others(("gpu1", "nvlink_out", None, 190e9), shared=False, processes=()),
-        others(("gpu1", "nvlink_out", 990e9, None)),
+        others(("gpu1", "nvlink_out", 990e9, None), processes=()),
         others(("gpu1", "nvlink_out", 199e9, 190e9)),
         others(("gpu1", "nvlink_out", 100e9, 190e9)),
         others(("gpu1", "nvlink_out", 990e9, 190e9), shared=False, processes=()),
@@ -96,7 +96,7 @@ def test_what_others_sent_elsewhere_explains_nothing(cells):
     ],
     ids=[
         "unreadable, and nobody else there",
-        "own unknown",
+        "own unknown, and nobody listed",
         "its own",
         "fewer than its own",
         "nobody else there",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..judge.busy import devices_used
+from ..judge.busy import devices_used, uncounted_use
 from ..judge.evaluate import judge_matrix
 from ..judge.facts import facts
 from ..judge.verdicts import Verdict
@@ -72,7 +72,8 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
                 continue
             said = [fact.sentence for fact in against if fact.result in (None, place)]
-            said += [sentence for _, sentence in devices_used(result.get("others") or {"seconds": 0})]
+            said += [sentence for _, sentence in devices_used(result)]
+            said += [sentence] if (sentence := uncounted_use(test.record, result)) else []
             if said and not with_failed:
                 refused.append(f"{source}: {result['testcase']}: {said[0]}")
                 continue

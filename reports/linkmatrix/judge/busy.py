@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..record.matrix import Block, Matrix
+from ..record.matrix import Block, Matrix, from_result
 from ..record.reading import Result
 from ..record.units import figure
-from .uncounted import Uncounted, held_of, looks, unread_of
+from .uncounted import Uncounted, held_of, told_seconds, unread_of
 
 LEAST = 0.015  # share of others, below which nothing is said of them
 MOST = 0.95  # share that is believed: the logarithm of what is left
@@ -26,8 +26,13 @@ SLACK, BEYOND = 0.03, 0.15  # how much slower than its share a busy cell may be:
 OVERHEAD = {"nvlink": 0.05, "pcie": 0.15, "net": 0.10}
 LEAST_SECONDS = 0.02  # of a core that was wanted: less is one tick of a clock
 WAYS = ("out", "in")
+BACK = {"out": "in", "in": "out"}
 DRILL = "simulated fault: "
+REQUESTS = {"pcie": 0.15}  # of what comes the other way: reads are asked for, and writes are acknowledged
 LEAST_RATE = 1e8  # bytes a second: less comes from looking
+LEAST_BESIDE_WORDS = 1e10  # beside loads and words of ours that are not counted as ours: 1.9 GB/s of them were seen
+SILENT = 3.0  # seconds: NVML's shares were 0 in looks of 2.3 s at a process that never paused
+FILLS = 0.75  # of what a path can carry, above which a copy of ours takes all that it does carry
 MOST_NAMED = 3
 SAID = {
     "cpu": "had {share:.0f} % of the time that {label} wanted its cores",
@@ -60,7 +65,10 @@ class Busy:
         at = slice(block.first, block.first + len(block.classes))
         rows, columns = matrix.rows[at], matrix.columns
         limit = block.numbers("limit")
-        line = np.where(np.isfinite(limit), limit, expected if matrix.unit == "GB/s" else np.nan) / self.ways
+        own = expected if matrix.unit == "GB/s" else np.full(limit.shape, np.nan)
+        with np.errstate(invalid="ignore"):  # a small copy waits more than it moves: the path could carry others too
+            fills = (own >= FILLS * limit) & (own <= limit)
+        line = np.where(np.isfinite(limit) & ~fills, limit, own) / self.ways
         found = np.zeros(block.classes.shape)
         for code, name in enumerate(matrix.class_names):
             share = self.share_of(self.path_of(name), name, rows, columns, line)
@@ -112,16 +120,26 @@ class Busy:
             verbs |= {(row, f"{path}_in"): "came into", (column, f"{path}_out"): "left"}
         moved = max(verbs, key=lambda end: self.rates.get(end[1], {}).get(end[0], 0.0))
         rate = self.rates.get(moved[1], {}).get(moved[0], 0.0)
-        is_counted = not self.uncounted.of(path, link_class, [row], [column])[0, 0]
-        if rate > (0 if is_counted else LEAST_RATE):
-            amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}"
-            return f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
-        used = [(share, label, kind) for kind, of in self.shares.items() for label, share in of.items()]
-        share, label, kind = max((one for one in used if one[1] in (row, column)), default=(0.0, row, "cpu"))
-        if share < LEAST and self.uncounted.held:
+        amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}"
+        sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
+        if rate > LEAST_RATE:
+            return sent
+        share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
+        if share >= LEAST:
+            return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
+        if self.uncounted.held:
             label = self.uncounted.where(row, column)
             return f"busy: others were on {label}{self.who(label)}, and what they took of this path is not counted"
-        return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
+        return sent
+
+    def used(self, row: str, column: str, link_class: str) -> Iterator[tuple[float, str, str]]:
+        """(share of others, of which end, kind) of what a cell needs beside its path."""
+        of_both = self.uncounted.is_latency or link_class == "LOCAL"
+        makers = [{"rows": row, "columns": column}[axis] for axis in self.executors]
+        ends = [row, column] if of_both or not self.by_kernel else makers
+        for kind, of in self.shares.items():
+            if kind == "cpu" or self.by_kernel or of_both:
+                yield from ((of[label], label, kind) for label in ends if label in of)
 
     def who(self, label: str) -> str:
         """ " (pid 2983 hog, bob)"; "" where nobody is known."""
@@ -166,9 +184,10 @@ def busy_of(record: Mapping[str, Any], result: Result) -> Busy | None:
     both = result["metric"] == "bidirectional"
     executors = ("rows", "columns") if both else ("rows",) if result["direction"] == "write" else ("columns",)
     by_kernel, staged = result["engine"] == "sm", result["peer_access"] == "off"
-    active = held & {label for one in looks(record) for label, _ in devices_used(one)}
+    active = {label for one in record["results"] for label, _ in devices_used(one)}
+    active |= {label for label in held if told_seconds(record, label) < SILENT}
     latency = result["metric"] == "latency"
-    uncounted = Uncounted(held, active, unread_of(others), executors, latency, by_kernel, both)
+    uncounted = Uncounted(held, held & active, unread_of(others), executors, latency, by_kernel, both)
     return Busy(others, rates, shares, executors, by_kernel, staged, uncounted, 2 if both else 1)
 
 
@@ -184,6 +203,7 @@ def foreign(others: Others) -> tuple[dict[str, dict[str, float]], dict[str, dict
     """
     rates: dict[str, dict[str, float]] = {}
     shares: dict[str, dict[str, float]] = {}
+    own_bytes = {(use["label"], use["of"]): use["own"] for use in others["uses"]}
     for use in others["uses"]:
         counted, own, kind = use["counted"], use["own"], use["of"]
         if counted is None or own is None or (others["shared"] is False and kind != "cpu" and "net" not in kind):
@@ -193,7 +213,10 @@ def foreign(others: Others) -> tuple[dict[str, dict[str, float]], dict[str, dict
         elif kind in SAID:
             amount = counted / others["seconds"]
         else:
-            amount = (counted - (1 + OVERHEAD[kind.partition("_")[0]]) * own) / others["seconds"]
+            path, _, way = kind.partition("_")
+            back = own_bytes.get((use["label"], f"{path}_{BACK[way]}")) or 0.0
+            ours = (1 + OVERHEAD[path]) * own + REQUESTS.get(path, 0.0) * back
+            amount = (counted - ours) / others["seconds"]
         (shares if kind in SAID else rates).setdefault(kind, {})[use["label"]] = max(0.0, amount)
     return rates, shares
 
@@ -207,6 +230,20 @@ def explained(worse: np.ndarray, share: np.ndarray, unit: str) -> np.ndarray:
         deviation = -np.log1p(worse) if unit == "us" else np.log1p(-worse)
         bound = np.log1p(-share) - SLACK - BEYOND * share
     return (share > LEAST) & (worse > 0) & ~(deviation < bound)
+
+
+def uncounted_use(record: Mapping[str, Any], result: Result) -> str:
+    """Who may have made a result slower by nobody knows how much, in a sentence; "" where nobody can have."""
+    found = busy_of(record, result)
+    if found is None:
+        return ""
+    rows, columns = result["rows"], result["columns"]
+    classes = from_result(result).classes
+    if not any(found.uncounted.of(found.path_of(one), one, rows, columns).any() for one in classes):
+        return ""
+    label = found.uncounted.where(rows[0], columns[0])
+    taken = "what they took is not counted: measure without them (--wait-idle)"
+    return f"others were on {label}{found.who(label)}, and {taken}"
 
 
 def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
@@ -231,20 +268,22 @@ def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
     for label, share in shares.get("cpu", {}).items():
         if share > LEAST and label not in held:
             yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{named(others, label)}"
-    yield from (said for label, said in devices_used(others) if label not in held)
+    yield from (said for label, said in devices_used(result) if label not in held)
 
 
-def devices_used(others: Others) -> Iterator[tuple[str, str]]:
-    """(device, what others did there, in a sentence) where they moved bytes or computed."""
-    if not others["seconds"]:
+def devices_used(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(device, what others did there, in a sentence) where they moved bytes or computed, beside a result."""
+    others = result.get("others")
+    if not others or not others["seconds"]:
         return
     rates, shares = foreign(others)
     for kind in ("sm", "memory"):
         for label, share in shares.get(kind, {}).items():
             if share > LEAST:
                 yield label, f"others {SAID[kind].format(share=100 * share, label=label)}{named(others, label)}"
+    least = LEAST_BESIDE_WORDS if result.get("metric") == "latency" else LEAST_RATE
     for kind, of in rates.items():
         for label, rate in of.items():
-            if rate > LEAST_RATE:
+            if rate > least:
                 moved = gigabytes(rate * others["seconds"])
                 yield label, f"{moved} of {kind} at {label} were not of linkmatrix{named(others, label)}"

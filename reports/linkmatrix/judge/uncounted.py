@@ -4,13 +4,14 @@ Measured on two H200 of a virtual machine, whose driver counts no PCIe bytes, wi
 from host memory: copies from the host to gpu1 -52 %, to gpu0, which it did not use, -4 %, latency of host memory
 +182 %. It copied inside gpu1: load latency between the devices +120 %, both ways of a link at once -3 %. It computed:
 copies inside gpu1 -44 %. NVML's shares of processors and memory were 0 in two of nine looks at a process that never
-paused. So a slow cell is no observation where others were, by any look of the run, active at who makes it, or where
-they may have used a path whose bytes are not counted.
+paused, 2.3 s long together. So a slow cell is no observation where others were, by any look of the run, active at who
+makes it, where all looks of the run are too short to say that they were not, or where they may have used a path whose
+bytes are not counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +25,9 @@ WAYS = ("out", "in")
 class Uncounted:
     """Where others were beside what their bytes tell.
 
-    held: devices on which others have a context. active: those of them on which they did something in the run. unread:
-    {"pcie_in": devices whose driver does not count it}. makers: the axes whose endpoints make the copies.
+    held: devices on which others have a context. active: those of them on which they did something in the run, or may
+    have, for it was not looked at long enough. unread: {"pcie_in": devices whose driver does not count it}. makers: the
+    axes whose endpoints make the copies.
     """
 
     held: frozenset[str]
@@ -92,14 +94,21 @@ def held_of(others: Mapping[str, Any]) -> frozenset[str]:
 
 
 def unread_of(others: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """{kind: devices that were asked for it and did not tell}."""
+    """{kind: devices that were asked for it and did not tell, or of which nobody knows how much was the run's own}."""
     kinds = {use["of"] for use in others["uses"]}
     return {
-        kind: frozenset(use["label"] for use in others["uses"] if use["of"] == kind and use["counted"] is None)
+        kind: frozenset(
+            use["label"] for use in others["uses"] if use["of"] == kind and None in (use["counted"], use["own"])
+        )
         for kind in kinds
     }
 
 
-def looks(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What others did, of each test case of a record."""
-    yield from (result["others"] for result in record["results"] if result.get("others"))
+def told_seconds(record: Mapping[str, Any], label: str) -> float:
+    """For how long, in all looks of a record, the driver told how much others used a device."""
+    looks = [result["others"] for result in record["results"] if result.get("others")]
+    return sum(
+        one["seconds"]
+        for one in looks
+        if any(use["label"] == label and use["of"] == "sm" and use["counted"] is not None for use in one["uses"])
+    )

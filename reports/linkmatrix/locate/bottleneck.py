@@ -1,9 +1,9 @@
 """Groups of nodes that are slow with each other and fine among themselves: what they share lies between them.
 
 Where the record does not say which nodes share a leaf switch, an uplink that is slow looks like many slow paths, or
-many slow nodes. But nodes that are fine with each other are none. The nodes fall into groups by the pairs that are not
-slow: two groups of several nodes each have something between them, of which nobody is to blame by name. A node that is
-slow with everybody is a group of its own, and says nothing of what lies between others.
+many slow nodes. But nodes that are fine with each other are none. The nodes fall into groups by the pairs that are
+measured and not slow: two groups of several nodes each have something between them, of which nobody is to blame by
+name. A node that is slow with everybody is a group of its own, and says nothing of what lies between others.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,8 @@ def bottleneck(
     )
     net = np.isfinite(deviation) & (row != column)
     is_slow = slow_pairs(row[net], column[net], slow[net])
-    group = components(~is_slow, np.unique(layout.row_node))
+    is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool))
+    group = components(is_measured & ~is_slow, np.unique(layout.row_node))
     sizes = np.bincount(group[group >= 0])
     large = np.flatnonzero(sizes >= FEWEST)
     if len(large) < 2 or not all(holds(is_slow, np.flatnonzero(group == one)) for one in large):
