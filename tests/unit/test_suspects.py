@@ -26,13 +26,14 @@ LOST = {(3, c): "timeout" for c in range(3)}
 def after(make_record):
     """The suspects after runs with these cells, a day each."""
 
-    def look(*offs, clean_runs=3, change=lambda number, content: None, result="", references=REFERENCES):
+    def look(*offs, clean_runs=3, change=lambda number, content: None, result="", references=REFERENCES, room=""):
         found = []
         for number, off in enumerate(offs):
             content = copy.deepcopy(make_record(off=off, result="TIMEOUT" if off is LOST else "PASS"))
             content["started"] = f"2026-11-{1 + number:02}T01:50:22Z"
             change(number, content)
-            found.append(stored.Run(Path("r"), (testcases.Test(TESTCASE, result=result, record=content),)))
+            test = testcases.Test(TESTCASE, result=result, record=content, unmeasured=room)
+            found.append(stored.Run(Path("r"), (test,)))
         return suspects(found[::-1], references, "hgx", clean_runs)  # the order of the files says nothing
 
     return look
@@ -126,6 +127,17 @@ def test_a_device_whose_cells_all_timed_out_is_suspect_where_the_others_are_fine
     none = "none of the 2 cells of gpu3 has a value" if nodes == 2 else "the cell of gpu3 has no value"
     assert one.reason == f"{TESTCASE}: {none}, and those of all others have one: suspect it"
     assert after(GOOD, change=to_host(set(), nodes, turned)) == []
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_nobody_is_blamed_for_the_cells_in_which_a_job_was_preempted_but_for_what_was_measured(after, nodes):
+    room = "not measured whole: the job was preempted by another one"
+    assert after(GOOD, change=to_host(pairs_of(nodes, 3), nodes), result="fail", room=room) == []
+    cut = {**LOST, **{(r, 3): "timeout" for r in range(3)}}
+    assert [one.label for one in after(cut, result="fail")] == ["gpu3"]
+    assert after(cut, result="fail", room=room) == []
+    (one,) = after({**EGRESS, (0, 1): "timeout"}, result="fail", room=room)
+    assert one.label == "gpu3" and "gpu3 sends 11.6 % slow" in one.reason
 
 
 def test_where_more_than_whole_devices_timed_out_nobody_is_blamed(after):

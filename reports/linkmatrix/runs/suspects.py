@@ -8,9 +8,9 @@ A run blames a device where references say FAIL and the device, its links, its N
 arrived there was wrong, or where its own counters failed the test; an adapter as `over_adapters` says. A run is clean
 for a device where its cells that have references are there and none failed; a cell that is missing neither blames nor
 clears. One without a value in all of its cells, or most, is blamed for that; where it has a row or a cell alone, as
-beside host memory, if all cells of the others have one. What all share, a rail or a link class, is no device's. In a
-matrix of nodes a node is blamed like a device: one that sends or receives slow with every other, never for a single
-pair, whose path is as likely.
+beside host memory, if all cells of the others have one; nobody is where the job had to make room for another one. What
+all share, a rail or a link class, is no device's. In a matrix of nodes a node is blamed like a device: one that sends
+or receives slow with every other, never for a single pair, whose path is as likely.
 """
 
 import hashlib
@@ -117,13 +117,15 @@ def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Kn
             yield sentence.partition(": ")[0], sentence
     for result, matrix in one.matrices:
         failed = matrix.counts[Verdict.FAIL] > 0
-        if not failed and not any(has_status(result, word) for word in diagnosis.TRIED):
+        # where the job had to make room, the cell that was measured then has no value either, and is nobody's fault
+        tried = not one.test.unmeasured and any(has_status(result, word) for word in diagnosis.TRIED)
+        if not failed and not tried:
             continue
         where = f"{result['testcase']}: "
         if is_of_matchings(result):
             explained = None if matrix.whole is None else matrix.whole.explained
             told = matchings.blamed(result, matrix.matrix, explained) if failed else []
-            told += dead(matrix.matrix) if matrix.whole is not None else []
+            told += dead(matrix.matrix) if tried and matrix.whole is not None else []
             yield from ((label, where + sentence) for label, sentence in told)
             continue
         found, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
@@ -132,9 +134,9 @@ def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Kn
         rows, columns = matrix.matrix.rows, matrix.matrix.columns
         layout, names = layout_of(record, result, matrix.matrix)
         # the sentences of a diagnosis begin with one for each finding
-        yield from ((label, where + sentence) for label, sentence in dead(matrix.matrix))
+        yield from ((label, where + sentence) for label, sentence in (dead(matrix.matrix) if tried else ()))
         for finding, sentence in zip(found.findings, found.sentences, strict=False):
-            if finding.kind not in BOTH_WAYS if finding.missing else finding.once or not failed:
+            if not (tried and finding.kind in BOTH_WAYS) if finding.missing else finding.once or not failed:
                 continue  # not dead, as it still sends or receives; or slow in one look, or from inside: nothing failed
             adapter, or_device = over_adapters.blamed(finding, names, adapters)
             labels = ends(finding, layout, matrix.matrix) if or_device or not adapter else []
