@@ -10,6 +10,7 @@ from linkmatrix import cli
 from linkmatrix.judge import busy
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 
@@ -25,8 +26,8 @@ def load(name):
     return reading.load(DATA / f"h200x2_{name}.record.json")
 
 
-def cells_of(record):
-    """{(test case, row, column): verdict} against what the same two GPUs did when nobody else was there."""
+def idle_references():
+    """What the same two GPUs did when nobody else was there."""
     idle = {
         ("idle", result["testcase"]): {
             f"{row}->{column}": Reference(result["values"][r][c], *TOLERANCE[result["unit"]], result["unit"])
@@ -36,7 +37,12 @@ def cells_of(record):
         }
         for result in load("idle")["results"]
     }
-    pairs = zip(record["results"], evaluate(record, References(idle), "idle").matrices, strict=True)
+    return References(idle)
+
+
+def cells_of(record):
+    """{(test case, row, column): verdict} against the same GPUs alone."""
+    pairs = zip(record["results"], evaluate(record, idle_references(), "idle").matrices, strict=True)
     return {(result["testcase"], *pair): cell for result, matrix in pairs for pair, cell in matrix.cells.items()}
 
 
@@ -151,7 +157,7 @@ def test_bytes_too_few_to_explain_anything_are_no_reason(make_record):
     uses = [("gpu1", "nvlink_out", 3e6, 0.0), ("gpu1", "sm", 3.6, 0.0)]
     found = judged(make_record, {(1, 0): 380.0}, others(*uses))["gpu1", "gpu0"]
     assert found.verdict is Verdict.NO_VERDICT
-    assert "busy: others were on gpu1 (pid 2983 hog of bob), and what they took of this path" in found.reason
+    assert "busy: others were on gpu1 (pid 2983 hog of bob), beside whom it may lose as little" in found.reason
 
 
 BETWEEN_HOST = [
@@ -177,6 +183,27 @@ def test_no_reference_is_adopted_of_what_others_may_have_made_slower(tmp_path, c
     assert code in (0, 1), err
     left_out = {line.split(": ")[2] for line in out.splitlines() if "what they took is not counted" in line}
     assert left_out == {*unknown}
+
+
+def test_a_link_that_others_left_alone_is_not_said_to_be_beside_them():
+    """Its bytes are counted, and the process sent the other way."""
+    record = load("busy_peer")
+    [result] = [one for one in record["results"] if one["testcase"] == TESTCASE]
+    for grid in ("values", "low", "high"):
+        result[grid][0][1] *= 0.7
+    matrix = evaluate({**record, "results": [result]}, idle_references(), "idle").matrices[0]
+    [first, *_] = diagnosis.diagnose(record, result, matrix).sentences
+    assert first.startswith("gpu0") and "Beside others" not in first
+
+
+def test_where_nobody_counted_nobody_says_that_it_explains_less():
+    record = load("busy_host")
+    result = record["results"][0]
+    for grid in ("values", "low", "high"):
+        result[grid][0][1] *= 0.01
+    matrix = evaluate({**record, "results": [result]}, idle_references(), "idle").matrices[0]
+    [said, *_] = diagnosis.diagnose(record, result, matrix).sentences
+    assert "Beside others: others were on gpu1" in said and "explains less" not in said
 
 
 def test_what_a_record_says_is_not_changed_by_judging():

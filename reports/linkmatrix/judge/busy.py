@@ -127,10 +127,16 @@ class Busy:
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
         if share >= LEAST:
             return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
-        if self.uncounted.held:
-            label = self.uncounted.where(row, column)
+        label = self.uncounted.where(row, column)
+        if self.is_uncounted(row, column, link_class):
             return f"busy: others were on {label}{self.who(label)}, and what they took of this path is not counted"
+        if self.uncounted.held:
+            return f"busy: others were on {label}{self.who(label)}, beside whom it may lose as little"
         return sent
+
+    def is_uncounted(self, row: str, column: str, link_class: str) -> bool:
+        """Whether nobody knows what others took of a cell's path."""
+        return bool(self.uncounted.of(self.path_of(link_class), link_class, [row], [column])[0, 0])
 
     def used(self, row: str, column: str, link_class: str) -> Iterator[tuple[float, str, str]]:
         """(share of others, of which end, kind) of what a cell needs beside its path."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..judge import busy
 from ..judge.evaluate import MatrixVerdict
+from ..judge.uncounted import BESIDE
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
@@ -123,13 +123,14 @@ def beside_others(one: Finding, matrix: MatrixVerdict, layout: Layout) -> str:
     own = members(family, group).reshape(layout.classes.shape) & np.isfinite(judged.observed)
     expected = np.where(np.isfinite(judged.value), judged.value, judged.block.values)
     share = np.where(own, others.of(matrix.matrix, judged.block, expected), 0.0)
-    if (share > busy.LEAST).sum() < max(1.0, AGREE * own.sum()):
+    if (share > BESIDE).sum() < max(1.0, AGREE * own.sum()):  # what is always allowed there is nothing that they took
         return ""
     r, c = np.unravel_index(int(np.argmax(share)), share.shape)
     rows, columns, classes = matrix.matrix.rows, matrix.matrix.columns, matrix.matrix.class_names
-    said = others.sentence(rows[r], columns[c], classes[judged.block.classes[r, c]]).removeprefix("busy: ")
-    again = "which explains less on average: measure it again without them (--wait-idle)"
-    return f". Beside others: {said}, {again}"
+    cell = rows[r], columns[c], classes[judged.block.classes[r, c]]
+    less = "" if others.is_uncounted(*cell) else ", which explains less on average"
+    said = others.sentence(*cell).removeprefix("busy: ")
+    return f". Beside others: {said}{less}: measure it again without them (--wait-idle)"
 
 
 def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
