@@ -1,15 +1,20 @@
 """A visibility test: its words are judged, its time promises nothing, and who does not keep the order is named."""
 
+from pathlib import Path
+
 import pytest
 
 from checks.expect import cell_faults
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.facts import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
 from linkmatrix.record.from_table import from_rows
 from linkmatrix.record.matrix import HANDOVER
 from linkmatrix.references.tables import References
+
+RECORDED = Path(__file__).parents[1] / "data" / "h200x2_visibility.record.json"
 
 
 @pytest.fixture
@@ -94,3 +99,35 @@ def test_what_went_wrong_must_be_nothing_and_what_was_checked_something(unit, va
     head = {"testcase": "device_to_device_visibility_write_sm", "title": "a count", "unit": unit, "size_bytes": 8}
     faults = cell_faults(from_rows(head, ["gpu0"], ["gpu1"], [[value]]), [("gpu0", "gpu1")])
     assert bool(faults) is is_fault
+
+
+def emptied(result, part, value):
+    """Each cell of a part has this value."""
+    values = result["parts"][part]["values"]
+    result["parts"][part]["values"] = [[None if one is None else value for one in row] for row in values]
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "verdict", "said"),
+    [
+        ("rounds", 0, Verdict.NO_VERDICT, "of 2 of 2 cells no round was checked"),
+        ("rounds", None, Verdict.NO_VERDICT, "nothing is known of the order of its writes"),
+        ("wrong_words", None, Verdict.NO_VERDICT, "no round was checked"),
+        ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells that are said to be fine had wrong words"),
+        ("unseen", 1, Verdict.FAIL, "or flags never seen"),
+    ],
+)
+def test_a_recorded_litmus_whose_words_do_not_say_that_all_is_well_is_no_pass(part, value, verdict, said):
+    record = reading.load(RECORDED)
+    record["results"] = record["results"][:1]
+    assert [*facts(record, False)] == []
+    emptied(record["results"][0], part, value)
+    [fact] = facts(record, False)
+    assert fact.verdict is verdict and said in fact.sentence and fact.result == 0
+
+
+def test_a_litmus_without_its_words_is_no_pass():
+    record = reading.load(RECORDED)
+    for result in record["results"]:
+        result["parts"] = {}
+    assert [fact.verdict for fact in facts(record, False)] == [Verdict.NO_VERDICT] * 4

@@ -1,5 +1,7 @@
 """A soak: wrong results, cells that fail later, and values that become worse are told with their time."""
 
+from pathlib import Path
+
 import pytest
 
 from linkmatrix.judge.facts import facts
@@ -13,7 +15,7 @@ def soaked(make_record):
     """A record of a soak of ten minutes between two GPUs, whose way gpu0->gpu1 has these bins."""
 
     def make(bins=(50.0,) * 60, wrong=0, failures=0, events=(), passes=100, products=1000):
-        content = make_record()
+        content = make_record(count=2)
         grid = [[None, 50.0], [50.0, None]]
         content["soak"] = {
             "asked": 600.0,
@@ -104,6 +106,17 @@ def test_throttling_and_counters_are_told_with_their_time(soaked):
     assert (
         sentence == "during the soak held back: gpu0: power cap after 12 s; gpu1: nvlink_replay rose by 5 after 5.0 min"
     )
+
+
+def test_a_soak_that_heated_nothing_or_measured_a_cell_never_again_is_no_verdict():
+    record = reading.load(Path(__file__).parents[1] / "data" / "h200x2_soak.record.json")
+    assert told(record) == []
+    record["soak"]["matrices"][0]["count"][0][1] = 0
+    [(verdict, sentence)] = told(record)
+    assert verdict is Verdict.NO_VERDICT
+    assert sentence == "1 of 2 cells of device_to_device_memcpy_write_ce were not measured again in the soak"
+    record["soak"].update(matrices=[], heated=[])
+    assert [verdict for verdict, _ in told(record)] == [Verdict.NO_VERDICT] * 3
 
 
 def test_a_device_that_was_not_heated_and_a_soak_of_no_pass_are_no_verdict(soaked):

@@ -8,7 +8,7 @@ from ..record.checking import is_of_matchings
 from ..record.reading import Result, risen_counters
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
-from . import few, soak, uplinks
+from . import few, handover, soak, uplinks
 from .verdicts import Verdict
 
 
@@ -35,9 +35,11 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
     yield from (Fact(Verdict.NO_VERDICT, sentence) for sentence in devices_twice(record))
     if "soak" in record:
         yield from (Fact(*one) for one in soak.sentences(record["soak"]))
+        yield from (Fact(Verdict.NO_VERDICT, *one) for one in soak.left_out(record))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
+        yield from (Fact(*one, place) for one in handover.sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.NO_VERDICT, other_size(table, result), place)
         if is_of_matchings(result):

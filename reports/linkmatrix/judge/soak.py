@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..record import grids
 from ..record.units import counted, first
 from .rules import STRAGGLES
 from .verdicts import Verdict
@@ -49,6 +52,8 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
             )
         elif not device["products"]:
             yield Verdict.NO_VERDICT, f"{device['label']} was not heated: the soak says nothing of it"
+    if not soak["heated"]:
+        yield Verdict.NO_VERDICT, "no device was heated: the soak says nothing of any"
     computes_wrong = any(device["wrong"] for device in soak["heated"])
     if soak["failures"]:
         failed = [f"{one['what']} {after(one['at'])}" for one in events if " is " in one["what"]]
@@ -81,6 +86,19 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
                     f" {step.told}{rest}"
                 ),
             )
+
+
+def left_out(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """(what a soak that had a pass has no value of, the place of its test case)."""
+    soak = record["soak"]
+    found = {(one["testcase"], one["size_bytes"]): grids.numbers(one["count"]) for one in soak["matrices"]}
+    for place, result in enumerate(record["results"] if soak["passes"] else []):
+        ok = grids.where(result["status"], "ok")
+        count = found.get((result["testcase"], result["size_bytes"]), np.zeros(ok.shape))
+        lacking = int((ok & (count == 0)).sum()) if count.shape == ok.shape else int(ok.sum())
+        if lacking:
+            cells = counted(int(ok.sum()), "cell")
+            yield f"{lacking} of {cells} of {result['testcase']} were not measured again in the soak", place
 
 
 def after(seconds: float) -> str:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from ..record.matrix import HANDOVER
+from ..judge.handover import ROUNDS, UNSEEN, WRONG, is_of_words
 from ..record.reading import Result
 from ..record.units import counted, first
 
 MOST = 4  # ways in a sentence
-WRONG, ROUNDS, UNSEEN = "wrong_words", "rounds", "unseen"
 
 REMEDY = (
     "a program that hands data over so, as NCCL does, computes with old data or hangs: look for an IOMMU or ACS that"
@@ -18,7 +17,7 @@ REMEDY = (
 
 def sentences(result: Result) -> Iterator[str]:
     """What is wrong with the writes of a visibility test; nothing of other matrices, and where all is well."""
-    if result["quantity"] != HANDOVER or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
+    if not is_of_words(result) or not {WRONG, ROUNDS, UNSEEN} <= result["parts"].keys():
         return
     wrong, unseen = ({way: count for way, count in counts(result, part) if count} for part in (WRONG, UNSEEN))
     rounds = dict(counts(result, ROUNDS))
