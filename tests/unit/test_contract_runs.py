@@ -7,8 +7,9 @@ import pytest
 import stores
 from contracts import TESTCASE, Sold
 
-from linkmatrix import lock
-from linkmatrix.contract import collecting
+from linkmatrix import files, lock
+from linkmatrix.commands import run
+from linkmatrix.contract import collecting, sessions
 from linkmatrix.contract.terms import WORD
 
 
@@ -167,3 +168,24 @@ def test_a_run_that_begins_before_the_one_before_it_has_named_its_report_keeps_i
     collecting.begin(machine.folder, terms)
     collecting.ended(machine.folder, terms, report)
     assert [one.report for one in collecting.begun_under(machine.folder, terms)] == [report.name, None]
+
+
+def test_what_a_killed_run_leaves_while_the_next_one_measures_is_judged(sold, machine, monkeypatch):
+    terms = sold.freeze(low=395.0)
+    first = sessions.Begun("2026-11-21T01:44:00Z")  # and killed
+    files.write_whole(collecting.kept(machine.folder, terms), sessions.to_json(terms, [first]))
+    failed, own = (json.loads(machine.prepare("pass", value=value)) for value in (300.0, 396.0))
+    failed["session_info"] = {"cmdline": f"reframe {WORD}{terms.digest}", "time_start_unix": 1795225500.0}
+    own["session_info"]["time_start_unix"] = 1795225500.0 + 86400
+    (machine.folder / "prepared.json").write_text(json.dumps(own))
+    sold.later()
+
+    def measure(*arguments):
+        (machine.folder / "reports" / "run-report-late.json").write_text(json.dumps(failed))
+        return supervised(*arguments)
+
+    supervised = run.supervised
+    monkeypatch.setattr(run, "supervised", measure)
+    code, out = sold.run()
+    assert code == 1 and "run 1 of" in out and "run 2 of" not in out and "was FAIL: " in out, out
+    assert sold.verify()[0] == 1

@@ -56,10 +56,10 @@ def ended(prefix: Path, terms: Terms, report: Path) -> None:
     file = kept(prefix, terms)
     with changing(file):
         *before, last = begun_under(prefix, terms)
-        if report.name in (one.report for one in (*before, last)):
-            return
-        last = replace(last, report=report.name, sha256=digest_of(report))
-        write_whole(file, sessions.to_json(terms, [*before, last]))
+        if report.name not in (one.report for one in (*before, last)):
+            last = replace(last, report=report.name, sha256=digest_of(report))
+        # a run that was killed may have left its own since this one began
+        write_whole(file, sessions.to_json(terms, with_reports(prefix, terms, [*before, last])))
 
 
 def withdrawn(prefix: Path, terms: Terms) -> None:
