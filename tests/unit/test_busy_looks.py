@@ -206,6 +206,23 @@ def test_where_nobody_counted_nobody_says_that_it_explains_less():
     assert "Beside others: others were on gpu1" in said and "explains less" not in said
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_slow_copy_inside_a_device_is_its_own_and_of_no_link(count):
+    record = slow_copy_inside(load("idle"), "gpu0")
+    [result] = [one for one in record["results"] if one["testcase"] == "device_local_copy"]
+    for name, grid in result.items():
+        if isinstance(grid, list) and len(grid) == 1 and isinstance(grid[0], list):
+            result[name] = [grid[0][:count]]
+    result["columns"] = result["columns"][:count]
+    matrix = evaluate({**record, "results": [result]}, idle_references(), "idle").matrices[0]
+    found = diagnosis.diagnose(record, result, matrix)
+    assert [matrix.matrix.columns[one.subject] for one in found.findings] == ["gpu0"]
+    assert found.sentences[0].startswith(
+        "gpu0 copies within its own memory 30.0 % slow (1 of 1 cell): suspect the device"
+    )
+    assert not any(word in " ".join(found.sentences) for word in ("peer", "link;", "ingress", "local->"))
+
+
 def test_what_a_record_says_is_not_changed_by_judging():
     record = load("busy_kernel")
     before = copy.deepcopy(record)

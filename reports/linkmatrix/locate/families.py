@@ -42,7 +42,8 @@ class Layout:
 
     classes: rows × columns, index of the link class. row_nic and column_nic: of the adapter that alone is nearest.
     square: rows and columns are the same endpoints. both_ways: a cell is the sum of both directions, so that egress and
-    ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. parts: of "nics" (sets of
+    ingress are the same cells. of_nodes: a row is a node, all of its endpoints together. in_itself: each column is a
+    device that copies within its own memory, so that no link and no peer is there. parts: of "nics" (sets of
     adapters, any of which may carry the data), "switch", "socket" and "leaf", where they are known.
     """
 
@@ -56,6 +57,7 @@ class Layout:
     square: bool = True
     both_ways: bool = False
     of_nodes: bool = False
+    in_itself: bool = False
     parts: Mapping[str, Places] = field(default_factory=dict)
 
     @property
@@ -104,6 +106,10 @@ def families(layout: Layout) -> list[Family]:
             flat = tuple(label.ravel() for label in inside)
             found.append(Family(kind, flat, pairs * pairs if pairs else most + 1, pairs))
 
+    if layout.in_itself:
+        add("ingress", column)
+        add("class", layout.classes)
+        return found
     one_way = not layout.both_ways
     if one_way and not layout.of_nodes:
         add("egress", row)

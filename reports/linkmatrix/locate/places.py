@@ -84,6 +84,7 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
         square=rows == columns,
         both_ways=result["metric"] == "bidirectional",
         of_nodes=of_nodes,
+        in_itself=classes == ["LOCAL"] and len(rows) == 1,
         parts={kind: places(part.of) for kind, part in parts.items() if part.names},
     )
     named = {kind: part.names for kind, part in parts.items() if part.names}

@@ -35,6 +35,7 @@ class Words(NamedTuple):
 
 
 DEVICE = "suspect the device itself: its clocks, links or seat"
+ITSELF = "suspect the device itself: its memory, its clocks or a power limit"
 ONE_WAY = "suspect one direction of the link; measure it alone again"
 NIC = "suspect that NIC, its cable or its switch port"
 NIC_OUT = "suspect the sending side of that NIC, its cable or its port"
@@ -107,6 +108,7 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "suspect the switch of that rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
+IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 EXPERIMENTS = [
     ({"node", "node_pair"}, "measure with a third node: what stays slow with it is at fault"),
     ({"node", "class"}, "measure with a third node: what stays slow with it is at fault"),
@@ -118,6 +120,11 @@ EXPERIMENTS = [
     ({"device", "class"}, "measure with more devices"),
     ({"device", "link"}, "measure with a third device"),
 ]
+
+
+def words_of(kind: str, names: Names) -> Words:
+    """What a kind of finding is called; of copies inside devices nothing is received, and there is no peer."""
+    return IN_ITSELF if kind == "ingress" and [*names.classes] == ["LOCAL"] else WORDS[kind]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -146,7 +153,7 @@ def subject_name(kind: str, subject: Subject, names: Names) -> str:
 
 def suspect(kind: str, subject: Subject, names: Names) -> str:
     """What to look at, without the word: "the link between them"."""
-    text = WORDS[kind].suspect.removeprefix("suspect ")
+    text = words_of(kind, names).suspect.removeprefix("suspect ")
     if "{near}" not in text:
         return text
     assert isinstance(subject, int)
@@ -202,7 +209,7 @@ class Seen:
 def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Result, seen: Seen) -> str:
     """ "gpu3 sends 11.0 % slow to every peer, receives fine (7 of 7 cells): suspect its egress"."""
     who = subject_name(one.kind, one.subject, names)
-    words, each = WORDS[one.kind], seen.each(one)
+    words, each = words_of(one.kind, names), seen.each(one)
     percent = 100 * abs(one.shift if result["unit"] != "us" else 1 / (1 + one.shift) - 1)
     amount = f"{percent:.1f} % slow" if result["unit"] != "us" else f"at {percent:.1f} % more latency"
     text = f"{words.head.format(who=who, all='all ' if each else '')} {amount}"
@@ -242,7 +249,7 @@ def evidence(who: str, content: Mapping[str, Any]) -> str:
 def missing_sentence(one: Finding, names: Names, content: Mapping[str, Any], matrix: Matrix, layout: Layout) -> str:
     """ "none of the 14 cells of gpu3 has a value (14 timeout): suspect the device itself: …"."""
     who = subject_name(one.kind, one.subject, names)
-    words = WORDS[one.kind]
+    words = words_of(one.kind, names)
     cells = f"cells {words.cells.format(who=who)}"
     text = f"none of the {one.cells} {cells} has a value"
     if one.agreeing < one.cells:
