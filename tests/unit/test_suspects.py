@@ -257,3 +257,17 @@ def test_runs_by_a_clock_that_is_ahead_clear_nothing(after):
 
     (one,) = after(EGRESS, GOOD, GOOD, GOOD, change=ahead)
     assert (one.label, one.clean) == ("gpu3", 0)
+
+
+@pytest.mark.parametrize("slow", [2, 3])
+def test_instances_of_one_gpu_are_no_place_together(after, slow):
+    def divided(_, content):
+        for device in content["devices"][2:]:
+            uuid = f"MIG-{device['label']}"
+            device |= {"pci": "0000:99:00.0", "uuid": uuid, "part": {"uuid": uuid}, "place": {"node": "node001"}}
+
+    bad = {(slow, column): 350.0 for column in range(4) if column != slow}
+    for clean in range(3):
+        (one,) = after(GOOD, bad, *[GOOD] * clean, change=divided)
+        assert (one.label, one.clean, one.seen) == (f"gpu{slow}", clean, 2 + clean)
+    assert after(bad, GOOD, GOOD, GOOD, change=divided) == []

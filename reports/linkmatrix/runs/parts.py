@@ -4,8 +4,8 @@ A part is its serial number, else its UUID (of an adapter its GUID, else its MAC
 there, else a PCI address or a port, else the label. Records differ in what they say: one has a node with its domain and
 another without, and both are that node; a UUID that another record has beside a serial number is that part, and a PCI
 address that another one has beside a slot is that place. A serial number or slot that two devices of a record share is
-that of a board, and identifies neither; nor does one that is at two places at the same time, or goes back and forth:
-makers give numbers twice, and placeholders.
+that of a board, a PCI address that of a GPU that was divided, and identifies neither; nor does a number that is at two
+places at the same time, or goes back and forth: makers give numbers twice, and placeholders.
 """
 
 import re
@@ -140,6 +140,8 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
     boards = {(node, serial) for node, serial, _ in serials if count_of(serials, node, serial) > 1}
     slots = Counter((device["node"], device["place"].get("slot", ""), alone(device)) for device in devices)
     shared = {(node, slot) for node, slot, _ in slots if count_of(slots, node, slot) > 1}
+    addresses = Counter((device["node"], address_of(device), alone(device)) for device in devices)
+    split = {(node, pci) for node, pci, _ in addresses if count_of(addresses, node, pci) > 1}
     found, ranks = {}, Counter[str]()
     for device in devices:
         node, part, place = device["node"], device["part"], device["place"]
@@ -148,13 +150,18 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
             label = f"rank{ranks[node]}"
             ranks[node] += 1
         serial, slot = part.get("serial", "").strip(), place.get("slot", "").strip()
-        pci = (device["pci"] or place.get("pci") or "").lower()
+        pci = address_of(device)
         uuid = device["uuid"] or part.get("uuid") or ""
         known = "" if serial in UNKNOWN or (node, serial) in boards else serial
         at = "" if (node, slot) in shared else slot
         kind = GPU if record["backend"] == "cuda" and (pci or uuid or known) else OTHER
-        found[device["label"]] = Sighting(node, label, at, pci, known, uuid, kind)
+        found[device["label"]] = Sighting(node, label, at, "" if (node, pci) in split else pci, known, uuid, kind)
     return found
+
+
+def address_of(device: Mapping[str, Any]) -> str:
+    """Its PCI address, which the instances of a divided GPU have together."""
+    return str(device["pci"] or device["place"].get("pci") or "").lower()
 
 
 def alone(device: Mapping[str, Any]) -> str:
