@@ -109,9 +109,10 @@ def test_a_node_that_changed_is_named_until_it_was_measured_whole(covered, chang
     assert covered.look().nodes[0].changed == ""
 
 
-def test_a_repair_that_was_noted_is_a_change_until_the_node_was_measured(covered):
+@pytest.mark.parametrize(("part", "places"), [("", (("n1", "slot 3"),)), ("1653-N1", ())])
+def test_a_repair_that_was_noted_is_a_change_until_the_node_was_measured(covered, part, places):
     covered.add(3, "n1", "n2")
-    note = Note("2025-11-25T10:00:00Z", "repair", "cable", "", (("n1", "slot 3"),), "2025-11-25T10:00:00Z", "eva")
+    note = Note("2025-11-25T10:00:00Z", "repair", "cable", part, places, "2025-11-25T10:00:00Z", "eva")
     assert [bool(node.changed) for node in covered.look(written=[note]).nodes] == [True, False]
     covered.add(7, "n1")
     assert not covered.look(written=[note]).nodes[0].changed

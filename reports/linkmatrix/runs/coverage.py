@@ -110,7 +110,7 @@ def coverage(
     if not there:
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
     whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
-    changed = mended(written, tested) | changes(states, whole)
+    changed = mended(written, tested, states) | changes(states, whole)
     tried = {short(node): then for node, then in measured.tried(index, partition).items()}
     suspect = index.suspects(clean_runs, written)
     suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
@@ -161,14 +161,24 @@ def changes(newest: Mapping[str, State], before: Mapping[str, State]) -> dict[st
     return {short(node): said for node, said in found.items() if said}
 
 
-def mended(written: Iterable[Note], tested: Mapping[str, float]) -> dict[str, str]:
-    """{node: the last repair or swap that was noted of it since it was measured whole}."""
+def mended(written: Iterable[Note], tested: Mapping[str, float], newest: Mapping[str, State]) -> dict[str, str]:
+    """{node: the last repair or swap that was noted of it, or of a part on it, since it was measured whole}."""
     return {
-        short(place[0]): note.sentence()
+        node: note.sentence()
         for note in written
         if note.kind != "note"
-        for place in note.places
-        if epoch(note.when) > tested.get(short(place[0]), float("inf"))
+        for node in {*(short(place[0]) for place in note.places), *nodes_with(note.part, newest)}
+        if epoch(note.when) > tested.get(node, float("inf"))
+    }
+
+
+def nodes_with(text: str, newest: Mapping[str, State]) -> set[str]:
+    """The nodes where a part is by their newest records; text: what identifies it, "" for none."""
+    wanted = text.casefold()
+    return {
+        short(node)
+        for node, state in newest.items()
+        if wanted and any(wanted == one.part.get(word, "").casefold() for one in state.parts for word in IDENTITY)
     }
 
 
