@@ -128,3 +128,28 @@ def test_a_verdict_that_was_written_over_is_refused(sold):
     sold.tampered(replace_verdict)
     code, said = sold.verify()
     assert code == 2 and "it says PASS, and its records give FAIL" in said
+
+
+@pytest.mark.parametrize("name", ["x" * 150 + ".npy", "a b.npy", "-x.npy"])
+def test_cells_in_a_file_whose_name_no_bundle_can_hold_are_no_verdict_and_the_bundle_is_made(
+    sold, machine, make_record, name
+):
+    (place,) = (machine.folder / "output").iterdir()
+    apart(json.loads(json.dumps(make_record()).replace("NV18", "NODE")), place)
+    (place / "cells.npy").rename(place / name)
+    record = place / "record.json"
+    record.write_text(record.read_text().replace("cells.npy", name))
+    sold.freeze()
+    assert sold.run()[0] == 3
+    assert sold.verify()[0] == 3
+
+
+@pytest.mark.parametrize("when", ["1e300", "NaN", "-1e18"])
+def test_a_report_whose_time_is_none_is_refused_in_a_sentence(sold, machine, when):
+    contract = sold.freeze()
+    (machine.folder / "reports").mkdir()
+    report = machine.folder / "reports" / "run-report-0.json"
+    told = f'"cmdline": "reframe {terms.WORD}{contract.digest}"'
+    report.write_text(f'{{"session_info": {{{told}, "time_start_unix": {when}}}, "runs": []}}')
+    code, out = sold.run()
+    assert code == 2 and "run-report-0.json is not a report of ReFrame" in out, out

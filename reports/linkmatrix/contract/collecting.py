@@ -129,9 +129,14 @@ def records(report: Path, number: int) -> dict[str, bytes]:
         folder = sessions.member_of(number, attempt, place)
         found[f"{folder}/{record.name}"] = read_whole(record, MOST_BYTES)
         for file in beside(found[f"{folder}/{record.name}"]):
-            if (record.parent / file).is_file():
+            if fits(f"{folder}/{file}") and (record.parent / file).is_file():
                 found[f"{folder}/{file}"] = read_whole(record.parent / file, MOST_BYTES)
     return found
+
+
+def fits(name: str) -> bool:
+    """Can a bundle hold a file of this name? One that it cannot is missing there, and is no verdict."""
+    return len(name) <= LONGEST and bundle.NAMES.fullmatch(name) is not None
 
 
 def beside(record: bytes) -> list[str]:
@@ -150,8 +155,8 @@ def configuration(repository: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folders.below(root)) if root.is_dir() else ():
         name = f"configuration/{path.relative_to(root).as_posix()}"
-        fits = path.suffix in CONFIGURATION and len(name) <= LONGEST and bundle.NAMES.fullmatch(name)
-        if fits and path.is_file() and path.stat().st_size <= MOST_CONFIGURATION:
+        ours = path.suffix in CONFIGURATION and fits(name)
+        if ours and path.is_file() and path.stat().st_size <= MOST_CONFIGURATION:
             found[name] = path.read_bytes()
     return found
 

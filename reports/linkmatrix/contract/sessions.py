@@ -80,9 +80,10 @@ def text_of(when: datetime) -> str:
 
 def began(report: Path) -> str:
     """When the session of a report began, by ReFrame; when it was written, where it does not say. Raises BadInput."""
-    said = read_json(report)["session_info"].get("time_start_unix")
-    seconds = said if isinstance(said, (int, float)) else report.stat().st_mtime
-    return text_of(datetime.fromtimestamp(seconds, timezone.utc))
+    with stored.of_reframe(report):
+        said = read_json(report)["session_info"].get("time_start_unix")
+        seconds = said if isinstance(said, (int, float)) else report.stat().st_mtime
+        return text_of(datetime.fromtimestamp(seconds, timezone.utc))
 
 
 def member_of(report: int, run: int, case: int) -> str:
