@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import collectives
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 import stores
 
 from linkmatrix import cli
+from linkmatrix.record import reading
 from linkmatrix.runs import changes, table
 from linkmatrix.runs.testcases import Test
 from linkmatrix.show import fleet, over_time
 
+DATA = Path(__file__).parents[1] / "data"
 WAYS = ("out-of-place", "in-place")
 TESTCASE = "device_to_device_memcpy_write_ce"
 
@@ -81,6 +84,23 @@ def test_a_change_is_told_with_what_else_changed(history):
     assert code == 0
     assert "18 runs, 2026-01-01 to 2026-01-18" in out
     assert "! 39" in out and "driver 580.1 -> 590.2" in out and "(-3." in out
+
+
+def test_a_change_with_others_who_came_or_went_is_told_with_them(tmp_path, capsys):
+    """Recorded on the same two GPUs, alone and beside a process that copied between them."""
+    paths = []
+    for number in range(12):
+        name = "busy_peer" if 3 <= number < 9 else "idle"
+        content = reading.load(DATA / f"h200x2_{name}.record.json")
+        content["started"] = f"2026-11-{number + 1:02}T01:50:22Z"
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(content), encoding="utf-8")
+    assert cli.main(["history", *map(str, paths), "--testcase", "device_to_device_memcpy_write_ce"]) == 0
+    out = capsys.readouterr().out
+    used = "gpu0 was used by others (pid 3849 hog of root); gpu1 was used by others (pid 3849 hog of root)"
+    assert f"-> 274.18 GB/s (-30.6 %) between 2026-11-03T01:50 and 2026-11-04T01:50: from then on {used}" in out
+    assert f"between 2026-11-09T01:50 and 2026-11-10T01:50: until then {used}" in out
+    assert "nothing that the records tell changed" not in out
 
 
 def test_a_pair_a_row_a_column_and_a_class_are_series(history):

@@ -226,9 +226,11 @@ def series(tests: Iterable[Test], choice: Choice, testcases: set[str]) -> dict[K
         else:
             groups = chosen(test, matrix, choice).groupby("link_class", sort=False)["value"].median()
         apart = told_apart(record, result, test.variant)
+        beside = over_time.others_beside(result)
         for group, value in groups.items():
             key = (result["testcase"], result["size_bytes"], result["unit"], group + apart)
-            point = over_time.Point(record["started"], float(value), record["host"]["name"], str(test.path), known)
+            where = record["host"]["name"], str(test.path)
+            point = over_time.Point(record["started"], float(value), *where, known, beside)
             found.setdefault(key, []).append(point)
     return found
 

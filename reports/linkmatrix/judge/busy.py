@@ -34,6 +34,7 @@ LEAST_BESIDE_WORDS = 1e10  # beside loads and words of ours that are not counted
 SILENT = 3.0  # seconds: NVML's shares were 0 in looks of 2.3 s at a process that never paused
 FILLS = 0.75  # of what a path can carry, above which a copy of ours takes all that it does carry
 MOST_NAMED = 3
+UNTOLD = "whether others used its devices cannot be told"
 SAID = {
     "cpu": "had {share:.0f} % of the time that {label} wanted its cores",
     "sm": "kept the processors of {label} busy for {share:.0f} % of the time",
@@ -269,7 +270,7 @@ def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
     held = dict.fromkeys(one["where"] for one in others["processes"] if one["where"] in endpoints)
     yield from (f"{label} was used by others{named(others, label)}" for label in held)
     if others["shared"] and not held:
-        yield "whether others used its devices cannot be told" + "".join(f"; {one}" for one in others["untold"][:1])
+        yield UNTOLD + "".join(f"; {one}" for one in others["untold"][:1])
     shares = foreign(others)[1] if others["seconds"] else {}
     for label, share in shares.get("cpu", {}).items():
         if share > LEAST and label not in held:

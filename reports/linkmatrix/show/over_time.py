@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..judge.busy import UNTOLD, used_by_others
 from ..judge.odd import facts_of_nodes
 from ..record import units
 from ..record.units import figure
@@ -16,17 +17,22 @@ from . import words
 
 BARS = "▁▂▃▄▅▆▇█"
 MOST_POINTS = 60  # of a sparkline
+MOST_BESIDE = 2  # sentences about others
 MOST_CHANGES = 8  # of software, firmware or host that are told: more are no events, but several hosts beside each other
 
 
 class Point(NamedTuple):
-    """A value at a time, with where it is from and what it was measured with, as (fact, value)."""
+    """A value at a time, with where it is from and what it was measured with, as (fact, value).
+
+    beside: what others did meanwhile, in sentences; "" for nothing that is known.
+    """
 
     started: str
     value: float
     host: str
     source: str
     facts: tuple[tuple[str, str], ...]
+    beside: str = ""
 
 
 def facts_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -60,7 +66,8 @@ def lines(points: list[Point], unit: str) -> Iterator[str]:
         before, after = points[change.at - 1], points[change.at]
         percent = 100 * (change.after / change.before - 1)
         worse = (percent > 0) == (unit == "us")
-        told = differences(before, after) or "nothing that the records tell changed"
+        said = [one for one in (differences(before, after), of_others(before, after)) if one]
+        told = ", ".join(said) or "nothing that the records tell changed"
         yield (
             f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
             f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {told}"
@@ -82,6 +89,20 @@ def differences(before: Point, after: Point) -> str:
     ]
     told += [f"host {before.host} -> {after.host}"] if before.host != after.host else []
     return ", ".join(told)
+
+
+def others_beside(result: Mapping[str, Any]) -> str:
+    """What others are known to have done while a result was measured."""
+    others = result.get("others")
+    said = [*used_by_others(others, result)] if others else []
+    return "; ".join(units.first([one for one in said if not one.startswith(UNTOLD)], MOST_BESIDE))
+
+
+def of_others(before: Point, after: Point) -> str:
+    """That others came or went; "" where they did neither, as far as the records tell."""
+    if bool(before.beside) == bool(after.beside):
+        return ""
+    return f"from then on {after.beside}" if after.beside else f"until then {before.beside}"
 
 
 def sparkline(values: list[float]) -> str:
