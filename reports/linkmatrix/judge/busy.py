@@ -176,9 +176,18 @@ def at_each(labels: Sequence[str], known: Mapping[str, float], missing: float = 
     return np.array([known.get(label, missing) for label in labels], dtype=float)
 
 
-def busy_of(record: Mapping[str, Any], result: Result) -> Busy | None:
+AtWork = tuple[set[str], Mapping[str, float]]
+
+
+def at_work(record: Mapping[str, Any]) -> AtWork:
+    """(devices on which others did something, {device: for how many seconds it was told}), of all looks of a run."""
+    return {label for one in record["results"] for label, _ in devices_used(one)}, told_seconds(record)
+
+
+def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = None) -> Busy | None:
     """What others did while a result was measured; None where nothing is known of them.
 
+    known: as `at_work` says, of whoever asks for many results
     Nothing explains the fault of a drill but the drill.
     """
     others = result.get("others")
@@ -191,8 +200,8 @@ def busy_of(record: Mapping[str, Any], result: Result) -> Busy | None:
     both = result["metric"] == "bidirectional"
     executors = ("rows", "columns") if both else ("rows",) if result["direction"] == "write" else ("columns",)
     by_kernel, staged = result["engine"] == "sm", result["peer_access"] == "off"
-    active = {label for one in record["results"] for label, _ in devices_used(one)}
-    active |= {label for label in held if told_seconds(record, label) < SILENT}
+    active, told = known or at_work(record)
+    active = active | {label for label in held if told.get(label, 0.0) < SILENT}
     latency = result["metric"] == "latency"
     uncounted = Uncounted(held, held & active, unread_of(others), executors, latency, by_kernel, both)
     return Busy(others, rates, shares, executors, by_kernel, staged, uncounted, 2 if both else 1)

@@ -104,11 +104,10 @@ def unread_of(others: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     }
 
 
-def told_seconds(record: Mapping[str, Any], label: str) -> float:
-    """For how long, in all looks of a record, the driver told how much others used a device."""
-    looks = [result["others"] for result in record["results"] if result.get("others")]
-    return sum(
-        one["seconds"]
-        for one in looks
-        if any(use["label"] == label and use["of"] == "sm" and use["counted"] is not None for use in one["uses"])
-    )
+def told_seconds(record: Mapping[str, Any]) -> dict[str, float]:
+    """{device: for how long, in all looks of a record, its driver told how much others used it}."""
+    found: dict[str, float] = {}
+    for others in (result["others"] for result in record["results"] if result.get("others")):
+        for label in {use["label"] for use in others["uses"] if use["of"] == "sm" and use["counted"] is not None}:
+            found[label] = found.get(label, 0.0) + others["seconds"]
+    return found
