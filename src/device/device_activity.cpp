@@ -20,6 +20,21 @@ std::optional<double> at(const std::map<std::string, double>& values, const std:
   return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// A driver tells a share once, some time after the work: one that comes while a counter is waited for is of it too.
+void keep_greatest(std::optional<std::vector<DeviceUse::Share>>& kept,
+                   const std::optional<std::vector<DeviceUse::Share>>& found) {
+  if (!kept || !found) return;
+  for (const DeviceUse::Share& one : *found) {
+    const auto known = std::ranges::find(*kept, one.pid, &DeviceUse::Share::pid);
+    if (known == kept->end()) {
+      kept->push_back(one);
+      continue;
+    }
+    known->sm = std::max(known->sm, one.sm);
+    known->memory = std::max(known->memory, one.memory);
+  }
+}
+
 }  // namespace
 
 DeviceActivity::DeviceActivity(DeviceUseSource& source, std::vector<std::string> labels, unsigned own,
@@ -80,7 +95,11 @@ void DeviceActivity::await_refresh(const TrafficLedger& ledger) {
   };
   while (!all_refreshed() && !end.passed()) {
     std::this_thread::sleep_for(std::chrono::duration<double>(patience_.between));
-    for (std::size_t d = 0; d < seen_.size(); ++d) seen_[d].use.traffic = source_.use_of(d).traffic;
+    for (std::size_t d = 0; d < seen_.size(); ++d) {
+      DeviceUse now = source_.use_of(d);
+      seen_[d].use.traffic = std::move(now.traffic);
+      keep_greatest(seen_[d].use.shares, now.shares);
+    }
   }
   waited_ += seconds_since(began);
 }

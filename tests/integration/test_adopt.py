@@ -17,10 +17,14 @@ ONE_OF_EACH = (
 )
 WHAT = ("-r", "-n", "|".join(ONE_OF_EACH))
 SIZES = {"rank_p2p": "size=1MiB", "intranode_p2p": "size=1MiB", "rank_collectives": "sizes=1MiB,4MiB"}
-WIDE = ("--floor", "99.99,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
-
-
-STEADY = 30.0  # GB/s: ranks that others keep from their cores have been seen at 0.03, and copies in a cache at 60
+WIDE = (
+    "--floor",
+    "99.99,30000",
+    "--with-outliers",
+    "--as-is",
+    "a machine that others use too",
+)  # no test asserts a time
+STEADY = 0.3  # GB/s, of which a tenth is still allowed: ranks that others keep from their cores have been seen at 0.03
 
 
 def make_steady(prefix):

@@ -147,6 +147,16 @@ TEST_F(DeviceActivityTest, SaysWhatTheRunDidNotSend) {
   EXPECT_EQ(found.processes[0].bytes, 77u);
 }
 
+TEST_F(DeviceActivityTest, KeepsAShareThatTheDriverTellsWhileACounterIsWaitedFor) {
+  DeviceUse early = answer(1000, with_hog), late = answer(3000, with_hog);
+  early.shares->clear();
+  driver.answers = {early, early, late};
+  const Activity before = look();
+  send(2000);
+  const Activity found = between(before, look());
+  EXPECT_NEAR(*use_of(found, "dev0", "sm").counted, 0.75 * found.seconds, 1e-9);
+}
+
 TEST_F(DeviceActivityTest, WaitsForACounterThatIsRefreshedLate) {
   driver.answers = {answer(1000, with_hog), answer(1000, with_hog), answer(1000, with_hog), answer(3000, with_hog)};
   const Activity before = look();
