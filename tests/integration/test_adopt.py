@@ -17,14 +17,11 @@ ONE_OF_EACH = (
 )
 WHAT = ("-r", "-n", "|".join(ONE_OF_EACH))
 SIZES = {"rank_p2p": "size=1MiB", "intranode_p2p": "size=1MiB", "rank_collectives": "sizes=1MiB,4MiB"}
-WIDE = (
-    "--floor",
-    "99.99,30000",
-    "--with-outliers",
-    "--as-is",
-    "a machine that others use too",
-)  # no test asserts a time
-STEADY = 0.3  # GB/s, of which a tenth is still allowed: ranks that others keep from their cores have been seen at 0.03
+WIDE = ("--floor", "99.99,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
+# GB/s, of which a tenth and ten times as much are allowed: copies in a cache have been seen at 60, and ranks that others
+# keep from their cores at 0.03, for a while
+STEADY, STEADY_COLLECTIVE = 30.0, 3.0
+TRIES = 4
 
 
 def make_steady(prefix):
@@ -32,8 +29,9 @@ def make_steady(prefix):
     for file in sorted(prefix.rglob("record.json")):
         record = json.loads(file.read_text())
         for result in record["results"]:
+            steady = STEADY_COLLECTIVE if record["program"] == "collective_perf" else STEADY
             for key in ("values", "low", "high"):
-                result[key] = [[value and STEADY for value in row] for row in result[key]]
+                result[key] = [[value and steady for value in row] for row in result[key]]
         file.write_text(json.dumps(record))
 
 
@@ -55,7 +53,10 @@ def test_six_runs_are_adopted_and_an_acceptance_against_them_is_green(reframe, t
     assert references.names() == ["here", "here@1MiB"] and len(references.testcases("here@1MiB")) == 2
     collective = references.of_check("rank_collectives").table("here", "all_reduce_perf")
     assert set(collective) == {f"{way}@{size}" for way in ("out-of-place", "in-place") for size in (1 << 20, 1 << 22)}
-    again = reframe(*options, "--mode=acceptance", references=file.read_text(), folder="again")
+    for _ in range(TRIES):  # others may have the cores for a moment
+        again = reframe(*options, "--mode=acceptance", references=file.read_text(), folder="again")
+        if again.code == 0:
+            break
     assert again.code == 0, again.output
     assert [case["result"] for case in again.checks()] == ["pass"] * 3
     capsys.readouterr()
