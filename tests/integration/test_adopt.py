@@ -18,7 +18,7 @@ ONE_OF_EACH = (
 WHAT = ("-r", "-n", "|".join(ONE_OF_EACH))
 SIZES = {"rank_p2p": "size=1MiB", "intranode_p2p": "size=1MiB", "rank_collectives": "sizes=1MiB,4MiB"}
 WIDE = ("--floor", "99.99,900", "--with-outliers", "--as-is", "a machine that others use too")  # no test asserts a time
-# GB/s, of which a tenth and ten times as much are allowed: copies in a cache have been seen at 60, and ranks that others
+# GB/s, of which a tenth and ten times as much are allowed: copies in a cache have been seen at 60, ranks that others
 # keep from their cores at 0.03, for a while
 STEADY, STEADY_COLLECTIVE = 30.0, 3.0
 TRIES = 4
