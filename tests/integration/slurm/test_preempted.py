@@ -177,7 +177,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
 def test_a_preempted_job_that_may_be_requeued_does_not_run_again(sweep, slurm, meanwhile):
     before = jobs_of(slurm)
     meanwhile(lambda: make_room(slurm, "node_sweep", "lmx2", tables=1))
-    long = ("--samples", "20", "--size", "8MiB", "--max-time", "300")
+    long = ("--samples", "1000", "--target-ci", "0.001", "--max-time", "300", "--timeout", "600")
     run, by_node, judged = sweep("lmx2", "-J--qos=standby", more=long)
     after = {number: job for number, job in jobs_of(slurm).items() if number not in before}
     assert [(state, nodes) for _, state, nodes in after.values()] == [("PREEMPTED", "lmx2")], run.output
