@@ -139,8 +139,8 @@ def test_a_record_of_real_devices_says_its_samples_once_and_by_what_each_size_ra
 def test_the_page_says_of_which_size_each_finding_is(tmp_path, linkmatrix):
     linkmatrix("report", DATA / "h200x2_all_reduce.record.json", "--out", tmp_path)
     text = (tmp_path / "report.html").read_text()
-    lines = re.findall(r"(?:all_reduce_perf, [\d. KMGiB\u00a0]+(?:; )?)+: WARN: \d of 2 cells did not converge", text)
-    sizes = [size for line in lines for size in re.findall(r"all_reduce_perf, ([\d. KMGiB\u00a0]+)", line)]
+    lines = re.findall(r"<li>([\d. KMGiB\u00a0,]+): WARN: \d of 2 cells did not converge", text)
+    sizes = [size for line in lines for size in line.split(", ")]
     assert len(sizes) == len(set(sizes)) == 7
 
 

@@ -61,11 +61,11 @@ def load(path: str | Path) -> Record:
 
 
 def parsed(content: str) -> Any:
-    """JSON as others than Python read it too. Raises ValueError, RecursionError."""
+    """JSON as others than Python read it, half a character as a question mark. Raises ValueError, RecursionError."""
     numbers = {"parse_float": finite, "parse_int": finite} if HUGE.search(content) else {}
     found = json.loads(content, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats, **numbers)
     if SURROGATE.search(content):
-        json.dumps(found, ensure_ascii=False).encode()  # a UnicodeEncodeError is a ValueError
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     return found
 
 

@@ -21,7 +21,7 @@ COLUMNS = (("time", "µs", "time"), ("algbw", "GB/s", "algorithm_bandwidth"), ("
 #: The same of a simulation, whose ways are numbers of devices.
 OF_SIMULATION = (("time", "µs", "time"), ("efficiency", "%", "efficiency"), ("rate", "GFLOP/s", ""))
 TIME_DECIMALS = 1
-MOST_SIZES = 4  # that are named before a line
+MOST_SIZES = 12  # that are named before a line
 SHORT = {"no-peer-access": "no-peer"}
 
 
