@@ -11,7 +11,7 @@ OF_A_CLONE = {"git", "ca-certificates"}  # which CI has before it begins
 
 
 def text(name):
-    return (REPOSITORY / "containers" / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    return (REPOSITORY / "scripts" / "containers" / name).read_text(encoding="utf-8").replace("\\\n", " ")
 
 
 def packages(name):
