@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "confined.hpp"
+
 namespace linkmatrix {
 
 /// Makes the kernel's files of a machine below `root`/sys, from a description
@@ -17,9 +19,13 @@ namespace linkmatrix {
 ///   pci; pci0000:15/0000:15:01.0/0000:16:00.0; class=0x020700; numa_node=0
 ///   ib; mlx5_0; 0000:16:00.0; fw_ver=28.39.1002; ports/1/state=4: ACTIVE
 ///   net; ib0; 0000:16:00.0; operstate=up; master=bond0
+///
+/// A description that would write elsewhere, or link there, throws std::runtime_error.
 class SysfsTree {
  public:
-  explicit SysfsTree(std::filesystem::path root) : sys_{std::move(root) / "sys"} {}
+  explicit SysfsTree(const std::filesystem::path& root) : sys_{root / "sys"} {
+    std::filesystem::create_directories(sys_);
+  }
 
   void add(const std::string& description) {
     std::ifstream in(description);
@@ -37,7 +43,7 @@ class SysfsTree {
     const std::filesystem::path folder =
         is_pci ? sys_ / "devices" / words.at(1)
                : device(words.at(2)) / (words.at(0) == "ib" ? "infiniband" : "net") / words.at(1);
-    std::filesystem::create_directories(folder);
+    std::filesystem::create_directories(confined(sys_, folder));
     if (is_pci)
       link(sys_ / "bus/pci/devices" / folder.filename(), folder);
     else
@@ -58,13 +64,13 @@ class SysfsTree {
     return slash == std::string::npos ? function : function / place.substr(slash + 1);
   }
 
-  static void link(const std::filesystem::path& name, const std::filesystem::path& target) {
-    std::filesystem::create_directories(name.parent_path());
-    std::filesystem::create_symlink(target, name);
+  void link(const std::filesystem::path& name, const std::filesystem::path& target) const {
+    std::filesystem::create_directories(confined(sys_, name).parent_path());
+    std::filesystem::create_symlink(confined(sys_, target), name);
   }
 
-  static void write(const std::filesystem::path& file, const std::string& text) {
-    std::filesystem::create_directories(file.parent_path());
+  void write(const std::filesystem::path& file, const std::string& text) const {
+    std::filesystem::create_directories(confined(sys_, file).parent_path());
     std::ofstream(file) << text << '\n';
   }
 

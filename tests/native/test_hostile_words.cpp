@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <functional>
 #include <random>
 #include <string>
@@ -10,9 +8,11 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "measure/simulated_fault.hpp"
+#include "mutations.hpp"
 #include "p2p/option_values.hpp"
 #include "p2p/options.hpp"
 #include "program/option_values.hpp"
+#include "typed_options.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -23,18 +23,6 @@ struct Reader {
   std::function<void(const std::string&)> read;
   std::vector<std::string> examples;
 };
-
-void parse_words(const std::string& text) {
-  std::vector<std::string> words{"p2p_matrix"};
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t to = std::min(text.find(' ', from), text.size());
-    words.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  parse_p2p_options(arguments);
-}
 
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all{
@@ -51,48 +39,10 @@ const std::vector<Reader>& readers() {
        [](const auto& text) { parse_simulated_fault(text); },
        {"slow:gpu1", "hang:gpu1->gpu2"}},
       {"parse_p2p_options",
-       [](const auto& text) { parse_words(text); },
+       [](const auto& text) { read_options(text, parse_p2p_options); },
        {"--suite quick --budget 10", "--testcase 0,3 --size 4MiB --samples 9", "--devices 0,1 --no-verify"}},
   };
   return all;
-}
-
-/// What has broken readers before, or could.
-const std::array<std::string, 16> pieces{"",
-                                         "-1",
-                                         "9223372036854775808",
-                                         "18446744073709551616",
-                                         "1e309",
-                                         "nan",
-                                         "inf",
-                                         std::string("\0", 1),
-                                         "\xff\xfe\n",
-                                         "%s%n",
-                                         ",,",
-                                         "0-18446744073709551615",
-                                         "[1-",
-                                         ":",
-                                         "../",
-                                         "99999999999999999999GiB"};
-
-std::string spoilt(std::string text, std::mt19937_64& dice) {
-  for (std::uint64_t times = 1 + dice() % 3; times > 0; --times) {
-    const std::size_t at = dice() % (text.size() + 1);
-    switch (dice() % 4) {
-      case 0:
-        text.insert(at, pieces[dice() % pieces.size()]);
-        break;
-      case 1:
-        if (at < text.size()) text[at] = static_cast<char>(dice());
-        break;
-      case 2:
-        text.erase(at, 1 + dice() % 4);
-        break;
-      default:
-        text.insert(at, text.substr(at, 8));
-    }
-  }
-  return text;
 }
 
 /// "" where a text is read or refused in a sentence; what else came of it otherwise.
@@ -115,11 +65,11 @@ TEST_P(HostileWords, AreReadOrRefusedInASentence) {
   for (const std::string& example : reader.examples) {
     EXPECT_EQ(trouble(reader, example), "") << example;
     for (int turn = 0; turn < 2000; ++turn) {
-      const std::string text = spoilt(example, dice);
+      const std::string text = mutated(example, reader.examples, dice);
       ASSERT_EQ(trouble(reader, text), "") << reader.name << " of '" << text << "'";
     }
   }
-  for (const std::string& piece : pieces) {
+  for (const std::string& piece : hostile_pieces) {
     ASSERT_EQ(trouble(reader, piece), "") << reader.name << " of '" << piece << "'";
     std::string many;
     while (many.size() < 100'000) many += piece.empty() ? "a" : piece;

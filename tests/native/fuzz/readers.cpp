@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "../confined.hpp"
 #include "../sysfs_tree.hpp"
+#include "../typed_options.hpp"
 #include "collective/options.hpp"
 #include "core/error.hpp"
 #include "device/cuda/nvml.hpp"
@@ -44,19 +46,6 @@ const fs::path& place() {
   return own.folder;
 }
 
-template <class Options>
-void read_options(const std::string& text, Options parse(std::span<char* const>)) {
-  std::vector<std::string> words{"program"};
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t to = std::min(text.find_first_of(" \n", from), text.size());
-    words.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  parse(arguments);
-}
-
 void read_message(const std::string& text) {
   const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
   const NodeFacts node = ranks::unpack(bytes);
@@ -65,15 +54,7 @@ void read_message(const std::string& text) {
     throw std::logic_error("a message is another one when it is repeated");
 }
 
-/// Names of files that stay in their folder.
-bool stays_inside(const std::string& text) {
-  return text.find("..") == std::string::npos && text.find('\0') == std::string::npos && text.front() != '/' &&
-         std::ranges::none_of(std::vector<std::string>{"//", ";/", "; /", "=/", " /"},
-                              [&](const std::string& way) { return text.find(way) != std::string::npos; });
-}
-
 void read_adapters(const std::string& text) {
-  if (text.empty() || !stays_inside(text)) return;
   const fs::path root = place() / "tree";
   fs::remove_all(root);
   std::ofstream(place() / "description") << text;
@@ -90,11 +71,8 @@ void read_adapters(const std::string& text) {
   name_nearest_adapters(devices, {node});
 }
 
-/// Files of /proc: a line "@stat" begins one.
-void read_processes(const std::string& text) {
-  if (text.empty() || !stays_inside(text)) return;
-  const fs::path root = place() / "tree";
-  fs::remove_all(root);
+/// Files below a folder: a line "@stat" begins one. One that would be elsewhere is none.
+void write_files(const fs::path& root, const std::string& text) {
   std::istringstream lines(text);
   std::ofstream file;
   for (std::string line; std::getline(lines, line);) {
@@ -102,12 +80,21 @@ void read_processes(const std::string& text) {
       file << line << '\n';
       continue;
     }
-    const fs::path name = root / line.substr(1);
-    std::error_code failure;
-    fs::create_directories(name.parent_path(), failure);
-    file = std::ofstream(name);
+    file = std::ofstream();
+    try {
+      const fs::path name = confined(root, root / line.substr(1));
+      fs::create_directories(name.parent_path());
+      file = std::ofstream(name);
+    } catch (const std::runtime_error&) {  // nor one that no folder can have
+    }
   }
-  file.close();
+}
+
+void read_processes(const std::string& text) {
+  const fs::path root = place() / "tree";
+  fs::remove_all(root);
+  fs::create_directories(root);
+  write_files(root, text);
   const ProcessorLook look(root);
   Activity activity;
   look.add_node(activity, "n1");
