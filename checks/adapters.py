@@ -3,10 +3,12 @@
 Plain Python, as `expect`: nothing here runs anything, faults are sentences, and what cannot be told is a fault.
 """
 
+import math
 import re
 from dataclasses import dataclass, fields
 
 KEY = "adapters"  # of a partition's extras
+NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # of a port, or of an interface
 #: Of Gb/s, by the words in which the kernel says a rate.
 UNITS = {"Gb/sec": 1.0, "Mb/s": 1e-3}
 
@@ -44,12 +46,24 @@ def promised(extras):
         wrong = [str(name) for name in group if name not in known] if isinstance(group, dict) else [str(group)]
         if wrong:
             raise UnreadableError(f"extras['{KEY}'] of the partition has '{wrong[0]}': what may stand there is {known}")
-        for name in ("number", "rate", "width", "speed", "ratio", "at_once"):
-            if name in group and (isinstance(group[name], bool) or not isinstance(group[name], int | float)):
-                raise UnreadableError(f"extras['{KEY}'] of the partition has {name}={group[name]!r}: give a number")
-        if isinstance(group.get("names", ()), str):
-            raise UnreadableError(f"extras['{KEY}'] of the partition has names={group['names']!r}: give a list of them")
+        for name, value in group.items():
+            if why := unreadable(name, value):
+                raise UnreadableError(f"extras['{KEY}'] of the partition has {name}={value!r}: give {why}")
     return [Adapters(**{**group, "names": tuple(group.get("names", ()))}) for group in groups]
+
+
+def unreadable(name, value):
+    """What should stand there instead; "" where it can be read. Of NaN nothing is less."""
+    if name == "names":
+        words = isinstance(value, list | tuple) and all(isinstance(one, str) and NAME.fullmatch(one) for one in value)
+        alone = words and len(set(value)) == len(value)
+        return "" if alone else "a list of them, each once, such as ['mlx5_0', 'mlx5_1:2']"
+    if name in ("state", "link_layer"):
+        return "" if value is None or isinstance(value, str) else "the kernel's word"
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if name in ("ratio", "at_once"):
+        return "" if number and 0 < value <= 1 else "a number above 0 and up to 1, such as 0.95"
+    return "" if number and value >= 0 else "a number"
 
 
 def adapter_faults(record, extras):

@@ -195,6 +195,9 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         return self.architectures() or sorted(here)
 
     def with_cmake(self):
+        reason = self.lacks_a_tool()
+        if reason:
+            raise BadInput(reason)
         switch = {True: "ON", False: "OFF"}
         options = [f"-DLINKMATRIX_{name.upper()}={switch[name in self.features()]}" for name in FEATURES]
         if self.architectures():
@@ -218,6 +221,18 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
         self.alone_in(folder)
         self.built = " ".join(["cmake", *options, *self.cmake_opts])
         self.postbuild_cmds = [f"cmake --install {shlex.quote(str(folder))} --prefix prefix"]
+
+    def lacks_a_tool(self):
+        """What a build needs and PATH has not, in a sentence; "" where modules or a node may have it."""
+        environ, partition = self.current_environ, self.current_partition
+        brought = environ.modules or partition.local_env.modules or partition.prepare_cmds
+        if not self.build_locally or brought or "PATH" in {*environ.env_vars, *partition.local_env.env_vars}:
+            return ""
+        if not shutil.which("cmake"):
+            return "no cmake is on PATH: install it (pip install cmake ninja), or load its module"
+        if environ.cxx and not shutil.which(environ.cxx):
+            return f"no C++ compiler {environ.cxx} is on PATH: install it (Debian: apt install g++), or load its module"
+        return ""
 
     def preset_folder(self, options):
         """The folder of `make build` that these options would make the same of; None where there is none."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from linkmatrix.errors import clean
 from linkmatrix.judge import few
-from linkmatrix.judge.busy import disturbances
+from linkmatrix.judge.others import disturbances
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.checking import drawn_cells, is_of_matchings
 from linkmatrix.record.matrix import FLAGS, WORDS
@@ -101,8 +101,8 @@ def run_faults(record, check):
 
 
 def exclusive_faults(record, promise):
-    """Did others use the node, though it is promised to be the job's alone? Of ranks and all together nobody looks."""
-    looked = record["program"] == "p2p_matrix" and record["backend"] in ("cuda", "host")
+    """Did others use a node that is promised to be the job's alone? Beside collectives and simulations nobody looks."""
+    looked = record["program"] == "p2p_matrix" and record["backend"] in ("cuda", "host", "mpi")
     return [*disturbances(record)] if promise.exclusive and looked else []
 
 

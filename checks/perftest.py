@@ -15,6 +15,8 @@ ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
 VERSION = re.compile(r"version (\S+)")
 STEP = re.compile(r"step (\S+) (\S+) (alone|at-once) code=(\d+)")
 QUOTED = "| "
+SIZE = re.compile(r" -s (\d+)\b")  # the first is the check's, later ones are of further options
+UCX = "ucx_perftest"
 #: What the tables of all adapters have in common.
 COMMON = ("quantity", "metric", "unit", "size_bytes", "direction", "line", "engine", "transport")
 PEER = "peer"  # the column, as `linkmatrix import` calls it
@@ -44,8 +46,8 @@ class Step:
         rows = [line for line in self.text.splitlines() if line.strip()]
         return bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))
 
-    def table(self):
-        """The table that it printed; None where there is none to believe."""
+    def printed(self):
+        """The whole table that it printed, of whatever; None where there is none to believe."""
         try:
             runs = read_text(f"$ {self.command}\n{self.text}")
         except BadInput:
@@ -53,11 +55,27 @@ class Step:
         tables = [table for run in runs for table in run.tables]
         return tables[-1] if len(tables) == 1 and self.code == 0 and self.whole else None
 
+    def table(self):
+        """The same, where it is of what was asked."""
+        table = self.printed()
+        return table if table and not self.other(table) else None
+
+    def other(self, table):
+        """What a table is of, where that is not what was asked. Of both ways it is a sum, twice the line rate."""
+        name = self.program.rpartition("/")[2]
+        if name != UCX and table.testcase != name:
+            return table.testcase
+        size = SIZE.search(self.command)
+        return "" if not size or int(size[1]) == table.size_bytes else f"{name} of {table.size_bytes} bytes"
+
     def fault(self):
         """Why it has no table."""
         words = [line.strip() for line in self.text.splitlines() if line.strip(" -*")]
         last = words[-1].removeprefix("adapter_pairs: ") if words else "it said nothing"
-        if self.code == 0:
+        table = self.printed()
+        if table:
+            said = f"printed a table of {self.other(table)}: that is not what was asked, '{self.command}'"
+        elif self.code == 0:
             said = f"printed no whole table of one size: its last line is '{last}'"
         else:
             said = f"ended with exit code {self.code}: {last}"
@@ -166,7 +184,7 @@ def record_of(output, testcase, how, asked_by, command, memory):
 def program_of(output):
     """As `linkmatrix import` calls it: those of perftest by the name of their package."""
     names = {step.program for step in output.steps}
-    return names.pop() if names == {"ucx_perftest"} else "perftest"
+    return names.pop() if names == {UCX} else "perftest"
 
 
 def joined(testcase, found, tables, memory):
@@ -198,7 +216,7 @@ def value_of(table):
 def head_of(output):
     """{what perftest's head says: for all adapters, or for each}."""
     said = {}
-    program = "UCX" if program_of(output) == "ucx_perftest" else "perftest"
+    program = "UCX" if program_of(output) == UCX else "perftest"
     for step in output.steps:
         facts = dict(HEAD.findall(step.text)) | dict(INSIDE.findall(step.text))
         if gids := GID.findall(step.text):

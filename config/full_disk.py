@@ -15,16 +15,23 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def end_the_session(prefix):
     """From now on, in this process; prefix: the folder of results, which the sentence names."""
     said = []
-    handle, close = logging.Handler.handleError, logging.FileHandler.close
+    handle, close, uncaught = logging.Handler.handleError, logging.FileHandler.close, sys.excepthook
 
     def handle_error(handler, record):
         error = sys.exc_info()[1]
-        if not isinstance(error, OSError) or error.errno not in FULL:
+        if isinstance(error, OSError) and error.errno in FULL:
+            if not said:
+                said.append(error)
+                print(f"the disk of {prefix} is full, so this session is ended: make room", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGTERM)  # upon which ReFrame ends its jobs
+        elif said:
+            raise error  # which ends ReFrame: a handler that rotates its file catches all that writing raises
+        else:
             handle(handler, record)
-        elif not said:
-            said.append(error)
-            print(f"the disk of {prefix} is full, so this session is ended: make room", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGTERM)  # upon which ReFrame ends its jobs
+
+    def end(kind, error, trace):
+        if not said:  # else ReFrame was at its end already, where nothing catches what the signal raises
+            uncaught(kind, error, trace)
 
     def close_file(handler):
         try:
@@ -33,4 +40,4 @@ def end_the_session(prefix):
             if error.errno not in FULL:
                 raise
 
-    logging.Handler.handleError, logging.FileHandler.close = handle_error, close_file
+    logging.Handler.handleError, logging.FileHandler.close, sys.excepthook = handle_error, close_file, end

@@ -30,6 +30,9 @@ NEVER = {
     " -S time_limit=…",
     r"(QOS|Assoc)Max\w+PerJob\w*|(QOS|Assoc)Max\w+PerNode\w*": "it asks for more than its quality of service or"
     " account gives to a job",
+    r"QOSMin\w+": "it asks for less than its quality of service wants of a job",
+    r"MaxMemPerLimit": "it asks for more memory than the partition gives",
+    r"ReservationDeleted": "its reservation does not exist any more",
     r"BadConstraints": "no node has what it asks for",
     r"DependencyNeverSatisfied": "the job that it depends on failed",
     r"Can Never Run": "no node has what it asks for",

@@ -19,6 +19,15 @@ CONFIG = Path(__file__).resolve().parent
 SITE = globals().get("SITE", CONFIG)  # linkmatrix.suite gives the folder config of a site
 PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or SITE.parent / ".linkmatrix").absolute()
 
+
+def refused(sentence):
+    """The end of ReFrame, after a sentence: 2, as of an option that it does not know, and not the 1 of a check that
+    failed, as of a ConfigError. `linkmatrix run` then has begun nothing, and --resume goes on from before.
+    """
+    print(f"linkmatrix: {sentence}", file=sys.stderr)
+    return SystemExit(2)
+
+
 # Without it ReFrame would skip every check with a warning, run none and say PASSED.
 try:
     from linkmatrix import suite
@@ -27,15 +36,15 @@ try:
     from linkmatrix.site import environment
 except ModuleNotFoundError as error:
     remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
-    raise ConfigError(f"the Python package {error.name} is not installed: {remedy}") from None
+    raise refused(f"the Python package {error.name} is not installed: {remedy}") from None
 
 try:
     suite.usable(PREFIX).mkdir(parents=True, exist_ok=True)  # ReFrame makes every folder but its log file's
 except BadInput as error:
-    raise ConfigError(f"{error} in $LINKMATRIX_PREFIX") from None
+    raise refused(f"{error} in $LINKMATRIX_PREFIX") from None
 except OSError as error:
     remedy = "name another folder in $LINKMATRIX_PREFIX"
-    raise ConfigError(f"results cannot go to {PREFIX}: {error.strerror}; {remedy}") from None
+    raise refused(f"results cannot go to {PREFIX}: {error.strerror}; {remedy}") from None
 
 environment.need_home(PREFIX)
 
@@ -53,7 +62,7 @@ os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
 try:
     References.load(os.environ["RFM_REFERENCE_PREFIX"])
 except BadInput as error:
-    raise ConfigError(str(error)) from None
+    raise refused(str(error)) from None
 
 
 def module_of(file):
@@ -75,7 +84,7 @@ def load(file):
     system_files.check(file, system, environments)
     loads = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]
     if loads and "modules_system" not in system:  # ReFrame would load none, and say nothing
-        raise ConfigError(
+        raise refused(
             f"{file}: '{loads[0]}' has modules, and the system no 'modules_system' to load them by: lmod or envmod, "
             "or nomod to load none"
         )
@@ -84,7 +93,7 @@ def load(file):
 
 untested = module_of(CONFIG / "reframe_versions.py").fault(reframe.VERSION)
 if untested:
-    raise ConfigError(untested)
+    raise refused(untested)
 
 schedulers = module_of(CONFIG / "schedulers.py")
 schedulers.end_every_wait()
@@ -95,7 +104,9 @@ module_of(CONFIG / "retries.py").keep_what_passed()
 module_of(CONFIG / "fixture_variables.py").need_no_variables()
 module_of(CONFIG / "reference_files.py").read_once()
 module_of(CONFIG / "colours.py").keep_out_of_files()
+module_of(CONFIG / "live_line.py").say_what_goes_on()
 module_of(CONFIG / "full_disk.py").end_the_session(PREFIX)
+module_of(CONFIG / "steady_polls.py").mend()
 module_of(CONFIG / "deprecations.py").look_for_callers_alone()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them. It asks nvidia-smi twice,
@@ -105,8 +116,13 @@ files = sorted(files.values(), key=lambda file: (file.stem == "generic", file.st
 named, loaded = system_files.named(sys.argv[1:]), []
 for file in files:
     if file.stem != "generic" or named not in [system["name"] for system, _ in loaded]:
-        loaded.append(load(file))
-module_of(CONFIG / "unknown_system.py").name_those_there_are([system for system, _ in loaded])
+        try:
+            loaded.append(load(file))
+        except ConfigError as error:
+            raise refused(error) from None
+unknown = module_of(CONFIG / "unknown_system.py")
+unknown.name_those_there_are([system for system, _ in loaded])
+unknown.refuse_what_no_system_can_be()
 
 # Login nodes are shared: a session asks a scheduler once a second at most, for all of its jobs at once, and less often
 # the longer nothing happens, down to once a minute. Where jobs are its own processes, which cost nothing to look at, it

@@ -8,6 +8,7 @@ import difflib
 import functools
 import sys
 
+from reframe.core import runtime
 from reframe.core.config import _SiteConfig
 from reframe.core.exceptions import ConfigError
 
@@ -48,3 +49,18 @@ def name_those_there_are(systems):
             raise
 
     _SiteConfig.select_subconfig = selected
+
+
+def refuse_what_no_system_can_be():
+    """From now on, in this process: a scheduler, launcher or environment that there is not is bad input too."""
+    initialise = runtime.init_runtime
+
+    @functools.wraps(initialise)
+    def initialised(*args, **kwargs):
+        try:
+            return initialise(*args, **kwargs)
+        except ConfigError as error:
+            print(f"linkmatrix: {error}", file=sys.stderr)
+            raise SystemExit(BAD_INPUT) from None
+
+    runtime.init_runtime = initialised

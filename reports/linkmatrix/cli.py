@@ -11,9 +11,13 @@ import codecs
 import errno
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from . import __version__
 from .errors import BadInput, clean, in_ascii
@@ -64,7 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="linkmatrix.ascii")
-    code = ended(arguments)
+    with told_of_sigterm():
+        code = ended(arguments)
     try:
         sys.stdout.flush()
     except OSError as error:  # what was printed is not there, whatever the verdict on it was
@@ -73,11 +78,28 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
+@contextmanager
+def told_of_sigterm() -> Iterator[None]:
+    """Within it SIGTERM, as of a scheduler or a timer, ends a command as an interrupt does: with a sentence."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield  # who called has a use of its own for it
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def ended(arguments: list[str]) -> int:
     """The exit code of the command, or of what ended it, after a sentence on that."""
     name = next((word for word in arguments if word != DEBUG), "")
     try:
-        options = parser(name).parse_args(arguments)
+        options = parser(name).parse_args(without_debug(arguments))
         code = options.command(options)
         sys.stdout.flush()
         return code
@@ -101,6 +123,12 @@ def ended(arguments: list[str]) -> int:
         return complain("it was interrupted: what it had not finished is not there", CANNOT)
     except Exception as error:
         return unforeseen(error, arguments)
+
+
+def without_debug(arguments: list[str]) -> list[str]:
+    """It may stand anywhere, behind a verb too; what is behind -- is another program's."""
+    ours = arguments.index("--") if "--" in arguments else len(arguments)
+    return [word for word in arguments[:ours] if word != DEBUG] + arguments[ours:]
 
 
 def unforeseen(error: Exception, arguments: list[str]) -> int:

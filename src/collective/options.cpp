@@ -37,13 +37,9 @@ constexpr Condition reduction{[](auto&, auto& run) { return run.any_reduces; },
                               "nothing that is measured reduces: leave it out, or measure such as all_reduce_perf"};
 constexpr Condition root{[](auto&, auto& run) { return run.any_has_root; },
                          "nothing that is measured has a root: leave it out, or measure such as broadcast_perf"};
-constexpr Condition drill{[](auto& o, auto&) {
-                            using Kind = SimulatedFault::Kind;
-                            return o.fault && o.fault->kind != Kind::shared &&
-                                   (o.fault->kind != Kind::corrupt || o.measure.verify);
-                          },
-                          "nothing is measured that could have the fault: leave it out ('shared': collectives never "
-                          "run at once; 'corrupt': without --no-verify)"};
+constexpr Condition drill{[](auto& o, auto&) { return o.fault && o.fault->is_of_all(o.measure.verify); },
+                          "nothing is measured that could have the fault: leave it out, or name another of --help "
+                          "('corrupt': without --no-verify)"};
 constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
                            "it stands in the record: say --record FILE too"};
 
@@ -118,7 +114,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {record_option(o)},
       {asked_by_option(o), {record}},
       {max_display_option(o)},
-      {{"--simulate-fault", "KIND:RANK", "drill: " + simulated_fault_kinds() + " at a rank, e.g. corrupt:gpu1",
+      {{"--simulate-fault", "KIND:RANK", "drill: " + simulated_fault_kinds(true) + " at a rank, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
        {drill}},
       {{"--list", "", "list the test cases and end", action(Action::list)}},

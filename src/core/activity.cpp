@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/units.hpp"
 
@@ -29,32 +33,45 @@ const T* found_in(const std::vector<T>& items, const Same& same) {
 
 bool is_traffic(const Use& use) { return use.of.ends_with("_out") || use.of.ends_with("_in"); }
 
-bool is_on_device(const OtherProcess& process, const Activity& look) {
-  return found_in(look.uses, [&](const Use& use) { return use.label == process.where; }) != nullptr ||
-         process.bytes.has_value();
+/// What a node's adapters and its TCP count says nothing of an endpoint.
+bool is_of_node(const Use& use) { return use.of.starts_with("net_") || use.of.starts_with("tcp_"); }
+
+std::set<std::string_view> endpoints_of(const Activity& look) {
+  std::set<std::string_view> labels;
+  for (const Use& use : look.uses)
+    if (!is_of_node(use)) labels.insert(use.label);
+  return labels;
+}
+
+bool is_on_device(const OtherProcess& process, const std::set<std::string_view>& endpoints) {
+  return endpoints.contains(process.where) || process.bytes.has_value();
 }
 
 std::vector<OtherProcess> processes_between(const Activity& before, const Activity& after) {
   std::vector<OtherProcess> on_devices, others;
-  const auto same_as = [](const OtherProcess& one) {
-    return [&one](const OtherProcess& other) { return other.pid == one.pid && other.where == one.where; };
-  };
+  using Which = std::pair<std::string_view, unsigned>;
+  std::map<Which, const OtherProcess*> earlier;
+  std::set<Which> later;
+  for (const OtherProcess& one : before.processes) earlier.emplace(Which(one.where, one.pid), &one);
+  for (const OtherProcess& one : after.processes) later.emplace(one.where, one.pid);
+  const std::set<std::string_view> endpoints = endpoints_of(after), endpoints_before = endpoints_of(before);
   for (OtherProcess process : after.processes) {
-    const OtherProcess* const earlier = found_in(before.processes, same_as(process));
-    if (earlier != nullptr) process.seconds = difference(earlier->seconds, process.seconds);
-    if (is_on_device(process, after))
+    if (const auto known = earlier.find(Which(process.where, process.pid)); known != earlier.end())
+      process.seconds = difference(known->second->seconds, process.seconds);
+    if (is_on_device(process, endpoints))
       on_devices.push_back(std::move(process));
     else if (process.seconds.value_or(0) >= least_busy_seconds)
       others.push_back(std::move(process));
   }
   for (OtherProcess process : before.processes)  // it has ended: what it used by then nobody knows
-    if (is_on_device(process, before) && found_in(after.processes, same_as(process)) == nullptr) {
+    if (is_on_device(process, endpoints_before) && !later.contains(Which(process.where, process.pid))) {
       process.seconds.reset();
       on_devices.push_back(std::move(process));
     }
   std::ranges::stable_sort(others, std::ranges::greater{}, [](const OtherProcess& one) { return *one.seconds; });
-  others.resize(std::min(others.size(), most_processes));
-  std::ranges::move(others, std::back_inserter(on_devices));
+  std::map<std::string, std::size_t> kept;
+  for (OtherProcess& process : others)
+    if (kept[process.where]++ < most_processes) on_devices.push_back(std::move(process));
   return on_devices;
 }
 
@@ -63,13 +80,13 @@ std::vector<OtherProcess> processes_between(const Activity& before, const Activi
 Activity between(const Activity& before, const Activity& after) {
   Activity found;
   found.seconds = std::max(0.0, after.seconds - before.seconds);
-  for (const Use& use : after.uses) {
-    const Use* const earlier =
-        found_in(before.uses, [&](const Use& one) { return one.label == use.label && one.of == use.of; });
-    if (earlier != nullptr)
-      found.uses.push_back(
-          {use.label, use.of, difference(earlier->counted, use.counted), difference(earlier->own, use.own)});
-  }
+  using Which = std::pair<std::string_view, std::string_view>;
+  std::map<Which, const Use*> uses_before;  // of thousands of ranks
+  for (const Use& use : before.uses) uses_before.emplace(Which(use.label, use.of), &use);
+  for (const Use& use : after.uses)
+    if (const auto earlier = uses_before.find(Which(use.label, use.of)); earlier != uses_before.end())
+      found.uses.push_back({use.label, use.of, difference(earlier->second->counted, use.counted),
+                            difference(earlier->second->own, use.own), use.by});
   for (const NodeLoad& node : after.nodes) {
     const NodeLoad* const earlier = found_in(before.nodes, [&](const NodeLoad& one) { return one.node == node.node; });
     if (earlier != nullptr)
@@ -86,8 +103,9 @@ Activity between(const Activity& before, const Activity& after) {
 Activity at_rest(const Activity& look) {
   Activity found;
   found.shared = look.shared;
+  const std::set<std::string_view> endpoints = endpoints_of(look);
   for (const OtherProcess& process : look.processes)
-    if (is_on_device(process, look)) found.processes.push_back(process);
+    if (is_on_device(process, endpoints)) found.processes.push_back(process);
   found.untold = look.untold;
   return found;
 }
@@ -95,10 +113,11 @@ Activity at_rest(const Activity& look) {
 std::optional<std::string> disturbance(const Activity& difference) {
   std::vector<std::string> said;
   const bool by_processors = found_in(difference.uses, [](const Use& use) { return use.of == "cpu"; }) != nullptr;
+  const std::set<std::string_view> endpoints = endpoints_of(difference);
   std::vector<OtherProcess> who;
   for (const OtherProcess& process : difference.processes) {
     const bool runs = by_processors && process.seconds.value_or(0) > least_share * difference.seconds;
-    if (is_on_device(process, difference) || runs) who.push_back(process);
+    if (is_on_device(process, endpoints) || runs) who.push_back(process);
   }
   if (!who.empty()) said.push_back(list_of(who));
   for (const Use& use : difference.uses) {

@@ -8,14 +8,15 @@
 
 namespace linkmatrix {
 
-/// How much of something of an endpoint is used. Bytes of "nvlink_out", "nvlink_in", "pcie_out", "pcie_in", "net_out"
-/// and "net_in"; seconds of "cpu" (that the run's own threads wanted its cores), "sm" and "memory" (that others used
-/// the device).
+/// How much of something of an endpoint is used. Bytes of "nvlink_out", "nvlink_in", "pcie_out" and "pcie_in", and of a
+/// node "net_out" and "net_in"; seconds of "cpu" (that the run's own threads wanted its cores), "sm" and "memory" (that
+/// others used the device); segments of a node's TCP, "tcp_sent", and those "tcp_again" that had to be sent once more.
 struct Use {
   std::string label;              ///< of the endpoint
   std::string of;                 ///< "nvlink_out" …
   std::optional<double> counted;  ///< by the machine, whoever used it; nothing: it cannot be read
   std::optional<double> own;      ///< by this run; nothing: it is not known, as of copies that failed
+  std::string by{};               ///< which adapters counted, of bytes over a network: "eth0, eth1"
 };
 
 /// What a node's processors do, in seconds of all of them together but for the load.

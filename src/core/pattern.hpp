@@ -26,6 +26,9 @@ LINKMATRIX_HOST_DEVICE constexpr std::byte pattern_byte(std::uint64_t seed, std:
   return static_cast<std::byte>(pattern_word(seed, offset / 8) >> (8 * (offset % 8)));
 }
 
+/// Of what new memory is filled with before it is timed; any: what is verified has its own.
+constexpr std::uint64_t first_seed = 1;
+
 /// What a destination holds before a verified copy. Any byte: the pattern differs from it nearly everywhere.
 constexpr int spoiled_byte = 0xA5;
 

@@ -53,7 +53,9 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
   w.member("shared", others->shared).key("uses").begin_array();
   for (const Use& use : others->uses) {
     w.begin_object().member("label", use.label).member("of", use.of);
-    w.member("counted", use.counted).member("own", use.own).end_object();
+    w.member("counted", use.counted).member("own", use.own);
+    if (!use.by.empty()) w.member("by", use.by);
+    w.end_object();
   }
   w.end_array().key("nodes").begin_array();
   for (const NodeLoad& node : others->nodes) {

@@ -37,11 +37,11 @@ void keep_greatest(std::optional<std::vector<DeviceUse::Share>>& kept,
 
 }  // namespace
 
-DeviceActivity::DeviceActivity(DeviceUseSource& source, std::vector<std::string> labels, unsigned own,
+DeviceActivity::DeviceActivity(DeviceUseSource& source, std::vector<std::string> labels, std::vector<unsigned> own,
                                std::string own_name, Patience patience)
     : source_{source},
       labels_{std::move(labels)},
-      own_{own},
+      own_{std::move(own)},
       own_name_{std::move(own_name)},
       patience_{patience},
       seen_(labels_.size()) {}
@@ -49,7 +49,10 @@ DeviceActivity::DeviceActivity(DeviceUseSource& source, std::vector<std::string>
 /// A driver outside of this process's namespace numbers it otherwise: then it is the only one of its name.
 bool DeviceActivity::is_own(const DeviceUse::Process& process, const DeviceUse& use) const {
   const std::vector<DeviceUse::Process>& all = *use.processes;
-  if (std::ranges::find(all, own_, &DeviceUse::Process::pid) != all.end()) return process.pid == own_;
+  const auto is_known = [this](const DeviceUse::Process& one) {
+    return std::ranges::find(own_, one.pid) != own_.end();
+  };
+  if (std::ranges::any_of(all, is_known)) return is_known(process);
   return process.name == own_name_ && std::ranges::count(all, own_name_, &DeviceUse::Process::name) == 1;
 }
 

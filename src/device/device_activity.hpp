@@ -45,9 +45,10 @@ struct Patience {
 /// What others do on the devices of this process.
 class DeviceActivity {
  public:
-  /// Keeps a reference to the source. own: this process, as the driver numbers it if it is of the same namespace.
-  DeviceActivity(DeviceUseSource& source, std::vector<std::string> labels, unsigned own, std::string own_name,
-                 Patience patience = {});
+  /// Keeps a reference to the source. own: the processes of this run, as the driver numbers them if they are of the
+  /// same namespace.
+  DeviceActivity(DeviceUseSource& source, std::vector<std::string> labels, std::vector<unsigned> own,
+                 std::string own_name, Patience patience = {});
 
   /// Adds to a look. Where others may use the devices, counters that have not been refreshed since the run's last copy
   /// are waited for; one that lacks what the run itself has moved is no answer.
@@ -72,7 +73,7 @@ class DeviceActivity {
 
   DeviceUseSource& source_;
   std::vector<std::string> labels_;
-  unsigned own_;
+  std::vector<unsigned> own_;
   std::string own_name_;
   Patience patience_;
   std::vector<Seen> seen_;

@@ -37,6 +37,9 @@ class TrafficLedger {
     }
   }
 
+  /// Something was moved that nobody counts.
+  void lose() { is_lost_ = true; }
+
   /// Whether all that was moved since the last call is known.
   bool take_known() { return !std::exchange(is_lost_, false); }
 

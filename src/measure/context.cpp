@@ -158,7 +158,8 @@ void Context::look_for_uneven_ways(const Place& place, const Sampled& sampled) {
 }
 
 std::string Context::some_of(const std::vector<std::string>& cells) {
-  return cells.front() + (cells.size() == 1 ? "" : " and " + std::to_string(cells.size() - 1) + " more cells");
+  const std::size_t more = cells.size() - 1;
+  return cells.front() + (more == 0 ? "" : " and " + std::to_string(more) + (more == 1 ? " more cell" : " more cells"));
 }
 
 void Context::note_oddities() {

@@ -39,6 +39,11 @@ void slow_down(Span& span) { span.end = span.start + span.seconds() / slow_rate;
 
 bool SimulatedFault::is_of(const std::string& label) const { return names(endpoint, label); }
 
+bool SimulatedFault::is_of_all(bool compared) const {
+  if (kind == Kind::corrupt) return compared;
+  return kind != Kind::shared && kind != Kind::flip && write_fault() == WriteFault::none;
+}
+
 WriteFault SimulatedFault::write_fault() const {
   switch (kind) {
     case Kind::reorder:
@@ -185,9 +190,10 @@ std::string SimulatedFault::text() const {
   return endpoint;
 }
 
-std::string simulated_fault_kinds() {
+std::string simulated_fault_kinds(bool of_all) {
   std::vector<std::string> names;
-  for (const auto& [kind, name] : kinds) names.emplace_back(name);
+  for (const auto& [kind, name] : kinds)
+    if (!of_all || SimulatedFault{kind, ""}.is_of_all(true)) names.emplace_back(name);
   return join(names);
 }
 

@@ -23,14 +23,16 @@ struct SimulatedFault {
   /// Whether a copy from the one endpoint to the other is touched. Of ranks the label's last part will do: "rank3".
   bool touches(const Path& path) const;
   bool is_of(const std::string& label) const;
+  /// Whether what is measured one cell after the other, and not by flags, can have it; `compared`: what arrives is.
+  bool is_of_all(bool compared) const;
   /// What the writing side of a visibility test is to do wrong; none: it is another fault.
   WriteFault write_fault() const;
   /// Whether a copy from the one endpoint to the other has the fault: what is spoiled is what arrives.
   bool has(const Path& path) const;
 };
 
-/// "error, corrupt …" for --help.
-std::string simulated_fault_kinds();
+/// "error, corrupt …" for --help; `of_all`: only those that all programs have.
+std::string simulated_fault_kinds(bool of_all = false);
 
 /// Of "KIND:ENDPOINT"; throws BadInput.
 SimulatedFault parse_simulated_fault(std::string_view text);

@@ -30,13 +30,9 @@ constexpr Condition of_one_process{[](auto&, auto& ranks) { return !ranks; },
                                    "the launcher chooses the ranks: start fewer with mpirun -n"};
 constexpr Condition of_ranks{[](auto&, auto& ranks) { return ranks; },
                              "one process has its devices: start ranks with mpirun, or say --backend"};
-constexpr Condition drill{[](auto& o, auto&) {
-                            using Kind = SimulatedFault::Kind;
-                            return o.fault && o.fault->kind != Kind::shared &&
-                                   (o.fault->kind != Kind::corrupt || o.measure.verify);
-                          },
-                          "nothing is measured that could have the fault: leave it out ('shared': simulations never "
-                          "run at once; 'corrupt': without --no-verify)"};
+constexpr Condition drill{[](auto& o, auto&) { return o.fault && o.fault->is_of_all(o.measure.verify); },
+                          "nothing is measured that could have the fault: leave it out, or name another of --help "
+                          "('corrupt': without --no-verify)"};
 constexpr Condition record{[](auto& o, auto&) { return o.record.has_value(); },
                            "it stands in the record: say --record FILE too"};
 
@@ -122,7 +118,7 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {record_option(o)},
       {asked_by_option(o), {record}},
       {max_display_option(o)},
-      {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds() + " at a device, e.g. corrupt:gpu1",
+      {{"--simulate-fault", "KIND:DEVICE", "drill: " + simulated_fault_kinds(true) + " at a device, e.g. corrupt:gpu1",
         [&](auto v) { o.fault = parse_simulated_fault(v); }},
        {drill}},
       {{"--list", "", "list the test cases and end", action(Action::list)}},

@@ -55,8 +55,6 @@ const Condition chooses_memory{
 const Condition has_open_memory{
     [](auto& o, auto& run) { return are_ranks(run) || o.action != Action::measure || (o.named.empty() && !o.suite); },
     "a test case that is named, or of a suite, has its own: leave it out"};
-const Condition sees_others{[](auto&, auto& run) { return !are_ranks(run); },
-                            "others are not seen beside ranks: leave it out"};
 const Condition heats{[](auto&, auto& run) { return !are_ranks(run); },
                       "ranks are not heated: leave it out, or start the program without mpirun"};
 const Condition of_devices{[](auto&, auto& run) { return !are_ranks(run); },

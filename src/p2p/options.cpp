@@ -41,7 +41,9 @@ struct Group {
 std::vector<Group> option_table(Given& given) {
   using namespace condition;
   P2pOptions& o = given.options;
-  auto& [options, random, seed, size_options] = given;
+  // not a structured binding: clang lets lambdas have those since 16 only
+  auto& random = given.random;
+  int &seed = given.seed, &size_options = given.size_options;
   const auto action = [&o](Action wanted) { return [&o, wanted](std::string_view) { o.action = wanted; }; };
   const auto axis = [](auto& slot) {
     return [&slot](std::string_view v) { slot = parse_word<typename std::decay_t<decltype(slot)>::value_type>(v); };
@@ -196,8 +198,8 @@ std::vector<Group> option_table(Given& given) {
              [&](auto v) { o.soak = parse_duration("--soak", v); }},
             {measures, heats}},
            {timeout_option(o), {runs}},
-           {wait_idle_option(o), {measures, sees_others}},
-           {refuse_busy_option(o), {measures, sees_others}},
+           {wait_idle_option(o), {measures}},
+           {refuse_busy_option(o), {measures}},
        }},
       {"What is written",
        {

@@ -1,7 +1,12 @@
 #include "ranks/introduction.hpp"
 
 #include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
 
 #include "core/units.hpp"
@@ -16,24 +21,84 @@ namespace {
 
 constexpr double startup_seconds = 60;  // until all ranks are there
 
-/// This rank's number among those of its node.
-int number_on_node(const Communicator& mpi) {
-  MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mpi.rank(), MPI_INFO_NULL, &node), mpi.rank(),
-            "MPI_Comm_split_type");
-  int number = 0;
-  MPI_Comm_rank(node, &number);
-  MPI_Comm_free(&node);
-  return number;
+/// What a rank tells all others, as bytes.
+struct Neighbour {
+  std::size_t node = 0;  ///< of its name and boot
+  unsigned pid = 0;
+  cpu_set_t processors{};  ///< on which it may run
+};
+
+Neighbour this_process() {
+  Neighbour own{std::hash<std::string>()(host_facts().name + "/" + boot_id()), static_cast<unsigned>(::getpid()), {}};
+  CPU_ZERO(&own.processors);
+  ::sched_getaffinity(0, sizeof(own.processors), &own.processors);
+  return own;
 }
 
-std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& options, RankFacts& own) {
+bool share_a_processor(const cpu_set_t& some, const cpu_set_t& others) {
+  cpu_set_t both;
+  CPU_AND(&both, &some, &others);
+  return CPU_COUNT(&both) > 0;
+}
+
+std::string late_start(const Communicator& mpi) {
+  return "not all of the " + std::to_string(mpi.size()) + " ranks answered within " +
+         std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
+}
+
+/// What rank 0 tells a rank of those of its node, as bytes.
+struct Neighbourhood {
+  int number = 0;
+  bool is_crowded = false;
+  std::array<unsigned, 64> pids{};  ///< 0: none
+};
+
+/// Of each rank, from what all have told.
+std::vector<Neighbourhood> neighbourhoods(const std::vector<Neighbour>& all) {
+  std::map<std::size_t, std::vector<std::size_t>> of_node;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) of_node[all[rank].node].push_back(rank);
+  std::vector<Neighbourhood> found(all.size());
+  for (const auto& [node, ranks] : of_node)
+    for (std::size_t k = 0; k < ranks.size(); ++k) {
+      Neighbourhood& one = found[ranks[k]];
+      const cpu_set_t& own = all[ranks[k]].processors;
+      one.number = static_cast<int>(k);
+      one.is_crowded = std::ranges::count_if(ranks, [&](std::size_t other) {
+                         return share_a_processor(all[other].processors, own);
+                       }) > CPU_COUNT(&own);
+      for (std::size_t n = 0; n < std::min(ranks.size(), one.pids.size()); ++n) one.pids[n] = all[ranks[n]].pid;
+    }
+  return found;
+}
+
+/// The ranks of this one's node. All ranks together, by way of rank 0: of thousands not each knows each. Throws
+/// TimedOut.
+NodeRanks ranks_of_node(Communicator& mpi) {
+  const Neighbour own = this_process();
+  std::vector<Neighbour> all(mpi.rank() == 0 ? static_cast<std::size_t>(mpi.size()) : 0);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Igather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
+            mpi.rank(), "MPI_Igather");
+  mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
+  const std::vector<Neighbourhood> each = neighbourhoods(all);
+  Neighbourhood mine;
+  check_mpi(
+      MPI_Iscatter(each.data(), sizeof(mine), MPI_BYTE, &mine, sizeof(mine), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
+      mpi.rank(), "MPI_Iscatter");
+  mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
+  NodeRanks ranks{mine.number, {}, mine.is_crowded};
+  for (const unsigned pid : mine.pids)
+    if (pid != 0) ranks.pids.push_back(pid);
+  return ranks;
+}
+
+std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& options, int number, RankFacts& own) {
   if (options.memory == Memory::host)
     return std::make_unique<HostPayload>(mpi, options.huge_pages,
                                          options.make_answerer ? options.make_answerer(mpi) : Answerer{});
   if (!options.devices.make_payload)
     throw BadInput("--memory device: this p2p_matrix was built without it: configure with -DLINKMATRIX_CUDA=ON");
-  return options.devices.make_payload(mpi, number_on_node(mpi), own);
+  return options.devices.make_payload(mpi, number, own);
 }
 
 /// Network adapters near the memory that the rank measures, or the one that src/rdma/adapter_rank.sh has bound it to.
@@ -53,13 +118,12 @@ void put_adapters(RankFacts& own) {
 void tell_all(Communicator& mpi, LifelineAddress& address) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Ibcast(&address, sizeof(address), MPI_BYTE, 0, MPI_COMM_WORLD, &request), mpi.rank(), "MPI_Ibcast");
-  const std::string late = "not all of the " + std::to_string(mpi.size()) + " ranks answered within " +
-                           std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
-  mpi.wait_for_all(request, late, Deadline::in(startup_seconds), true);
+  mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
 }
 
 Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   Introduction mine;
+  mine.ranks = ranks_of_node(mpi);
   RankFacts& own = mine.facts;
   put(own.node, host_facts().name);
   put(own.boot, boot_id());
@@ -72,7 +136,7 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   own.numa = own_numa();
   own.cuda_aware = mpi_is_cuda_aware();
   try {
-    mine.payload = make_payload(mpi, options, own);
+    mine.payload = make_payload(mpi, options, mine.ranks.number, own);
   } catch (const DeviceError& e) {  // what the others measure needs it not
     put(own.no_device, e.what());
     mine.payload = std::make_unique<HostPayload>(mpi, false);
@@ -89,9 +153,7 @@ std::vector<RankFacts> gather(Communicator& mpi, const RankFacts& own) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Igather(&own, sizeof(own), MPI_BYTE, facts.data(), sizeof(own), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
             mpi.rank(), "MPI_Igather");
-  const std::string late = "not all of the " + std::to_string(mpi.size()) + " ranks answered within " +
-                           std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
-  mpi.wait_for_all(request, late, Deadline::in(startup_seconds), true);
+  mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
   return facts;
 }
 

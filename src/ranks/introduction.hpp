@@ -15,6 +15,7 @@ namespace linkmatrix::ranks {
 /// What a rank says of itself, and its memory.
 struct Introduction {
   RankFacts facts;
+  NodeRanks ranks;
   std::unique_ptr<Payload> payload;  ///< of a rank that cannot take part, one that is not used
 };
 

@@ -54,17 +54,18 @@ std::string text_of(const std::array<char, n>& field) {
 }
 
 /// Kinds of messages while a cell is sampled; `samples` is the leader's to rank 0, after its report.
-enum class MessageKind : int { data, control, answer, alarm, back, samples };
+enum class MessageKind : int { data, control, answer, alarm, back, samples, reply };
 
 /// Tags of what rank 0 says to another one, and of what it answers.
-constexpr int order_tag = 1, report_tag = 2, state_tag = 3, question_tag = 4, reply_tag = 5;
+constexpr int order_tag = 1, report_tag = 2, state_tag = 3, question_tag = 4;
 
 /// The tag of an order's messages, apart from those of all orders before: one given up may still arrive.
 constexpr int tag_of(int serial, MessageKind kind) { return 64 + serial % 2048 * 8 + static_cast<int>(kind); }
 
 /// `answer`: a question of `Order::bytes` bytes follows, which only the payload understands; its reply follows the
-/// report. `node`: so does what the rank's node says of itself.
-enum class Task : int { reserve, open_window, state, node, sample, answer, end };
+/// report. `node`: so does what the rank's node says of itself. `traffic`: so does a TrafficMessage. `look`:
+/// so does what others do there (activity_message.hpp).
+enum class Task : int { reserve, open_window, state, node, traffic, look, sample, answer, end };
 
 /// What the messages of a matrix are.
 struct MessageCase {

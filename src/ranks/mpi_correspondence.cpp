@@ -4,8 +4,10 @@
 #include <exception>
 #include <set>
 
+#include "ranks/activity_message.hpp"
 #include "ranks/mpi_ranks.hpp"
 #include "ranks/node_message.hpp"
+#include "ranks/object_bytes.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -62,7 +64,7 @@ Correspondence::Reply MpiRanks::take_reply(int rank, int serial) {
   reply.bytes.resize(report.reply_bytes);
   if (reply.bytes.empty()) return reply;
   try {
-    mpi_.receive_bytes(reply.bytes.data(), reply.bytes.size(), rank, reply_tag);
+    mpi_.receive_bytes(reply.bytes.data(), reply.bytes.size(), rank, tag_of(serial, MessageKind::reply));
     mpi_.finish(Deadline::in(reply_seconds));
   } catch (const std::exception& e) {
     mpi_.abandon();
@@ -100,15 +102,42 @@ std::vector<NodeFacts> MpiRanks::node_facts() {
   order.task = Task::node;
   std::vector<int> asked = leaders;
   std::erase_if(asked, [this](int rank) { return rank == mpi_.rank() || !state_of(rank).there; });
-  call(asked, order, asking, true);
+  const int serial = call(asked, order, asking, true);
   std::vector<NodeFacts> nodes;
   for (const int leader : leaders) {
     NodeFacts& node = nodes.emplace_back();
     node.name = nodes_[static_cast<std::size_t>(leader)];
-    const Reply reply = take_reply(leader, serial_);
+    const Reply reply = take_reply(leader, serial);
     if (reply.status == ReportStatus::ok) node = unpack(reply.bytes);
   }
   return nodes;
+}
+
+/// What each rank that is there replies to a task that needs no more words.
+template <class Take>
+void MpiRanks::ask_all(Task task, const Take& take) {
+  Order order;
+  order.task = task;
+  const int serial = call(others(), order, asking, true);
+  for (int rank = 0; rank < static_cast<int>(states_.size()); ++rank) {
+    if (!state_of(rank).there) continue;
+    const Reply reply = take_reply(rank, serial);
+    if (reply.status == ReportStatus::ok && !reply.bytes.empty()) take(static_cast<std::size_t>(rank), reply.bytes);
+  }
+}
+
+std::vector<std::optional<TrafficMessage>> MpiRanks::traffic() {
+  std::vector<std::optional<TrafficMessage>> found(states_.size());
+  ask_all(Task::traffic, [&](std::size_t rank, const auto& bytes) { found[rank] = object_of<TrafficMessage>(bytes); });
+  return found;
+}
+
+Activity MpiRanks::looks() {
+  Activity all;
+  ask_all(Task::look, [&](std::size_t rank, const auto& bytes) {
+    add_look(all, unpack_activity(bytes), labels_[rank], nodes_[rank]);
+  });
+  return all;
 }
 
 std::optional<std::string> MpiRanks::disorder() {

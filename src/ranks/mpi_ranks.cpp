@@ -224,14 +224,16 @@ void MpiRanks::give_up(const std::set<int>& silent) {
   asking_node_ = false;
 }
 
-/// Has ranks do the same, or just answer; this one too where `here_too`.
-void MpiRanks::call(const std::vector<int>& ranks, Order order, double seconds, bool here_too) {
+/// Has ranks do the same, or just answer; this one too where `here_too`. Returns the order's serial, for those that do
+/// not answer are asked about in orders of their own.
+int MpiRanks::call(const std::vector<int>& ranks, Order order, double seconds, bool here_too) {
   order.serial = ++serial_;
   sent_.push_back({order});
   for (const int rank : ranks) send(sent_.back().front(), rank);
   hand_over();
   if (here_too) do_own(order, seconds);
   collect(order.serial, ranks, Deadline::in(seconds));
+  return order.serial;
 }
 
 void MpiRanks::lose(int rank, const std::string& why) {

@@ -14,6 +14,7 @@
 #include "ranks/messages.hpp"
 #include "ranks/rank_worker.hpp"
 #include "ranks/ranks.hpp"
+#include "ranks/traffic_message.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -45,6 +46,13 @@ class MpiRanks final : public Ranks, public Correspondence {
   /// What each node says of itself, in the order of their first ranks; of one that does not answer only its name.
   std::vector<NodeFacts> node_facts();
 
+  /// What others do where the ranks are, by their labels and their nodes', of those that are there.
+  Activity looks();
+
+  /// What each rank has moved over the network, and what its node's adapters say, by rank; nothing of ranks that are
+  /// not there.
+  std::vector<std::optional<TrafficMessage>> traffic();
+
   /// Why they cannot end in order, one sentence; nothing if all answer and no message was ever given up.
   std::optional<std::string> disorder();
 
@@ -70,8 +78,10 @@ class MpiRanks final : public Ranks, public Correspondence {
   void collect(int serial, const std::vector<int>& expected, Deadline deadline);
   std::vector<Sample> take_samples(int rank, const Report& report);
   Reply take_reply(int rank, int serial);
+  template <class Take>
+  void ask_all(Task task, const Take& take);
   void give_up(const std::set<int>& silent);
-  void call(const std::vector<int>& ranks, Order order, double seconds, bool here_too);
+  int call(const std::vector<int>& ranks, Order order, double seconds, bool here_too);
   void call_all(const Order& order, double seconds);
   void lose(int rank, const std::string& why);
   CellAnswer answer_to(const Order& order);

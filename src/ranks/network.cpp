@@ -6,19 +6,19 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
-#include <set>
 #include <thread>
 
 #include "core/units.hpp"
 #include "device/host/host_facts.hpp"
 #include "measure/few_rounds.hpp"
-#include "ranks/cell_file.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/coordinator.hpp"
 #include "ranks/groups.hpp"
 #include "ranks/introduction.hpp"
 #include "ranks/lifeline.hpp"
 #include "ranks/mpi_ranks.hpp"
+#include "ranks/network_cells.hpp"
+#include "ranks/node_traffic.hpp"
 #include "ranks/rank_table.hpp"
 #include "ranks/transport_versions.hpp"
 
@@ -31,6 +31,8 @@ constexpr auto last_seconds = std::chrono::seconds(5);  // of a rank that the ro
 constexpr auto to_be_read = std::chrono::seconds(2);    // srun gets a line at a time, and none after an abort
 constexpr double least_patience = 60;                   // seconds for what all ranks do together
 constexpr std::uint64_t least_buffer = 64;
+constexpr double refreshed_within = 1.5;  // seconds: some adapters write their counters once a second
+constexpr auto until_next_look = std::chrono::milliseconds(100);
 
 class MpiNetwork final : public Network {
  public:
@@ -38,11 +40,12 @@ class MpiNetwork final : public Network {
     hold_on_to_rank_0();
     Introduction mine = introduce(mpi_, options_);
     payload_ = std::move(mine.payload);
-    worker_.emplace(mpi_, *payload_);
+    worker_.emplace(mpi_, *payload_, mine.ranks);
     const std::vector<RankFacts> facts = gather(mpi_, mine.facts);
     if (!is_root()) return;
     table_ = RankTable(facts, options_);
     ranks_.emplace(mpi_, *worker_, table_.labels(false), table_.nodes_of_ranks(), table_.no_device());
+    traffic_ = NodeTraffic(table_.nodes_of_ranks());
     if (!table_.refusal().empty()) {
       ranks_->dismiss();
       throw BadInput(table_.refusal());
@@ -70,6 +73,21 @@ class MpiNetwork final : public Network {
 
   std::vector<NodeFacts> nodes() override { return ranks_ ? ranks_->node_facts() : std::vector<NodeFacts>(); }
 
+  /// Counters of adapters, which matter between nodes alone, are waited for where they are refreshed late, as long as
+  /// that has helped.
+  Activity activity() override {
+    if (!ranks_) return {};
+    const Deadline end = Deadline::in(counters_late_ ? 0 : refreshed_within);
+    while (!table_.is_one_node() && !traffic_.take(ranks_->traffic())) {
+      if ((counters_late_ = end.passed())) break;
+      std::this_thread::sleep_for(until_next_look);
+    }
+    Activity look = ranks_->looks();
+    look.seconds = steady_seconds();
+    if (!table_.is_one_node()) traffic_.add(look);
+    return look;
+  }
+
   void serve() override {
     for (;;) {
       const Order order = next_order();
@@ -84,7 +102,8 @@ class MpiNetwork final : public Network {
       mpi_.send_bytes(&report, sizeof(report), 0, report_tag);
       if (!samples.empty())
         mpi_.send_bytes(samples.data(), samples.size() * sizeof(Sample), 0, tag_of(order.serial, MessageKind::samples));
-      if (report.reply_bytes > 0) mpi_.send_bytes(worker_->reply().data(), worker_->reply().size(), 0, reply_tag);
+      if (report.reply_bytes > 0)
+        mpi_.send_bytes(worker_->reply().data(), worker_->reply().size(), 0, tag_of(order.serial, MessageKind::reply));
       try {
         mpi_.finish(Deadline::in(std::max(order.time_limit, least_reporting)));
       } catch (const std::exception&) {
@@ -146,17 +165,18 @@ class MpiNetwork final : public Network {
     const Work work{rounds, bisection || how.concurrency == Concurrency::rounds};
     const bool few = how.concurrency == Concurrency::matchings;
     const Places places = few ? places_of(what, rounds) : Places{};
-    const std::unique_ptr<Store> store = make_store(what, rounds, few, record);
+    const NetworkCells cells(table_, options_.record, what);
+    const std::unique_ptr<Store> store = cells.make_store(rounds, few, record);
     try {
       if (few)
         measure_matchings(sampler, places, options, deadline, *store);
       else
         linkmatrix::measure(sampler, work, options, deadline, *store);
     } catch (...) {
-      finish(what, *store);
+      cells.finish(*store);
       throw;
     }
-    finish(what, *store);
+    cells.finish(*store);
   }
 
   std::optional<std::string> disorder() override { return ranks_ ? ranks_->disorder() : std::nullopt; }
@@ -226,59 +246,6 @@ class MpiNetwork final : public Network {
     return form;
   }
 
-  /// few: no cell applies until it is chosen.
-  std::unique_ptr<Store> make_store(const NetworkCase& what, const RankRounds& rounds, bool few,
-                                    Guarded<Record>& record) const {
-    const auto [testcase, n] = record.look([](const Record& r) {
-      return std::pair{r.results.back().testcase, r.results.back().rows.size()};
-    });
-    if (n <= most_in_record) {
-      auto cells = std::make_unique<ResultStore>(record);
-      cells->change([&](MatrixResult& result) {
-        for (std::size_t r = 0; r < result.rows.size(); ++r)
-          for (std::size_t c = 0; c < result.columns.size(); ++c)
-            if (few || !rounds.has(r, c)) result.status(r, c) = CellStatus::not_applicable;
-      });
-      return cells;
-    }
-    std::filesystem::path file = options_.record;
-    file.replace_extension();
-    file += "." + testcase + "." + std::to_string(what.bytes) + ".npy";
-    auto cells = std::make_unique<CellFile>(
-        record, file, n, what.metric == Metric::bidirectional,
-        [this, what](std::size_t r, std::size_t c) { return link_class(what.by_node, r, c); },
-        few ? CellStatus::not_applicable : CellStatus::not_run);
-    for (std::size_t r = 0; r < n && rounds.is_bisection(); ++r)
-      for (std::size_t c = 0; c < n; ++c)
-        if (!rounds.has(r, c)) cells->mark({r, c}, CellStatus::not_applicable);
-    return cells;
-  }
-
-  void finish(const NetworkCase& what, Store& store) const {
-    store.finish();
-    store.change([&](MatrixResult& result) {
-      if (result.large)
-        name_transports(result);
-      else if (what.by_node && what.metric == Metric::bandwidth)
-        add_message_rates(result);
-    });
-  }
-
-  static void add_message_rates(MatrixResult& result) {
-    for (std::size_t r = 0; r < result.values.rows(); ++r)
-      for (std::size_t c = 0; c < result.values.columns(); ++c)
-        if (result.values(r, c))
-          result.part("message_rate", "message rate", "msg/s")(r, c) =
-              *result.values(r, c) * 1e9 / static_cast<double>(result.size_bytes);
-  }
-
-  void name_transports(MatrixResult& result) const {
-    std::set<std::string> all;
-    for (auto& one : result.large->classes)
-      all.insert(one.transport = std::string(word(table_.route(one.name == inside_node))));
-    if (all.size() > 1) result.transport = word(Transport::automatic);
-  }
-
   Order next_order() {
     Order order;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -318,6 +285,8 @@ class MpiNetwork final : public Network {
   std::optional<RankWorker> worker_;
   RankTable table_{{}, options_};  ///< at the root
   std::optional<MpiRanks> ranks_;  ///< at the root
+  NodeTraffic traffic_;            ///< likewise
+  bool counters_late_ = false;     ///< waiting for adapters has not helped
   bool window_asked_ = false;
   std::optional<std::string> why_no_window_;
   std::unique_ptr<Backend> devices_;

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "core/activity.hpp"
 #include "core/clock.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -17,6 +19,13 @@
 #include "ranks/mpi_transfers.hpp"
 
 namespace linkmatrix::ranks {
+
+/// The ranks of this process's node, as this one sees them.
+struct NodeRanks {
+  int number = 0;                ///< of this one among them
+  std::vector<unsigned> pids{};  ///< of all of them
+  bool is_crowded = false;       ///< more of them may run on this one's processors than there are processors
+};
 
 /// The memory that a rank measures, and how its bytes get to another rank's.
 ///
@@ -64,6 +73,9 @@ class Payload {
 
   /// What the device says of itself; nothing where there is none.
   virtual DeviceState state() { return {}; }
+
+  /// Adds what others do on the device, which is called `label` there; returns whether there is a device.
+  virtual bool look(Activity&, const std::string& /*label*/, const NodeRanks&) { return false; }
 
   /// New buffers in place of those that messages given up may still write.
   virtual void renew() = 0;

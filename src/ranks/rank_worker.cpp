@@ -6,7 +6,9 @@
 
 #include "core/error.hpp"
 #include "device/host/node_facts.hpp"
+#include "ranks/activity_message.hpp"
 #include "ranks/node_message.hpp"
+#include "ranks/object_bytes.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -40,6 +42,7 @@ Report RankWorker::perform(const Order& order) {
   found_ = 0;
   const auto fail = [&](ReportStatus status, const std::string& why) {
     report.status = status;
+    traffic_.known = traffic_.known && (order.task != Task::sample || order.same_node);  // some of it may have left
     put(report.text, why);
     if (mpi_.abandon() && order.task == Task::sample) payload_.renew();
     report.stuck = mpi_.is_stuck();
@@ -58,6 +61,14 @@ Report RankWorker::perform(const Order& order) {
         break;
       case Task::node:
         reply_ = pack(node_facts());
+        report.reply_bytes = reply_.size();
+        break;
+      case Task::traffic:
+        reply_ = bytes_of_object(take_traffic());
+        report.reply_bytes = reply_.size();
+        break;
+      case Task::look:
+        reply_ = pack(look_.now(payload_));
         report.reply_bytes = reply_.size();
         break;
       case Task::state:
@@ -97,6 +108,7 @@ void RankWorker::answer(const Order& order, Report& report) {
     mpi_.receive_bytes(question_.data(), question_.size(), 0, question_tag);
     mpi_.finish(Deadline::in(order.time_limit));
   }
+  traffic_.known = false;  // what is done for it is the payload's affair
   reply_ = payload_.answer(question_);
   report.reply_bytes = reply_.size();
 }
@@ -226,6 +238,25 @@ void RankWorker::follow(const Order& order, Deadline deadline) {
   }
 }
 
+/// Of a transfer over the network: what it moved, without heads and answers.
+void RankWorker::count(const Exchange& x) {
+  if (x.same_node || (x.transport != Transport::mpi && x.transport != Transport::staged)) return;
+  const double bytes =
+      static_cast<double>(x.order.bytes) * static_cast<double>(x.step.messages) * static_cast<double>(x.step.repeats);
+  const bool both = goes_both_ways(x.order);
+  if (x.first || both) traffic_.sent += bytes;
+  if (!x.first || both) traffic_.received += bytes;
+}
+
+/// Since it was asked before, and what the adapters say now.
+TrafficMessage RankWorker::take_traffic() {
+  TrafficMessage message = traffic_;
+  message.set(adapter_traffic(interface_addresses()));
+  message.tcp = tcp_segments();
+  traffic_.known = true;
+  return message;
+}
+
 StepTimes RankWorker::take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline) {
   const bool first = pair.source == mpi_.rank(), both = goes_both_ways(order);
   const int other = first ? pair.destination : pair.source;
@@ -241,6 +272,7 @@ StepTimes RankWorker::take_part(const Order& order, const Step& step, const Rank
       order, step, other, first, pair.transport, order.same_node, tag_of(order.serial, MessageKind::data), deadline};
   if (std::exchange(connected_, order.serial) != order.serial) payload_.connect(exchange);
   StepTimes times = payload_.transfer(exchange);
+  count(exchange);
   if (verify && (!first || both))
     found_ += times.wrong_bytes = payload_.compare(order.bytes, order.offset, seed_of(other)).wrong_bytes;
   return times;

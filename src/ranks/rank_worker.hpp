@@ -9,6 +9,8 @@
 #include "ranks/messages.hpp"
 #include "ranks/pair_sample.hpp"
 #include "ranks/payload.hpp"
+#include "ranks/rank_look.hpp"
+#include "ranks/traffic_message.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -16,7 +18,8 @@ namespace linkmatrix::ranks {
 /// one leads: it says what comes next, and applies the order's rule of stopping.
 class RankWorker {
  public:
-  RankWorker(Communicator& mpi, Payload& payload) : mpi_{mpi}, payload_{payload} {}
+  RankWorker(Communicator& mpi, Payload& payload, const NodeRanks& ranks)
+      : mpi_{mpi}, payload_{payload}, look_{ranks} {}
 
   /// Does one order; never throws: what went wrong is in the report.
   Report perform(const Order& order);
@@ -46,14 +49,18 @@ class RankWorker {
   void tell_all(const Order& order, const Step& step, Deadline deadline);
   std::vector<PairTimes> step_all(const Order& order, const Step& step, Deadline deadline);
   double seconds_of(const Order& order, const Step& step, Deadline deadline);
+  void count(const Exchange& exchange);
+  TrafficMessage take_traffic();
   StepTimes take_part(const Order& order, const Step& step, const RankPair& pair, Deadline deadline);
 
   Communicator& mpi_;
   Payload& payload_;
+  RankLook look_;
   DeviceStateMessage state_;
   std::vector<Sample> samples_;
   std::vector<std::byte> question_, reply_;
   int connected_ = 0;        ///< serial of the last order whose ranks know each other's memory
+  TrafficMessage traffic_;   ///< without what the adapters say
   std::uint64_t found_ = 0;  ///< wrong bytes of the order that is performed, of this rank and of those that told it
 };
 

@@ -67,7 +67,10 @@ done
 [ -n "$folder" ] || give_up 2 "--into FOLDER is missing: one that both nodes see"
 case $rank in 0 | 1) ;; *) give_up 2 "this is rank $rank: start two ranks, one on each of two nodes" ;; esac
 case $memory in host | cuda) ;; *) give_up 2 "--memory $memory: there are host and cuda" ;; esac
-case $port$limit in *[!0-9]*) give_up 2 "--port $port --limit $limit: give numbers" ;; esac
+# 0 seconds are no limit to timeout, and a number that begins with 0 is octal here
+case ,$port,$limit, in *,0* | *,,* | *[!0-9,]*) give_up 2 "--port $port --limit $limit: give numbers" ;; esac
+[ ${#limit} -le 6 ] || give_up 2 "--limit $limit: give at most 999999 seconds"
+[[ ${#port} -le 5 && $port -le 65535 ]] || give_up 2 "--port $port: give one up to 65535"
 program=$1
 shift
 [ -e "$folder/adapters.$rank" ] && give_up 2 "$folder is of another run: name a new one with --into"

@@ -1,9 +1,9 @@
-#!/usr/bin/env python3
 """coverage [NODES [DAYS]]: what `linkmatrix next` and the page of coverage cost with a year of daily sweeps.
 
 One sweep of one node of 8 GPUs is real, as a report and a record; what the index keeps of it is written for every node
 and day, with a restart of each node every 30 days, a part that is replaced now and then, and a driver that is rolled
 out. By default 2,000 nodes and 365 days.
+In the repository's folder: `python -m tests.benchmarks.coverage`.
 """
 
 import importlib.util
@@ -17,13 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from linkmatrix.references.tables import References
+from linkmatrix.runs import index, indexing
+from tests.tools import stores
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests" / "tools")]
-
-import stores  # noqa: E402
-
-from linkmatrix.references.tables import References  # noqa: E402
-from linkmatrix.runs import index, indexing  # noqa: E402
 
 CASES = 10  # of the suite
 GPUS = 8

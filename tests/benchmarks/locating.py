@@ -1,19 +1,18 @@
-#!/usr/bin/env python3
 """locating [TRIALS [HEALTHY]]: how often the right part is named, a confusion matrix, and false alarms.
 
 Simulated clusters (tests/tools/fabric.py), with the noise, routes, drift and missing cells that it says. TRIALS of each
 kind of fault and depth, by default 200; HEALTHY runs of each size, by default 3,000, and a tenth of 1,024 endpoints.
+In the repository's folder: `python -m tests.benchmarks.locating`.
 """
 
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import numpy as np
-from confusion import NOTHING, RIGHT, SEVERAL, Bench
-from fabric import Fabric, Machine
+
+from tests.tools.confusion import NOTHING, RIGHT, SEVERAL, Bench
+from tests.tools.fabric import Fabric, Machine
 
 #: Name of a machine → itself, and how many medians its link classes have.
 MACHINES = {

@@ -1,19 +1,17 @@
-#!/usr/bin/env python3
 """patrol [NODES [DAYS [SEEDS]]]: how well a patrol of so many node-hours a day covers a partition, and what it finds.
 
 Simulated (tests/tools/patrolled.py): sweeps of 120 s a node, 20 nodes a leaf switch, one node in 25 with a fault that
 is there in 20 % of its jobs, none or half of the jobs preempted. By default 500 nodes, 60 days, 5 seeds. Exit code 1
 where a budget was exceeded, or a node older than the bound that runs/patrol.py promises.
+In the repository's folder: `python -m tests.benchmarks.patrol`.
 """
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from patrolled import ALONE, Patrolled, patrolled
+from tests.tools.patrolled import ALONE, Patrolled, patrolled
 
 HOURS = (3, 5, 10, 20)  # node-hours a day
 PRESENCE = 0.2

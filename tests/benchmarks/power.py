@@ -1,21 +1,19 @@
-#!/usr/bin/env python3
 """power [TRIALS]: the deficit that a contract says it could have seen, against simulated runs in which there is one.
 
 Matrices of 4 and 8 devices with normal noise, judged by the limits of a contract. Of each a run without any fault says
 its noise and with that the power (contract/power.py); then one cell is worse by a deficit in TRIALS other runs, by
 default 400. Predicted and found are the shares of runs in which that cell fails, the means over the runs that predict.
 Exit code 1 where what is called the smallest deficit is found in less than the promised share of runs, beyond chance.
+In the repository's folder: `python -m tests.benchmarks.power`.
 """
 
 import math
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import numpy as np
-from deficits import LIMIT, Deficits
 
 from linkmatrix.contract.power import POWER
+from tests.tools.deficits import LIMIT, Deficits
 
 RUNS = 20  # that predict
 SIGMAS = (0.002, 0.005, 0.01)

@@ -1,9 +1,9 @@
-#!/usr/bin/env python3
 """scale [ENDPOINTS [RUNS]]: adopting, judging and locating in records of many endpoints, in seconds and memory.
 
 Writes records of nodes of eight devices in their compact form to a temporary folder, each with its own noise and the
 last one with a slow NIC, and then lets `linkmatrix` work on them as a user would: adopt out of all of them, judge and
 locate in the newest. By default 1,024 endpoints and 30 runs, which take 0.8 GB of disk.
+In the repository's folder: `python -m tests.benchmarks.scale`.
 """
 
 import resource
@@ -13,13 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-import faults
 import numpy as np
 
 from linkmatrix import files
 from linkmatrix.record import compact
 from linkmatrix.record.grids import Grid
+from tests.tools import faults
 
 SIGMA = 0.003
 SLOW = (700, 0.08)  # a NIC, and by how much

@@ -1,17 +1,15 @@
-#!/usr/bin/env python3
 """swaps [TRIALS]: how often it is said rightly after one swap whether a fault followed the part.
 
 Simulated nodes (tests/tools/moved_parts.py): the part bad, the slot, both or none, with the GPUs permuted in between.
 TRIALS of each kind of fault and depth, by default 100. Exit code 1 where less than 98 % of a fault that is always
 present are right.
+In the repository's folder: `python -m tests.benchmarks.swaps`.
 """
 
 import sys
 from collections import Counter
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from moved_parts import FAULTS, TRUTHS, trial
+from tests.tools.moved_parts import FAULTS, TRUTHS, trial
 
 DEPTHS = (0.30, 0.10, 0.06)
 PRESENT = {1.0: 3, 0.8: 5}  # share of runs in which the fault shows → runs before the swap, and after

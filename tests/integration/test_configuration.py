@@ -152,6 +152,37 @@ def test_a_run_of_a_system_that_is_not_there_is_bad_input(tmp_path):
     assert list((tmp_path / "locks").iterdir()) == []
 
 
+PARTITION = '{"name": "gpu", "scheduler": "local", "launcher": "local", "environs": ["gnu"]}'
+TYPOS = {
+    ('"scheduler"', '"schedular"'): "partition 'gpu': there is no 'schedular'; is 'scheduler' meant?",
+    ('"scheduler": "local"', '"scheduler": "slrum"'): "no such scheduler: 'slrum'",
+    ('"launcher": "local"', '"launcher": "srum"'): "no such launcher: 'srum'",
+    ('["gnu"]', '["gun"]'): "environments 'gun' are not defined for 'mine:gpu'",
+}
+
+
+@pytest.mark.parametrize("typo", TYPOS, ids=lambda typo: typo[1])
+def test_a_typo_in_a_system_file_is_one_sentence_and_bad_input_and_resume_goes_on_from_before(tmp_path, typo):
+    site = tmp_path / "site"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LINKMATRIX_", "RFM_"))}
+    environment["PYTHONPATH"] = str(REPOSITORY / "reports")
+    options = {"env": environment, "capture_output": True, "text": True, "timeout": 120}
+    subprocess.run([sys.executable, "-m", "linkmatrix", "init", site], check=True, **options)
+    file, last = site / "config" / "systems" / "mine.py", site / ".linkmatrix" / "locks" / "mine-quick.last.json"
+    text = f'system = {{"name": "mine", "hostnames": ["x"], "partitions": [{PARTITION}]}}\n'
+    file.write_text(text.replace(*typo) + 'environments = [{"name": "gnu"}]\n')
+    last.parent.mkdir(parents=True)
+    last.write_text("what --resume needs")
+    command = [sys.executable, "-m", "linkmatrix", "run", "--mode=quick", "--system=mine"]
+    command += ["--reframe", str(Path(sys.executable).parent / "reframe")]
+    done = subprocess.run(command, cwd=site, **options)
+    assert done.returncode == 2
+    assert done.stderr.startswith("linkmatrix: ") and done.stderr.endswith(f"{TYPOS[typo]}\n")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout.startswith("$ ") and done.stdout.count("\n") == 1
+    assert last.read_text() == "what --resume needs"
+
+
 def test_a_run_that_names_another_system_asks_nothing_of_this_machines_gpus(reframe, tmp_path, monkeypatch):
     asked, tool = tmp_path / "asked", tmp_path / "bin" / "nvidia-smi"
     tool.parent.mkdir()
@@ -179,12 +210,13 @@ def test_a_folder_for_results_that_reframe_cannot_use_is_refused_with_the_remedy
     assert "name another folder in $LINKMATRIX_PREFIX" in run.output
 
 
-def test_colours_reach_terminals_and_no_files(tmp_path):
-    command = [str(Path(sys.executable).parent / "reframe"), "-C", "config/settings.py", "-c", "checks", "-R", "-r"]
-    command += ["-n", "nothing_at_all"]
-    environment = {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path), "PYTHONPATH": str(REPOSITORY / "reports")}
+def without_and_with_a_terminal(prefix, checks, name):
+    """What a session of the checks of that name prints into a pipe, and what on a terminal."""
+    command = [str(Path(sys.executable).parent / "reframe"), "-C", "config/settings.py", "-c", str(checks), "-R", "-r"]
+    command += ["-n", name]
+    environment = {**os.environ, "LINKMATRIX_PREFIX": str(prefix), "PYTHONPATH": str(REPOSITORY / "reports")}
+    environment["TERM"] = "xterm"
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, timeout=300)
-    assert b"PASSED" in done.stdout and b"\x1b[" not in done.stdout, done.stdout
     terminal, end = pty.openpty()
     with subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=end, stderr=end) as process:
         os.close(end)
@@ -194,9 +226,45 @@ def test_colours_reach_terminals_and_no_files(tmp_path):
                 said += part
         process.wait(timeout=300)
     os.close(terminal)
+    return done.stdout, said
+
+
+def test_colours_reach_terminals_and_no_files(tmp_path):
+    piped, said = without_and_with_a_terminal(tmp_path, "checks", "nothing_at_all")
+    assert b"PASSED" in piped and b"\x1b[" not in piped, piped
     assert b"\x1b[" in said
     log = (tmp_path / "reframe.log").read_bytes()
     assert b"PASSED" in log and b"\x1b[" not in log
+
+
+LONG = """import reframe as rfm
+
+@rfm.simple_test
+class long(rfm.RegressionTest):
+    valid_systems = valid_prog_environs = ["*"]
+    sourcesdir = None
+    build_system = "CustomBuild"
+    executable = "sleep 4"
+
+    @run_before("compile")
+    def build_for_long(self):
+        self.build_system.commands = ["echo '[34/158] Building CXX object'", "sleep 4"]
+
+    @sanity_function
+    def ran(self):
+        return True
+"""
+
+
+def test_what_takes_long_is_told_on_a_terminal_alone_and_is_gone_when_something_is_printed(tmp_path):
+    (tmp_path / "long.py").write_text(LONG)
+    piped, said = without_and_with_a_terminal(tmp_path / "results", tmp_path / "long.py", "long")
+    line = rb"\r\x1b\[K(building, 34 of 158 steps|waiting for 1 job), \d+ s"
+    assert b"PASSED" in piped and not re.search(rb"34 of 158|waiting for", piped), piped
+    assert {found for found in re.findall(line, said)} == {b"building, 34 of 158 steps", b"waiting for 1 job"}, said
+    # each is followed by the next one in its place, or by nothing
+    assert re.findall(line + rb"(?!\r\x1b\[K)", said) == [], said
+    assert b"34 of 158" not in (tmp_path / "results" / "reframe.log").read_bytes()
 
 
 def test_a_variable_that_tests_have_and_their_fixtures_have_not_is_no_warning(reframe):

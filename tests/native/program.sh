@@ -157,13 +157,27 @@ grep -q '"remeasured":\[{"row":"cpu0","column":"cpu1","before":[^[]*"controls":\
   "$work/r.json" || fail "a slow cell must be measured again, beside a healthy one (try $attempt)"
 
 # Others who use what is measured: the record has who they are, and nothing is measured beside them where that was asked.
-(ulimit -t 60 && while :; do :; done) &
+# Where many want the processors, nobody has a fifth of one in each tenth of a second: one of some tries.
+(ulimit -t 120 && while :; do :; done) &
 hog=$!
-try 1 $one --wait-idle 0.1
+attempt=0
+rm -f "$work/r.json"
+until [ "$attempt" -eq 20 ] || grep -q '"measured beside others: pid ' "$work/r.json" 2>/dev/null; do
+  attempt=$((attempt + 1))
+  try 1 $one --wait-idle 0.1
+done
 grep -q '"others":{"seconds":[^[]*"uses":\[{"label":"cpu0","of":"cpu"' "$work/r.json" || fail "the record must say how others used cores"
 grep -q '"processes":\[{"where":"[^"]*","pid":' "$work/r.json" || fail "the record must say who else was there"
 grep -q '"measured beside others: pid ' "$work/r.json" || fail "the record must say that it was measured beside others"
-expect 3 "a machine that others use" --backend host --samples 3 $one --refuse-busy --wait-idle 0.1
+attempt=0
+code=0
+until [ "$attempt" -eq 20 ] || [ "$code" -ne 0 ]; do
+  attempt=$((attempt + 1))
+  timeout 60 "$program" --backend host --samples 3 $one --refuse-busy --wait-idle 0.1 </dev/null >"$work/out" 2>"$work/err"
+  code=$?
+done
+what="a machine that others use (try $attempt)"
+code 3
 one_line
 says '^p2p_matrix: others use what is to be measured: pid [0-9].*: --wait-idle SECONDS waits'
 kill "$hog"

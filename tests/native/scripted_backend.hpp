@@ -65,7 +65,7 @@ class ScriptedBackend final : public Backend {
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t, Deadline) override {
     if (before_verify) before_verify(copies);
     std::vector<PatternCheck> checks;
-    for (const Copy& copy : copies) checks.push_back({corrupt && corrupt(copy) ? 5u : 0u, 64});
+    for (const Copy& copy : copies) checks.push_back({corrupt && corrupt(copy) ? wrong_bytes : 0u, 64});
     return checks;
   }
 
@@ -83,6 +83,7 @@ class ScriptedBackend final : public Backend {
   std::function<double(const Copy&)> late;                       ///< seconds after the others that a copy starts
   std::map<int, std::string> gone;                               ///< endpoints that are lost, and why
   std::function<bool(const Copy&)> corrupt;
+  std::uint64_t wrong_bytes = 5;  ///< of a corrupt copy
   int runs = 0;
   std::size_t widest = 0;
   Topology topology_;

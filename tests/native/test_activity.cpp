@@ -57,6 +57,29 @@ TEST(Activity, IsADisturbanceWhereSomebodyHasADeviceOrMovesBytes) {
   EXPECT_EQ(disturbance(elsewhere), "pid 5 (cc1plus) on node") << "threads do not";
 }
 
+TEST(Activity, IsNoDisturbanceWhereAProcessOfANodeIsIdleWhoseAdaptersAreCounted) {
+  Activity before, after;
+  before.uses = after.uses = {{"n1", "net_out", 0.0, 0.0}, {"n1", "tcp_sent", 0.0, {}}, {"n1:rank0", "cpu", 1.0, 1.0}};
+  before.seconds = 1, after.seconds = 2;
+  after.processes = {{"n1", 5, "daemon", "", {}, 0.15}, {"n1", 6, "idler", "", {}, 0.05}};
+  const Activity found = between(before, after);
+  ASSERT_EQ(found.processes.size(), 1u) << "who did next to nothing is nobody";
+  EXPECT_FALSE(disturbance(found)) << "a node's adapters are no device that a process could hold";
+  after.processes[0].seconds = 0.5;
+  EXPECT_EQ(disturbance(between(before, after)), "pid 5 (daemon) on n1");
+  EXPECT_TRUE(at_rest(after).processes.empty());
+}
+
+TEST(Activity, HasTheBusiestProcessesOfEachNode) {
+  Activity before, after;
+  before.seconds = 1, after.seconds = 2;
+  for (unsigned pid = 1; pid <= 10; ++pid) after.processes.push_back({"n1", pid, "busy", "", {}, 0.5});
+  after.processes.push_back({"n2", 7, "hog", "", {}, 0.3});
+  const Activity found = between(before, after);
+  EXPECT_EQ(std::ranges::count(found.processes, "n1", &OtherProcess::where), 8);
+  EXPECT_EQ(std::ranges::count(found.processes, "n2", &OtherProcess::where), 1) << "those of another push out nobody";
+}
+
 TEST(Activity, NamesWhateverAProcessCallsItself) {
   EXPECT_EQ(printable_name("h\x1b[31mog\n\xff"), "h?[31mog??");
   EXPECT_EQ(printable_name(std::string(500, 'x')).size(), 64u);
@@ -129,7 +152,7 @@ class DeviceActivityTest : public testing::Test {
   ScriptedBackend backend{2, [](const Copy&, std::size_t) { return 1.0; }};
   ReplayedUse driver;
   TrafficLedger ledger;
-  DeviceActivity devices{driver, {"dev0"}, 100, "p2p_matrix", {0.2, 0.001}};
+  DeviceActivity devices{driver, {"dev0"}, {100, 101}, "p2p_matrix", {0.2, 0.001}};
 };
 
 const std::vector<DeviceUse::Process> with_hog{{100, "p2p_matrix", 1}, {2983, "hog", 77}};
@@ -176,6 +199,25 @@ TEST_F(DeviceActivityTest, DoesNotWaitWhereNobodyElseHasTheDevice) {
   EXPECT_FALSE(use_of(after, "dev0", "nvlink_out").counted) << "it lacks what was sent, and is no answer";
 }
 
+TEST_F(DeviceActivityTest, OfSeveralRanksOfTheRunNoneIsAnother) {
+  driver.answers = {answer(1000, {{100, "p2p_matrix", 1}, {101, "p2p_matrix", 1}})};
+  look();
+  EXPECT_FALSE(*look().shared);
+  driver.answers = {answer(1000, {{101, "p2p_matrix", 1}, {300, "p2p_matrix", 1}})};
+  const Activity found = look();
+  ASSERT_EQ(found.processes.size(), 1u) << "of the same name, and of another run";
+  EXPECT_EQ(found.processes[0].pid, 300u);
+}
+
+TEST_F(DeviceActivityTest, WhatNobodyCountedIsNotKnownAsTheRunsOwn) {
+  driver.answers = {answer(1000, with_hog), answer(6000, with_hog)};
+  const Activity before = look();
+  ledger.lose();
+  const Activity found = between(before, look());
+  EXPECT_FALSE(use_of(found, "dev0", "nvlink_out").own);
+  EXPECT_DOUBLE_EQ(*use_of(found, "dev0", "nvlink_out").counted, 5000);
+}
+
 TEST_F(DeviceActivityTest, IsNoAnswerWhereTheCounterLacksWhatWasSent) {
   driver.answers = {answer(1000, with_hog), answer(2000, with_hog)};
   const Activity before = look();
@@ -209,7 +251,7 @@ TEST_F(DeviceActivityTest, KnowsItselfByNameWhereTheDriverNumbersProcessesOtherw
 }
 
 TEST_F(DeviceActivityTest, WaitsNoMoreForLateCountersWhereNobodyIsListedAndTheRunHasWaitedEnough) {
-  DeviceActivity quick{driver, {"dev0"}, 100, "p2p_matrix", {.most = 0.02, .between = 0.001, .unlisted = 0.01}};
+  DeviceActivity quick{driver, {"dev0"}, {100}, "p2p_matrix", {.most = 0.02, .between = 0.001, .unlisted = 0.01}};
   const auto asked_by_a_look = [&](const std::vector<DeviceUse::Process>& processes) {
     driver.answers = {answer(0, processes)};
     send(2000);

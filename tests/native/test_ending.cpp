@@ -37,6 +37,11 @@ TEST(Judge, PassesOnlyWhatIsWhole) {
   record = record_of("write");
   record.results.back().status(0, 1) = CellStatus::not_run;
   EXPECT_EQ(judge(record).word, "FAIL");
+  record.results.back().cells_verified = 1;
+  EXPECT_EQ(judge(record).word, "FAIL") << "all that was measured is verified, and not all was measured";
+  record = record_of("write");
+  record.results.back().cells_verified = 1;
+  EXPECT_EQ(judge(record).word, "FAIL") << "all was measured, and not all is verified";
 }
 
 TEST(Judge, SaysWhichCellsEndedARunInWhichNothingWasLost) {

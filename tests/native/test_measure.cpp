@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/sweep.hpp"
+#include "measured_matrix.hpp"
 #include "measured_plan.hpp"
 
 namespace linkmatrix {
@@ -118,6 +119,25 @@ TEST(Measure, MarksCorruptCellsAndIsNotVerified) {
   EXPECT_EQ(result.verified(), false);
   EXPECT_FALSE(result.complete());
   EXPECT_EQ(result.cells_verified, 4u);
+}
+
+TEST(Measure, OneWrongByteIsWrongData) {
+  ScriptedBackend backend(3, at_10_gigabytes);
+  backend.corrupt = [](const Copy& copy) { return copy.destination == 2; };
+  backend.wrong_bytes = 1;
+  EXPECT_EQ(measured(backend, one_way).status(0, 2), CellStatus::corrupt);
+}
+
+TEST(Measure, LatenciesMayVaryMoreThanBandwidthsBeforeTheyAreCalledUnsettled) {
+  const auto settled = [](Metric metric) {
+    ScriptedSampler sampler(ten);
+    sampler.script = [](const Place&, const SampleRule&, Sampled& answer) {
+      for (std::size_t s = 0; s < answer.samples.size(); ++s) answer.samples[s].whole.end *= s % 2 == 0 ? 1 : 1.01;
+    };
+    return measured(sampler, 2, {}, Deadline::never(), metric).results.front().converged(0, 1);
+  };
+  EXPECT_EQ(settled(Metric::latency), true);
+  EXPECT_EQ(settled(Metric::bandwidth), false);
 }
 
 template <class Failure>

@@ -36,6 +36,26 @@ TEST_F(NodeFactsTest, AreEmptyWhereThereIsNothing) {
   EXPECT_TRUE(node.adapters.empty());
 }
 
+TEST_F(NodeFactsTest, NameAnInterfaceWithoutPciThatReachesOtherMachinesAndStandsOnNoOther) {
+  for (const char* name : {"eth0", "docker0", "eth0.7", "cali1", "tap0"})
+    write("sys/class/net/" + std::string(name) + "/operstate", "up");
+  write("sys/class/net/eth0/statistics/rx_dropped", "3");
+  write("sys/class/net/docker0/bridge/forward_delay", "0");
+  write("sys/class/net/tap0/tun_flags", "0x1002");
+  write("sys/class/net/eth0.7/lower_eth0/operstate", "up");
+  const std::string direct = "\t00000000\t0001\t0\t0\t0\t";
+  std::string routes =
+      "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\neth1\t00000000\t0102A8C0\t0003\t0\t0\t0";
+  for (const char* name : {"eth0", "docker0", "eth0.7", "tap0"})
+    routes += "\n" + std::string(name) + "\t004D610A" + direct + "00FFFFFF\t0\t0\t0";
+  write("proc/self/net/route", routes + "\ncali1\t054D610A" + direct + "FFFFFFFF\t0\t0\t0");
+  const NodeFacts node = node_facts(root_);
+  ASSERT_EQ(node.adapters.size(), 1U);
+  EXPECT_EQ(node.adapters[0].name, "eth0");
+  EXPECT_EQ(node.adapters[0].counters.congestion.at("rx_dropped"), 3);
+  EXPECT_TRUE(node.adapters[0].part.empty()) << "its address is new with each container";
+}
+
 TEST_F(NodeFactsTest, NameTheMachineAndEachPortOnce) {
   write("etc/machine-id", "0123456789abcdef");
   write("sys/class/dmi/id/product_name", "HGX H200 ");

@@ -161,6 +161,28 @@ TEST(Outliers, ACellThatJumpsIsNotExcusedByItsOwnNoise) {
   }
 }
 
+TEST(Outliers, ALongerLatencyAndALowerBandwidthAreWorse) {
+  EXPECT_DOUBLE_EQ(worse_by(Metric::latency, 2, 3), 0.5);
+  EXPECT_DOUBLE_EQ(worse_by(Metric::bandwidth, 4, 3), 0.25);
+  EXPECT_LT(worse_by(Metric::latency, 3, 2), 0);
+  EXPECT_LT(worse_by(Metric::bandwidth, 3, 4), 0);
+}
+
+TEST(Outliers, ControlsThatAreNoisyProveNothingByFallingAsMuch) {
+  MatrixResult result;
+  result.metric = Metric::bandwidth;
+  result.shape({"dev0", "dev1"}, {"dev0", "dev1"});
+  result.controls.push_back({0, 1, 10, 9.7});
+  const auto noted = [&](double half) {
+    MatrixResult here = result;
+    here.low(0, 1) = 10 - half, here.high(0, 1) = 10 + half;
+    note_doubts(here, 1, 1, "");
+    return has_note(here, "the control cells got worse by 3.0 % as well");
+  };
+  EXPECT_TRUE(noted(0.01));
+  EXPECT_FALSE(noted(0.2)) << "they vary by 6 %";
+}
+
 TEST(Outliers, WhereAllCellsAreNoisyNoneStandsOut) {
   std::mt19937 random(3);
   ScriptedSampler sampler(ten);

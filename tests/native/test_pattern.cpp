@@ -57,6 +57,11 @@ TEST(Pattern, IsNotWhatASpoiledDestinationHolds) {
   EXPECT_GT(check_pattern(untouched.data(), 0, untouched.size(), 1).wrong_bytes, untouched.size() * 99 / 100);
 }
 
+TEST(Pattern, IsNotMemoryThatNobodyWrote) {
+  const std::vector<std::byte> zeros(1 << 16);
+  EXPECT_GT(check_pattern(zeros.data(), 0, zeros.size(), 1).wrong_bytes, zeros.size() * 99 / 100);
+}
+
 TEST(Pattern, RepeatsNoWordInAMillion) {
   std::set<std::uint64_t> words;
   for (std::uint64_t i = 0; i < 1000000; ++i) words.insert(pattern_word(3, i));

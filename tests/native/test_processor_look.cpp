@@ -12,7 +12,7 @@
 #include "device/host/activity.hpp"
 #include "device/host/host_backend.hpp"
 #include "device/host/numa.hpp"
-#include "own_folder.hpp"
+#include "proc_tree.hpp"
 #include "use_of.hpp"
 
 namespace linkmatrix {
@@ -23,43 +23,32 @@ namespace fs = std::filesystem;
 /// The kernel's files of a machine with two processors, below a folder of its own.
 class ProcessorLookTest : public testing::Test {
  protected:
-  void SetUp() override {
-    fs::remove_all(root_);
-    fs::create_directories(root_ / "proc");
-    fs::create_symlink("100", root_ / "proc/self");
-    task("100/", "p2p_matrix", 50, 200);
-    task("101/", "p2p_matrix", 50, 300);  // another rank beside it
-    task("50/", "mpirun", 1, 400);
-    task("2983/", "a hog) R", 1, 1000);
-    task("2/", "kthreadd", 0, 9);
-    task("3/", "kworker", 2, 9);
+  ProcessorLookTest() {
+    proc_.task(100, "p2p_matrix", 50, 200);
+    proc_.task(101, "p2p_matrix", 50, 300);  // another rank beside it
+    proc_.task(50, "mpirun", 1, 400);
+    proc_.task(2983, "a hog) R", 1, 1000);
+    proc_.task(2, "kthreadd", 0, 9);
+    proc_.task(3, "kworker", 2, 9);
     thread(100, "0-1", 1e8, 5e8);
     thread(102, "0", 2e9, 3e9);
     stat(300, 0);
-    write("loadavg", "5.38 5.10 3.94 8/225 24361");
-    write("pressure/cpu", "some avg10=97.08 avg60=95.16 avg300=70.42 total=2000000\nfull avg10=0 total=0");
+    proc_.write("loadavg", "5.38 5.10 3.94 8/225 24361");
+    proc_.write("pressure/cpu", "some avg10=97.08 avg60=95.16 avg300=70.42 total=2000000\nfull avg10=0 total=0");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
-  void write(const std::string& file, const std::string& text) const {
-    fs::create_directories((root_ / "proc" / file).parent_path());
-    std::ofstream(root_ / "proc" / file) << text << '\n';
-  }
-  void task(const std::string& folder, const std::string& name, int parent, int ticks) const {
-    write(folder + "stat", folder.substr(0, folder.size() - 1) + " (" + name + ") R " + std::to_string(parent) +
-                               " 1 1 0 -1 4194304 0 0 0 0 " + std::to_string(ticks) + " 0 0 0 20 0 1 0 5");
-  }
   void thread(int tid, const std::string& cores, double ran, double waited) const {
     const std::string folder = "100/task/" + std::to_string(tid) + "/";
-    write(folder + "status", "Name:\tp2p_matrix\nCpus_allowed:\t3\nCpus_allowed_list:\t" + cores);
-    write(folder + "schedstat",
-          std::to_string(static_cast<long>(ran)) + " " + std::to_string(static_cast<long>(waited)) + " 7");
+    proc_.write(folder + "status", "Name:\tp2p_matrix\nCpus_allowed:\t3\nCpus_allowed_list:\t" + cores);
+    proc_.write(folder + "schedstat",
+                std::to_string(static_cast<long>(ran)) + " " + std::to_string(static_cast<long>(waited)) + " 7");
   }
   void stat(int user, int stolen) const {
     const std::string times = std::to_string(user) + " 0 0 100 0 0 0 " + std::to_string(stolen) + " 0 0";
-    write("stat", "cpu  " + times + "\ncpu0 " + times + "\ncpu1 " + times + "\nintr 5");
+    proc_.write("stat", "cpu  " + times + "\ncpu0 " + times + "\ncpu1 " + times + "\nintr 5");
   }
-  fs::path root_ = own_folder("processor_look");
+  const ProcTree proc_{"processor_look"};
+  const fs::path& root_ = proc_.root;
 };
 
 TEST_F(ProcessorLookTest, TellsTheRunFromOthers) {
@@ -110,6 +99,26 @@ TEST_F(ProcessorLookTest, DoesNotGuess) {
   EXPECT_FALSE(nothing.nodes[0].load || nothing.nodes[0].busy || nothing.nodes[0].stalled || nothing.nodes[0].own_busy);
   EXPECT_FALSE(use_of(nothing, "cpu0", "cpu").counted);
   EXPECT_EQ(nothing.untold.size(), 4u);
+}
+
+TEST_F(ProcessorLookTest, SaysHowLongAProcessWaitedForOthers) {
+  Activity now;
+  ProcessorLook(root_, true).add_self(now, "rank");
+  EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").own, 2.1);
+  EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").counted, 2.1 + (3.0 - 0.1))
+      << "its threads waited 0.5 s and 3 s, of which they may have waited 2 s and 0.1 s for each other";
+  Activity nothing;
+  ProcessorLook(root_ / "nowhere", true).add_self(nothing, "rank");
+  EXPECT_FALSE(use_of(nothing, "rank", "cpu").counted);
+  EXPECT_EQ(nothing.untold.size(), 1u);
+}
+
+TEST_F(ProcessorLookTest, OfRanksThoseThatOtherLaunchersStartedAreTheRunsToo) {
+  proc_.task(4711, "p2p_matrix", 1, 700);
+  Activity now;
+  ProcessorLook(root_, true).add_node(now, "n1");
+  EXPECT_EQ(now.processes.size(), 1u) << "of its name and user: on test clusters nodes see each other's";
+  EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 16.0);
 }
 
 /// A process that keeps a core busy until it is ended.

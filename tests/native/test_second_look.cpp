@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "measured_matrix.hpp"
 #include "measured_plan.hpp"
@@ -61,12 +64,83 @@ TEST(SecondLook, ACellWhoseValueDoesNotStandHasNoSamplesEither) {
   EXPECT_FALSE(result.began(1, 2) || result.ended(1, 2) || result.round(1, 2));
 }
 
+/// The matrix of which 1 -> 2 has 8 GB/s in its round and then each of `alone` GB/s; `script` may change those looks.
+MatrixResult looked_at_alone(const std::vector<double>& alone,
+                             const std::function<void(std::size_t look, Sampled&)>& script = {}) {
+  std::size_t looks = 0;
+  ScriptedSampler sampler([&](const Place& place, std::size_t at_once) {
+    if (!(place == Place{1, 2})) return 10.0;
+    return at_once > 1 ? 8.0 : alone.at(looks);
+  });
+  sampler.script = [&](const Place& place, const SampleRule&, Sampled& answer) {
+    if (!(place == Place{1, 2}) || sampler.rounds.back().size() > 1) return;
+    if (script) script(looks, answer);
+    ++looks;
+  };
+  return measured(sampler, 4, {.concurrency = Concurrency::rounds}).results.front();
+}
+
+TEST(SecondLook, TheSecondWorstOfAllCountsAlsoWhereTheFirstWasNotTheWorst) {
+  EXPECT_NEAR(*looked_at_alone({7, 9, 7.5}).values(1, 2), 7.5, 1e-9);
+}
+
+TEST(SecondLook, WhatIsHardlyBetterIsNotCalledSlowOnce) {
+  const MatrixResult result = looked_at_alone({8.05, 8.05, 8.05});
+  EXPECT_NEAR(*result.values(1, 2), 8.05, 1e-9);
+  EXPECT_FALSE(has_note(result, "slow once"));
+}
+
+TEST(SecondLook, WhereATryFailedNothingIsForgiven) {
+  const MatrixResult result = looked_at_alone({10, 10, 10}, [](std::size_t look, Sampled& answer) {
+    if (look == 1) answer = {}, answer.status = CellStatus::error;
+  });
+  EXPECT_NEAR(*result.values(1, 2), 8, 1e-9);
+}
+
+TEST(SecondLook, EndsWithTheFirstLookInWhichWrongDataArrivedAndKeepsThatOne) {
+  std::size_t looks = 0;
+  const MatrixResult result = looked_at_alone({9, 10, 10}, [&](std::size_t, Sampled& answer) {
+    ++looks;
+    answer.status = CellStatus::corrupt;
+  });
+  EXPECT_EQ(looks, 1u);
+  EXPECT_EQ(result.status(1, 2), CellStatus::corrupt);
+  EXPECT_NEAR(*result.values(1, 2), 9, 1e-9);
+}
+
+TEST(SecondLook, OfCopiesOfWhichSomeAreMissingProvesNothing) {
+  const MatrixResult result =
+      looked_at_alone({10, 10, 10}, [](std::size_t, Sampled& answer) { answer.status = CellStatus::partial; });
+  EXPECT_NEAR(*result.values(1, 2), 8, 1e-9);
+  EXPECT_EQ(result.status(1, 2), CellStatus::ok);
+  EXPECT_TRUE(result.remeasured.empty());
+}
+
 TEST(Stress, SaysThatItsCellsWereNotMeasuredAloneWhereTheTimeWasOver) {
   ScriptedBackend backend(4, at_10_gigabytes);
   const MatrixResult result =
       measured(backend, testcase("device_to_device_memcpy_write_ce_stress"), {.max_seconds = 1e-9});
   EXPECT_TRUE(result.complete());
   EXPECT_TRUE(has_note(result, "12 of 12 cells were not measured alone: the time for this matrix was over"));
+}
+
+TEST(Together, WhatWentWellKeepsItsValueWhenItsRoundIsTriedAgain) {
+  const Place failing{0, 1};
+  ScriptedSampler* self = nullptr;
+  const auto times = [&] {  // that the round of the cell that fails was measured
+    std::size_t found = 0;
+    for (std::size_t k = 0; k < self->counted.size(); ++k)
+      found += self->counted[k] && std::ranges::count(self->rounds[k], failing) > 0;
+    return found;
+  };
+  ScriptedSampler sampler([&](const Place&, std::size_t) { return times() > 1 ? 9.9 : 10.0; });
+  self = &sampler;
+  sampler.script = [&](const Place& place, const SampleRule& rule, Sampled& answer) {
+    if (place == failing && rule.verify && times() == 1) answer = {}, answer.status = CellStatus::error;
+  };
+  const MatrixResult result = measured(sampler, 4, {}, Deadline::never(), Metric::bandwidth, true).results.front();
+  EXPECT_NEAR(*result.values(0, 1), 9.9, 1e-9);
+  EXPECT_NEAR(*result.values(2, 3), 10, 1e-9) << "it is of the same round";
 }
 
 TEST(Together, SaysThatOutliersWereNotMeasuredAloneWhereTheTimeWasOver) {

@@ -122,6 +122,7 @@ TEST(FitTransfer, RefusesALineThatCannotBeATransfer) {
   const auto fit = [](TransferTime a, TransferTime b) { return fit_transfer(std::vector{a, b}); };
   EXPECT_FALSE(fit({1, 2}, {2, 1}));        // more bytes in less time
   EXPECT_FALSE(fit({1, 1e-9}, {2, 1e-3}));  // less than nothing before the first byte
+  EXPECT_FALSE(fit({1, 1}, {2, 3}));        // the same, by a second
   EXPECT_FALSE(fit({1, 1}, {1, 1}));        // one size
 }
 
@@ -130,6 +131,13 @@ TEST(StopRule, StopsAtTheMinimumWhereSamplesAgree) {
   EXPECT_FALSE(rule.done(std::vector<double>(6, 100.0), 0));
   EXPECT_TRUE(rule.done(std::vector<double>(7, 100.0), 0));
   EXPECT_TRUE(rule.converged(std::vector<double>(7, 100.0)));
+}
+
+TEST(StopRule, ComparesTheTargetWithHalfOfTheIntervalOverTheMedian) {
+  const std::vector<double> values{98, 99, 100, 100, 100, 101, 102};
+  EXPECT_DOUBLE_EQ(relative_half_width(values), 0.02);
+  EXPECT_TRUE(StopRule{.target = 0.0201}.converged(values));
+  EXPECT_FALSE(StopRule{.target = 0.0199}.converged(values));
 }
 
 TEST(StopRule, GoesOnWhileSamplesDisagreeAndEndsUnconvergedAtTheMaximum) {
@@ -149,6 +157,19 @@ TEST(StopRule, GivesANoisyCellNoMoreTimeThanItsPatienceButAlwaysItsLeastSamples)
   EXPECT_TRUE(rule.done(noisy, rule.patience));
   EXPECT_FALSE(rule.converged(noisy));
   EXPECT_FALSE(rule.done({noisy.begin(), noisy.begin() + 6}, 10 * rule.patience));
+}
+
+TEST(StopRule, LooksWhetherNoiseHasSettledOverAWholeWindowAndByHowMuch) {
+  const StopRule rule{.max_samples = 1000};
+  const std::vector<double> spread{110, 100, 100, 105, 92, 95, 92};
+  std::vector<double> values = spread;
+  for (std::size_t k = 0; k + 1 < rule.window; ++k) values.push_back(spread[k]);
+  EXPECT_FALSE(rule.done(values, 0)) << "no second window yet";
+  values.push_back(spread.back());
+  EXPECT_TRUE(rule.done(values, 0)) << "the same noise in both";
+  std::vector<double> wilder = spread;
+  for (const double v : spread) wilder.push_back(100 + 5 * (v - 100));
+  EXPECT_FALSE(rule.done(wilder, 0)) << "noise that grew";
 }
 
 TEST(StopRule, EndsEarlyWhereNoiseHasSettledAboveTheTarget) {

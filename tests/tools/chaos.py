@@ -1,254 +1,125 @@
-"""Runs of `linkmatrix run` on this machine, each of which something happens to at a random moment.
+"""Runs of `linkmatrix run`, each of which something happens to at a random moment; on this machine, or on a cluster.
 
-    python tests/tools/chaos.py [--rounds 200] [--seed 1]
+    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--lab] [--only 'full disk']
 
-What happens is one of HAPPENS: a signal to a random process of the run, a full disk, a file that vanishes, a second
-start. Afterwards the run must have ended in time with one of its exit codes and a last word, without a traceback, a
-process or a PASS that is not true (there are no references, so none is); `show` must open what is left; and the next
-run, to which nothing happens, must measure all. It prints a line for each kind with its counts, and each violation with
-the seed that repeats its round; the exit code is 1 if there was one. Everything lies in a file system of its own, in
-memory, so this needs root; it takes about half a minute a round.
+What happens is one of chaos_events.HERE; with --lab, which starts the Slurm of the tests on this machine, of
+chaos_lab.LAB. Afterwards chaos_rules must find nothing: the run has ended in time with one of its exit codes and a last
+word, and left no process; a PASS has all test cases and cells of an undisturbed run, which passes; what was in a record
+stays there; what is stored can be opened; and the next run, to which nothing happens, passes. It prints a line for each
+kind with its counts, and each violation with the seed and round that repeat it; the exit code is 1 if there was one. It
+needs root, for namespaces of its own: mounts and, without --lab, network and clock are nobody else's.
 """
 
 import argparse
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-BOUND = 180  # seconds until a run has ended, whatever happened: more than its own limits for what hangs
-STOPPED = 15  # seconds that a stopped process stays so: the kernel's word for a machine that swaps
-ROOM = 768  # MiB of the file system; a run keeps some MiB
-WITHOUT_VERDICT = 3
-CODES = {1, 3, 4, 128 + signal.SIGKILL, -signal.SIGKILL, -signal.SIGXCPU, 128 + signal.SIGXCPU}
+import chaos_rules
+from chaos_events import HERE, undo
+from chaos_lab import LAB, LabPlace
+from chaos_place import Place
 
-
-@dataclass
-class Run:
-    """`linkmatrix run` under way: its process and what it printed so far."""
-
-    process: subprocess.Popen[bytes]
-    output: Path
-
-    def family(self) -> list[int]:
-        """The process and all that it started and did not give away."""
-        children: dict[int, list[int]] = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                except (OSError, ValueError):
-                    continue
-                children.setdefault(parent, []).append(int(entry.name))
-        found, left = [], [self.process.pid]
-        while left:
-            one = left.pop()
-            found.append(one)
-            left += children.get(one, [])
-        return found
-
-    def said(self) -> str:
-        return self.output.read_text(errors="replace")
-
-
-@dataclass
-class Place:
-    """Where runs keep what they measure, and how long an undisturbed one takes."""
-
-    folder: Path
-    dice: random.Random
-    seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def prefix(self) -> Path:
-        return self.folder / "results"
-
-    def start(self, name: str = "run") -> Run:
-        output = self.folder.parent / f"{name}.txt"
-        environ = {**os.environ, "LINKMATRIX_PREFIX": str(self.prefix)}
-        command = [sys.executable, "-m", "linkmatrix", "run", "--mode=quick"]
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                command, cwd=REPOSITORY, env=environ, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        return Run(process, output)
-
-
-def to_a_process(number: int) -> Callable[[Place, Run], str]:
-    def happen(place: Place, run: Run) -> str:
-        victim = place.dice.choice(run.family())
-        try:
-            name = Path(f"/proc/{victim}/comm").read_text().strip()
-            os.kill(victim, number)
-        except (OSError, ValueError):
-            return "nobody was there any more"
-        if number == signal.SIGSTOP:
-            time.sleep(STOPPED)
-            try:
-                os.kill(victim, signal.SIGCONT)
-            except ProcessLookupError:
-                return f"{name}, which ended"
-        return name
-
-    return happen
-
-
-def full_disk(place: Place, run: Run) -> str:
-    filler = place.folder / "filler"
-    with filler.open("wb") as file, open("/dev/zero", "rb") as zeros:
-        try:
-            while True:
-                file.write(zeros.read(1 << 20))
-        except OSError:
-            pass
-    return "the file system is full"
-
-
-def vanished_file(place: Place, run: Run) -> str:
-    files = sorted(path for path in place.prefix.rglob("*") if path.is_file())
-    if not files:
-        return "nothing was there"
-    one = place.dice.choice(files)
-    one.unlink(missing_ok=True)
-    return one.name
-
-
-def second_start(place: Place, run: Run) -> str:
-    second = place.start("second")
-    if second.process.wait(BOUND) != 4 and run.process.poll() is None:
-        place.notes.append(f"a second start beside the first ended with {second.process.returncode}")
-    return "a second start"
-
-
-HAPPENS: dict[str, Callable[[Place, Run], str]] = {
-    "SIGKILL": to_a_process(signal.SIGKILL),
-    "SIGTERM": to_a_process(signal.SIGTERM),
-    "SIGSTOP": to_a_process(signal.SIGSTOP),
-    "SIGXCPU": to_a_process(signal.SIGXCPU),
-    "full disk": full_disk,
-    "vanished file": vanished_file,
-    "second start": second_start,
-}
-
-
-def ended(run: Run) -> int | None:
-    """Its exit code; None if it did not end in time, and was killed."""
-    try:
-        return run.process.wait(BOUND)
-    except subprocess.TimeoutExpired:
-        for one in run.family():
-            os.kill(one, signal.SIGKILL)
-        run.process.wait()
-        return None
-
-
-def of_this_place(place: Place) -> list[int]:
-    """Processes whose results would lie there: of a run that is over there must be none."""
-    mark = f"LINKMATRIX_PREFIX={place.prefix}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
-def shown(place: Place) -> Iterator[str]:
-    """What is wrong with what `show` makes of what is there."""
-    environ = {**os.environ, "LINKMATRIX_PREFIX": str(place.prefix)}
-    command = [sys.executable, "-m", "linkmatrix", "show"]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environ, capture_output=True, text=True, timeout=BOUND)
-    if done.returncode not in (1, 2, 3) or "Traceback" in done.stdout + done.stderr:
-        yield f"show ended with {done.returncode}: {(done.stderr or done.stdout)[-300:]}"
-
-
-def violations(place: Place, run: Run, code: int | None) -> Iterator[str]:
-    """What must not be after a run that something happened to."""
-    if code is None:
-        yield f"it did not end in {BOUND} s"
-    elif code not in CODES:
-        yield f"it ended with {code}"
-    said = run.said()
-    if "Traceback" in said:
-        yield f"a traceback: {said[said.index('Traceback') :][-400:]}"
-    if code in (1, 3, 4) and not said.strip():
-        yield "it ended without a word"
-    deadline = time.monotonic() + 15  # what was killed ends what it started a moment later
-    while (left := of_this_place(place)) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    if left:
-        yield f"{len(left)} processes were left"
-        for one in left:
-            os.kill(one, signal.SIGKILL)
-    yield from place.notes
-    place.notes.clear()
-
-
-def after(place: Place) -> Iterator[str]:
-    """What must not be of the store, and of the next run."""
-    (place.folder / "filler").unlink(missing_ok=True)
-    if (place.prefix / "reports").exists():
-        yield from shown(place)
-    run = place.start("next")
-    code = ended(run)
-    if code != WITHOUT_VERDICT:
-        yield f"the next run ended with {code}: {run.said()[-400:]}"
-
-
-@contextmanager
-def own_file_system() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-    (folder / "disk").mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "chaos", folder / "disk"], check=True)
-    try:
-        yield folder / "disk"
-    finally:
-        subprocess.run(["umount", "--lazy", folder / "disk"], check=False)
-        shutil.rmtree(folder, ignore_errors=True)
+ROOM = 640  # MiB of the disk: a run wants 256, and keeps some
+OWN = "LINKMATRIX_CHAOS"  # in the environment: it is in namespaces of its own
+BUILD = 1_800  # seconds for the first run, which builds the programs
+SPARE = (
+    150  # seconds beyond three times an undisturbed run, until one has ended: its own limits for what hangs are less
+)
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rounds", type=int, default=200)
-    options.add_argument("--seed", type=int, default=1)
-    asked = options.parse_args()
-    done, wrong = Counter(), Counter()
-    with own_file_system() as folder:
-        place = Place(folder, random.Random(asked.seed))
-        ended(place.start("built"))  # with all that is built
-        began = time.monotonic()
-        if (code := ended(run := place.start("first"))) != WITHOUT_VERDICT:
-            sys.exit(f"chaos: an undisturbed run ended with {code}: {run.said()[-400:]}")
-        place.seconds = time.monotonic() - began
-        for number in range(asked.rounds):
+    asked = options()
+    if OWN not in os.environ:
+        apart = ["--mount"] if asked.lab else ["--mount", "--net"]
+        os.environ[OWN] = "1"
+        os.execvp("unshare", ["unshare", *apart, "--", sys.executable, *sys.argv])
+    events = LAB if asked.lab else HERE
+    kinds = [asked.only] if asked.only else sorted(events)
+    done: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    with own_place(LabPlace if asked.lab else Place) as place:
+        well = undisturbed(place)
+        print(f"undisturbed: {len(well)} test cases in {place.seconds:.0f} s", file=sys.stderr, flush=True)
+        until = time.monotonic() + asked.minutes * 60
+        for number in range(asked.first, asked.first + asked.rounds):
+            if time.monotonic() > until:
+                break
             place.dice = random.Random(f"{asked.seed} {number}")
-            kind = place.dice.choice(sorted(HAPPENS))
-            run = place.start()
-            time.sleep(place.dice.uniform(0, place.seconds))
-            what = HAPPENS[kind](place, run)
-            found = [*violations(place, run, ended(run)), *after(place)]
+            kind = place.dice.choice(kinds)
+            what, found = one_round(place, events, kind, well)
             done[kind] += 1
             wrong[kind] += bool(found)
             for one in found:
                 print(f"VIOLATION seed {asked.seed}, round {number}, {kind} ({what}): {one}", flush=True)
-            print(f"{number + 1}: {kind} ({what}): {'violated' if found else 'well'}", file=sys.stderr, flush=True)
+            print(f"{number}: {kind} ({what}): {'violated' if found else 'well'}", file=sys.stderr, flush=True)
     for kind in sorted(done):
-        print(f"{kind:16s}{done[kind]:6d} rounds{wrong[kind]:6d} with violations")
+        print(f"{kind:22s}{done[kind]:6d} rounds{wrong[kind]:6d} with violations")
+    print(f"{'all':22s}{sum(done.values()):6d} rounds{sum(wrong.values()):6d} with violations")
     return int(any(wrong.values()))
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, metavar="ROUND", help="the number of the first round")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=1e6, help="no round begins later; default: without a limit")
+    parser.add_argument("--lab", action="store_true", help="on the Slurm cluster of the tests")
+    parser.add_argument("--only", choices=sorted({*HERE, *LAB}), help="nothing else happens")
+    return parser.parse_args()
+
+
+def undisturbed(place: Place) -> dict[str, chaos_rules.Cells]:
+    """What a run to which nothing happens has as passed; before it one builds, and has the figures for references."""
+    place.measure_once(BUILD)
+    place.write_references()
+    began = time.monotonic()
+    code = place.ended(run := place.start("first", "--manifest", "what nothing happens to"))
+    place.seconds = time.monotonic() - began
+    place.bound = 3 * place.seconds + SPARE
+    if code != chaos_rules.PASSED:
+        sys.exit(f"chaos: an undisturbed run ended with {code}: {run.said()[-2000:]}")
+    return place.reported()
+
+
+def one_round(place: Place, events: dict, kind: str, well: dict[str, chaos_rules.Cells]) -> tuple[str, list[str]]:
+    """What happened, and what is wrong after it."""
+    run = place.start()
+    time.sleep(place.dice.uniform(0, place.seconds))
+    before = place.measured(run)
+    what = events[kind](place, run)
+    found = list(chaos_rules.of_the_run(place, run, place.ended(run), well))
+    undo(place)
+    found += chaos_rules.of_what_was_measured(place, run, before, what)
+    found += chaos_rules.of_the_store(place)
+    found += chaos_rules.of_the_next(place, well)
+    place.prune()
+    return what, found
+
+
+@contextmanager
+def own_place(kind: type[Place]) -> Iterator[Place]:
+    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+    folder.chmod(0o755)
+    place = kind(folder, random.Random())
+    place.disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "chaos", place.disk], check=True)
+    try:
+        place.prepare()
+        yield place
+    finally:
+        place.finish()
+        subprocess.run(["umount", "--lazy", place.disk], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

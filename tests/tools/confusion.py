@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from fabric import Fabric, Machine, Part, Run, record_of
 
 from linkmatrix.adopt.propose import cell_references
 from linkmatrix.judge.rules import Expected
@@ -19,6 +18,7 @@ from linkmatrix.locate.sentences import subject_name
 from linkmatrix.record.matrix import from_result, lasting_names
 from linkmatrix.references import noise
 from linkmatrix.references.tolerances import floor_of
+from tests.tools.fabric import Fabric, Machine, Part, Run, record_of
 
 RUNS = 6  # that references are adopted from
 RIGHT, NOTHING, SEVERAL = "right", "nothing", "several"

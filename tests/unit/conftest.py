@@ -9,7 +9,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-import stores
 
 from linkmatrix import cli
 from linkmatrix.record import matrix as matrices
@@ -18,6 +17,7 @@ from linkmatrix.references.tables import References
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
+from tests.tools import stores
 
 # no test asserts a time
 hypothesis.settings.register_profile("linkmatrix", deadline=None)

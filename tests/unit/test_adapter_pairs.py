@@ -173,6 +173,13 @@ def test_memory_of_a_gpu_is_that_of_the_one_behind_the_same_switch(pair):
         (("--fast", "ib_write_bw"), 2, "there is no option --fast"),
         (("--limit", "long", "ib_write_bw"), 2, "--limit long: give numbers"),
         (("--limit",), 2, "--limit needs a value"),
+        (("--limit", "0", "ib_write_bw"), 2, "--limit 0: give numbers"),
+        (("--limit", "", "ib_write_bw"), 2, "--limit : give numbers"),
+        (("--limit", "08", "ib_write_bw"), 2, "--limit 08: give numbers"),
+        (("--limit", "9" * 20, "ib_write_bw"), 2, "give at most 999999 seconds"),
+        (("--port", "", "ib_write_bw"), 2, "--port  --limit"),
+        (("--port", "70000", "ib_write_bw"), 2, "--port 70000: give one up to 65535"),
+        (("--port", "9" * 20, "ib_write_bw"), 2, f"--port {'9' * 20}: give one up to 65535"),
     ],
 )
 def test_bad_input_is_one_sentence(pair, arguments, code, sentence):

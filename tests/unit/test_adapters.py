@@ -113,6 +113,15 @@ def test_no_promise_is_a_fault_that_says_what_could_be_promised(record):
         ("mlx5_0", "has 'mlx5_0': what may stand there is"),
         ({"rate": "400"}, "has rate='400': give a number"),
         ({"names": "mlx5_0"}, "has names='mlx5_0': give a list of them"),
+        ({"names": 5}, "has names=5: give a list of them"),
+        ({"names": ["mlx5_0,mlx5_1"]}, "give a list of them, each once"),
+        ({"names": ["mlx5_0", "mlx5_0"]}, "give a list of them, each once"),
+        ({"state": 4}, "has state=4: give the kernel's word"),
+        ({"number": -1}, "has number=-1: give a number"),
+        ({"rate": float("nan")}, "has rate=nan: give a number"),
+        ({"ratio": float("nan")}, "has ratio=nan: give a number above 0 and up to 1"),
+        ({"at_once": 0}, "has at_once=0: give a number above 0 and up to 1"),
+        ({"ratio": 95}, "has ratio=95: give a number above 0 and up to 1"),
     ],
 )
 def test_a_promise_that_cannot_be_read_is_one_sentence(record, promise, sentence):

@@ -16,6 +16,7 @@ from linkmatrix.record.matrix import lasting_names
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored, testcases
 from linkmatrix.runs.suspects import suspects
+from tests.tools.rank_records import of_ranks
 
 RANKS, NODES = "rank_to_rank_bandwidth_mpi", "node_to_node_bandwidth_mpi"
 
@@ -29,27 +30,12 @@ def between(make_record):
 
     def make(testcase=NODES, nodes=("n17", "n18", "n19", "n20"), ranks=1, slow=lambda source, destination: 0.0, seed=1):
         chance = random.Random(seed)
-        places = [node for node in nodes for _ in range(ranks)]
-        labels = [f"{node}:rank{number}" for number, node in enumerate(places)]
-        rows = list(nodes) if testcase == NODES else labels
-        of_row = list(nodes) if testcase == NODES else places
-        content = make_record(count=len(rows))
-        (result,) = content["results"]
-        content["backend"] = result["engine"] = result["transport"] = "mpi"
-        result.update(testcase=testcase, rows=rows, columns=rows, memory="host")
-        for r, c in permutations(range(len(rows)), 2):
-            net = of_row[r] != of_row[c]
-            value = (24.0 if net else 96.0) * (1 - slow(of_row[r], of_row[c])) * (1 + chance.gauss(0, 0.001))
-            result["link_class"][r][c] = "NET" if net else "NODE"
-            for grid in ("values", "low", "high"):
-                result[grid][r][c] = value
-        content["devices"] = [
-            {"index": number, "label": label, "name": "host memory", "uuid": None, "pci": None, "node": node}
-            | {"numa": 0, "nics": [], "part": {}, "place": {"node": node}}
-            for number, (label, node) in enumerate(zip(labels, places, strict=True))
-        ]
-        content["topology"] = {**make_record(count=len(labels))["topology"], "labels": labels}
-        return content
+
+        def value(source, destination):
+            whole = 96.0 if source == destination else 24.0
+            return whole * (1 - slow(source, destination)) * (1 + chance.gauss(0, 0.001))
+
+        return of_ranks(make_record, nodes, ranks, testcase == NODES, value)
 
     return make
 

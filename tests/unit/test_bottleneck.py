@@ -5,13 +5,13 @@ import json
 
 import numpy as np
 import pytest
-from fabric import Fabric, Machine, record_of
 
 from linkmatrix import cli
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from tests.tools.fabric import Fabric, Machine, record_of
 
 LEAF = 4
 SHARED = "cells between groups of nodes are"
@@ -101,6 +101,34 @@ def test_what_is_fine_alone_is_congestion(speed, end):
         result["remeasured"].append({**cell, "after": before / 0.7 * speed})
     (said,) = [one for one in told(content).sentences if one.startswith(SHARED)]
     assert end in said
+
+
+ALIKE = "are as slow as each other, and no slower among themselves: a leaf switch that they share explains it as well"
+
+
+@pytest.mark.parametrize(("nodes", "per_node"), [(16, 1), (16, 2), (32, 1)])
+def test_a_whole_leaf_that_nobody_knows_is_its_nodes_or_what_they_share(nodes, per_node):
+    found = told(record_with(nodes, per_node, ("leaf", 1)))
+    assert len(found.findings) == LEAF
+    (said,) = [one for one in found.sentences if ALIKE in one]
+    assert said.startswith("[n004, n005, n006, n007]")
+    known = told(record_with(nodes, per_node, ("leaf", 1), known=True))
+    assert [one.kind for one in known.findings] == ["leaf"]
+    assert len(known.sentences) == 1, "its nodes reach others as they reach each other"
+
+
+def test_two_nodes_at_fault_are_too_few_for_a_part_that_they_share():
+    assert not any(ALIKE in one for one in told(record_with(16, 2, ("node", 0), ("node", 1))).sentences)
+
+
+def test_nodes_that_are_not_as_slow_as_each_other_share_nothing():
+    machine = Machine(16, 1, leaf=LEAF)
+    slow = [((("node", node),), depth) for node, depth in ((0, 0.1), (5, 0.2), (9, 0.3))]
+    content = record_of(machine, Fabric(machine, np.random.default_rng(3), disturbed=0, missing=0.0).run(slow).values)
+    for device in content["devices"]:
+        device["place"].pop("leaf", None)
+    found = told(content)
+    assert len(found.findings) == 3 and not any(ALIKE in one for one in found.sentences)
 
 
 def diagnosed(tmp_path, capsys, groups, command="diagnose"):

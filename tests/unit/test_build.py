@@ -129,6 +129,7 @@ def options(tmp_path):
             build_folder=lambda: tmp_path / "objects",
             alone_in=lambda folder: None,
             preset_folder=lambda options: None,
+            lacks_a_tool=lambda: "",
             cmake_opts=[],
         )
         run.features = made.features.__get__(run)
@@ -137,6 +138,48 @@ def options(tmp_path):
         return run.built.split()[1:]
 
     return of
+
+
+@pytest.fixture
+def lacks(tmp_path, monkeypatch):
+    """A function that says what is missing where PATH has these programs, for a build with these changes."""
+
+    def of(programs, modules=(), local_modules=(), commands=(), variables=(), build_locally=True):
+        for name in programs:
+            (tmp_path / name).write_text("#!/bin/sh\n")
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        local = SimpleNamespace(modules=local_modules, env_vars={})
+        run = SimpleNamespace(
+            build_locally=build_locally,
+            current_environ=SimpleNamespace(modules=modules, env_vars=dict.fromkeys(variables, "/opt"), cxx="g++"),
+            current_partition=SimpleNamespace(local_env=local, prepare_cmds=commands),
+        )
+        return module.build_linkmatrix.lacks_a_tool(run)
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("programs", "said"), [((), "pip install cmake"), (("g++",), "pip install cmake"), (("cmake",), "apt install g++")]
+)
+def test_a_tool_that_path_lacks_is_named_with_its_remedy_before_anything_is_built(lacks, programs, said):
+    assert said in lacks(programs)
+    assert lacks(("cmake", "g++")) == ""
+
+
+@pytest.mark.parametrize(
+    "brings",
+    [
+        {"modules": ["cmake"]},
+        {"local_modules": ["cmake"]},
+        {"commands": ["module load cmake"]},
+        {"variables": ["PATH"]},
+        {"build_locally": False},
+    ],
+)
+def test_a_tool_that_a_module_a_command_or_a_node_may_bring_is_not_asked_for(lacks, brings):
+    assert lacks((), **brings) == ""
 
 
 def test_what_partition_and_environment_have_in_common_is_built(options):

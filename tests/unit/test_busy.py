@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from checks import endings
 from checks.expect import Promise, exclusive_faults
-from linkmatrix.judge import busy
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.others import disturbances
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
@@ -211,17 +211,17 @@ def test_both_ways_of_a_bidirectional_cell_are_looked_at(cells):
 
 def test_whose_the_node_was_is_said(make_record):
     record = make_record()
-    assert [*busy.disturbances(record)] == ["the node was not seen to be ours: the record does not say what others did"]
+    assert [*disturbances(record)] == ["the node was not seen to be ours: the record does not say what others did"]
     record["results"][0]["others"] = others(("gpu1", "nvlink_out", 5.0, 5.0))
-    assert [*busy.disturbances(record)] == [
+    assert [*disturbances(record)] == [
         f"the node was not ours: gpu1 was used by others (pid 2983 hog of bob) during {TESTCASE}"
     ]
     record["results"][0]["others"] = others(("gpu1", "sm", None, 0.0), processes=(), untold=["gpu1: it is silent"])
-    assert [*busy.disturbances(record)] == [
+    assert [*disturbances(record)] == [
         f"the node was not ours: whether others used its devices cannot be told; gpu1: it is silent during {TESTCASE}"
     ]
     record["results"][0]["others"] = others(("gpu1", "sm", 0.0, 0.0), shared=False, processes=())
-    assert [*busy.disturbances(record)] == []
+    assert [*disturbances(record)] == []
 
 
 def test_only_a_promise_makes_it_a_fault(make_record):
@@ -231,7 +231,9 @@ def test_only_a_promise_makes_it_a_fault(make_record):
     [fault] = exclusive_faults(record, Promise(exclusive=True))
     assert fault.startswith("the node was not ours: gpu1 was used by others (pid 2983 hog of bob)")
     record["backend"] = "mpi"
-    assert exclusive_faults(record, Promise(exclusive=True)) == [], "nobody looks at the nodes of ranks"
+    assert exclusive_faults(record, Promise(exclusive=True)) == [fault], "ranks too look at their nodes"
+    record["program"] = "collective_perf"
+    assert exclusive_faults(record, Promise(exclusive=True)) == [], "nobody looks there"
 
 
 def test_a_program_that_refused_to_measure_beside_others_has_measured_nothing():
@@ -315,4 +317,4 @@ def test_whatever_others_did_only_a_failure_becomes_no_verdict(seen, how, metric
         assert cell.verdict is before or (before is Verdict.FAIL and cell.verdict is Verdict.NO_VERDICT)
         assert cell.reason or cell.verdict is Verdict.PASS
     diagnosis.diagnose(record, result, found)
-    [*busy.disturbances(record)]
+    [*disturbances(record)]

@@ -9,6 +9,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.judge import busy
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.others import devices_used, disturbances
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
@@ -100,7 +101,7 @@ def test_words_that_a_visibility_test_itself_hands_over_are_nobody_elses():
     words = beside_a_context(load("visibility"))["results"]
     record = slow_copy_inside({**idle, "results": [*idle["results"], *words]}, "gpu1")
     assert cells_of(record)["device_local_copy", "local", "gpu1"].verdict is Verdict.FAIL
-    assert not [said for said in busy.disturbances(record) if "were not of linkmatrix" in said]
+    assert not [said for said in disturbances(record) if "were not of linkmatrix" in said]
 
 
 def test_the_words_of_others_beside_them_are_theirs():
@@ -109,14 +110,14 @@ def test_the_words_of_others_beside_them_are_theirs():
     for use in result["others"]["uses"]:
         if use["of"] == "nvlink_out":
             use["counted"] += 390e9 * result["others"]["seconds"]
-    assert {label for label, _ in busy.devices_used(result)} == {"gpu0", "gpu1"}
+    assert {label for label, _ in devices_used(result)} == {"gpu0", "gpu1"}
 
 
 def test_reads_that_ask_for_the_runs_own_bytes_over_pcie_are_the_runs_own(make_record):
     asked = others(("gpu1", "pcie_in", 210e9, 200e9), ("gpu1", "pcie_out", 12e9, 0.0))
-    assert [*busy.devices_used({"others": asked})] == []
+    assert [*devices_used({"others": asked})] == []
     theirs = others(("gpu1", "pcie_in", 0.0, 0.0), ("gpu1", "pcie_out", 12e9, 0.0))
-    [(label, said)] = busy.devices_used({"others": theirs})
+    [(label, said)] = devices_used({"others": theirs})
     assert label == "gpu1" and said.startswith("12.0 GB of pcie_out at gpu1 were not of linkmatrix")
 
 

@@ -1,9 +1,10 @@
 """Nodes of several adapters and sockets: the one at fault is named, and none that the record does not tell apart."""
 
-import confusion
 import numpy as np
 import pytest
-from fabric import Fabric, Machine, Run
+
+from tests.tools import confusion
+from tests.tools.fabric import Fabric, Machine, Run
 
 FOUR_NODES = {
     "a NIC each": Machine(4, 8, leaf=2),

@@ -199,10 +199,18 @@ def test_a_dry_run_shows_and_writes_nothing(fake_nvidia_smi, config, capsys):
     assert list(config.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["../../etc", "a b", "", "generic", "-x", "a:b", "a\n"])
+@pytest.mark.parametrize("name", ["../../etc", "a b", "", "generic", "-x", "a:b", "a\n", "4gpu"])
 def test_names_that_reframe_or_a_folder_cannot_have_are_refused(name):
     with pytest.raises(BadInput, match="--system"):
         machine.checked_name(name, "--system")
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("n1.example", "n1"), ("4f3a9c01d2e5", "machine-4f3a9c01d2e5"), ("-", "machine"), ("_x", "x"), ("é", "machine")],
+)
+def test_a_host_whose_name_reframe_does_not_take_has_a_system_all_the_same(host, name):
+    assert machine.name_of_host(host, "machine") == name == machine.checked_name(name, "--system")
 
 
 def test_no_name_of_a_gpu_or_host_becomes_code(config):

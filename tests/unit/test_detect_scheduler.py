@@ -88,6 +88,7 @@ def test_a_partition_that_is_down_is_a_comment_that_can_be_one_no_longer():
     assert names == ["cpu", "gpu", "hgx", "mixed-short", "closed"]
 
 
+ODD = "PartitionName=80gb Nodes=n[1-2] State=UP MaxTime=01:00:00"
 PARTITION = "PartitionName={} Nodes=lmx[1-3] State={} MaxTime={} AllowAccounts={} AllowQos={} QoS={} MaxNodes={}"
 
 
@@ -97,6 +98,23 @@ def awkward(**said):
     text = PARTITION.format("cpu", *{**words, **said}.values())
     found, each = asked("slurm", "slurm-accounts", partitions=text, config=SLURM, nodes="cpu|3|idle|4|(null)|(null)\n")
     return each["cpu"], partitions.system_file(found, "x")
+
+
+def test_partitions_have_names_that_reframe_takes_and_no_two_the_same():
+    """Else the file is refused, and with it every run of every system; or one of two partitions cannot be reached."""
+    names = ["80gb", "gpu.short", "gpu-short", "gpu_short", "gpu+short", "--", "_x", "é", "1.5", "1-5"]
+    assert list(partitions.reframe_names(names).values()) == [
+        *("p-80gb", "gpu-short", "gpu-short-2", "gpu_short", "gpu-short-3", "p-", "_x", "p--2", "p-1-5", "p-1-5-2")
+    ]
+    found, _ = asked("slurm", "slurm-mixed", config=SLURM, partitions=ODD, nodes="80gb|2|idle|4|gpu:2|(null)\n")
+    _, entries = written(found)
+    assert entries["p-80gb"]["access"] == ["--partition=80gb", "--no-requeue"]
+
+
+def test_a_default_partition_whose_nodes_are_not_told_is_written():
+    text = ODD.replace(" Nodes=n[1-2]", " Default=YES")
+    found, each = asked("slurm", "slurm", config=SLURM, partitions=text, nodes="80gb|2|idle|4|gpu:2|(null)\n")
+    assert each["80gb"].usable == 2
 
 
 def test_the_account_is_written_where_only_one_is_allowed():
@@ -110,6 +128,23 @@ def test_a_partition_for_accounts_that_none_of_mine_is_is_closed():
     one, text = awkward(accounts="strangers")
     assert one.closed
     assert "only for strangers (AllowAccounts), and none of your accounts is: no job of yours starts" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "note"),
+    [
+        ("RootOnly=YES ReqResv=NO", True, "only for root (RootOnly): no job of yours starts"),
+        ("ReqResv=YES", True, "only for jobs of a reservation (ReqResv): add --reservation= to access"),
+        ("DenyAccounts=project,owners", True, "not for project,owners (DenyAccounts), which all of your accounts are"),
+        ("DenyAccounts=project", False, "--account=owners"),
+        ("DenyAccounts=strangers RootOnly=NO", False, ""),
+    ],
+)
+def test_a_partition_that_lets_no_job_of_mine_in_is_closed(monkeypatch, words, closed, note):
+    monkeypatch.setattr(slurm.os, "getuid", lambda: 1000)
+    one, text = awkward(accounts=f"ALL {words}")
+    assert one.closed == closed and note in text
+    assert [option for option in one.access if "account" in option] == ([note] if note.startswith("--") else [])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -55,6 +56,11 @@ def test_what_nobody_foresaw_is_4_and_one_sentence_never_fail(ended, write_recor
         assert code == 4 and "Traceback" in errors and "in broken" in errors
 
 
+def test_debug_may_stand_behind_the_verb_of_a_command(ended, tmp_path):
+    code, _, errors = ended("contract", "verify", tmp_path / "none.tar", "--debug")
+    assert code == 2 and one_sentence(errors) and "none.tar" in errors
+
+
 def test_a_user_who_interrupts_is_told_so_and_sees_no_traceback(ended, write_record, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -62,6 +68,14 @@ def test_a_user_who_interrupts_is_told_so_and_sees_no_traceback(ended, write_rec
     monkeypatch.setattr(show, "show", interrupted)
     code, _, errors = ended("show", write_record())
     assert code == 4 and one_sentence(errors)
+
+
+def test_sigterm_ends_a_command_with_a_sentence_and_its_exit_code(ended, write_record, monkeypatch):
+    """As a scheduler sends it, when a run has ended and is being judged."""
+    monkeypatch.setattr(show, "show", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    code, _, errors = ended("show", write_record())
+    assert code == 4 and one_sentence(errors) and "interrupted" in errors
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def changed(content, **changes):

@@ -4,10 +4,8 @@ import re
 import shlex
 from pathlib import Path
 
-import confusion
 import numpy as np
 import pytest
-from fabric import Fabric, Machine, Run
 
 from linkmatrix import cli
 from linkmatrix.locate import confidence
@@ -16,6 +14,8 @@ from linkmatrix.locate.hypotheses import Finding
 from linkmatrix.locate.places import layout_of
 from linkmatrix.locate.sentences import Seen
 from linkmatrix.record.matrix import from_result
+from tests.tools import confusion
+from tests.tools.fabric import Fabric, Machine, Run
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 OPTIONS = set(re.findall(r'\{"(--[a-z-]+)"', "".join(path.read_text() for path in SOURCE.glob("p*/option*.cpp"))))

@@ -52,6 +52,36 @@ def test_the_json_of_nvbandwidth_is_its_text():
     assert same[0]["devices"][1]["name"] == "NVIDIA H100 80GB HBM3"
 
 
+@pytest.mark.parametrize(
+    ("changes", "case", "said"),
+    [
+        ({"error": "CUDA_ERROR_NO_DEVICE\n"}, {}, "nvbandwidth says that it failed: CUDA_ERROR_NO_DEVICE"),
+        ({}, {"bandwidth_matrix": [["1", "N/A"], ["2", "N/A"]]}, "row 0 has a number on the diagonal"),
+        ({}, {"name": 5}, "testcases[0] has no name of a test case"),
+        ({}, {"bandwidth_matrix": [["N/A", "N/A"], ["N/A", "N/A"]]}, "device_to_device_memcpy_read_ce has no number"),
+        ({}, {"sum": 652.43}, "have the sum 552.43, not 652.43: a row or a digit was lost"),
+    ],
+)
+def test_a_json_that_contradicts_itself_is_no_pass(changes, case, said):
+    content = json.loads(FOREIGN["nvbandwidth_v0.8_layout.json"])
+    content["nvbandwidth"].update(changes)
+    content["nvbandwidth"]["testcases"][0].update(case)
+    try:
+        (record,) = records(json.dumps(content))
+    except BadInput as error:
+        assert said in str(error)
+    else:
+        assert record["result"] == "ERROR" and said in record["error"]
+
+
+@pytest.mark.parametrize("listed", [5, True, {"0": "H100"}, ["x", 5]])
+def test_a_list_of_devices_that_is_none_of_the_program_s_names_no_device(listed):
+    content = json.loads(FOREIGN["nvbandwidth_v0.8_layout.json"])
+    content["nvbandwidth"]["GPU Device list"] = listed
+    (record,) = records(json.dumps(content))
+    assert {device["name"] for device in record["devices"]} == {"unknown"}
+
+
 def test_a_json_test_case_that_failed_is_refused_and_a_waived_one_left_out():
     content = json.loads(FOREIGN["nvbandwidth_v0.8_layout.json"])
     cases = content["nvbandwidth"]["testcases"]

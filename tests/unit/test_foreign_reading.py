@@ -1,9 +1,10 @@
 """Foreign texts: topologies, which rows are believed, which tables are one run, and the record that comes of it."""
 
 import hashlib
+import re
 
 import pytest
-from foreign_texts import SMALL, records
+from foreign_texts import DATA, FOREIGN, SMALL, records
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign import grid, to_record
@@ -205,6 +206,38 @@ def test_a_text_of_none_of_these_programs_is_refused():
     for text in ("", "hello\n", "0.5 0.7\n" * 3):
         with pytest.raises(BadInput, match="it holds no table of nvbandwidth, p2pBandwidthLatencyTest, OSU"):
             read_text(text)
+
+
+@pytest.mark.parametrize("digits", [17, 400, 5000])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("osu_latency.txt", r"(?m)^1(?= )"),
+        ("osu_mbw_mr.txt", r"(?<=pairs: )\d+"),
+        ("nccl_tests_v2.13_layout.txt", r"(?<=Rank  )\d"),
+        ("transferbench_p2p_mi300x.txt", r"(?<=GPU )\d+"),
+        ("topo_nics.txt", r"(?<=143\t)0"),
+        ("nvbandwidth_v0.8_layout.json", r"\d+(?=\.\d)"),
+    ],
+)
+def test_a_number_beyond_all_bounds_is_no_more_than_a_sentence(name, number, digits):
+    text, found = re.subn(number, "9" * digits, FOREIGN[name], count=1)
+    assert found
+    try:
+        for record in records(text):
+            assert all((one["size_bytes"] or 0) <= 1 << 53 for one in record["results"])
+    except BadInput as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("digit", ["\N{SUPERSCRIPT TWO}", "\N{CIRCLED DIGIT ONE}"])
+def test_what_looks_like_a_digit_is_no_number(digit):
+    # of which isdigit() says yes, and int() no
+    (run,) = read_text(TOPO.replace("48-95\t1", f"48-95\t{digit}"))
+    assert run.topology.numa == {"gpu0": 0}
+    size = re.compile(r"(?m)^ \d+ ")
+    with pytest.raises(BadInput, match="it holds no table"):
+        read_text(size.sub(f" {digit} ", (DATA / "perftest" / "lat.txt").read_text()))
 
 
 def test_a_record_that_has_a_test_case_twice_is_refused():

@@ -131,3 +131,29 @@ def test_names_of_nics_are_read_from_the_legend_if_it_is_near():
 def test_without_gpus_or_with_one_twice_it_is_no_topology(text):
     with pytest.raises(BadInput, match=NOTHING):
         read_text(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "./nvbandwidth -t 1",
+        "user@n1:~$ /opt/nvbandwidth -j",
+        "NCCL_ALGO=Ring mpirun -n 2 -x A ./build/all_reduce_perf -b 8",
+        "# /usr/bin/srun -n 2 osu_bw -m 1:8",
+        "mpirun.openmpi --bind-to core\t/opt/osu/osu_latency",
+        "/opt/osu/osu_latency",
+    ],
+)
+def test_a_line_that_starts_a_program_is_known_by_itself_or_behind_a_launcher(line):
+    assert scan.COMMAND.match(line)
+
+
+@pytest.mark.parametrize("line", ["mpirun -n 2 ./hello", "mpirun -n 2 xosu_bw", "osu_bw is a program", "/" * 100])
+def test_a_line_that_starts_none_is_no_command(line):
+    assert not scan.COMMAND.match(line)
+
+
+@pytest.mark.parametrize("what", ["/", "$ /", "mpirun /", "A=b ", "osu_"])
+def test_lines_of_nothing_but_beginnings_of_commands_come_to_an_end(what):
+    line = (what * scan.MOST_HEAD)[: scan.MOST_HEAD - 1] + "\n"
+    assert len(read_text(line * 50 + TABLE)) == 1  # such a line of slashes took ten seconds

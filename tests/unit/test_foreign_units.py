@@ -1,5 +1,7 @@
 """A foreign table whose unit, sum or row contradicts what the reader takes it for gives no number, and says so."""
 
+import re
+
 import pytest
 from foreign_texts import FOREIGN, records
 
@@ -53,6 +55,14 @@ def test_a_row_of_nccl_tests_that_its_own_numbers_contradict_is_left_out_and_sai
     (run,) = read_text(NCCL.replace(ROW, " ".join(words)))
     assert 1 << 20 not in [table.size_bytes for table in run.tables] and 2 << 20 in [t.size_bytes for t in run.tables]
     assert any("a row of all_reduce_perf that its own numbers contradict" in fault for fault in run.faults)
+
+
+@pytest.mark.parametrize("row", [0, 2, -1])
+def test_a_row_of_nccl_tests_that_lost_its_way_in_place_is_not_whole(row):
+    line = [line for line in NCCL.splitlines() if re.match(r"\s*\d+ +\d+ +float ", line)][row]
+    (record, *_) = records(NCCL.replace(line, "  ".join(line.split()[:9])))
+    assert record["result"] == "ERROR" and record["error"]
+    assert all(result["columns"] == ["out-of-place", "in-place"] for result in record["results"])
 
 
 def test_lines_of_nccl_s_log_between_those_of_sizes_cost_no_size():

@@ -26,15 +26,41 @@ print("ended by", ended)
 """
 
 
-def session(log):
-    command = [sys.executable, "-c", SESSION, CONFIG / "full_disk.py", log]
-    return subprocess.run(command, text=True, capture_output=True, timeout=60, check=True)
+#: the same with a log that is rotated, as ReFrame's is, and a signal that raises; after its end another line is logged
+ENDED = """
+import importlib.util, logging.handlers, signal, sys
+spec = importlib.util.spec_from_file_location("full_disk", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+def end(*_):
+    raise RuntimeError("received signal 15")
+signal.signal(signal.SIGTERM, end)
+module.end_the_session("/scratch/results")
+logger = logging.getLogger("session")
+logger.addHandler(logging.handlers.RotatingFileHandler(sys.argv[2]))
+try:
+    logger.error("a line")
+    print("it went on")
+finally:
+    logger.error("its end")
+"""
+
+
+def session(log, code=SESSION, check=True):
+    command = [sys.executable, "-c", code, CONFIG / "full_disk.py", log]
+    return subprocess.run(command, text=True, capture_output=True, timeout=60, check=check)
 
 
 def test_it_is_one_sentence_and_one_signal():
     done = session("/dev/full")
     assert done.stderr == "the disk of /scratch/results is full, so this session is ended: make room\n"
     assert done.stdout == "ended by [15]\n"
+
+
+def test_a_log_that_is_rotated_keeps_no_session_going_and_prints_no_traceback():
+    done = session("/dev/full", ENDED, check=False)
+    assert done.stderr == "the disk of /scratch/results is full, so this session is ended: make room\n"
+    assert done.stdout == "" and done.returncode == 1
 
 
 def test_where_there_is_room_nothing_is_said(tmp_path):
@@ -46,6 +72,7 @@ def test_where_there_is_room_nothing_is_said(tmp_path):
 def test_other_faults_of_a_log_are_those_of_python(config_module, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(logging.Handler, "handleError", logging.Handler.handleError)
     monkeypatch.setattr(logging.FileHandler, "close", logging.FileHandler.close)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(os, "kill", lambda *_: None)
     config_module("full_disk").end_the_session(tmp_path)
     handler = logging.FileHandler(tmp_path / "log")

@@ -144,3 +144,27 @@ def test_after_a_failed_build_no_part_is_suspect(machine, measure):
     assert code == 1 and "the build failed: g++: no such program" in out
     assert "nothing was measured, so no part is suspect" in out
     assert "before a part is replaced" not in out and "seen again" not in out
+    assert "Read what the program printed last" not in out  # no program ran
+
+
+def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):
+    report = json.loads(machine.prepare("fail", *["skip"] * 5))
+    build, *others = report["runs"][0]["testcases"]
+    build |= {"name": "build_linkmatrix ~here", "unique_name": "build_linkmatrix_1", "fixture": True}
+    build |= {"display_name": "build_linkmatrix ~here", "fail_phase": "compile", "fail_reason": "no cmake is on PATH"}
+    for one in others:
+        needed = [["node_session_1", "here", "default"], ["build_linkmatrix_1", "here", "default"]]
+        one |= {"fail_reason": None, "dependencies_actual": needed}
+    (machine.folder / "prepared.json").write_text(json.dumps(report))
+    (machine.folder / "code").write_text("1")
+    code, out = measure()
+    assert code == 1 and "6 test cases: 1 FAIL, 5 NO VERDICT" in out
+    told = "intranode_p2p %testcase=1 and 4 other test cases NO VERDICT: not run, because build_linkmatrix failed"
+    assert out.count(f"? NO VERDICT {told}") == 1
+    assert "ended it with" not in out
+
+
+def test_what_is_to_be_called_again_is_measure_and_not_what_it_called(machine, measure):
+    machine.prepare("pass", off={(0, 1): 300.0})
+    assert "again: linkmatrix measure " in measure()[1]
+    assert "again: linkmatrix measure -- -n ab " in measure("-n", "ab")[1]

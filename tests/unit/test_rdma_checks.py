@@ -44,9 +44,12 @@ def ends():
     return (("server", "n1"), ("client", "n2"))
 
 
-def recorded(text, testcase="ib_write_bw", how="alone", memory="host"):
+COMMAND = f"ib_write_bw -F --report_gbits -s {MIB} -D 6"
+
+
+def recorded(text, testcase="ib_write_bw", how="alone", memory="host", asked=""):
     """(output, its checked record)."""
-    output = perftest().output_of(text)
+    output = perftest().output_of(text, asked)
     record = perftest().record_of(output, testcase, how, "rdma_perftest", testcase, memory)
     reading.check(record)
     return output, record
@@ -128,6 +131,22 @@ def of_both(at_once):
     steps = [step(name, how) for how in ("alone", "at-once") for name in ("mlx5_0", "mlx5_1")]
     steps[-1] = step("mlx5_1", "at-once", value=at_once)
     return recorded(printed(*steps), "ib_write_bw_at_once", "at-once")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("RDMA_Write BW Test", "Send BW Test", "ib_send_bw"),
+        ("RDMA_Write BW Test", "RDMA_Write Bidirectional BW Test", "ib_write_bw_both_ways"),
+        (" 1048576 ", " 524288 ", "ib_write_bw of 524288 bytes"),
+    ],
+)
+def test_another_measurement_than_was_asked_for_is_no_value(old, new, said):
+    """Both directions have twice the line rate: the sum of two that are slow would keep what is promised of one."""
+    output, record = recorded(printed(step("mlx5_0").replace(old, new), step("mlx5_1")), asked=COMMAND)
+    (fault,) = perftest().faults_of(output, ["alone"])
+    assert fault.startswith(f"ib_write_bw over mlx5_0 printed a table of {said}: ")
+    assert record["results"][0]["status"] == [["error"], ["ok"]]
 
 
 def test_all_at_once_are_held_against_the_sum_of_each_alone():

@@ -9,7 +9,7 @@ import pytest
 
 from linkmatrix.commands.run import rerun_lines
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.runs import stored, testcases
+from linkmatrix.runs import modes, stored, testcases
 from linkmatrix.show import reruns
 
 AWKWARD = [
@@ -102,3 +102,18 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
     (line,) = rerun_lines([failed], {"runs": [{"testcases": [case]}]})
     assert line.isprintable()
     assert typed(line.partition("again: ")[2])[-1] == "/abc"
+
+
+@pytest.mark.parametrize(
+    ("line", "again"),
+    [
+        ("reframe -r --session-extras measure=m-1 -T 'nbody|peers'", "linkmatrix measure"),
+        ("reframe -r --session-extras measure=m-1 -n 'a b'", "linkmatrix measure -- -n 'a b'"),
+        ("reframe -r --session-extras other=1 -n a", "reframe -r --session-extras other=1 -n a"),
+        ("reframe -r -n measure=1", "reframe -r -n measure=1"),
+        ("measure=1 it's", "measure=1 it's"),
+        ("", ""),
+    ],
+)
+def test_a_session_that_measure_began_is_repeated_by_measure_and_another_as_it_was(line, again):
+    assert modes.rerun(line) == again

@@ -3,7 +3,7 @@
 import pytest
 
 from linkmatrix.errors import BadInput
-from linkmatrix.site import nodes
+from linkmatrix.site import nodes, partitions
 from linkmatrix.site import slurm as site_slurm
 
 SINFO = """cpu*|n1|idle|none
@@ -119,6 +119,17 @@ def test_slurm_says_which_nodes_of_a_partition_take_no_job_and_why(options, foun
 @pytest.mark.parametrize(("state", "unfit"), [("idle", False), ("mixed-", False), ("idle*", True), ("draining", True)])
 def test_a_node_that_does_not_answer_takes_no_job(state, unfit):
     assert site_slurm.unfit(state) == unfit
+
+
+@pytest.mark.parametrize("state", ["offline", "maintenance", "free,stale", "state-unknown"])
+def test_a_node_of_pbs_where_no_job_starts_is_none_that_detect_lets_a_job_have(state):
+    """Else the checks between all nodes would wait for it."""
+    pbsnodes = PBSNODES.replace("state = free", f"state = {state}", 1)
+    answer, _ = answering(pbsnodes=pbsnodes, qstat=QSTAT)
+    found = {queue.name: queue for queue in partitions.pbs(answer).partitions}
+    without = {queue.name: queue for queue in partitions.pbs(answering(pbsnodes=PBSNODES, qstat=QSTAT)[0]).partitions}
+    assert nodes.of("pbs", ["-q workq"], answer)["n1"] == state
+    assert found["workq"].down == without["workq"].down + 1
 
 
 def test_pbs_says_it_of_hosts_whatever_their_parts():

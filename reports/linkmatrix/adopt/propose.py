@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..judge.busy import devices_used, uncounted_use
+from ..judge.busy import uncounted_use
 from ..judge.evaluate import judge_matrix
 from ..judge.facts import facts
+from ..judge.others import devices_used
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..record.collective import extent_of, is_collective

@@ -11,15 +11,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..errors import say
-from ..runs import folders
+from ..runs import folders, modes
 from ..runs.supervise import supervised
 from ..site import environment
 from . import begin
 
 PASS, FAIL, BAD_INPUT, NO_VERDICT, CANNOT = range(5)  # exit codes
 TIMEOUT = 24 * 3600.0  # seconds
-#: without options: simulations take longer than all links, and programs of others measure the same once more
-MOST = ("-T", "nbody|peers")
 LIST = "reframe -C config/settings.py -c checks -R -l"
 EXAMPLE = "Example: linkmatrix measure -- -n device_to_device_memcpy_write_ce"
 
@@ -40,8 +38,8 @@ def run_measure(options: argparse.Namespace) -> int:
     program, prefix = begin.reframe(options.reframe), folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--session-extras", f"measure={stamp}"]
-    command += options.more or MOST
+    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--session-extras"]
+    command += [f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
     try:
         with begin.alone(prefix, None):
             variables = {**os.environ, "PATH": environment.search_path()}

@@ -160,7 +160,7 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
         yield "how long two nodes take is not known: measure two first, linkmatrix run --mode=pair"
     hours = sum(job.cost for job in jobs) / 3600
     alone, pairs = ([job for job in jobs if job.kind == kind] for kind in ("node", "pair"))
-    yield f"planned: {hours:.2f} of {budget / 3600:g} node-hours"
+    yield f"planned: {units.figure(hours, 2)} of {budget / 3600:g} node-hours"
     for found, what, span in ((alone, "node", covered.alone), (pairs, "pair of nodes", covered.together)):
         if found:
             yield (

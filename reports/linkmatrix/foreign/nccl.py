@@ -80,7 +80,7 @@ def starting(reading: Reading, match: re.Match[str]) -> None:
 
 def nccl(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, that of their units, and a line for each size."""
-    head = reading.at + 1
+    head, ways = reading.at + 1, match[0].split().count("time")
     reading.at += 1
     while LOG.match(reading.line()):
         reading.at += 1
@@ -115,7 +115,9 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
             break
         sizes += 1
         reading.at += 1
-        if not consistent(row, name):
+        if ways > 1 and not row["time2"]:
+            reading.left(f"line {reading.at}: a row of {name} without one of the ways of its head: it is left out")
+        elif not consistent(row, name):
             reading.left(f"line {reading.at}: a row of {name} that its own numbers contradict: it is left out")
         elif too_small(row):
             small.append(units.size(int(row["size"])))

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from ..errors import BadInput
-from .grid import Grid, numbers, read_grid, turned
+from .grid import MARKS, Grid, drop_shifted, numbers, read_grid, turned
 from .table import Part, Reading, Table
 
 PROGRAM = "nvbandwidth"
@@ -94,14 +94,17 @@ def check_sum(reading: Reading, grid: Grid) -> None:
     said = SUM.match(reading.line())
     if said is None:
         return
-    found = [float(word) for word in grid.words().values() if word != "N/A"]
-    # both are rounded to two decimals
-    if not grid.faults and not reading.may_be_cut() and abs(sum(found) - float(said[2])) > 0.005 * (len(found) + 2):
-        raise BadInput(
-            f"line {reading.at + 1}: the numbers above have the sum {sum(found):.2f}, not {said[2]}: a row or a digit"
-            " was lost"
-        )
+    if not reading.may_be_cut() and (why := other_sum(grid, float(said[2]))):
+        raise BadInput(f"line {reading.at + 1}: the numbers above {why}")
     reading.at += 1
+
+
+def other_sum(grid: Grid, said: float) -> str:
+    """What is wrong with a sum of all numbers, both rounded to two decimals; "" where it fits or cannot be told."""
+    found = [float(word) for word in grid.words().values() if word != "N/A"]
+    if grid.faults or abs(sum(found) - said) <= 0.005 * (len(found) + 2):
+        return ""
+    return f"have the sum {sum(found):.2f}, not {said:.2f}: a row or a digit was lost"
 
 
 def table_of(name: str, tables: dict[str, tuple[int, str, Grid]]) -> Table:
@@ -206,7 +209,8 @@ def read_json(text: str) -> Reading:
         )
         if theirs in top
     }
-    for entry in top.get("GPU Device list") or []:
+    listed = top.get("GPU Device list")
+    for entry in listed if isinstance(listed, list) else []:
         match = LISTED.match(str(entry))
         if match:
             facts.devices[int(match[1])] = match[2]
@@ -214,12 +218,15 @@ def read_json(text: str) -> Reading:
         table = case_of(case, f"testcases[{place}]")
         if table is not None:
             reading.add(PROGRAM, table)
+    if top.get("error") and reading.runs:
+        reading.left(f"nvbandwidth says that it failed: {' '.join(str(top['error']).split())[:120]}")
     return reading
 
 
 def case_of(case: Any, where: str) -> Table | None:
     """An entry of `testcases`; None for one that is waived, or only announced. Raises BadInput for a damaged one."""
-    if not isinstance(case, dict) or not re.fullmatch(NAME, str(case.get("name"))):
+    name = case.get("name") if isinstance(case, dict) else None
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
         raise BadInput(f"{where} has no name of a test case")
     status, matrix = case.get("status"), case.get("bandwidth_matrix")
     if status in ("Waived", "Running", "Not Found") and matrix is None:
@@ -244,7 +251,14 @@ def case_of(case: Any, where: str) -> Table | None:
             if not good or not all(re.fullmatch(r"N/A|\d+(\.\d+)?(e[+-]?\d+)?", str(word)) for word in words):
                 raise BadInput(f"{where}: row {row} of {case['name']} is not {columns} numbers")
             grid.rows[str(row)] = [str(word) for word in words]
+        if is_square(case["name"]):
+            drop_shifted(grid, MARKS)
         tables[side] = (place_of(where), unit[1], grid)
+    total = tables["Total"][2]
+    if not total.faults and all(word == "N/A" for word in total.words().values()):
+        raise BadInput(f"{where}: {case['name']} has no number")
+    if isinstance(case.get("sum"), int | float) and (why := other_sum(total, case["sum"])):
+        raise BadInput(f"{where}: the numbers of {case['name']} {why}")
     return table_of(case["name"], tables)
 
 

@@ -50,7 +50,7 @@ def rows(reading: Reading, match: re.Match[str]) -> None:
     memory = "device" if CUDA.search(reading.command or "") else "host"
     while reading.at < len(reading.lines):
         words = reading.line().split()
-        if len(words) < 2 or not words[0].isdigit():
+        if len(words) < 2 or not words[0].isdecimal():
             break
         if reading.may_be_cut() or not believable(words, columns, latency):
             reading.left(f"line {reading.at + 1}: a row of {test} that its own numbers contradict: it is left out")
@@ -93,7 +93,7 @@ def believable(words: list[str], columns: int, latency: bool) -> bool:
     """
     if (
         len(words) != columns
-        or not words[1].isdigit()
+        or not words[1].isdecimal()
         or not all(map(NUMBER.fullmatch, words[2 : 6 if latency else 4]))
     ):
         return False

@@ -20,6 +20,8 @@ from . import (
 from .table import Reading, Run
 
 MOST_CHARACTERS = 64 * 1024 * 1024
+MOST_DIGITS = re.compile(r"\d{301}")  # what has more is no number of Python's, which no reader would survive
+MOST_BYTES = 1 << 53  # the schema's
 MOST_HEAD, MOST_INDENT = 20_000, 200  # characters of a line that begins something, and blanks before it
 
 #: What a line begins with → what reads from there. A reader moves the reading position by one line at least.
@@ -74,7 +76,7 @@ FORMATS: list[tuple[re.Pattern[str], Callable[[Reading, re.Match[str]], None]]] 
 
 #: A line that started one of the programs: its options say what some tables do not.
 COMMAND = re.compile(
-    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:\S*/)?(?:mpirun\b.*|srun\b.*)?(?:\S*/)?"
+    r"^\s*(?:.*[#$>] +)?((?:[A-Z_]+=\S+ +)*(?:(?:\S*/)?(?:mpirun|srun)\b.*[ \t/]|(?:\S*/)?)"
     r"(?:nvbandwidth|nvloom_cli|p2pBandwidthLatencyTest|\w+_perf|ib_\w+|osu_\w+|ucx_perftest(?: +[\w.]+)?)(?: -.*)?"
     r"|(?:[A-Z_]+=\S+ +)*(?:\S*/)?TransferBench +(?:a2a|p2p|nicp2p|nicrings)(?: +\w+)*)\s*$"
 )
@@ -84,6 +86,9 @@ def read_text(text: str) -> list[Run]:
     """The runs in a text, in its order. Raises BadInput where there is none, or one contradicts itself."""
     if len(text) > MOST_CHARACTERS:
         raise BadInput(f"it has more than {MOST_CHARACTERS} characters: import its parts")
+    if digits := MOST_DIGITS.search(text):
+        line = text.count("\n", 0, digits.start()) + 1
+        raise BadInput(f"line {line} has a number of more than 300 digits, which no program prints: the text is spoilt")
     if text.lstrip().startswith("{"):
         runs, unread = nvbandwidth.read_json(text).runs, []
     else:
@@ -92,6 +97,9 @@ def read_text(text: str) -> list[Run]:
         if runs:
             runs[-1].problems += unread
     runs = [run for run in runs if run.tables or run.topology]
+    for table in (table for run in runs for table in run.tables):
+        if (table.size_bytes or 0) > MOST_BYTES:
+            raise BadInput(f"line {table.line}: no copy has more than {MOST_BYTES} bytes: the text is spoilt")
     if not runs:
         why = f" that can be believed ({unread[0]})" if unread else ""
         raise BadInput(

@@ -35,7 +35,7 @@ def topo(reading: Reading, match: re.Match[str]) -> None:
         else:
             rows[name] = classes
             rest = words[len(columns) :]
-            if affinity and len(rest) >= 2 and rest[1].isdigit() and not reading.may_be_cut():
+            if affinity and len(rest) >= 2 and rest[1].isdecimal() and not reading.may_be_cut():
                 numa[label(name)] = int(rest[1])
         reading.at += 1
     devices = [name for name in columns if name.startswith(("GPU", "PPU"))]

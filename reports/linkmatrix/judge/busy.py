@@ -9,39 +9,40 @@ guessed: where others were and nobody counted what they took (`uncounted`), a sl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..record.matrix import Block, Matrix, from_result
 from ..record.reading import Result
-from ..record.units import figure
+from .others import (
+    LEAST,
+    LEAST_RATE,
+    LEAST_SECONDS,
+    SAID,
+    Others,
+    devices_used,
+    foreign,
+    gigabytes,
+    named,
+    node_of,
+    turns_of_others,
+)
 from .uncounted import Uncounted, held_of, told_seconds, unread_of
 
-LEAST = 0.015  # share of others, below which nothing is said of them
 MOST = 0.95  # share that is believed: the logarithm of what is left
 SLACK, BEYOND = 0.03, 0.15  # how much slower than its share a busy cell may be: always, and for each share
-# of the run's own bytes, what a counter may have more: heads of packets, acknowledgements, what was refreshed late
-OVERHEAD = {"nvlink": 0.05, "pcie": 0.15, "net": 0.10}
-LEAST_SECONDS = 0.02  # of a core that was wanted: less is one tick of a clock
 WAYS = ("out", "in")
-BACK = {"out": "in", "in": "out"}
 DRILL = "simulated fault: "
-REQUESTS = {"pcie": 0.15}  # of what comes the other way: reads are asked for, and writes are acknowledged
-LEAST_RATE = 1e8  # bytes a second: less comes from looking
-LEAST_BESIDE_WORDS = 1e10  # beside loads and words of ours that are not counted as ours: 1.9 GB/s of them were seen
 SILENT = 3.0  # seconds: NVML's shares were 0 in looks of 2.3 s at a process that never paused
+ALL = 1.0  # share that explains however little is left
+# share of the time for which one of two ranks waited, from which on nothing bounds what their messages lose, for each
+# end waits for the other's turn: beside others who had 37 to 97 % bandwidths of one node fell up to 30-fold and
+# latencies rose up to 41-fold (36 runs, Open MPI 4.1, 2 cores); where waiting ranks yield, 1.4 GB/s between two hosts
+# fell to 0.004
+TURNS = 0.1
 FILLS = 0.75  # of what a path can carry, above which a copy of ours takes all that it does carry
-MOST_NAMED = 3
-UNTOLD = "whether others used its devices cannot be told"
-SAID = {
-    "cpu": "had {share:.0f} % of the time that {label} wanted its cores",
-    "sm": "kept the processors of {label} busy for {share:.0f} % of the time",
-    "memory": "kept the memory of {label} busy for {share:.0f} % of the time",
-}
-
-Others = Mapping[str, Any]  # a record's `others`
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class Busy:
     """What others did while a matrix was measured.
 
     rates: {"nvlink_out": {endpoint: their bytes a second}}. shares: {"sm": {endpoint: their share of it}}. executors:
-    the axes whose endpoints make the copies: rows of a write. ways: directions that a value is the sum of.
+    the axes whose endpoints make the copies: rows of a write. ways: directions that a value is the sum of. node:
+    {endpoint: its node}, whose adapters carry what it sends to others. lost: {rank, or node: share of all the time in
+    which it waited for others}.
     """
 
     others: Others
@@ -57,9 +60,12 @@ class Busy:
     shares: Mapping[str, Mapping[str, float]]
     executors: Sequence[str]
     by_kernel: bool
+    by_messages: bool
     staged: bool
     uncounted: Uncounted
     ways: int = 1
+    node: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, matrix: Matrix, block: Block, expected: np.ndarray) -> np.ndarray:
         """The share of others of each cell's path, 0 where nothing tells. expected: of the cells, in their unit."""
@@ -74,24 +80,30 @@ class Busy:
         for code, name in enumerate(matrix.class_names):
             share = self.share_of(self.path_of(name), name, rows, columns, line)
             found = np.where(block.classes == code, share, found)
-        return np.minimum(np.nan_to_num(found), MOST)
+        return found
 
     def share_of(
         self, path: str, link_class: str, rows: Sequence[str], columns: Sequence[str], line: np.ndarray
     ) -> np.ndarray:
         """The share of others, were all cells of one class."""
+        ends = [[self.counted_at(path, label) for label in labels] for labels in (rows, columns)]
         leaving, coming = (
-            np.maximum(at_each(rows, self.rates.get(out, {}))[:, None], at_each(columns, self.rates.get(into, {})))
+            np.maximum(at_each(ends[0], self.rates.get(out, {}))[:, None], at_each(ends[1], self.rates.get(into, {})))
             for out, into in ((f"{path}_out", f"{path}_in"), (f"{path}_in", f"{path}_out"))
         )
-        rate = np.maximum(leaving, coming) if self.ways > 1 else leaving
+        rate = np.maximum(leaving, coming) if self.goes_both_ways(path) else leaving
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.nan_to_num(rate * 1e-9 / line)
         kinds = ["cpu"] + ["sm"] * self.by_kernel + ["memory"] * (link_class == "LOCAL")
         for kind in kinds:
             share = np.maximum(share, self.executed(kind, rows, columns))
         share = np.maximum(share, self.uncounted.beside(rows, columns))
-        return np.where(self.uncounted.of(path, link_class, rows, columns), MOST, share)
+        share = np.minimum(np.where(self.uncounted.of(path, link_class, rows, columns), MOST, share), MOST)
+        if not self.by_messages:
+            return share
+        turns = self.of_both(self.shares.get("cpu", {}), rows, columns)
+        lost = self.of_both(self.lost, rows, columns)
+        return np.where(lost >= TURNS, ALL, np.maximum(share, turns))
 
     def executed(self, kind: str, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
         """The share of others of who makes the copy; of its other end where that is host memory, which makes none."""
@@ -104,6 +116,10 @@ class Busy:
         maker, other = (of_row, of_column) if self.executors[0] == "rows" else (of_column, of_row)
         return np.nan_to_num(np.where(np.isnan(maker), other, maker))
 
+    def of_both(self, had: Mapping[str, float], rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+        """The share in which not both ranks of a message had their processors, of what others had of each."""
+        return np.clip(1 - np.outer(1 - at_each(rows, had), 1 - at_each(columns, had)), 0.0, MOST)
+
     def path_of(self, link_class: str) -> str:
         """Which counters see the cells of a link class."""
         if link_class == "NET":
@@ -113,17 +129,34 @@ class Busy:
         linked = any(self.rates.get(f"nvlink_{way}") for way in WAYS)
         return "nvlink" if link_class == "ALL" and linked else "pcie"
 
+    def goes_both_ways(self, path: str) -> bool:
+        """Whether a cell needs the way back too: over a network acknowledgements wait behind what others send there.
+
+        Seen between hosts of 100 Mbit/s: 38 % less into a host from which others sent, at 6.2 in place of 10.1 MB/s.
+        """
+        return self.ways > 1 or path == "net"
+
+    def counted_at(self, path: str, label: str) -> str:
+        """Whose counters see what an endpoint sends and gets over a path: its own, or those of its node's adapters."""
+        return self.node.get(label, label) if path == "net" else label
+
+    def adapters_of(self, kind: str, label: str) -> str:
+        """ " by eth0"; "" of what is no network."""
+        by = next((use.get("by") for use in self.others["uses"] if (use["label"], use["of"]) == (label, kind)), None)
+        return f" by {by}" if by else ""
+
     def sentence(self, row: str, column: str, link_class: str) -> str:
         """ "busy: 1,370 GB left gpu1 that linkmatrix did not send (pid 2983 hog)", of what is the most."""
         path, seconds = self.path_of(link_class), self.others["seconds"]
-        verbs = {(row, f"{path}_out"): "left", (column, f"{path}_in"): "came into"}
-        if self.ways > 1:
-            verbs |= {(row, f"{path}_in"): "came into", (column, f"{path}_out"): "left"}
+        source, sink = self.counted_at(path, row), self.counted_at(path, column)
+        verbs = {(source, f"{path}_out"): "left", (sink, f"{path}_in"): "came into"}
+        if self.goes_both_ways(path):
+            verbs |= {(source, f"{path}_in"): "came into", (sink, f"{path}_out"): "left"}
         moved = max(verbs, key=lambda end: self.rates.get(end[1], {}).get(end[0], 0.0))
         rate = self.rates.get(moved[1], {}).get(moved[0], 0.0)
-        amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}"
+        amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}{self.adapters_of(moved[1], moved[0])}"
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
-        if rate > LEAST_RATE:
+        if rate > LEAST_RATE or (path == "net" and rate > 0):
             return sent
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
         if share >= LEAST:
@@ -153,24 +186,6 @@ class Busy:
         return named(self.others, label)
 
 
-def named(others: Others, label: str) -> str:
-    """Who has a context on a device; where nobody has, who used the node's processors most."""
-    devices = {use["label"] for use in others["uses"]}
-    there = [one for one in others["processes"] if one["where"] == label]
-    there = there or [one for one in others["processes"] if one["where"] not in devices]
-    said = [
-        " ".join(str(word) for word in ("pid", one["pid"], one["name"], one["user"] and f"of {one['user']}") if word)
-        for one in there[:MOST_NAMED]
-    ]
-    return f" ({', '.join(said)})" if said else ""
-
-
-def gigabytes(amount: float) -> str:
-    """ "1,370 GB" of bytes."""
-    amount *= 1e-9
-    return f"{amount:,.0f} GB" if amount >= 100 else f"{figure(amount, 1)} GB"
-
-
 def at_each(labels: Sequence[str], known: Mapping[str, float], missing: float = 0.0) -> np.ndarray:
     """What is known of each label."""
     return np.array([known.get(label, missing) for label in labels], dtype=float)
@@ -193,48 +208,49 @@ def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = No
     others = result.get("others")
     if not others or not others["seconds"] or is_drill(record):
         return None
-    rates, shares = foreign(others)
+    rates, shares = foreign(others, result["size_bytes"])
     held = held_of(others)
     if not held and not any(amount > 0 for of in (*rates.values(), *shares.values()) for amount in of.values()):
         return None
-    both = result["metric"] == "bidirectional"
-    executors = ("rows", "columns") if both else ("rows",) if result["direction"] == "write" else ("columns",)
-    by_kernel, staged = result["engine"] == "sm", result["peer_access"] == "off"
+    both, staged = result["metric"] == "bidirectional", result["peer_access"] == "off"
+    by_kernel, by_messages = (result["engine"] == engine for engine in ("sm", "mpi"))
+    makers = ("rows", "columns")
+    if not both and not by_messages:
+        makers = ("rows",) if result["direction"] == "write" else ("columns",)
     active, told = known or at_work(record)
     active = active | {label for label in held if told.get(label, 0.0) < SILENT}
     latency = result["metric"] == "latency"
-    uncounted = Uncounted(held, held & active, unread_of(others), executors, latency, by_kernel, both)
-    return Busy(others, rates, shares, executors, by_kernel, staged, uncounted, 2 if both else 1)
+    node = {device["label"]: device["node"] for device in record.get("devices", []) if device.get("node")}
+    unread = {kind: with_nodes(labels, node) for kind, labels in unread_of(others).items()}
+    held, active = with_nodes(held, node), with_nodes(held & active, node)
+    uncounted = Uncounted(held, active, unread, makers, latency, by_kernel, both)
+    turns = turns_with_nodes(turns_of_others(others), node)
+    had = {one: late / wanted for one, (late, wanted, _) in turns.items() if wanted >= LEAST_SECONDS}
+    shares = {**shares, "cpu": had}
+    lost = {one: late / (ranks * others["seconds"]) for one, (late, _, ranks) in turns.items()}
+    return Busy(others, rates, shares, makers, by_kernel, by_messages, staged, uncounted, 2 if both else 1, node, lost)
+
+
+def with_nodes(labels: frozenset[str], node: Mapping[str, str]) -> frozenset[str]:
+    """Endpoints, and the nodes of the ranks among them, for a matrix of nodes."""
+    return labels | {node[label] for label in labels if label in node and node_of(label) == node[label]}
+
+
+def turns_with_nodes(
+    turns: Mapping[str, tuple[float, float]], node: Mapping[str, str]
+) -> dict[str, tuple[float, float, int]]:
+    """{rank, or node: seconds that it waited for others, that it wanted a processor, of how many ranks}."""
+    found = {label: (late, wanted, 1) for label, (late, wanted) in turns.items()}
+    for label, (late, wanted) in turns.items():
+        if node_of(label) is not None and label in node:
+            before = found.get(node[label], (0.0, 0.0, 0))
+            found[node[label]] = (before[0] + late, before[1] + wanted, before[2] + 1)
+    return found
 
 
 def is_drill(record: Mapping[str, Any]) -> bool:
     """Whether a fault was simulated."""
     return any(note.startswith(DRILL) for note in record.get("notes", []))
-
-
-def foreign(others: Others) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """({kind of bytes: {endpoint: a second, by others}}, {kind of share: {endpoint: of others}}), as far as it is told.
-
-    Where a device's driver lists nobody else, nobody else has sent anything, whatever a late counter says.
-    """
-    rates: dict[str, dict[str, float]] = {}
-    shares: dict[str, dict[str, float]] = {}
-    own_bytes = {(use["label"], use["of"]): use["own"] for use in others["uses"]}
-    for use in others["uses"]:
-        counted, own, kind = use["counted"], use["own"], use["of"]
-        if counted is None or own is None or (others["shared"] is False and kind != "cpu" and "net" not in kind):
-            continue
-        if kind == "cpu":
-            amount = (counted - own) / counted if counted >= LEAST_SECONDS else 0.0
-        elif kind in SAID:
-            amount = counted / others["seconds"]
-        else:
-            path, _, way = kind.partition("_")
-            back = own_bytes.get((use["label"], f"{path}_{BACK[way]}")) or 0.0
-            ours = (1 + OVERHEAD[path]) * own + REQUESTS.get(path, 0.0) * back
-            amount = (counted - ours) / others["seconds"]
-        (shares if kind in SAID else rates).setdefault(kind, {})[use["label"]] = max(0.0, amount)
-    return rates, shares
 
 
 def explained(worse: np.ndarray, share: np.ndarray, unit: str) -> np.ndarray:
@@ -260,46 +276,3 @@ def uncounted_use(record: Mapping[str, Any], result: Result) -> str:
     label = found.uncounted.where(rows[0], columns[0])
     taken = "what they took is not counted: measure without them (--wait-idle)"
     return f"others were on {label}{found.who(label)}, and {taken}"
-
-
-def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
-    """Who used what was measured, in sentences: for a partition whose nodes are promised to a job alone."""
-    for result in record["results"] or [record]:
-        others = result.get("others")
-        if others is None:
-            yield "the node was not seen to be ours: the record does not say what others did"
-            return
-        where = f" during {result['testcase']}" if "testcase" in result else ""
-        yield from (f"the node was not ours: {one}{where}" for one in used_by_others(others, result))
-
-
-def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
-    """What others used of endpoints, and who has a context on a device."""
-    endpoints = {use["label"] for use in others["uses"]} | {one["where"] for one in others["processes"] if one["bytes"]}
-    held = dict.fromkeys(one["where"] for one in others["processes"] if one["where"] in endpoints)
-    yield from (f"{label} was used by others{named(others, label)}" for label in held)
-    if others["shared"] and not held:
-        yield UNTOLD + "".join(f"; {one}" for one in others["untold"][:1])
-    shares = foreign(others)[1] if others["seconds"] else {}
-    for label, share in shares.get("cpu", {}).items():
-        if share > LEAST and label not in held:
-            yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{named(others, label)}"
-    yield from (said for label, said in devices_used(result) if label not in held)
-
-
-def devices_used(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(device, what others did there, in a sentence) where they moved bytes or computed, beside a result."""
-    others = result.get("others")
-    if not others or not others["seconds"]:
-        return
-    rates, shares = foreign(others)
-    for kind in ("sm", "memory"):
-        for label, share in shares.get(kind, {}).items():
-            if share > LEAST:
-                yield label, f"others {SAID[kind].format(share=100 * share, label=label)}{named(others, label)}"
-    least = LEAST_BESIDE_WORDS if result.get("metric") == "latency" else LEAST_RATE
-    for kind, of in rates.items():
-        for label, rate in of.items():
-            if rate > least:
-                moved = gigabytes(rate * others["seconds"])
-                yield label, f"{moved} of {kind} at {label} were not of linkmatrix{named(others, label)}"

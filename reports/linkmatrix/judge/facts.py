@@ -8,7 +8,7 @@ from ..record.checking import is_of_matchings
 from ..record.reading import Result, risen_counters
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
-from . import few, handover, soak, uplinks
+from . import few, handover, losses, soak, uplinks
 from .verdicts import Verdict
 
 
@@ -40,6 +40,7 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
         yield from (Fact(*one, place) for one in handover.sentences(result))
+        yield from (Fact(Verdict.WARN, sentence, place) for sentence in losses.sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.NO_VERDICT, other_size(table, result), place)
         if is_of_matchings(result):

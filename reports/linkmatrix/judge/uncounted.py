@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .others import OF_NODES, node_of
+
 BESIDE = 0.02  # share that a device where others may have worked can lose beyond what counts as theirs: 0.2 to 3 % seen
 WAYS = ("out", "in")
 
@@ -42,9 +44,14 @@ class Uncounted:
         """True for each cell of which nobody knows what others took, were all of one class and over one path."""
         if link_class == "LOCAL":
             return at_either(self.active, rows, columns)
-        if path == "pcie" and any(self.unread_at(f"pcie_{way}", one) for way in WAYS for one in self.held):
-            return np.ones((len(rows), len(columns)), dtype=bool)  # devices share switches, and all share host memory
+        if path == "pcie":  # devices of a node share switches, and all of them host memory
+            silent = {one for one in self.held if any(self.unread_at(f"pcie_{way}", one) for way in WAYS)}
+            nodes = {node_of(one) for one in silent}
+            if silent:
+                return at_either(frozenset(one for one in {*rows, *columns} if node_of(one) in nodes), rows, columns)
         found = self.at_ends(rows, columns, f"{path}_out", f"{path}_in")
+        if path == "net":  # between devices it begins and ends on their PCIe
+            found = found | self.at_ends(rows, columns, "pcie_out", "pcie_in")
         if self.both_ways:
             found = found | self.at_ends(rows, columns, f"{path}_in", f"{path}_out")
         if self.is_latency:
@@ -88,7 +95,7 @@ def at_either(labels: frozenset[str], rows: Sequence[str], columns: Sequence[str
 
 def held_of(others: Mapping[str, Any]) -> frozenset[str]:
     """Devices on which others have a context, as their driver lists them."""
-    devices = {use["label"] for use in others["uses"] if use["of"] != "cpu"}
+    devices = {use["label"] for use in others["uses"] if use["of"] != "cpu" and not use["of"].startswith(OF_NODES)}
     there = (one["where"] for one in others["processes"]) if others["shared"] else ()
     return frozenset(label for label in there if label in devices)
 

@@ -18,6 +18,8 @@ from .places import Names
 
 FEWEST = 2  # nodes of a group
 MOST_GROUPS, MOST_NODES = 3, 4  # that are named
+FEWEST_ALIKE = 3  # nodes that are as slow as each other
+LIKE = 0.1  # of how slow they are
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,33 @@ def bottleneck(
     fine = 0 if alone is None else int((alone[tried] >= -np.log1p(np.nan_to_num(limit[tried]))).sum())
     members = sorted((tuple(np.flatnonzero(group == one).tolist()) for one in large), key=lambda of: (len(of), of))
     return Bottleneck(tuple(members), between, float(np.expm1(np.median(deviation[between]))), int(tried.sum()), fine)
+
+
+def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
+    """That nodes at fault may be one part that they share, which nobody knows: [] where their leaf switches are known.
+
+    They are as slow as each other, and no slower among themselves: what they share would be that, too.
+    """
+    whole = {one.subject: one.shift for one in found if one.kind == "node" and not one.missing}
+    if not layout.has_nodes or "leaf" in names.parts:
+        return []
+    if not layout.of_nodes and len(np.unique(layout.row_node)) == len(layout.row_node):
+        whole |= {int(layout.row_node[one.subject]): one.shift for one in found if one.kind == "device"}
+    nodes = [node for node in whole if isinstance(node, int)]
+    if len(nodes) < FEWEST_ALIKE:
+        return []
+    slow = np.log1p([whole[node] for node in nodes])
+    usual = float(np.median(slow))
+    row, column = layout.row_node[:, None], layout.column_node[None, :]
+    among = np.isin(row, nodes) & np.isin(column, nodes) & (row != column) & np.isfinite(deviation)
+    same = LIKE * abs(usual)
+    if not among.any() or np.abs(slow - usual).max() > same or abs(float(np.median(deviation[among])) - usual) > same:
+        return []
+    said = ", ".join(units.first([names.nodes[node] for node in sorted(nodes)], MOST_NODES))
+    return [
+        f"[{said}] are as slow as each other, and no slower among themselves: a leaf switch that they share explains it"
+        " as well; --groups FILE says which nodes share one"
+    ]
 
 
 def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray) -> np.ndarray:

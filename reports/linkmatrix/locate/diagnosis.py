@@ -21,7 +21,7 @@ from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
 from ..references import noise
 from ..references.tolerances import floor_alone
-from . import bottleneck, confidence, matchings, ordering
+from . import bottleneck, confidence, matchings, ordering, sharing
 from .bottleneck import Bottleneck
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
@@ -83,12 +83,23 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     else:
         deviation, sigma, limit = from_references(matrix, layout)
         again = alone(deviation, result, matrix.matrix)
-        findings, left = search(deviation, sigma, limit, layout, again)
         seen = Seen(layout, deviation, limit, sigma=sigma)
+    at_once = sharing.sharing(seen.deviation, layout, result, again)
+    if at_once and at_once.is_oversubscribed:
+        seen = replace(seen, deviation=at_once.without(seen.deviation))
+        again = None  # alone nothing was shared
+    if not inside or (at_once and at_once.is_oversubscribed):
+        findings, left = search(seen.deviation, seen.sigma, seen.limit, layout, again)
+        findings = [one for one in findings if not inside or one.kind != "class"]
     shared, findings, left = without_shared(findings, left, seen, again, inside)
+    if at_once:
+        findings = sharing.beside_uplinks(findings, layout)
     seen = replace(seen, part=part or shared is not None)  # what is found beside that has not all of its cells
     told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in findings]
     by_groups = [bottleneck.sentence(shared, names, result["unit"], "leaf" in names.parts)] if shared else []
+    told += bottleneck.alike_nodes(findings, seen.deviation, layout, names)
+    if at_once:
+        told += sharing.sentences(at_once, names.parts["leaf"])
     gone = missing(matrix.matrix, layout)
     told += [missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
     told += by_groups

@@ -21,6 +21,10 @@ MODES = {
     PAIR: [f"--name={TOGETHER}", *STRICT],
 }
 
+#: By which `linkmatrix measure` knows its session, and what it tells ReFrame where it is told nothing: simulations take
+#: longer than all links, and programs of others measure the same once more.
+MEASURE, MOST = "measure=", ("-T", "nbody|peers")
+
 #: Options of ReFrame that choose no test cases, and whether a value follows.
 HARMLESS = {
     "--nocolor": False,
@@ -40,6 +44,19 @@ def mode_of(command_line: str) -> str:
     except ValueError:
         return ""
     return next((mode for mode, options in MODES.items() if options[0] in words), "")
+
+
+def rerun(command_line: str) -> str:
+    """What measures a session of ReFrame again, by its command line: `linkmatrix measure` where that was it."""
+    try:
+        words = shlex.split(command_line)
+    except ValueError:
+        return command_line
+    at = next((at for at, word in enumerate(words) if word.startswith(MEASURE)), 0)
+    if not at or words[at - 1] != "--session-extras":
+        return command_line
+    more = words[at + 1 :]
+    return "linkmatrix measure" + ("" if more == list(MOST) else f" -- {shlex.join(more)}")
 
 
 def selects(more: Sequence[str]) -> bool:

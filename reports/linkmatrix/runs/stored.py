@@ -252,10 +252,20 @@ def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
         session = {**report["session_info"]}
         cases = [case for run in report["runs"] for case in run["testcases"]]
         wanted = [case for case in cases if not (case.get("fixture") and case["result"] == "pass")]
+        failed = {case.get("unique_name"): str(case["name"]) for case in cases if case["result"] == "fail"}
     for case in wanted:
         with of_reframe(path):
             test = of_case(case, path, session)
-        yield test
+            why = held_up(case, failed)
+        yield replace(test, reason=why) if why and not test.reason else test
+
+
+def held_up(case: Mapping[str, Any], failed: Mapping[Any, str]) -> str:
+    """Why ReFrame did not run a test case that needs others, {unique name: name} that failed; "" for none of them."""
+    if case["result"] not in ("skip", "fail_deps"):
+        return ""
+    needed = [failed[one[0]] for one in case.get("dependencies_actual") or [] if one[0] in failed]
+    return f"not run, because {needed[-1].split()[0]} failed" if needed else ""
 
 
 def began(path: Path, report: dict[str, Any]) -> str:
@@ -273,7 +283,7 @@ def every_case(path: Path, report: dict[str, Any]) -> Run:
     return Run(
         path=path,
         tests=tests,
-        rerun=str(session.get("cmdline", "")),
+        rerun=modes.rerun(str(session.get("cmdline") or "")),
         notes=tuple(notes),
         session=str(session.get("uuid") or ""),
         started=started,

@@ -97,6 +97,8 @@ def shown(found: list[Headline]) -> list[str]:
 def found_in(one: Judged) -> Iterator[Headline]:
     """What was found in a test."""
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
+    if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
+        topic = "noted"
     for line in one.reasons:
         yield Headline(one.verdict, topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..judge.busy import UNTOLD, used_by_others
 from ..judge.odd import facts_of_nodes
+from ..judge.others import UNTOLD, used_by_others
 from ..record import units
 from ..record.units import figure
 from ..runs.changes import change_points

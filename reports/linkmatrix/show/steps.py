@@ -42,8 +42,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "link": (
         ALONE,
-        "Look at both ends of {who}: nvidia-smi nvlink -s and -e, and over PCIe lspci -vv (LnkSta) for width and"
-        " speed.",
+        "Look at both ends of {who}: over NVLink nvidia-smi nvlink -s and -e, over PCIe lspci -vv (LnkSta) for width"
+        " and speed.",
         "If it stays slow, swap one end with a good device: a fault that goes with it is the part's, one that stays is"
         " the place's.",
     ),

@@ -11,7 +11,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record import grids
 from ..record.reading import Result
-from ..record.units import figure
+from ..record.units import counted, figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
@@ -49,13 +49,13 @@ def show(
     verdict = judging.overall(judged)
     show_answer(screen, run, judged)
     last = None
-    for one in sorted(judged, key=lambda one: -one.verdict):
+    for one, *alike in words.told_together(sorted(judged, key=lambda one: -one.verdict)):
         heading = words.heading(one)
         if heading and heading != last:
             screen.print(heading, "bold")
             screen.print()
             last = heading
-        show_test(screen, one)
+        show_test(screen, one, len(alike))
     if any(one.matrices for one in judged):
         show_legend(screen)
     show_overview(screen, judged)
@@ -98,8 +98,11 @@ def verdict_of(one: Judged, shown: Collective | tuple[Result, MatrixVerdict]) ->
     return shown.verdict if isinstance(shown, Collective) else one.of_matrix(shown[1])
 
 
-def show_test(screen: Screen, one: Judged) -> None:
-    """One test of the run: its matrices, the worst first, then why it is not PASS where a cell does not say it."""
+def show_test(screen: Screen, one: Judged, others: int = 0) -> None:
+    """One test of the run: its matrices, the worst first, then why it is not PASS where a cell does not say it.
+
+    others: how many tests there are of which the same is said.
+    """
     for note in one.test.record["notes"] if one.test.record else []:
         screen.print(f"note: {note}")
     for shown in sorted(groups_by_size(one), key=lambda shown: -verdict_of(one, shown)):
@@ -108,7 +111,8 @@ def show_test(screen: Screen, one: Judged) -> None:
         else:
             show_matrix(screen, one, *shown)
     if one.beyond_cells is not None:
-        screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}"))
+        more = f" and {counted(others, 'other test case')}" if others else ""
+        screen.print(screen.badge(one.verdict) + screen.text(f"  {one.test.name}{more}"))
     lines = [*(f"{words.WORDS[one.verdict]}: {reason}" for reason in one.reasons), *words.fact_lines(one)]
     for line in lines:
         screen.print(line, indent=2)
@@ -133,7 +137,7 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
     found = [*findings.suspects(one, result, matrix), *findings.parts_and_places(one, matrix)]
     for line in [*words.marked_cells(matrix), *words.fact_lines(one, result), *found, *again.remeasured_lines(result)]:
         screen.print(line, indent=2)
-    for note in result["notes"]:
+    for note in words.notes_of(one, result):
         screen.print(f"note: {note}", "dim")
     screen.print()
 
@@ -267,8 +271,8 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
         word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<10}  "
         line = f"{word}{name:<{width}}  {said}"
         fits = len(line) <= screen.console.width
-        screen.print(screen.text(line if fits else f"{word}{name}"))
-        if not fits:
+        screen.print(screen.text(line.rstrip() if fits else f"{word}{name}"))
+        if said and not fits:
             screen.print(said, indent=len(word))
     screen.print()
 

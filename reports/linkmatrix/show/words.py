@@ -1,7 +1,7 @@
 """The words that the terminal and the page share: what was measured, how, and what came of it."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
+NOISIER = "noisier than the wanted interval"  # as p2p_matrix notes it
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 
 
@@ -181,6 +182,21 @@ def facts_of(one: Judged, result: Result | None = None) -> list[Fact]:
     """The same, as they are."""
     place = next((at for at, (other, _) in enumerate(one.matrices) if other is result), None)
     return [fact for fact in one.facts if fact.result == place]
+
+
+def told_together(judged: Sequence[Judged]) -> list[list[Judged]]:
+    """Tests that left no record for the same reason in one group, where the first of them stands; each other alone."""
+    groups: dict[object, list[Judged]] = {}
+    for at, one in enumerate(judged):
+        silent = one.test.record is None and one.reasons and not one.test.node
+        groups.setdefault((one.verdict, one.reasons) if silent else at, []).append(one)
+    return list(groups.values())
+
+
+def notes_of(one: Judged, result: Result) -> list[str]:
+    """What the program noted of a result, less what a fact says already: that cells did not converge."""
+    said = any(fact.topic == "samples" for fact in facts_of(one, result))
+    return [note for note in result["notes"] if not (said and NOISIER in note)]
 
 
 def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:

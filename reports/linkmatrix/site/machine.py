@@ -23,7 +23,7 @@ from ..files import write_whole
 from . import adapters, nccl, spack
 
 TIMEOUT_S = 60  # nvidia-smi needs some ten seconds on a node of 8 GPUs without persistence mode
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # what ReFrame takes for a system, partition or environment
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # nvidia-smi underlines the head line, even in a pipe
 QUERY = ["nvidia-smi", "--query-gpu=index,name,uuid,pci.bus_id,compute_cap", "--format=csv,noheader"]
 # the first whose command is on PATH: (command, ReFrame's scheduler, its launcher)
@@ -222,14 +222,21 @@ def as_code(value: dict[str, Any]) -> str:
 def checked_name(name: str, what: str) -> str:
     """`name`, if ReFrame and the file system take it. Raises BadInput."""
     if not NAME.fullmatch(name) or name == "generic":
-        raise BadInput(f"{what} '{name}' cannot be used: take letters, digits, '-' and '_', and not 'generic'")
+        raise BadInput(
+            f"{what} '{name}' cannot be used: take letters, digits, '-' and '_', a letter first, and not 'generic'"
+        )
     return name
 
 
 def system_name(found: Machine, name: str | None) -> str:
     """`name`, or one made from the host's. Raises BadInput."""
-    guess = re.sub(r"[^A-Za-z0-9_-]+", "-", found.host.partition(".")[0]).strip("-_") or "machine"
-    return checked_name(name or guess, "--system")
+    return checked_name(name or name_of_host(found.host, "machine"), "--system")
+
+
+def name_of_host(host: str, otherwise: str) -> str:
+    """The system's name where none is given, as ReFrame takes it: "n1" of n1.example, "machine-4f3a" of a container."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", host.partition(".")[0]).strip("-_")
+    return name if NAME.fullmatch(name) else f"{otherwise}-{name}".rstrip("-")
 
 
 def spack_files(found: Machine, systems: Path, system: str | None, partition: str | None) -> dict[Path, str]:

@@ -9,7 +9,7 @@ from itertools import islice
 from ..errors import BadInput, clean
 from . import machine
 from .cluster import Answer
-from .partitions import blocks, serves
+from .partitions import AWAY, blocks, serves
 from .slurm import HELD_SIGNS, SIGNS, held, unfit
 
 NODES = ["sinfo", "-a", "-h", "-N", "-o", "%P|%N|%T|%E"]
@@ -105,7 +105,7 @@ def pbs(options: Sequence[str], answer: Answer) -> dict[str, str]:
         if queue and rules and not serves(said, queue, rules):
             continue
         state, reason = said.get("state", "unknown"), said.get("comment") or said.get("note") or ""
-        out = re.search("down|offline|unknown|stale|maintenance", state)
+        out = AWAY.search(state)
         host = said.get("resources_available.host", name)
         found[host] = found.get(host) or (f"{state}{f': {reason}' if reason else ''}" if out else "")
     return found

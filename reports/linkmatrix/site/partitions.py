@@ -21,6 +21,7 @@ from .slurm import slurm
 # PBS and Torque: {what: the names that they give it}
 CORES = ("resources_available.ncpus", "np", "pcpus")
 GPUS = ("resources_available.ngpus", "gpus")
+AWAY = re.compile("down|offline|unknown|stale|maintenance")  # in the state of a node where no job starts
 
 
 def blocks(text: str) -> dict[str, dict[str, str]]:
@@ -58,7 +59,7 @@ def pbs_kinds(nodes: Iterable[dict[str, str]]) -> tuple[Counter, int]:
         Kind(sum(first(said, CORES) for said in parts), sum(first(said, GPUS) for said in parts))
         for parts in hosts.values()
     )
-    down = sum(any(re.search("down|offline|unknown", said.get("state", "")) for said in one) for one in hosts.values())
+    down = sum(any(AWAY.search(said.get("state", "")) for said in one) for one in hosts.values())
     return kinds, down
 
 
@@ -76,7 +77,7 @@ def pbs(answer: Answer) -> Cluster:
     of_nodes: dict[tuple[str, ...], list[Partition]] = {}
     cluster_notes = []
     for name, said in queues.items():
-        if said.get("queue_type", "Execution")[0] in "Rr":
+        if said.get("queue_type", "").startswith(("R", "r")):
             cluster_notes.append(f"left out: {name} only routes jobs to other queues")
             continue
         served = [node for node, words in nodes.items() if serves(words, name, said)]
@@ -196,8 +197,7 @@ def files(name: str, config: Path, system: str | None, partition: str | None) ->
     """{path: text} of the system file of a cluster; `partition` leaves out all others. Raises BadInput, OSError."""
     found = DIALECTS[name].ask(machine.answer)
     host = socket.gethostname()
-    guess = re.sub(r"[^A-Za-z0-9_-]+", "-", host.partition(".")[0]).strip("-_") or "cluster"
-    system = machine.checked_name(system or guess, "--system")
+    system = machine.checked_name(system or machine.name_of_host(host, "cluster"), "--system")
     names = [one.name for one in found.partitions]
     if partition is not None and partition not in names:
         known = ", ".join(names) or "none"
@@ -209,9 +209,15 @@ def files(name: str, config: Path, system: str | None, partition: str | None) ->
     return {config / "systems" / f"{system.replace('-', '_')}.py": text}
 
 
-def reframe_name(partition: str) -> str:
-    """A partition's name as ReFrame and a folder take it: "all.q" is all-q."""
-    return re.sub(r"[^A-Za-z0-9_-]", "-", partition)
+def reframe_names(partitions: Iterable[str]) -> dict[str, str]:
+    """{partition: its name as ReFrame and a folder take it}, no two alike: "all.q" is all-q, "80gb" is p-80gb."""
+    found: dict[str, str] = {}
+    for partition in partitions:
+        name = re.sub(r"[^A-Za-z0-9_-]", "-", partition)
+        name = name if machine.NAME.fullmatch(name) else f"p-{name.lstrip('-')}"
+        each = [name, *(f"{name}-{number}" for number in range(2, len(found) + 2))]
+        found[partition] = next(one for one in each if one not in found.values())
+    return found
 
 
 def commented(text: str) -> str:
@@ -221,5 +227,6 @@ def commented(text: str) -> str:
 
 def system_file(found: Cluster, system: str) -> str:
     """The text of config/systems/<system>.py."""
-    template = machine.template("cluster.jinja", reframe_name=reframe_name, commented=commented)
+    names = reframe_names(one.name for one in found.partitions)
+    template = machine.template("cluster.jinja", reframe_name=names.__getitem__, commented=commented)
     return template.render(found=found, system=system, hostname=re.escape(found.host))

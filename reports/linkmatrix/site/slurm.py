@@ -1,6 +1,7 @@
 """Asks Slurm for its cluster: partitions and their nodes, and what whoever asks may have of them."""
 
 import getpass
+import os
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -94,11 +95,23 @@ def partition(said: dict[str, str], kinds: Counter, down: int, mine: Rights) -> 
     name, state = said.get("PartitionName", ""), said.get("State", "UP")
     access, notes, closed = [f"--partition={name}"], [], False
     if said.get("Default") == "YES":
-        notes.append(f"the default partition of {said['Nodes']}")
+        notes.append(f"the default partition of {said.get('Nodes', '')}")
     if state != "UP":
         notes.append(f"its state is {state}: no job starts")
         closed = True
-    accounts = list(mine.longest)
+    if said.get("RootOnly") == "YES" and os.getuid() != 0:
+        notes.append("only for root (RootOnly): no job of yours starts")
+        closed = True
+    if said.get("ReqResv") == "YES":
+        notes.append("only for jobs of a reservation (ReqResv): add --reservation= to access")
+        closed = True
+    denied = said.get("DenyAccounts", "")
+    accounts = [one for one in mine.longest if one not in denied.split(",")]
+    if mine.longest and not accounts:
+        notes.append(f"not for {denied} (DenyAccounts), which all of your accounts are: no job of yours starts")
+        closed = True
+    elif denied and len(accounts) == 1:
+        access.append(f"--account={accounts[0]}")
     if (listed := said.get("AllowAccounts", "ALL")) not in ALL:
         accounts = allowed(listed, mine.longest)
         if not accounts:

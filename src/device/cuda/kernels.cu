@@ -263,6 +263,11 @@ void launch_fill(std::byte* memory, std::uint64_t bytes, std::uint64_t seed, cud
   check_launch("fill kernel");
 }
 
+void touch_on_device(std::byte* memory, std::uint64_t bytes, const std::string& where) {
+  launch_fill(memory, bytes, first_seed, nullptr);
+  check(cudaStreamSynchronize(nullptr), where, "touching new memory");
+}
+
 void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, CheckCounters* counters,
                   cudaStream_t stream) {
   check_kernel<<<1024, 256, 0, stream>>>(memory, bytes, seed, counters);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "core/words.hpp"
 
@@ -45,6 +46,10 @@ void launch_copy(const KernelCopy& copy, cudaStream_t stream);
 
 /// Writes pattern_word(seed, i) (core/pattern.hpp).
 void launch_fill(std::byte* memory, std::uint64_t bytes, std::uint64_t seed, cudaStream_t stream);
+
+/// Fills new memory of the current device with the pattern, and waits: what is timed is neither zeros, which some links
+/// carry for less, nor what nobody wrote.
+void touch_on_device(std::byte* memory, std::uint64_t bytes, const std::string& where);
 
 /// Counts the bytes that differ from the pattern.
 void launch_check(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, CheckCounters* counters,

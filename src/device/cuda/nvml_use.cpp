@@ -108,7 +108,9 @@ std::vector<std::string> each_of(const std::vector<Endpoint>& devices, Of of) {
 DeviceLook::DeviceLook(const Nvml& nvml, const std::vector<Endpoint>& devices)
     : node_{devices.empty() ? "" : devices.front().node},
       use_{nvml, each_of(devices, &Endpoint::pci)},
-      devices_{use_, each_of(devices, &Endpoint::label), static_cast<unsigned>(::getpid()),
+      devices_{use_,
+               each_of(devices, &Endpoint::label),
+               {static_cast<unsigned>(::getpid())},
                program_invocation_short_name} {}
 
 Activity DeviceLook::now(TrafficLedger& ledger) {

@@ -44,12 +44,13 @@ void Buffer::reserve(const Endpoint& endpoint, std::uint64_t bytes, HostMemoryKi
   ring = {};
   if (endpoint.kind == EndpointKind::device) {
     device_ = make_device_memory(bytes, endpoint.label);
+    touch_on_device(device_.get(), bytes, endpoint.label);
   } else {
     host_ = HostMemory(bytes, kind.huge);
     // Pages come from the node of the thread that touches them; several threads, because the kernel clears each page.
     in_pieces(bytes, [&](std::uint64_t at, std::uint64_t piece) {
       const NumaPin pin(endpoint.numa);
-      std::memset(host_.data() + at, 0, piece);
+      touch_here(host_, at, piece);
     });
     if (kind.pages == HostPages::pinned) pinned_ = pin_memory(host_.data(), bytes, endpoint.label);
   }

@@ -147,6 +147,12 @@ std::optional<double> load_of(const fs::path& proc) {
   return words >> load ? std::optional(load) : std::nullopt;
 }
 
+bool is_same_user(const fs::path& process, const fs::path& other) {
+  struct stat one {
+  }, two{};
+  return ::stat(process.c_str(), &one) == 0 && ::stat(other.c_str(), &two) == 0 && one.st_uid == two.st_uid;
+}
+
 double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -176,7 +182,7 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) const 
     const auto number = static_cast<unsigned>(std::stoul(pid));
     if (!task || number == kernel_threads || task->parent == kernel_threads) continue;
     const bool is_own = self && (pid == self_ || number == self->parent ||
-                                 (ranks_ && task->parent == self->parent && task->name == self->name));
+                                 (ranks_ && task->name == self->name && is_same_user(folder, proc_ / self_)));
     if (is_own) {
       own += task->seconds;
       continue;
@@ -231,6 +237,20 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
   else
     activity.untold.push_back(label + ": how much of its time others had cannot be told" +
                               (bound.empty() ? "" : ", for several threads of the run share a core"));
+  activity.uses.push_back(std::move(use));
+}
+
+void ProcessorLook::add_self(Activity& activity, const std::string& label) const {
+  std::vector<Turns> threads;
+  double ran = 0, foreign = 0;
+  for (const fs::path& thread : entries(proc_ / self_ / "task"))
+    if (const auto turns = turns_of(thread)) threads.push_back(*turns), ran += turns->ran;
+  for (const Turns& turns : threads) foreign += std::max(0.0, turns.waited - (ran - turns.ran));
+  Use use{label, "cpu", std::nullopt, ran};
+  if (!threads.empty())
+    use.counted = ran + foreign;
+  else
+    activity.untold.push_back(label + ": how much of its time others had cannot be told");
   activity.uses.push_back(std::move(use));
 }
 

@@ -1,7 +1,6 @@
 #include "device/host/adapter_counters.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <string>
 
@@ -41,12 +40,8 @@ constexpr const char* interface_errors[]{
 constexpr const char* drops[]{"rx_dropped", "tx_dropped"};
 
 void add(std::map<std::string, double>& counts, const fs::path& folder, std::span<const char* const> names) {
-  for (const char* name : names) {
-    const std::string text = line_of(folder / name);
-    double value{};
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failure == std::errc{} && end == text.data() + text.size()) counts[name] = value;
-  }
+  for (const char* name : names)
+    if (const auto value = number_of(folder / name)) counts[name] = *value;
 }
 
 std::vector<Health::Item> risen(const std::map<std::string, double>& before,

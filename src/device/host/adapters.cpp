@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -104,8 +106,34 @@ std::vector<AdapterPort> infiniband_ports(const fs::path& sys) {
   return ports;
 }
 
-/// Network interfaces of PCI devices that have no entry above.
-void add_ethernet(const fs::path& sys, std::vector<AdapterPort>& ports) {
+/// Interfaces by which other machines are reached at once, as the routes of this process's namespace say: those of a
+/// subnet. Containers have none on the host.
+std::set<std::string> interfaces_of_subnets(const fs::path& root) {
+  std::set<std::string> found;
+  std::ifstream table(root / "proc/self/net/route");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words(line);
+    std::string interface, destination, gateway, flags, references, use, metric, mask;
+    words >> interface >> destination >> gateway >> flags >> references >> use >> metric >> mask;
+    const bool direct = gateway == "00000000" && destination != "00000000";
+    if (direct && mask.size() == 8 && mask != "FFFFFFFF") found.insert(interface);
+  }
+  return found;
+}
+
+/// Whether it lies on no other interface, as a VLAN, a bridge, a bond and a tunnel do: such as a container's own.
+bool stands_alone(const fs::path& interface) {
+  std::error_code none;
+  for (const char* part : {"bridge", "bonding", "tun_flags"})
+    if (fs::exists(interface / part, none)) return false;
+  return lower_interfaces(interface).empty();
+}
+
+/// Network interfaces that have no entry above: of PCI devices, and those without one that reach other machines. Such a
+/// one is made anew with each container, so its address identifies nothing.
+void add_ethernet(const fs::path& root, std::vector<AdapterPort>& ports) {
+  const fs::path sys = root / "sys";
+  const std::set<std::string> reaching = interfaces_of_subnets(root);
   std::set<std::string> known;
   for (const AdapterPort& port : ports) {
     if (const auto at = port.place.find("pci"); at != port.place.end()) known.insert(at->second);
@@ -116,10 +144,12 @@ void add_ethernet(const fs::path& sys, std::vector<AdapterPort>& ports) {
     port.name = interface.filename().string();
     put_pci(port, interface / "device");
     const auto pci = port.place.find("pci");
-    if (pci == port.place.end() || known.contains(pci->second) || known.contains(port.name)) continue;
+    const bool has_pci = pci != port.place.end();
+    if (known.contains(port.name) || (has_pci && known.contains(pci->second))) continue;
+    if (!has_pci && !(reaching.contains(port.name) && stands_alone(interface))) continue;
     // of a bond its interfaces have one address together, and each keeps its own here
     const std::string own = line_of(interface / "bonding_slave/perm_hwaddr");
-    put(port.part, "mac", own.empty() ? line_of(interface / "address") : own);
+    if (has_pci) put(port.part, "mac", own.empty() ? line_of(interface / "address") : own);
     port.state = line_of(interface / "operstate");
     const std::string speed = line_of(interface / "speed");
     if (std::atoi(speed.c_str()) > 0) port.rate = speed + " Mb/s";
@@ -150,7 +180,7 @@ std::vector<AdapterPort> fabric_ports(const fs::path& root) { return infiniband_
 
 std::vector<AdapterPort> adapter_ports(const fs::path& root) {
   std::vector<AdapterPort> ports = fabric_ports(root);
-  add_ethernet(root / "sys", ports);
+  add_ethernet(root, ports);
   add_gpus(root, ports);
   return ports;
 }

@@ -8,7 +8,8 @@
 namespace linkmatrix {
 
 /// Ports of the machine's network adapters, as the kernel lists them below `root`/sys: those of `fabric_ports`, then
-/// network interfaces of PCI functions that have none there. With each the way to each GPU.
+/// network interfaces of PCI functions that have none there, and those without one that reach other machines. With each
+/// the way to each GPU.
 std::vector<AdapterPort> adapter_ports(const std::filesystem::path& root = "/");
 
 /// Ports of InfiniBand, RoCE, EFA and Omni-Path adapters alone, in the order of their names, without GPUs.

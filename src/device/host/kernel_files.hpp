@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,13 @@ namespace linkmatrix {
 /// text.
 std::string line_of(const std::filesystem::path& file);
 
+/// Its first line, where that is a number and nothing else.
+std::optional<double> number_of(const std::filesystem::path& file);
+
 /// Entries of a folder in the order of their names; none where there is no folder.
 std::vector<std::filesystem::path> entries(const std::filesystem::path& folder);
+
+/// The interfaces on which one lies, by its folder in /sys/class/net: a VLAN on one, a bridge or a bond on several.
+std::vector<std::string> lower_interfaces(const std::filesystem::path& interface);
 
 }  // namespace linkmatrix

@@ -14,8 +14,6 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t first_seed = 1;  // any: what is verified has its own
-
 /// Of what would fit: a limit of the process, which no figure of the machine shows.
 BadInput not_given(std::uint64_t bytes, int error) {
   return BadInput("--size needs a buffer of " + format_size(bytes) +

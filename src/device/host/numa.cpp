@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int most_cores = 1 << 16;  // no kernel counts as many: 8,192 on x86
 constexpr auto node_folder = "/sys/devices/system/node";
 
 std::vector<int> allowed_cores() {
@@ -52,6 +53,7 @@ std::vector<int> parse_cpu_list(const std::string& text) {
     const auto ends = split(range, '-');
     if (ends.size() > 2) throw std::invalid_argument("'" + range + "' is no range of cores");
     const int first = parse_core(ends.front()), last = parse_core(ends.back());
+    if (last >= most_cores) throw std::invalid_argument("'" + range + "' has more cores than any kernel");
     for (int core = first; core <= last; ++core) cores.push_back(core);
   }
   return cores;

@@ -85,6 +85,7 @@ void DeviceCopies::reserve(const DeviceOrder& order, DeviceAnswer& answer) {
   for (const NamedBuffer& named : order.buffers) {
     check_free_memory(named.bytes);
     SharedMemory memory = SharedMemory::make(named.bytes, order.kind, own().endpoint.index, own().where());
+    touch_on_device(memory.data(), named.bytes, own().where());
     answer.buffers.push_back({named.name, named.bytes, memory.share()});
     buffer(named.name).take(std::move(memory));
   }

@@ -1,5 +1,6 @@
 #include "ranks/device/device_payload.hpp"
 
+#include <cerrno>
 #include <limits>
 #include <map>
 #include <optional>
@@ -7,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "device/cuda/chains.hpp"
+#include "device/cuda/device_use.hpp"
 #include "device/cuda/discovery.hpp"
 #include "device/cuda/health.hpp"
 #include "device/cuda/kernels.hpp"
@@ -43,6 +45,14 @@ class DevicePayload final : public Payload {
 
   DeviceState state() override { return health_.states().front(); }
 
+  /// What ranks moved themselves is counted by nobody.
+  bool look(Activity& look, const std::string& label, const NodeRanks& ranks) override {
+    if (!others_here_) others_here_.emplace(use_, std::vector{label}, ranks.pids, program_invocation_short_name);
+    moved_.lose();
+    others_here_->add(look, moved_);
+    return true;
+  }
+
   void forget() override {
     transfers_.forget();
     direct_.forget();
@@ -64,6 +74,8 @@ class DevicePayload final : public Payload {
     destination_ = SharedMemory();
     source_ = SharedMemory::make(wanted, kind_, station_.endpoint.index, where());
     destination_ = SharedMemory::make(wanted, kind_, station_.endpoint.index, where());
+    for (const SharedMemory* memory : {&source_, &destination_})
+      touch_on_device(memory->data(), wanted - DirectTransfers::extra_bytes, where());
     capacity_ = wanted;
     ++generation_;
   }
@@ -193,6 +205,9 @@ class DevicePayload final : public Payload {
   std::optional<DeviceCopies> copies_;  ///< once rank 0 asks for any
   Nvml nvml_;
   HealthReader health_{nvml_, {station_.endpoint}};
+  NvmlUse use_{nvml_, {station_.endpoint.pci}};
+  TrafficLedger moved_;
+  std::optional<DeviceActivity> others_here_;  ///< once rank 0 asks what they do
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 """p2p_matrix under mpirun between hosts with a network of their own: what is whole, and which link is at fault."""
 
 import itertools
+import json
 import os
 import re
 import socket
@@ -49,8 +50,16 @@ rank_p2p:
 """
 
 
+def on_own_processors(record):
+    """The record of hosts that share no processors, as these do with each other and all else that runs here."""
+    for result in record["results"]:
+        result["others"]["uses"] = [use for use in result["others"]["uses"] if use["of"] != "cpu"]
+    return record
+
+
 def linkmatrix(command, done):
     """What `linkmatrix show` or `diagnose` prints of the record, with the references."""
+    done.path.write_text(json.dumps(on_own_processors(done.record)))
     (done.path.parent / "p2p.yaml").write_text(REFERENCES)
     judged = ("--references", done.path.parent, "--reference", "100mbit")
     words = [sys.executable, "-m", "linkmatrix", command, done.path, *judged]

@@ -64,6 +64,20 @@ def cluster(tools):
 
 
 @pytest.fixture
+def of_linkmatrix(cluster):
+    """The environment of `linkmatrix` on the login node: of this repository, without GPUs, its polls seldom."""
+    return {
+        **os.environ,
+        **cluster,
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONPATH": str(REPOSITORY / "reports"),
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "RFM_POLL_RATE_MAX": "10",
+    }
+
+
+@pytest.fixture
 def slurm(cluster):
     """A function that runs a command of Slurm and returns what it prints."""
 
@@ -208,7 +222,7 @@ def site(tmp_path):
 def when_running(slurm):
     """A function that waits for the job of a check and returns its number."""
 
-    def wait(seconds=60):
+    def wait(seconds=240):  # it is built first
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for line in slurm("squeue", "-h", "-t", "R", "-o", "%i %j").splitlines():

@@ -1,6 +1,5 @@
 """A patrol on a real Slurm, half of whose jobs are preempted: what they measured counts, and the rest stays due."""
 
-import os
 import re
 import stat
 import subprocess
@@ -26,10 +25,11 @@ LONG = "--samples,20,--target-ci,50,--size,8MiB,--max-time,300"
 # between two nodes there is one matrix alone
 LONG_PAIR = "--samples,10000,--target-ci,0.001,--max-time,300,--timeout,600"
 GROUPS = "leaf1: lmx1\nleaf2: lmx[2-3]\n"
+ROOM = "room"  # the name of jobs for which others are preempted
 
 
 @pytest.fixture
-def patrol(cluster, site, tmp_path):
+def patrol(of_linkmatrix, site, tmp_path):
     """Calls `linkmatrix` in a site's folder: its exit code and output; prefix: the folder of results, site: its own.
 
     As a site sets it, jobs that others may preempt have the QOS scavenger. how_long: options of all that is measured.
@@ -44,19 +44,16 @@ def patrol(cluster, site, tmp_path):
     opts = "-S node_sweep.extra_opts=$HOW_LONG -S crossnode_matrix.extra_opts=$HOW_LONG_PAIR"
     reframe.write_text(f'#!/bin/sh\nexec {program} --nocolor "$@" {opts}\n')
     reframe.chmod(reframe.stat().st_mode | stat.S_IXUSR)
-    variables = {
-        "LINKMATRIX_PREFIX": str(prefix),
-        "CUDA_VISIBLE_DEVICES": "",
-        "PYTHONPATH": str(REPOSITORY / "reports"),
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "RFM_POLL_RATE_MAX": "10",
-    }
 
     def call(command, *words, how_long=(SHORT, SHORT)):
         done = subprocess.run(
             [sys.executable, "-m", "linkmatrix", command, "--reframe", str(reframe), *words],
-            env={**os.environ, **cluster, **variables, "HOW_LONG": how_long[0], "HOW_LONG_PAIR": how_long[1]},
+            env={
+                **of_linkmatrix,
+                "LINKMATRIX_PREFIX": str(prefix),
+                "HOW_LONG": how_long[0],
+                "HOW_LONG_PAIR": how_long[1],
+            },
             cwd=site,
             timeout=500,
             text=True,
@@ -105,10 +102,20 @@ def make_room(slurm, name, node, tables, seconds=180):
                 continue
             outputs = [file.read_text(errors="replace") for file in Path(folder).glob("process*/out")]
             if sum(len(re.findall("^verified: ", text, re.MULTILINE)) for text in outputs) >= tables and outputs:
-                slurm("sbatch", "-p", "cpu", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1")
+                slurm(
+                    "sbatch", "-J", ROOM, "-p", "cpu", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1"
+                )
                 return
         time.sleep(0.2)
     raise AssertionError(f"no job {name} on {node} measured so much")
+
+
+def left(slurm, seconds=120):
+    """Jobs that still wait or run, but for those that made room, which have so long to end."""
+    end = time.monotonic() + seconds
+    while (jobs := slurm("squeue", "-h", "-o", "%j").split()) and set(jobs) == {ROOM} and time.monotonic() < end:
+        time.sleep(0.2)
+    return jobs
 
 
 def used(slurm, numbers):
@@ -141,7 +148,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     planned = re.search(r"planned: ([\d.]+) of 0.333333 node-hours", done.output)
     assert planned and 0 < float(planned[1]) <= 1 / 3, done.output
     assert sorted(state for _, state, _ in after.values()) == ["COMPLETED"] * 2 + ["PREEMPTED"] * 2, done.output
-    assert slurm("squeue", "-h", "-o", "%j") == ""
+    assert left(slurm) == []
 
     # its word, and no verdict on what was not measured: neither a pass nor a fault of the node
     assert done.code == 3, done.output
@@ -171,7 +178,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     assert reasons == [("lmx2", "not all was measured when it was tried last")], again.output
     node_seconds, states = used(slurm, after)
     with capsys.disabled():
-        print(f"\na patrol of {planned[1]} node-hours, {states}: {node_seconds / 3600:.2f} node-hours of Slurm's jobs")
+        print(f"\na patrol of {planned[1]} node-hours, {states}: {node_seconds / 3600:.3g} node-hours of Slurm's jobs")
 
 
 def test_a_preempted_job_that_may_be_requeued_does_not_run_again(sweep, slurm, meanwhile):
@@ -181,6 +188,6 @@ def test_a_preempted_job_that_may_be_requeued_does_not_run_again(sweep, slurm, m
     run, by_node, judged = sweep("lmx2", "-J--qos=standby", more=long)
     after = {number: job for number, job in jobs_of(slurm).items() if number not in before}
     assert [(state, nodes) for _, state, nodes in after.values()] == [("PREEMPTED", "lmx2")], run.output
-    assert slurm("squeue", "-h", "-o", "%j") == ""
+    assert left(slurm) == []
     assert run.code != 0 and "the scheduler says PREEMPTED" in by_node["lmx2"]["fail_reason"]
     assert [one.verdict for one in judged] == [Verdict.NO_VERDICT]

@@ -1,7 +1,6 @@
 """`linkmatrix run` on the login node of a real Slurm: jobs that are held, tests that are repeated, two runs at once."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -22,7 +21,7 @@ THREE = ("-n", "intranode_p2p.*device_to_device_(bidirectional_)?memcpy_(write|r
 
 
 @pytest.fixture
-def run(cluster, site, tmp_path):
+def run(of_linkmatrix, site, tmp_path):
     """A function that calls `linkmatrix run`: its exit code, its output, the report, the folder of results.
 
     options: of `linkmatrix run`; more: of ReFrame
@@ -30,19 +29,11 @@ def run(cluster, site, tmp_path):
 
     def call(*more, options=(), folder="results"):
         prefix = tmp_path / folder
-        variables = {
-            "LINKMATRIX_PREFIX": str(prefix),
-            "CUDA_VISIBLE_DEVICES": "",
-            "PYTHONPATH": str(REPOSITORY / "reports"),
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "RFM_POLL_RATE_MAX": "10",
-        }
         reframe = ["--reframe", str(Path(sys.executable).parent / "reframe")]
         command = [sys.executable, "-m", "linkmatrix", "run", "--mode=quick", "--system=slurm-example:cpu", *reframe]
         done = subprocess.run(
             [*command, *options, "--", "--nocolor", *more],
-            env={**os.environ, **cluster, **variables},
+            env={**of_linkmatrix, "LINKMATRIX_PREFIX": str(prefix)},
             cwd=site,
             timeout=150,
             text=True,

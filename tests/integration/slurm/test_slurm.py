@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -164,38 +163,29 @@ def test_a_job_that_waits_for_drained_nodes_is_given_up(login, slurm):
     assert slurm("squeue", "-h") == ""
 
 
-def meanwhile(action):
-    """Starts `action` on a thread of its own."""
-    thread = threading.Thread(target=action, daemon=True)
-    thread.start()
-    return thread
-
-
-def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, when_running, measuring):
+def test_a_job_that_is_cancelled_from_outside_fails(login, slurm, when_running, measuring, meanwhile):
     def cancel():
         job = when_running()
         measuring()
         slurm("scancel", job)
 
-    thread = meanwhile(cancel)
+    meanwhile(cancel)
     run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}")
-    thread.join(10)
     assert run.code != 0
     assert only(run)["result"] == "fail"
     # in the words of slurmstepd or of srun, whichever was last to write
     assert re.search("CANCELLED|Terminated", only(run)["fail_reason"])
 
 
-def test_a_job_whose_node_goes_down_fails(login, slurm, when_running):
+def test_a_job_whose_node_goes_down_fails(login, slurm, when_running, meanwhile):
     def take_down():
         node = slurm("squeue", "-h", "-j", when_running(), "-o", "%N")
         slurm("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
 
-    thread = meanwhile(take_down)
+    meanwhile(take_down)
     try:
         run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}")
     finally:
-        thread.join(10)
         slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
     assert run.code != 0
     assert only(run)["result"] == "fail"

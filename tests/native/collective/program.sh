@@ -81,6 +81,7 @@ done <<EOF
 --root 1 --testcase all_reduce_perf|does nothing in this run
 --simulate-fault corrupt:rank99|there is no endpoint 'rank99'
 --simulate-fault shared:rank0|does nothing in this run
+--simulate-fault reorder:rank0|does nothing in this run
 --simulate-fault corrupt:rank0 --no-verify|does nothing in this run
 --simulate-fault error:rank1->rank1|nothing that is measured has it
 --root 99 --testcase reduce_perf|there are ranks 0 to

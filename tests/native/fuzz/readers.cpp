@@ -25,6 +25,7 @@
 #include "device/host/numa.hpp"
 #include "nbody/options.hpp"
 #include "p2p/options.hpp"
+#include "ranks/activity_message.hpp"
 #include "ranks/groups.hpp"
 #include "ranks/node_message.hpp"
 
@@ -52,6 +53,15 @@ void read_message(const std::string& text) {
   const std::vector<std::byte> again = ranks::pack(node);
   if (ranks::pack(ranks::unpack(again)) != again)
     throw std::logic_error("a message is another one when it is repeated");
+}
+
+void read_look(const std::string& text) {
+  const Activity look = ranks::unpack_activity({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  const std::vector<std::byte> again = ranks::pack(look);
+  if (ranks::pack(ranks::unpack_activity(again)) != again)
+    throw std::logic_error("a message is another one when it is repeated");
+  Activity all;
+  ranks::add_look(all, look, "n1:rank0", "n1");
 }
 
 void read_adapters(const std::string& text) {
@@ -124,6 +134,7 @@ const std::map<std::string, Read>& readers() {
       {"hosts", [](const auto& text) { ranks::expanded_hosts(text); }},
       {"groups", [](const auto& text) { ranks::parse_groups(text); }},
       {"node_message", read_message},
+      {"activity_message", read_look},
       {"cores", [](const auto& text) { parse_cpu_list(text); }},
       {"adapters", read_adapters},
       {"processes", read_processes},

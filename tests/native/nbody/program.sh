@@ -74,6 +74,8 @@ done <<EOF
 --counts 999|name fewer, or give the run more
 --simulate-fault shared:$device|does nothing in this run
 --simulate-fault corrupt:$device --no-verify|does nothing in this run
+--simulate-fault drop:$device|does nothing in this run
+--simulate-fault flip:$device|does nothing in this run
 --simulate-fault corrupt:nowhere|there is no endpoint 'nowhere'
 --simulate-fault corrupt:$device --counts 1|nothing that is measured has it
 --testcase nbody_float_weak --scaling weak|in one way

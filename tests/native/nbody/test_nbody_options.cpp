@@ -69,6 +69,10 @@ TEST(NbodyOptions, RefuseWhatDoesNothing) {
   EXPECT_NE(why({"--backend", "host"}, true).find("--backend does nothing in this run"), std::string::npos);
   EXPECT_NE(why({"--memory", "host"}, false).find("--memory does nothing in this run"), std::string::npos);
   EXPECT_NE(why({"--simulate-fault", "corrupt:gpu0", "--no-verify"}, false).find("does nothing"), std::string::npos);
+  for (const std::string kind : {"shared", "reorder", "drop", "drop-flag", "flip"}) {
+    EXPECT_NE(why({"--simulate-fault", kind + ":gpu0"}, false).find("does nothing"), std::string::npos) << kind;
+    EXPECT_EQ(nbody_help().find(kind + ","), std::string::npos) << kind;
+  }
 }
 
 }  // namespace

@@ -54,6 +54,27 @@ expect 0 "a suite without its puts, where the MPI has none" --suite full --size 
 unset OMPI_MCA_osc
 
 one=rank_to_rank_latency_mpi
+# Others on the node: the record has who they are and how long each rank had its processor, and --refuse-busy refuses.
+# Where many want the processors, nobody has a fifth of one in each tenth of a second: one of some tries.
+if [ "$ranks" -eq 2 ]; then
+  (ulimit -t 120 && while :; do :; done) &
+  hog=$!
+  attempt=0
+  code=0
+  until [ "$attempt" -eq 20 ] || [ "$code" -ne 0 ]; do
+    attempt=$((attempt + 1))
+    expect 0 "latencies beside others" --testcase $one
+    [ "$(grep -o '"of":"cpu"' "$work/r.json" | wc -l)" -eq 2 ] || fail "the record must say how long each rank had its processor"
+    timeout 100 "$mpirun" --oversubscribe -n 2 "$program" --testcase $one --refuse-busy --wait-idle 0.1 \
+      </dev/null >"$work/out" 2>"$work/err"
+    code=$?
+  done
+  what="ranks where others use the node (try $attempt)"
+  code 3
+  says '^p2p_matrix: others use what is to be measured: pid [0-9].*: --wait-idle SECONDS waits'
+  kill "$hog"
+fi
+
 # what is refused is refused by any number of ranks
 if [ "$ranks" -le 3 ]; then
   expect 2 "no test case of GPUs" --testcase device_to_device_memcpy_write_ce

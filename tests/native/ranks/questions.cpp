@@ -7,10 +7,10 @@
 
 #include "device/backend.hpp"
 #include "device/host/host_facts.hpp"
+#include "no_memory.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/correspondence.hpp"
 #include "ranks/network.hpp"
-#include "ranks/payload.hpp"
 
 namespace {
 
@@ -21,14 +21,8 @@ constexpr int without_device = 1;
 
 /// Answers with the question the other way round; nothing is an answer too, and
 /// what begins with 1 is refused.
-class ScriptedDevice final : public Payload {
+class ScriptedDevice final : public NoMemory {
  public:
-  void reserve(std::uint64_t) override {}
-  StepTimes transfer(const Exchange&) override { return {}; }
-  void fill(std::uint64_t, std::uint64_t, std::uint64_t) override {}
-  void spoil(std::uint64_t, std::uint64_t) override {}
-  PatternCheck compare(std::uint64_t, std::uint64_t, std::uint64_t) override { return {}; }
-  void renew() override {}
   std::vector<std::byte> answer(std::span<const std::byte> question) override {
     if (!question.empty() && question.front() == std::byte{1}) throw DeviceError("scripted: it cannot");
     return {question.rbegin(), question.rend()};

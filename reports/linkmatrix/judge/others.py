@@ -1,0 +1,164 @@
+"""What others did beside a run, as its record's `others` has it: in numbers, and in sentences.
+
+A device, a core or an adapter counts what went through it, whoever sent it, and the program knows what of that was its
+own. What is left over is of others.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..record.units import figure
+
+LEAST = 0.015  # share of others, below which nothing is said of them
+# of the run's own bytes, what a counter may have more: heads of packets, acknowledgements, what was refreshed late
+OVERHEAD = {"nvlink": 0.05, "pcie": 0.15, "net": 0.10}
+# bytes that an adapter counts of each message beside its data, whatever its size: Ethernet, IP, TCP and MPI have 14,
+# 20, 32 and up to 64, there and once more for the acknowledgement
+MESSAGE_HEADS = 256.0
+PROMISED = 0.02  # share of the time that a rank of nodes which are promised to be ours may lose; 1.6 % was seen alone
+LEAST_SECONDS = 0.02  # of a core that was wanted: less is one tick of a clock
+BACK = {"out": "in", "in": "out"}
+OF_NODES = ("net_", "tcp_")  # kinds that a node counts, not an endpoint
+# of what comes the other way: reads are asked for, and writes are acknowledged; every other packet of TCP is
+REQUESTS = {"pcie": 0.15, "net": 0.05}
+LEAST_RATE = 1e8  # bytes a second: less comes from looking
+LEAST_BESIDE_WORDS = 1e10  # beside loads and words of ours that are not counted as ours: 1.9 GB/s of them were seen
+MOST_NAMED = 3
+UNTOLD = "whether others used its devices cannot be told"
+SAID = {
+    "cpu": "had {share:.0f} % of the time that {label} wanted its cores",
+    "sm": "kept the processors of {label} busy for {share:.0f} % of the time",
+    "memory": "kept the memory of {label} busy for {share:.0f} % of the time",
+}
+
+Others = Mapping[str, Any]  # a record's `others`
+
+
+def endpoints_of(others: Others) -> set[str]:
+    """Labels of devices and cores of which the record says how they were used; what adapters count is a node's."""
+    return {use["label"] for use in others["uses"] if not use["of"].startswith(OF_NODES)}
+
+
+def node_of(label: str) -> str | None:
+    """The node of a rank, "n3" of "n3:gpu0"; None of what is no rank."""
+    return label.rpartition(":")[0] or None
+
+
+def seconds_of_others(others: Others) -> dict[str, float]:
+    """{node: how long processes of others had its processors, and the host of a virtual machine}."""
+    had = {one["node"]: one["stolen"] or 0.0 for one in others["nodes"]}
+    for one in others["processes"]:
+        had[one["where"]] = had.get(one["where"], 0.0) + (one["seconds"] or 0.0)
+    return had
+
+
+def turns_of_others(others: Others) -> dict[str, tuple[float, float]]:
+    """{endpoint: seconds that its threads waited for others, seconds that they wanted a processor}.
+
+    Of a rank at most as long as others ran on its node: ranks wait for each other too.
+    """
+    had, found = seconds_of_others(others), {}
+    for use in others["uses"]:
+        if use["of"] != "cpu" or use["counted"] is None or use["own"] is None:
+            continue
+        late, node = max(0.0, use["counted"] - use["own"]), node_of(use["label"])
+        found[use["label"]] = (late if node is None else min(late, had.get(node, 0.0)), use["counted"])
+    return found
+
+
+def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """({kind of bytes: {endpoint: a second, by others}}, {kind of share: {endpoint: of others}}), as far as it is told.
+
+    message: bytes of each that went over a network, which has heads; 0: they are not known, or it had none
+    Where a device's driver lists nobody else, nobody else has sent anything, whatever a late counter says.
+    """
+    rates: dict[str, dict[str, float]] = {}
+    shares: dict[str, dict[str, float]] = {}
+    own_bytes = {(use["label"], use["of"]): use["own"] for use in others["uses"]}
+    turns = turns_of_others(others)
+    for use in others["uses"]:
+        counted, own, kind = use["counted"], use["own"], use["of"]
+        if (
+            counted is None
+            or own is None
+            or kind.startswith("tcp_")
+            or (others["shared"] is False and kind != "cpu" and "net" not in kind)
+        ):
+            continue
+        if kind == "cpu":
+            amount = turns[use["label"]][0] / counted if counted >= LEAST_SECONDS else 0.0
+        elif kind in SAID:
+            amount = counted / others["seconds"]
+        else:
+            path, _, way = kind.partition("_")
+            back = own_bytes.get((use["label"], f"{path}_{BACK[way]}")) or 0.0
+            heads = MESSAGE_HEADS / message if path == "net" and message else 0.0
+            ours = (1 + OVERHEAD[path] + heads) * own + (REQUESTS.get(path, 0.0) + heads) * back
+            amount = (counted - ours) / others["seconds"]
+        (shares if kind in SAID else rates).setdefault(kind, {})[use["label"]] = max(0.0, amount)
+    return rates, shares
+
+
+def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
+    """Who used what was measured, in sentences: for a partition whose nodes are promised to a job alone."""
+    for result in record["results"] or [record]:
+        others = result.get("others")
+        if others is None:
+            yield "the node was not seen to be ours: the record does not say what others did"
+            return
+        where = f" during {result['testcase']}" if "testcase" in result else ""
+        yield from (f"the node was not ours: {one}{where}" for one in used_by_others(others, result))
+
+
+def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
+    """What others used of endpoints, and who has a context on a device."""
+    endpoints = endpoints_of(others) | {one["where"] for one in others["processes"] if one["bytes"]}
+    held = dict.fromkeys(one["where"] for one in others["processes"] if one["where"] in endpoints)
+    yield from (f"{label} was used by others{named(others, label)}" for label in held)
+    if others["shared"] and not held:
+        yield UNTOLD + "".join(f"; {one}" for one in others["untold"][:1])
+    shares, turns = (foreign(others)[1], turns_of_others(others)) if others["seconds"] else ({}, {})
+    for label, share in shares.get("cpu", {}).items():
+        # a rank that mostly naps wants a processor so seldom that any daemon has a share of that
+        if node_of(label) is not None and turns[label][0] <= PROMISED * others["seconds"]:
+            continue
+        if share > LEAST and label not in held:
+            yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{named(others, label)}"
+    yield from (said for label, said in devices_used(result) if label in endpoints and label not in held)
+
+
+def devices_used(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(device, what others did there, in a sentence) where they moved bytes or computed, beside a result."""
+    others = result.get("others")
+    if not others or not others["seconds"]:
+        return
+    rates, shares = foreign(others, result.get("size_bytes") or 0)
+    for kind in ("sm", "memory"):
+        for label, share in shares.get(kind, {}).items():
+            if share > LEAST:
+                yield label, f"others {SAID[kind].format(share=100 * share, label=label)}{named(others, label)}"
+    least = LEAST_BESIDE_WORDS if result.get("metric") == "latency" else LEAST_RATE
+    for kind, of in rates.items():
+        for label, rate in of.items():
+            if rate > least:
+                moved = gigabytes(rate * others["seconds"])
+                yield label, f"{moved} of {kind} at {label} were not of linkmatrix{named(others, label)}"
+
+
+def named(others: Others, label: str) -> str:
+    """Who has a context on a device; where nobody has, who used the node's processors most."""
+    devices, node = endpoints_of(others), node_of(label)
+    there = [one for one in others["processes"] if one["where"] == label]
+    near = (one for one in others["processes"] if node in (None, one["where"]))
+    there = there or [one for one in near if one["where"] not in devices]
+    said = [
+        " ".join(str(word) for word in ("pid", one["pid"], one["name"], one["user"] and f"of {one['user']}") if word)
+        for one in there[:MOST_NAMED]
+    ]
+    return f" ({', '.join(said)})" if said else ""
+
+
+def gigabytes(amount: float) -> str:
+    """ "1,370 GB" of bytes."""
+    amount *= 1e-9
+    return f"{amount:,.0f} GB" if amount >= 100 else f"{figure(amount, 1)} GB"

@@ -1,0 +1,192 @@
+#include "device/host/adapter_traffic.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "device/host/kernel_files.hpp"
+
+namespace linkmatrix {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double word = 4;                                       // bytes: port_xmit_data counts in words of 32 bits
+constexpr const char* connected = "01";                          // TCP_ESTABLISHED, in /proc/net/tcp
+constexpr const char* mapped_ipv4 = "0000000000000000FFFF0000";  // before an IPv4 address in /proc/net/tcp6
+constexpr int most_lower = 4;                                    // a VLAN on a bridge on a bond
+
+/// Addresses are written as words of 32 bits, each as this machine's number.
+std::string written(const void* address, std::size_t bytes) {
+  std::string text;
+  for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
+    std::uint32_t part = 0;
+    std::memcpy(&part, static_cast<const char*>(address) + at, sizeof part);
+    std::array<char, 9> digits{};
+    std::snprintf(digits.data(), digits.size(), "%08X", part);
+    text += digits.data();
+  }
+  return text;
+}
+
+/// "0A4D4D01:A2C4" → "0A4D4D01".
+std::string address_of(const std::string& end) {
+  const std::string address = end.substr(0, end.find(':'));
+  return address.starts_with(mapped_ipv4) ? address.substr(std::strlen(mapped_ipv4)) : address;
+}
+
+/// What the files that this process has open are: "socket:[4711]", "/dev/infiniband/uverbs0".
+std::set<std::string> open_files(const fs::path& proc) {
+  std::set<std::string> found;
+  for (const fs::path& file : entries(proc / "self/fd")) {
+    std::error_code failure;
+    if (const fs::path target = fs::read_symlink(file, failure); !failure) found.insert(target.string());
+  }
+  return found;
+}
+
+/// The interfaces of this process's connections whose other end is not on this machine.
+std::set<std::string> connected_interfaces(const fs::path& proc, const std::map<std::string, std::string>& addresses,
+                                           const std::set<std::string>& files) {
+  std::set<std::string> found;
+  for (const char* name : {"self/net/tcp", "self/net/tcp6"}) {
+    std::ifstream table(proc / name);
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream words(line);
+      std::string number, local, remote, state, queues, timer, retransmits, user, timeout, inode;
+      words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> user >> timeout >> inode;
+      if (state != connected || !files.contains("socket:[" + inode + "]")) continue;
+      const auto interface = addresses.find(address_of(local));
+      if (interface != addresses.end() && !addresses.contains(address_of(remote))) found.insert(interface->second);
+    }
+  }
+  return found;
+}
+
+/// The one interface below a VLAN, a bridge or the like; itself where there is none, or several.
+std::string lowest(const fs::path& sys, std::string interface) {
+  for (int depth = 0; depth < most_lower; ++depth) {
+    const std::vector<std::string> lower = lower_interfaces(sys / "class/net" / interface);
+    if (lower.size() != 1) break;
+    interface = lower.front();
+  }
+  return interface;
+}
+
+/// {interface: bytes sent and received}, of the namespace that this process is in, which /sys need not be of.
+std::map<std::string, std::pair<double, double>> counted_by_interfaces(const fs::path& proc) {
+  std::map<std::string, std::pair<double, double>> found;
+  std::ifstream table(proc / "self/net/dev");
+  for (std::string line; std::getline(table, line);) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::istringstream name(line.substr(0, colon)), numbers(line.substr(colon + 1));
+    std::string interface;
+    std::array<double, 9> values{};  // eight of what was received, then what was sent
+    name >> interface;
+    for (double& value : values) numbers >> value;
+    if (numbers) found[interface] = {values.back(), values.front()};
+  }
+  return found;
+}
+
+struct FabricPort {
+  AdapterTraffic traffic;
+  std::set<std::string> interfaces;
+  bool counts_interfaces;  ///< an InfiniBand port counts what its interface sends too; one of Ethernet its RDMA alone
+};
+
+/// Whether this process has opened an RDMA adapter.
+bool is_open(const fs::path& sys, const std::string& adapter, const std::set<std::string>& files) {
+  for (const fs::path& verbs : entries(sys / "class/infiniband_verbs"))
+    if (line_of(verbs / "ibdev") == adapter && files.contains("/dev/infiniband/" + verbs.filename().string()))
+      return true;
+  return adapter.starts_with("hfi1_") && files.contains("/dev/" + adapter);
+}
+
+std::vector<FabricPort> fabric_traffic(const fs::path& sys, const std::set<std::string>& files) {
+  std::vector<FabricPort> ports;
+  for (const fs::path& adapter : entries(sys / "class/infiniband")) {
+    const std::string name = adapter.filename().string();
+    const bool used = is_open(sys, name, files);
+    for (const fs::path& port : entries(adapter / "ports")) {
+      const auto sent = number_of(port / "counters/port_xmit_data"), got = number_of(port / "counters/port_rcv_data");
+      if (!sent || !got || !(*sent >= 0) || !(*got >= 0)) continue;
+      const std::string number = port.filename().string();
+      FabricPort& one = ports.emplace_back();
+      one.traffic = {name + (number == "1" ? "" : ":" + number), word * *sent, word * *got, used};
+      one.counts_interfaces = line_of(port / "link_layer") == "InfiniBand";
+      for (const fs::path& of_address : entries(port / "gid_attrs/ndevs"))
+        if (const std::string interface = line_of(of_address); !interface.empty()) one.interfaces.insert(interface);
+    }
+  }
+  return ports;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> interface_addresses() {
+  std::map<std::string, std::string> found;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return found;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(all, freeifaddrs);
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    if (one->ifa_addr->sa_family == AF_INET)
+      found[written(&reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, sizeof(in_addr))] = one->ifa_name;
+    if (one->ifa_addr->sa_family == AF_INET6)
+      found[written(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, sizeof(in6_addr))] =
+          one->ifa_name;
+  }
+  return found;
+}
+
+std::vector<AdapterTraffic> adapter_traffic(const std::map<std::string, std::string>& addresses, const fs::path& root) {
+  const fs::path proc = root / "proc", sys = root / "sys";
+  const std::set<std::string> files = open_files(proc), connections = connected_interfaces(proc, addresses, files);
+  const auto counted = counted_by_interfaces(proc);
+  std::vector<FabricPort> ports = fabric_traffic(sys, files);
+  std::map<std::string, bool> interfaces;  // → used
+  for (const auto& [address, name] : addresses)
+    interfaces[lowest(sys, name)] = interfaces[lowest(sys, name)] || connections.contains(name);
+  std::vector<AdapterTraffic> found;
+  for (const auto& [name, used] : interfaces) {
+    const auto port = std::ranges::find_if(ports, [&n = name](const auto& one) { return one.interfaces.contains(n); });
+    if (port != ports.end() && port->counts_interfaces)
+      port->traffic.used = port->traffic.used || used;
+    else if (const auto bytes = counted.find(name); bytes != counted.end())
+      found.push_back({name, bytes->second.first, bytes->second.second, used});
+  }
+  for (FabricPort& port : ports) found.push_back(std::move(port.traffic));
+  return found;
+}
+
+/// A line of names, and below it one of numbers: "Tcp: RtoAlgorithm … OutSegs RetransSegs …". OutSegs are without those
+/// that were sent again (RFC 4022).
+TcpSegments tcp_segments(const fs::path& root) {
+  std::ifstream table(root / "proc/self/net/snmp");
+  TcpSegments found;
+  for (std::string names, numbers; std::getline(table, names);) {
+    if (!names.starts_with("Tcp:") || !std::getline(table, numbers)) continue;
+    std::istringstream each_name(names), each_number(numbers);
+    for (std::string name, number; each_name >> name && each_number >> number;) {
+      if (name == "OutSegs") found.sent = std::strtod(number.c_str(), nullptr);
+      if (name == "RetransSegs") found.again = std::strtod(number.c_str(), nullptr);
+    }
+  }
+  return found;
+}
+
+}  // namespace linkmatrix

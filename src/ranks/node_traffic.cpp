@@ -1,0 +1,78 @@
+#include "ranks/node_traffic.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace linkmatrix::ranks {
+namespace {
+
+constexpr double late = 0.01;  // of what the run moved since the look before, that counters may lack
+
+}  // namespace
+
+bool NodeTraffic::Way::is_whole() const { return counted - counted_before >= (1 - late) * (own - own_before); }
+
+bool NodeTraffic::take(std::span<const std::optional<TrafficMessage>> ranks) {
+  std::map<std::string, std::vector<TrafficMessage>> of_node;
+  for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
+    Node& node = found_[nodes_[rank]];
+    if (rank >= ranks.size() || !ranks[rank])
+      node.known = false;
+    else
+      of_node[nodes_[rank]].push_back(*ranks[rank]);
+  }
+  bool whole = true;
+  for (const auto& [name, messages] : of_node) {
+    Node& node = found_[name];
+    count(node, messages);
+    whole = whole && (node.by.empty() || (node.out.is_whole() && node.in.is_whole()));
+  }
+  return whole;
+}
+
+/// Adapters are counted from their first look on. Of what one carried before a rank used it nothing is ours.
+void NodeTraffic::count(Node& node, std::span<const TrafficMessage> ranks) {
+  node.out.own = node.in.own = 0;
+  std::map<std::string, TrafficMessage::Adapter> now;
+  for (const TrafficMessage& rank : ranks) {
+    node.out.own += rank.sent, node.in.own += rank.received;
+    node.known = node.known && rank.known;
+    node.tcp = {std::max(node.tcp.sent, rank.tcp.sent), std::max(node.tcp.again, rank.tcp.again)};
+    for (const TrafficMessage::Adapter& adapter : rank.adapters) {
+      if (adapter.name.front() == 0) continue;
+      auto& known = now[text_of(adapter.name)];
+      known = {adapter.name, std::max(known.sent, adapter.sent), std::max(known.received, adapter.received),
+               known.used || adapter.used};
+    }
+  }
+  node.by.clear();
+  for (const auto& [name, adapter] : now) {
+    const auto before = node.adapters.find(name);
+    if (!adapter.used) continue;
+    node.by += (node.by.empty() ? "" : ", ") + name;
+    if (before == node.adapters.end()) continue;
+    node.out.counted += std::max(0.0, adapter.sent - before->second.sent);
+    node.in.counted += std::max(0.0, adapter.received - before->second.received);
+  }
+  node.adapters = std::move(now);
+}
+
+void NodeTraffic::add(Activity& activity) {
+  for (auto& [name, node] : found_) {
+    if (node.by.empty()) activity.untold.push_back(name + ": which adapter carries its messages cannot be told");
+    for (const auto& [of, way] : {std::pair{"net_out", &node.out}, std::pair{"net_in", &node.in}}) {
+      const bool told = !node.by.empty() && way->is_whole();
+      if (!node.by.empty() && !told)
+        activity.untold.push_back(name + ": " + of + " of " + node.by + " had not counted all that was moved here");
+      activity.uses.push_back({name, of, told ? std::optional(way->counted) : std::nullopt,
+                               node.known ? std::optional(way->own) : std::nullopt, node.by});
+      way->counted_before = way->counted, way->own_before = way->own;
+    }
+    node.known = true;
+    if (node.tcp.sent == 0) continue;
+    for (const auto& [of, count] : {std::pair{"tcp_sent", node.tcp.sent}, std::pair{"tcp_again", node.tcp.again}})
+      activity.uses.push_back({name, of, count, std::nullopt});
+  }
+}
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/activity.hpp"
+#include "ranks/traffic_message.hpp"
+
+namespace linkmatrix::ranks {
+
+/// What the ranks of each node have moved over the network, beside what the adapters that they use have counted.
+class NodeTraffic {
+ public:
+  /// nodes: of every rank, by number.
+  explicit NodeTraffic(std::vector<std::string> nodes = {}) : nodes_{std::move(nodes)} {}
+
+  /// Takes what the ranks say, by number; nothing of one that does not answer, whose bytes are unknown from then on.
+  /// Returns whether all adapters have counted what the ranks of their node have moved: some count late.
+  bool take(std::span<const std::optional<TrafficMessage>> ranks);
+
+  /// Adds what was taken to a look: bytes since the first take, by node. What has not been counted yet is no answer.
+  void add(Activity& activity);
+
+ private:
+  struct Way {
+    double counted = 0, own = 0;
+    double counted_before = 0, own_before = 0;  ///< at the look before
+    bool is_whole() const;
+  };
+  struct Node {
+    std::map<std::string, TrafficMessage::Adapter> adapters;  ///< as they were last
+    Way out, in;
+    std::string by;     ///< adapters that were used last
+    TcpSegments tcp;    ///< as they were last
+    bool known = true;  ///< what its ranks moved since the look before
+  };
+  void count(Node& node, std::span<const TrafficMessage> ranks);
+
+  std::vector<std::string> nodes_;
+  std::map<std::string, Node> found_;
+};
+
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,140 @@
+"""What others send over an adapter while p2p_matrix measures between hosts is seen, and nobody is blamed for it."""
+
+import contextlib
+import copy
+import os
+import subprocess
+import sys
+
+import pytest
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.facts import facts
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.references.tables import Reference, References
+
+pytestmark = pytest.mark.integration
+
+TESTCASE = "rank_to_rank_bandwidth_mpi"
+MEASURED = ("--testcase", TESTCASE, "--size", "256KiB", "--concurrency", "serial", "--samples", "6", "--target-ci", "5")
+PORT = 5001
+SPEED = 1_250_000  # bytes a second, of the 2.5 million that a host sends at most
+TAKE = f"import socket; s = socket.create_server(('', {PORT})); c = s.accept()[0]\nwhile c.recv(1 << 16): pass"
+GIVE = (
+    f"import socket, sys; c = socket.create_connection((sys.argv[1], {PORT}))\n"
+    f"c.setsockopt(socket.SOL_SOCKET, 47, {SPEED})\n"  # SO_MAX_PACING_RATE
+    "while 1: c.sendall(bytes(1 << 14))"
+)
+
+
+@contextlib.contextmanager
+def stream(source, destination):
+    """Somebody sends from one host to another until the context ends."""
+    address = f"10.97.77.{destination.removeprefix('lmn')}"
+    others = []
+    try:
+        for host, code, arguments in ((destination, TAKE, ()), (source, GIVE, (address,))):
+            command = ["ip", "netns", "exec", host, sys.executable, "-c", code, *arguments]
+            others.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            wait_for_port(destination)
+        yield
+        assert [process.poll() for process in others] == [None, None], "the stream ended before the run"
+    finally:
+        for process in reversed(others):
+            process.kill()
+            process.wait(10)
+
+
+def wait_for_port(host):
+    """Until somebody listens there, or has connected."""
+    for _ in range(200):
+        table = subprocess.check_output(["ip", "netns", "exec", host, "cat", "/proc/net/tcp"], text=True, timeout=10)
+        if f":{PORT:04X} " in table:
+            return
+    pytest.fail(f"nobody listens on {host}")
+
+
+def judged(done, expected):
+    """(verdict, of each cell, what is found) of a run where each cell should have so many GB/s."""
+    assert done.code == 0, done.output
+    record = reading.checked(copy.deepcopy(done.record))
+    table = References({("hosts", TESTCASE): {"cell[NET]": Reference(expected, -0.3, 0.5, "GB/s")}})
+    (matrix,) = evaluate(record, table, "hosts").matrices
+    return matrix.verdict, matrix.cells, diagnosis.diagnose(record, record["results"][0], matrix)
+
+
+def usual(done):
+    """The median of all cells of a run."""
+    assert done.code == 0, done.output
+    values = sorted(value for row in done.result["values"] for value in row if value)
+    return values[len(values) // 2]
+
+
+def own_share(done, of):
+    """{host: how much of what its adapter counted was the run's own}."""
+    uses = [use for use in done.result["others"]["uses"] if use["of"] == of]
+    assert all(use["by"] == "eth0" for use in uses)
+    return {use["label"]: use["own"] / use["counted"] for use in uses}
+
+
+def test_a_host_that_others_send_from_is_busy_and_not_at_fault(network, program):
+    hosts = network(4, rate="20mbit")
+    before = hosts.measure(program, *MEASURED)
+    verdict, _, found = judged(before, usual(before))
+    assert verdict is not Verdict.NO_VERDICT and not found.findings, before.output
+    for of in ("net_out", "net_in"):
+        assert min(own_share(before, of).values()) > 0.9, before.result["others"]
+    with stream("lmn2", "lmn4"):
+        beside = hosts.measure(program, *MEASURED)
+    assert own_share(beside, "net_out")["lmn2"] < 0.6 and own_share(beside, "net_in")["lmn4"] < 0.6
+    verdict, cells, found = judged(beside, usual(before))
+    reasons = {pair: cell.reason for pair, cell in cells.items() if cell.verdict is Verdict.NO_VERDICT}
+    assert verdict is Verdict.NO_VERDICT, beside.output
+    assert not [cell.reason for cell in cells.values() if cell.verdict is Verdict.FAIL], beside.output
+    assert not found.findings, found.sentences
+    assert ("lmn2:rank1", "lmn1:rank0") in reasons
+    for (row, column), reason in reasons.items():
+        assert {row, column} & {"lmn2:rank1", "lmn4:rank3"}
+        assert "left lmn2 by eth0 that linkmatrix did not send" in reason or "came into lmn4 by eth0" in reason
+
+
+@contextlib.contextmanager
+def hogs(count):
+    """Processes that want processors until the context ends."""
+    others = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(count)]
+    try:
+        yield [process.pid for process in others]
+        assert [process.poll() for process in others] == [None] * count, "a hog ended before the run"
+    finally:
+        for process in others:
+            process.kill()
+            process.wait(10)
+
+
+def test_hosts_whose_processors_others_want_are_busy_and_not_at_fault(network, program):
+    hosts = network(2, rate="40gbit")  # faster than these processors
+    before = hosts.measure(program, *MEASURED)
+    with hogs(3 * len(os.sched_getaffinity(0))) as pids:
+        beside = hosts.measure(program, *MEASURED)
+    verdict, cells, found = judged(beside, usual(before))
+    assert verdict is Verdict.NO_VERDICT, beside.output
+    assert not found.findings, found.sentences
+    reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.NO_VERDICT]
+    assert reasons and all("% of the time that lmn" in reason for reason in reasons), reasons
+    assert {*pids} & {one["pid"] for one in beside.result["others"]["processes"]}
+
+
+def test_segments_that_a_link_loses_are_said_of_the_host_that_sent_them_again(network, program):
+    hosts = network(3, rate="20mbit")
+    hosts.slow("lmn3", "lmn1", loss=1)
+    done = hosts.measure(program, *MEASURED)
+    assert done.code == 0, done.output
+    said = [
+        one for one in facts(reading.checked(copy.deepcopy(done.record)), True) if "TCP segments again" in one.sentence
+    ]
+    assert [(one.verdict, one.sentence.split()[0]) for one in said] == [(Verdict.WARN, "lmn3")]
+    assert {(one["name"], one["place"]["node"]) for one in done.record["adapters"]} == {
+        ("eth0", name) for name in hosts.names
+    }

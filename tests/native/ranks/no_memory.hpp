@@ -1,0 +1,18 @@
+#pragma once
+
+#include "ranks/payload.hpp"
+
+namespace linkmatrix::ranks {
+
+/// Memory of a rank in which nothing is ever put, of tests that need none.
+class NoMemory : public Payload {
+ public:
+  void reserve(std::uint64_t) override {}
+  StepTimes transfer(const Exchange&) override { return {}; }
+  void fill(std::uint64_t, std::uint64_t, std::uint64_t) override {}
+  void spoil(std::uint64_t, std::uint64_t) override {}
+  PatternCheck compare(std::uint64_t, std::uint64_t, std::uint64_t) override { return {}; }
+  void renew() override {}
+};
+
+}  // namespace linkmatrix::ranks

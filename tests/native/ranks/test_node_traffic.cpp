@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ranks/node_traffic.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+using Messages = std::vector<std::optional<TrafficMessage>>;
+
+TrafficMessage message(double own, double counted, const std::string& adapter = "eth0", bool used = true) {
+  TrafficMessage message;
+  message.sent = message.received = own;
+  const AdapterTraffic one{adapter, counted, counted, used};
+  message.set(std::span(&one, 1));
+  return message;
+}
+
+/// What is told of a node's bytes that were sent, between two looks.
+class NodeTrafficTest : public testing::Test {
+ protected:
+  Use sent_between(const Messages& before, const Messages& after, const std::string& node = "n1") {
+    Activity first, second;
+    traffic_.take(before);
+    traffic_.add(first);
+    whole_ = traffic_.take(after);
+    traffic_.add(second);
+    const Activity difference = between(first, second);
+    for (const Use& use : difference.uses)
+      if (use.label == node && use.of == "net_out") return use;
+    return {};
+  }
+  NodeTraffic traffic_{{"n1", "n1", "n2"}};
+  bool whole_ = false;
+};
+
+TEST_F(NodeTrafficTest, IsTheSumOfTheRanksOfANodeAndWhatTheirAdapterCounted) {
+  const Use use = sent_between({message(0, 5000), message(0, 5000), message(0, 70)},
+                               {message(100, 5310), message(200, 5315), message(300, 400)});
+  EXPECT_EQ(use.own, 300);
+  EXPECT_EQ(use.counted, 315);
+  EXPECT_EQ(use.by, "eth0");
+  EXPECT_TRUE(whole_);
+}
+
+TEST_F(NodeTrafficTest, OfAnAdapterThatNoRankUsesIsNotCounted) {
+  const Use use = sent_between({message(0, 0), message(0, 0, "eth1", false), message(0, 0)},
+                               {message(100, 100), message(0, 9000, "eth1", false), message(100, 100)});
+  EXPECT_EQ(use.counted, 100);
+  EXPECT_EQ(use.by, "eth0");
+}
+
+TEST_F(NodeTrafficTest, OfAnAdapterThatCountsLateIsNoAnswer) {
+  const Use use = sent_between({message(0, 0), message(0, 0), message(0, 0)},
+                               {message(100, 40), message(0, 40), message(100, 100)});
+  EXPECT_FALSE(use.counted);
+  EXPECT_FALSE(whole_);
+  Activity look;
+  traffic_.add(look);
+  EXPECT_EQ(std::ranges::count_if(look.untold, [](const auto& one) { return one.starts_with("n1: net_out"); }), 0)
+      << "nothing was moved since";
+}
+
+TEST_F(NodeTrafficTest, IsUnknownWhereARankDoesNotAnswerOrGaveUpWhatItSent) {
+  EXPECT_FALSE(sent_between({message(0, 0), message(0, 0), message(0, 0)}, {message(9, 9), {}, message(9, 9)}).own);
+  TrafficMessage given_up = message(9, 99);
+  given_up.known = false;
+  EXPECT_FALSE(sent_between({message(9, 9), message(9, 9), message(9, 9)}, {given_up, given_up, given_up}, "n2").own);
+}
+
+TEST_F(NodeTrafficTest, SaysWhereNobodyKnowsWhichAdapterIsUsed) {
+  Activity look;
+  traffic_.take(Messages{message(0, 0, "eth0", false), {}, message(0, 0)});
+  traffic_.add(look);
+  EXPECT_EQ(look.untold.at(0), "n1: which adapter carries its messages cannot be told");
+}
+
+}  // namespace
+}  // namespace linkmatrix::ranks

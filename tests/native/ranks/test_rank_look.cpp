@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "../proc_tree.hpp"
+#include "../use_of.hpp"
+#include "core/error.hpp"
+#include "no_memory.hpp"
+#include "ranks/activity_message.hpp"
+#include "ranks/rank_look.hpp"
+
+namespace linkmatrix::ranks {
+namespace {
+
+/// A rank's device that others use.
+class HeldDevice final : public NoMemory {
+ public:
+  bool look(Activity& look, const std::string& label, const NodeRanks&) override {
+    look.shared = true;
+    look.uses.push_back({label, "sm", 3.0, 0.0});
+    look.processes.push_back({label, 2983, "hog", "", 77, {}});
+    return true;
+  }
+};
+
+/// A rank on a node with one processor.
+class RankLookTest : public testing::Test {
+ protected:
+  RankLookTest() {
+    proc_.task(100, "p2p_matrix", 1, 200);
+    proc_.task(2983, "hog", 1, 1000);
+    proc_.task(3000, "daemon", 1, 5);
+    proc_.write("stat", "cpu  300 0 0 100 0 0 0 0 0 0\ncpu0 300 0 0 100 0 0 0 0 0 0");
+    proc_.write("100/task/100/status", "Cpus_allowed_list:\t0");
+    proc_.write("100/task/100/schedstat", "2000000000 3000000000 7");
+  }
+  const ProcTree proc_{"rank_look"};
+  NoMemory host_;
+};
+
+TEST_F(RankLookTest, OfTheFirstRankOfANodeHasWhoRanThereSinceTheRunBegan) {
+  RankLook rank({.number = 0}, proc_.root);
+  const Activity first = rank.now(host_);
+  EXPECT_TRUE(first.processes.empty()) << "what they did before is nobody's business";
+  EXPECT_DOUBLE_EQ(*use_of(first, this_rank, "cpu").counted, 5.0);
+  proc_.task(2983, "hog", 1, 1300);
+  proc_.task(3000, "daemon", 1, 6);
+  proc_.task(4000, "newcomer", 1, 50);
+  const Activity second = rank.now(host_);
+  ASSERT_EQ(second.processes.size(), 2u) << "one that has done nothing is not sent";
+  EXPECT_EQ(second.processes[0].name + "@" + second.processes[0].where, "hog@node");
+  EXPECT_DOUBLE_EQ(*second.processes[0].seconds, 3.0);
+  EXPECT_EQ(second.processes[1].name, "newcomer");
+  ASSERT_EQ(second.nodes.size(), 1u);
+  EXPECT_EQ(second.nodes[0].node, "node");
+  proc_.task(2983, "successor", 1, 20);
+  const Activity third = rank.now(host_);
+  EXPECT_DOUBLE_EQ(*std::ranges::find(third.processes, 2983u, &OtherProcess::pid)->seconds, 0.2)
+      << "another process has its number";
+}
+
+TEST_F(RankLookTest, OfTheOtherRanksHasTheirProcessorsAlone) {
+  const Activity look = RankLook({.number = 1}, proc_.root).now(host_);
+  EXPECT_TRUE(look.nodes.empty() && look.processes.empty());
+  EXPECT_DOUBLE_EQ(*use_of(look, this_rank, "cpu").own, 2.0);
+}
+
+TEST_F(RankLookTest, OfRanksThatShareProcessorsCannotTellWhoseTurnItWas) {
+  const Activity look = RankLook({.number = 1, .is_crowded = true}, proc_.root).now(host_);
+  EXPECT_FALSE(use_of(look, this_rank, "cpu").counted);
+  EXPECT_EQ(look.untold, std::vector<std::string>{"rank: it shares its processors with other ranks"});
+}
+
+TEST_F(RankLookTest, OfADeviceHasWhoUsesItAndNoProcessor) {
+  HeldDevice device;
+  const Activity look = RankLook({.number = 1}, proc_.root).now(device);
+  ASSERT_EQ(look.uses.size(), 1u);
+  EXPECT_EQ(look.uses[0].of, "sm");
+  ASSERT_EQ(look.processes.size(), 1u);
+  EXPECT_EQ(look.processes[0].user, "uid " + std::to_string(::getuid()));
+}
+
+Activity a_look() {
+  Activity look;
+  look.shared = true;
+  look.uses = {{this_rank, "cpu", 5.5, {}}, {this_rank, "sm", {}, 0.0}};
+  look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7}};
+  look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5}};
+  look.untold = {"rank: it cannot be told: why", "node: neither"};
+  return look;
+}
+
+TEST(ActivityMessage, BringsALookByTheNamesOfItsRankAndNode) {
+  Activity all;
+  add_look(all, unpack_activity(pack(Activity{})), "n1:rank0", "n1");
+  EXPECT_TRUE(all.empty() && !all.shared);
+  add_look(all, unpack_activity(pack(a_look())), "n2:rank1", "n2");
+  Activity quiet = a_look();
+  quiet.shared = false;
+  add_look(all, unpack_activity(pack(quiet)), "n3:rank2", "n3");
+  EXPECT_TRUE(*all.shared) << "somebody is on one of the devices";
+  ASSERT_EQ(all.uses.size(), 4u);
+  EXPECT_EQ(*use_of(all, "n2:rank1", "cpu").counted, 5.5);
+  EXPECT_FALSE(use_of(all, "n2:rank1", "cpu").own || use_of(all, "n3:rank2", "sm").counted);
+  const NodeLoad& load = all.nodes.at(0);
+  EXPECT_EQ(load.node, "n2");
+  EXPECT_EQ(*load.load + *load.stolen + *load.busy + *load.own_busy, 1.5 + 0.25 + 3e6 + 7);
+  EXPECT_FALSE(load.stalled);
+  const OtherProcess &on_device = all.processes.at(0), &beside = all.processes.at(1);
+  EXPECT_EQ(on_device.where + on_device.name + on_device.user, "n2:rank1hogbob");
+  EXPECT_TRUE(on_device.bytes == 77u && !on_device.seconds && on_device.pid == 2983);
+  EXPECT_EQ(beside.where + beside.name, "n2a: b");
+  EXPECT_EQ(all.untold.at(0), "n2:rank1: it cannot be told: why");
+  EXPECT_EQ(all.untold.at(1), "n2: neither");
+}
+
+TEST(ActivityMessage, RefusesBytesThatAreNotWhole) {
+  std::vector<std::byte> whole = pack(a_look());
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+    EXPECT_THROW(unpack_activity(std::span(whole).first(bytes)), DeviceError) << bytes;
+  whole.push_back(std::byte{0});
+  EXPECT_THROW(unpack_activity(whole), DeviceError);
+}
+
+}  // namespace
+}  // namespace linkmatrix::ranks

@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "core/pattern.hpp"
+#include "core/units.hpp"
+#include "device/cuda/cuda_backend.hpp"
+#include "device/cuda/discovery.hpp"
+#include "device/cuda/stations.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+constexpr std::uint64_t size = 3 * MiB + 5;
+
+TEST(CudaBuffer, OfADeviceHoldsThePatternBeforeAnythingIsTimed) {
+  if (const std::string why = linkmatrix::why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
+  Station station(describe_devices(std::array{0}).front());
+  station.use();
+  Buffer buffer;
+  buffer.reserve(station.endpoint, size, {});
+  std::vector<std::byte> seen(size);
+  check(cudaMemcpy(seen.data(), buffer.data(), size, cudaMemcpyDeviceToHost), "test", "cudaMemcpy");
+  EXPECT_EQ(check_pattern(seen.data(), 0, size, first_seed).wrong_bytes, 0u);
+}
+
+TEST(CudaBuffer, OfTheHostHoldsThePatternBeforeAnythingIsTimed) {
+  Endpoint host;
+  host.kind = EndpointKind::host;
+  host.label = "numa0";
+  Buffer buffer;
+  buffer.reserve(host, size, {HostPages::pageable});
+  EXPECT_EQ(check_pattern(buffer.data(), 0, size, first_seed).wrong_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace linkmatrix::cuda

@@ -1,0 +1,248 @@
+"""Where the runs of chaos.py happen: a site of its own, a disk of its own, and the process of each run."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TABLE = "chaos"  # of references
+#: References are this many times worse than what was measured: whatever else the machine does, an undisturbed run
+#: passes, so that each PASS can be asked whether it is true.
+WORSE, TOLERANCE = 1000, 0.5
+#: root reads what nobody may read; a run without these reads what its modes allow, as a user's does.
+OBEY_MODES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+@dataclass
+class Run:
+    """`linkmatrix run` under way: its process, what it printed so far, and the stamps of runs before it."""
+
+    process: "subprocess.Popen[bytes]"
+    output: Path
+    before: frozenset[str]
+
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+
+@dataclass
+class Place:
+    """A site below `folder`, and a small file system `folder`/disk for its results. bound: seconds until a run that
+    something happened to has ended, whatever it was."""
+
+    folder: Path
+    dice: random.Random
+    bound: float = 180.0
+    seconds: float = 0.0  # an undisturbed run
+    notes: list[str] = field(default_factory=list)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    system_file: ClassVar[str] = "generic.py"
+    options: ClassVar[tuple[str, ...]] = ()
+    extras: ClassVar[dict[str, object]] = {}
+
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk"
+
+    @property
+    def prefix(self) -> Path:
+        return self.disk / "results"
+
+    @property
+    def site(self) -> Path:
+        return self.folder / "site"
+
+    @property
+    def clock(self) -> Path:
+        """The file with the seconds by which moved_clock.cpp moves the clock, 8 bytes."""
+        return self.folder / "clock"
+
+    def prepare(self) -> None:
+        """The site: this repository with a configuration whose partitions name the table TABLE, and the moved clock."""
+        shutil.copytree(REPOSITORY / "config", self.site / "config")
+        for name in ("checks", "src", "reports"):
+            (self.site / name).symlink_to(REPOSITORY / name)
+        with (self.site / "config" / "systems" / self.system_file).open("a") as file:
+            more = {"reference": TABLE, **self.extras}
+            file.write(f'\nfor one in system["partitions"]:\n    one["extras"] |= {more}\n')
+        self.move_clock(0)
+        source, library = Path(__file__).with_name("moved_clock.cpp"), self.folder / "moved_clock.so"
+        subprocess.run(["g++", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+        self.straighten()
+
+    def straighten(self) -> None:
+        """The network is as it should be: here it is that of one namespace, and has nothing but a loopback."""
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        subprocess.run(["tc", "qdisc", "del", "dev", "lo", "root"], stderr=subprocess.DEVNULL, check=False)
+
+    def finish(self) -> None:
+        """Nothing of it goes on."""
+        for one in self.processes():
+            kill(one, signal.SIGKILL)
+
+    def prune(self) -> None:
+        """A disk that is a quarter full begins anew."""
+        usage = shutil.disk_usage(self.disk)
+        if usage.used > usage.total / 4:
+            shutil.rmtree(self.prefix)
+
+    def move_clock(self, seconds: int) -> None:
+        """Written in place: processes have it mapped."""
+        with self.clock.open("r+b" if self.clock.exists() else "wb") as file:
+            file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
+
+    def variables(self) -> dict[str, str]:
+        """The environment of all that happens here."""
+        own = {"LINKMATRIX_PREFIX": self.prefix, "LINKMATRIX_BUILD": REPOSITORY / ".build", "CUDA_VISIBLE_DEVICES": ""}
+        own |= {"CHAOS_CLOCK": self.clock, "LD_PRELOAD": self.folder / "moved_clock.so", "RFM_POLL_RATE_MAX": "10"}
+        own |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        own |= {"PYTHONPATH": REPOSITORY / "reports", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        return {**os.environ, **{name: str(value) for name, value in own.items()}, **self.environment}
+
+    def start(self, name: str = "run", *more: str) -> Run:
+        output = self.folder / f"{name}.txt"
+        command = [*OBEY_MODES, sys.executable, "-m", "linkmatrix", "run", "--mode=quick", *self.options, *more]
+        before = frozenset(self.stamps())
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                [*command, "--", "--nocolor"],
+                cwd=self.site,
+                env=self.variables(),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        return Run(process, output, before)
+
+    def measure_once(self, seconds: float) -> None:
+        """Builds, and measures without references, as ReFrame does by itself. Raises SystemExit."""
+        command = ["reframe", "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--tag=quick", *self.options]
+        output, nothing = self.folder / "once.txt", subprocess.DEVNULL
+        with output.open("wb") as file:
+            done = subprocess.run(
+                command, cwd=self.site, env=self.variables(), stdin=nothing, stdout=file, timeout=seconds, check=False
+            )
+        if done.returncode:
+            raise SystemExit(
+                f"chaos: without references ReFrame ended with {done.returncode}\n{output.read_text()[-4000:]}"
+            )
+
+    def ended(self, run: Run, seconds: float | None = None) -> int | None:
+        """Its exit code; None if it did not end in time, and was killed with all that is of it."""
+        try:
+            return run.process.wait(seconds or self.bound)
+        except subprocess.TimeoutExpired:
+            for one in self.processes():
+                kill(one, signal.SIGKILL)
+            run.process.wait()
+            return None
+
+    def processes(self) -> list[int]:
+        """All whose results would lie here, wherever they run: their environment says so."""
+        mark, found = f"LINKMATRIX_PREFIX={self.prefix}".encode(), []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    if mark in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
+
+    def ask(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """A command of linkmatrix on what is stored."""
+        command = [sys.executable, "-m", "linkmatrix", *arguments]
+        return subprocess.run(
+            command, cwd=self.site, env=self.variables(), capture_output=True, text=True, timeout=self.bound
+        )
+
+    def stamps(self) -> set[str]:
+        """The folders of runs: each has one of its own, below stage and output."""
+        return {path.name for kind in ("stage", "output") for path in (self.prefix / kind).glob("*")}
+
+    def measured(self, run: Run) -> dict[tuple[str, int], int]:
+        """{(test case, rows): the most cells that a record of this run has}; what cannot be read has none."""
+        found: dict[tuple[str, int], int] = {}
+        for stamp in self.stamps() - run.before:
+            for kind in ("stage", "output"):
+                for folder, _, files in os.walk(self.prefix / kind / stamp):  # which a run may tidy up meanwhile
+                    counted = cells(Path(folder) / "record.json") if "record.json" in files else {}
+                    for key, count in counted.items():
+                        found[key] = max(found.get(key, 0), count)
+        return found
+
+    def reported(self) -> dict[str, dict[tuple[str, int], int]]:
+        """{what passed in the newest report: the cells of its record}. Raises OSError, ValueError, KeyError."""
+        newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
+        cases = json.loads(newest.read_text())["runs"][-1]["testcases"]
+        return {
+            case["display_name"]: cells(Path(case["outputdir"]) / "record.json")
+            for case in cases
+            if case["result"] == "pass" and not case["fixture"]
+        }
+
+    def write_references(self) -> None:
+        """What the newest report has as figures becomes references that allow nearly all."""
+        newest = max((self.prefix / "reports").glob("run-report-*.json"), key=lambda path: path.stat().st_mtime_ns)
+        tables: dict[str, dict[str, dict[str, dict[str, list[Any]]]]] = {}
+        for case in json.loads(newest.read_text())["runs"][-1]["testcases"]:
+            for name, (value, _, _, _, unit, _) in numbers(case).items():
+                is_time = unit in ("us", "ns", "s")
+                lower, upper = (None, TOLERANCE) if is_time else (-TOLERANCE, None)
+                of_check = tables.setdefault(case["name"].split()[0], {}).setdefault(case["reference_name"], {})
+                of_check.setdefault(case["testcase"], {})[name] = [
+                    value * WORSE if is_time else value / WORSE,
+                    lower,
+                    upper,
+                    unit,
+                ]
+        content = {
+            check: {"$index": ["reference_name", "testcase"], **of_tables} for check, of_tables in tables.items()
+        }
+        for file in (self.site / "config" / "references").glob("*.yaml"):
+            file.write_text(json.dumps(content if file.name == "p2p.yaml" else {}))  # JSON is YAML
+
+
+def numbers(case: dict[str, Any]) -> dict[str, list[Any]]:
+    return {name.split(":")[-1]: entry for name, entry in (case["perfvalues"] or {}).items()}
+
+
+def cells(record: Path) -> dict[tuple[str, int], int]:
+    """{(test case, rows): numbers in its matrix} of a record's file, by nothing but JSON."""
+    try:
+        results = json.loads(record.read_text())["results"]
+        return {
+            (one["testcase"], len(one["rows"])): sum(value is not None for row in one["values"] for value in row)
+            for one in results
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def kill(process: int, number: int) -> bool:
+    """Was it there?"""
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(true: Any, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.5)
+    return True

@@ -1,0 +1,93 @@
+"""Leaf switches whose nodes share their uplinks: oversubscription is said with its ratio, and blames nobody."""
+
+import numpy as np
+import pytest
+from fabric import TESTCASE, Machine, record_of
+from shared_uplinks import matrix, rates
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate import diagnosis
+from linkmatrix.references.tables import Reference, References
+
+LINE, LEAF = 24.0, 4
+TABLE = References({("cluster", TESTCASE): {"cell[NET]": Reference(LINE, -0.05, 0.1, "GB/s")}})
+
+
+def told(uplinks, seed=1, held=True, alone=None, at_once=8, **network):
+    """What is diagnosed of a run; alone: what cells between switches reach of a line when they are measured again."""
+    content = record_of(Machine(LEAF * len(uplinks), 1, leaf=LEAF), matrix(LEAF, uplinks, LINE, seed, **network))
+    (result,) = content["results"]
+    result["schedule"] = {**result["schedule"], "pairs_at_once": at_once}
+    for r, c in [(r, c) for r in range(LEAF) for c in range(LEAF, 2 * LEAF)] if alone else []:
+        pair = {"row": result["rows"][r], "column": result["columns"][c]}
+        result["remeasured"].append({**pair, "before": result["values"][r][c], "after": alone * LINE})
+    (judged,) = evaluate(content, TABLE if held else References({}), "cluster" if held else None).matrices
+    return diagnosis.diagnose(content, result, judged)
+
+
+def of_network(found):
+    return [one for one in found.sentences if "oversubscribed" in one]
+
+
+def of_uplinks(found):
+    return [one for one in found.sentences if one.startswith("uplink of")]
+
+
+def test_what_is_fair_fills_each_line_and_no_more():
+    # two flows share a line of 1.0, one of them an uplink of 0.2
+    assert rates([[0, 1], [0]], np.array([1.0, 0.2])) == pytest.approx([0.2, 0.8])
+
+
+@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize(("lines", "leaves", "ratio"), [(2, 4, "2.00"), (1, 3, "4.00"), (2, 8, "2.00"), (3, 4, "1.33")])
+def test_uplinks_that_all_are_fewer_than_nodes_are_no_fault_and_have_a_ratio(lines, leaves, ratio, held):
+    for seed in range(3):
+        found = told([lines] * leaves, seed, held)
+        (said,) = of_network(found)
+        assert abs(float(said.partition("send at once: ")[2].partition(":1 ")[0]) - float(ratio)) < 0.02
+        assert not found.findings and not of_uplinks(found), found.sentences
+
+
+@pytest.mark.parametrize(
+    ("uplinks", "ratio"), [([4, 4, 2, 4], 2.0), ([4] * 7 + [1], 4.0), ([2, 2, 1, 2], 4.0), ([2] * 7 + [1], 4.0)]
+)
+def test_an_uplink_that_has_less_than_the_others_is_named_with_its_ratio(uplinks, ratio):
+    for seed in range(3):
+        found = told(uplinks, seed)
+        bad = uplinks.index(min(uplinks))
+        assert [(one.kind, one.subject) for one in found.findings] == [("uplink", bad)]
+        (said,) = of_uplinks(found)
+        assert said.startswith(f"uplink of leaf{bad}: its nodes' cells to other leaf switches share 1/")
+        assert float(said.partition(" 1/")[2].split()[0]) == pytest.approx(ratio, rel=0.02)
+        assert len(of_network(found)) == (max(uplinks) < LEAF)
+
+
+def test_without_references_the_ratio_of_such_an_uplink_is_said_too():
+    for uplinks, ratio in (([4, 4, 2, 4], 2.0), ([2, 2, 1, 2], 4.0)):
+        (said,) = of_uplinks(told(uplinks, held=False))
+        assert said.startswith("uplink of leaf2")
+        assert float(said.partition(" 1/")[2].split()[0]) == pytest.approx(ratio, rel=0.02)
+
+
+def test_uplinks_that_carry_all_are_not_spoken_of():
+    found = told([4, 4, 4, 4])
+    assert not found.sentences and not found.findings
+
+
+def test_a_slow_node_behind_uplinks_that_carry_all_is_the_node():
+    found = told([4, 4, 4, 4], slow={5: 0.7})
+    assert [(one.kind, one.subject) for one in found.findings] in ([("node", 5)], [("device", 5)])
+    assert not of_network(found) and not of_uplinks(found)
+
+
+def test_cells_that_are_as_slow_alone_do_not_share_what_makes_them_slow():
+    assert of_network(told([2, 2, 2, 2], alone=1.0))
+    assert not of_network(told([2, 2, 2, 2], alone=0.5))
+
+
+def test_cells_that_were_measured_one_at_a_time_share_nothing():
+    assert not of_network(told([2, 2, 2, 2], at_once=1))
+
+
+def test_of_two_switches_nobody_knows_whose_uplinks_are_few():
+    assert not of_network(told([2, 2]))
