@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -78,7 +79,15 @@ std::optional<std::vector<Group>> groups_of_devices(const CollectiveCase& wanted
   return groups;
 }
 
-/// One for each node; nothing where the network of one is not known.
+/// Whether one kernel says of two of them that it is theirs: containers, or a scheduler's several nodes on one machine.
+/// What they send to each other leaves by no port.
+bool share_a_machine(const std::vector<const NodeFacts*>& nodes) {
+  std::set<std::string> boots;
+  return !std::ranges::all_of(
+      nodes, [&](const NodeFacts* node) { return node->boot.empty() || boots.insert(node->boot).second; });
+}
+
+/// One for each node; nothing where the network of one is not known, or none is between two of them.
 std::optional<std::vector<Group>> groups_of_nodes(const CollectiveCase& wanted, const std::vector<Endpoint>& ranks,
                                                   const std::vector<NodeFacts>& nodes) {
   std::map<std::string, Group> by_name;
@@ -89,14 +98,16 @@ std::optional<std::vector<Group>> groups_of_nodes(const CollectiveCase& wanted, 
     if (static_cast<int>(r) == wanted.root) group.has_root = true;
   }
   std::vector<Group> groups;
+  std::vector<const NodeFacts*> there;
   for (auto& [name, group] : by_name) {
     const auto node = std::ranges::find(nodes, name, &NodeFacts::name);
     const auto network = node == nodes.end() ? std::nullopt : network_limit(*node);
     if (!network) return std::nullopt;
     group.rate = *network;
     groups.push_back(group);
+    there.push_back(&*node);
   }
-  return groups;
+  return share_a_machine(there) ? std::nullopt : std::optional(groups);
 }
 
 }  // namespace

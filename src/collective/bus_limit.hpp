@@ -27,7 +27,7 @@ Route route_of(Engine engine, Collective what, const std::string& choice);
 
 /// The bus bandwidth in GB/s that links allow, `ranks` by their endpoints and in their order: inside a node by what
 /// devices can send, over NVLink or else PCIe; between nodes also by what a node's network ports carry together.
-/// Nothing where a link's rate or the route is not known, and for host memory inside a node, which no link limits.
+/// Nothing where a link's rate or the route is not known, and for host memory inside a machine, which no link limits.
 std::optional<double> bus_limit(const CollectiveCase& wanted, Route route, const std::vector<Endpoint>& ranks,
                                 const std::vector<NodeFacts>& nodes);
 

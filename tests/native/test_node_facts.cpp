@@ -40,6 +40,7 @@ TEST_F(NodeFactsTest, NameAnInterfaceWithoutPciThatReachesOtherMachinesAndStands
   for (const char* name : {"eth0", "docker0", "eth0.7", "cali1", "tap0"})
     write("sys/class/net/" + std::string(name) + "/operstate", "up");
   write("sys/class/net/eth0/statistics/rx_dropped", "3");
+  write("sys/class/net/eth0/speed", "10000");
   write("sys/class/net/docker0/bridge/forward_delay", "0");
   write("sys/class/net/tap0/tun_flags", "0x1002");
   write("sys/class/net/eth0.7/lower_eth0/operstate", "up");
@@ -54,6 +55,7 @@ TEST_F(NodeFactsTest, NameAnInterfaceWithoutPciThatReachesOtherMachinesAndStands
   EXPECT_EQ(node.adapters[0].name, "eth0");
   EXPECT_EQ(node.adapters[0].counters.congestion.at("rx_dropped"), 3);
   EXPECT_TRUE(node.adapters[0].part.empty()) << "its address is new with each container";
+  EXPECT_EQ(node.adapters[0].rate, "") << "what veth says of each limits nothing";
 }
 
 TEST_F(NodeFactsTest, NameTheMachineAndEachPortOnce) {

@@ -47,9 +47,11 @@ def record_of(check, folder="outputdir"):
 
 
 def judged(run):
-    """The verdict of linkmatrix on the one check, by the references that the run had."""
+    """The verdict of linkmatrix on the one check, by the references that the run had; why is printed."""
     (report,) = (run.prefix / "reports").glob("run-report-*.json")
     (one,) = judging.judge_all(stored.find(report), References.load(run.prefix / "references"), None)
+    cells = [cell.reason for _, matrix in one.matrices for cell in matrix.cells.values()]
+    print(*one.reasons, *(fact.sentence for fact in one.facts), *filter(None, cells), sep="\n")
     return one.verdict
 
 

@@ -85,6 +85,15 @@ TEST(BusLimit, BetweenNodesIsWhatTheirNetworkCarries) {
       << "the node with the fewest";
 }
 
+TEST(BusLimit, BetweenNodesThatAreOneMachineIsThatOfNoPort) {
+  std::vector<NodeFacts> nodes{node("n0", {ethernet("1000 Mb/s")}), node("n1", {ethernet("1000 Mb/s")})};
+  nodes[0].boot = "6f1d", nodes[1].boot = "90ab";
+  EXPECT_EQ(by_any({.what = Collective::broadcast}, ranks(2, 1, {}), nodes), 0.125);
+  nodes[1].boot = nodes[0].boot;
+  EXPECT_EQ(by_any({.what = Collective::broadcast}, ranks(2, 1, {}), nodes), std::nullopt)
+      << "by loopback it is more than a port carries";
+}
+
 TEST(BusLimit, OfWhatIsNoRingIsWhatMustPassTheNetworkAtLeast) {
   const std::vector<AdapterPort> eight(8, fabric("100 Gb/sec (4X EDR)"));
   const std::vector<NodeFacts> nodes{node("n0", eight), node("n1", eight), node("n2", eight), node("n3", eight)};
