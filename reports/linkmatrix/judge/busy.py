@@ -161,12 +161,15 @@ class Busy:
         amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}{self.adapters_of(moved[1], moved[0])}"
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
+        used = f"others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}" if share >= LEAST else ""
         of_path = ALL if line is None else float(np.nan_to_num(rate * 1e-9 / line))
-        is_named = rate > LEAST_RATE or (path == "net" and rate > 0)
-        if is_named and not (path == "net" and share >= LEAST and share > of_path):
+        if path == "net" and used and rate > 0:  # which of both it was nobody knows, where both explain something
+            said = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]
+            return "busy: " + "; ".join(one for _, one in sorted(said, reverse=True))
+        if rate > LEAST_RATE or (path == "net" and rate > 0):
             return sent
-        if share >= LEAST:
-            return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
+        if used:
+            return f"busy: {used}"
         label = self.uncounted.where(row, column)
         if self.is_uncounted(row, column, link_class):
             return f"busy: others were on {label}{self.who(label)}, and what they took of this path is not counted"

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 LEAST_UNLISTED = 0.1  # seconds: less comes of the clock's ticks, and processes that used less are not listed
+LITTLE = 0.1  # share of what others had, below which nothing is said of those that nobody listed
 RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 Others = Mapping[str, Any]  # a record's `others`
@@ -74,11 +75,12 @@ def turns_of_others(others: Others) -> dict[str, tuple[float, float]]:
 def unlisted(others: Others, label: str) -> float:
     """For how many seconds processes that are not listed had the cores of a rank, or of some rank of a node.
 
-    0 where those that are listed had them for longer.
+    0 where those that are listed had nearly all of it.
     """
     found = 0.0
     for use, listed in of_ranks(others):
-        hidden = (use.get("others") or 0.0) - listed
-        if label in (use["label"], node_of(use["label"])) and hidden >= max(LEAST_UNLISTED, listed):
+        had = use.get("others") or 0.0
+        hidden = had - listed
+        if label in (use["label"], node_of(use["label"])) and hidden >= max(LEAST_UNLISTED, LITTLE * had):
             found = max(found, hidden)
     return found
