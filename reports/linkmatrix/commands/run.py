@@ -137,9 +137,8 @@ def locked_run(
     seconds = time.monotonic() - started
     unknown = [path for path in folders.reports(prefix) if path not in known]
     new = [path for path in unknown if resume.is_of(path, stamp)]
-    for path in unknown:
-        if path not in new:
-            say(f"note: {path.name} is of another session, and was not looked at")
+    others = [resume.not_taken(path, stamp) for path in unknown if path not in new]
+    say(*(f"note: {why}" for why, _ in others))
     if not new and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the report before is judged again")
         new = [before.report]
@@ -147,7 +146,10 @@ def locked_run(
         last.unlink() if noted is None else write_whole(last, noted)
         return BAD_INPUT
     if not new:
-        say(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
+        if all(readable for _, readable in others):
+            say(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
+        else:
+            say(f"NO VERDICT  ReFrame ended with {code} and left no report that can be read: nothing can be judged")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
     resume.note(last, options.mode, stamp, before, new[-1])
     if note := junit.mended(for_junit, read_json(new[-1])):
