@@ -46,7 +46,7 @@ system = {
                 "--no-requeue",
             ],
             # srun ends the tasks of a step once one failed, and 60 s after the first ended; else the time limit does
-            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "60"]],
+            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "50"]],
             # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
             # it should not choose itself; UCX takes those near each rank
             "environs": ["gnu"],
@@ -85,7 +85,7 @@ system = {
             "scheduler": "slurm",
             "launcher": "srun",
             "access": ["--partition=gpu", "--no-requeue"],  # and what else is said above
-            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "60"]],
+            "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "50"]],
             "environs": ["gnu-cuda"],
             "features": ["gpu", "cuda", "mpi", "crossnode"],
             "max_jobs": 4,

@@ -50,4 +50,7 @@ def line(said: Sequence[Patrolled], budget: float, days: int, turn: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(word) for word in [*sys.argv[1:], *("500", "60", "5")[len(sys.argv) - 1 :]])))
+    words = [*sys.argv[1:], *("500", "60", "5")[len(sys.argv) - 1 :]]
+    if len(words) != 3 or not all(word.isdecimal() and int(word) for word in words):
+        sys.exit(f"{__doc__.partition(':')[0]}: three numbers at most, each 1 at least")
+    sys.exit(main(*map(int, words)))

@@ -84,6 +84,33 @@ TEST(Engine, AnEndpointThatWasLostBeforeIsNamedOnce) {
   EXPECT_EQ(record.look([](const Record& r) { return r.lost.size(); }), 2u);
 }
 
+TEST(Engine, WhatIsBeyondItsTimeIsSampledOnce) {
+  ScriptedSampler within(ten), beyond(ten);
+  measured(within, 4);
+  EXPECT_GT(*std::max_element(within.samples.begin(), within.samples.end()), 1);
+  const Record record = measured(beyond, 4, {.max_seconds = 1e-9});
+  EXPECT_EQ(*std::max_element(beyond.samples.begin(), beyond.samples.end()), 1);
+  EXPECT_EQ(record.results.front().cells(CellStatus::ok), 12u) << "each has a value all the same";
+}
+
+TEST(Engine, WrongDataStaysWhateverIsPutThereLaterAndIsNoneThatWasVerified) {
+  Guarded<Record> record;
+  record.change([](Record& r) { r.results.emplace_back().shape({"a", "b"}, {"a", "b"}); });
+  ResultStore store(record);
+  const auto verified = [&] { return record.look([](const Record& r) { return r.results.back().cells_verified; }); };
+  CellValue good, wrong;
+  good.status = CellStatus::ok, good.verified = true;
+  wrong.status = CellStatus::corrupt;
+  store.put({0, 1}, good);
+  store.put({1, 0}, good);
+  EXPECT_EQ(verified(), 2u);
+  store.put({0, 1}, wrong);
+  EXPECT_EQ(verified(), 1u);
+  store.put({0, 1}, good);
+  EXPECT_EQ(store.status({0, 1}), CellStatus::corrupt);
+  EXPECT_EQ(verified(), 1u);
+}
+
 TEST(Engine, TheDeadlineEndsSecondLooksAndLosesNothing) {
   ScriptedSampler sampler([](const Place& place, std::size_t) { return place.row == 0 ? 5 : 10; });
   sampler.script = [&](const Place&, const SampleRule& rule, Sampled& answer) {

@@ -1,13 +1,14 @@
 """Runs of `linkmatrix run`, each of which something happens to at a random moment; on this machine, or on a cluster.
 
-    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--lab] [--only 'full disk']
+    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--lab] [--mode acceptance] [--only 'full disk']
 
-What happens is one of chaos_events.HERE; with --lab, which starts the Slurm of the tests on this machine, of
-chaos_lab.LAB. Afterwards chaos_rules must find nothing: the run has ended in time with one of its exit codes and a last
-word, and left no process; a PASS has all test cases and cells of an undisturbed run, which passes; what was in a record
-stays there; what is stored can be opened; and the next run, to which nothing happens, passes. It prints a line for each
-kind with its counts, and each violation with the seed and round that repeat it; the exit code is 1 if there was one. It
-needs root, for namespaces of its own: mounts and, without --lab, network and clock are nobody else's.
+Each is a run of the quick tests, or of all of an acceptance with small sizes. What happens is one of chaos_events.HERE;
+with --lab, which starts the Slurm of the tests on this machine, of chaos_lab.LAB. Afterwards chaos_rules must find
+nothing: the run has ended in time with one of its exit codes and a last word, and left no process; a PASS has all test
+cases and cells of an undisturbed run, which passes; what was in a record stays there; what is stored can be opened; and
+the next run, to which nothing happens, passes. It prints a line for each kind with its counts, and each violation with
+the seed and round that repeat it; the exit code is 1 if there was one. It needs root, for namespaces of its own: mounts
+and, without --lab, network and clock are nobody else's.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from pathlib import Path
 import chaos_rules
 from chaos_events import HERE, undo
 from chaos_lab import LAB, LabPlace
-from chaos_place import Place
+from chaos_place import SHORT, Place
 
 ROOM = 640  # MiB of the disk: a run wants 256, and keeps some
 OWN = "LINKMATRIX_CHAOS"  # in the environment: it is in namespaces of its own
@@ -46,7 +47,7 @@ def main() -> int:
     kinds = [asked.only] if asked.only else sorted(events)
     done: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    with own_place(LabPlace if asked.lab else Place) as place:
+    with own_place(LabPlace if asked.lab else Place, asked.mode) as place:
         well = undisturbed(place)
         print(f"undisturbed: {len(well)} test cases in {place.seconds:.0f} s", file=sys.stderr, flush=True)
         until = time.monotonic() + asked.minutes * 60
@@ -74,6 +75,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e6, help="no round begins later; default: without a limit")
     parser.add_argument("--lab", action="store_true", help="on the Slurm cluster of the tests")
+    parser.add_argument("--mode", choices=sorted(SHORT), default="quick", help="of `linkmatrix run`; default: quick")
     parser.add_argument("--only", choices=sorted({*HERE, *LAB}), help="nothing else happens")
     return parser.parse_args()
 
@@ -107,10 +109,10 @@ def one_round(place: Place, events: dict, kind: str, well: dict[str, chaos_rules
 
 
 @contextmanager
-def own_place(kind: type[Place]) -> Iterator[Place]:
+def own_place(kind: type[Place], mode: str) -> Iterator[Place]:
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     folder.chmod(0o755)
-    place = kind(folder, random.Random())
+    place = kind(folder, random.Random(), mode)
     place.disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM}m", "chaos", place.disk], check=True)
     try:

@@ -52,8 +52,9 @@ class LabPlace(Place):
         kill(int((self.base / "run" / "slurmctld.pid").read_text()), number)
 
     def controller_starts(self) -> None:
-        """Its port is free a little after the one before has ended."""
-        environment = {name: value for name, value in self.variables().items() if name != "LD_PRELOAD"}
+        """Its port is free a little after the one before has ended. It has the right clock, and is none of a run's."""
+        runs = ("LD_PRELOAD", "LINKMATRIX_PREFIX")
+        environment = {name: value for name, value in self.variables().items() if name not in runs}
 
         def started() -> bool:
             return not subprocess.run(["slurmctld"], env=environment, stdin=subprocess.DEVNULL, check=False).returncode

@@ -78,7 +78,7 @@ def patrolled(
     draw = random.Random(seed)
     machines = {f"n{at:04}": Machine(f"n{at:04}", f"leaf{at // OF_A_LEAF}") for at in range(nodes)}
     for name in draw.sample(sorted(machines), faults):
-        machines[name].faulty_from = draw.randrange(1, days // 3 + 1)
+        machines[name].faulty_from = draw.randrange(1, max(1, days // 3) + 1)
     pairs: dict[tuple[str, str], float | None] = dict.fromkeys(
         combinations(sorted({one.leaf for one in machines.values()}), 2)
     )

@@ -189,7 +189,10 @@ def report():
             content["session_info"]["cmdline"] = "reframe -r"
         open(prefix + "/folders.txt", "a").write(os.environ["RFM_TIMESTAMP_DIRS"] + "\\n")
         count = len(os.listdir(prefix + "/reports"))
-        json.dump(content, open(prefix + f"/reports/run-report-{{count}}.json", "w"))
+        text = json.dumps(content)
+        if os.path.exists(prefix + "/cut"):
+            text = text[:int(open(prefix + "/cut").read())]
+        open(prefix + f"/reports/run-report-{{count}}.json", "w").write(text)
 def ended(*_):
     if os.path.exists(prefix + "/aborts"):
         report()

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import stores
 
-from linkmatrix import cli
-from linkmatrix.runs import supervise
+from linkmatrix import cli, files
+from linkmatrix.errors import BadInput
+from linkmatrix.runs import resume, supervise
 
 
 def test_all_that_was_measured_is_within_its_references(machine):
@@ -60,6 +61,44 @@ def test_a_report_of_another_session_is_not_that_of_the_run(machine):
     (machine.folder / "by_hand").write_text("")
     code, out = machine.run()
     assert code == 3 and "wrote no report" in out and "run-report-0.json is of another session" in out
+
+
+@pytest.mark.parametrize("left", [0, 1, 20, "whose it is", -1])
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_session(machine, left, code):
+    machine.prepare("pass")
+    machine.run()
+    whole = (machine.folder / "reports" / "run-report-0.json").read_text()
+    says_whose = whole.index(".xml") + 20  # a process number may be longer the next time
+    (machine.folder / "cut").write_text(str(says_whose if left == "whose it is" else left % len(whole)))
+    (machine.folder / "code").write_text(str(code))
+    ended, out = machine.run()
+    assert (ended == 4) is (code != 0) and (ended == 3) is (code == 0) and "another session" not in out
+    (line,) = (line for line in out.splitlines() if line.startswith("note: "))
+    whose = "this run's report" if left in ("whose it is", -1) else "a report that may be this run's"
+    assert f"note: {whose} is cut off or damaged: " in line and "run-report-1.json is not valid JSON: " in line
+    assert line.endswith(": make room on its disk if that is full, remove the file, and measure again")
+    assert f"NO VERDICT  ReFrame ended with {code} and left no report that can be read" in out
+    assert "wrote no report" not in out
+    (machine.folder / "cut").unlink()
+    (machine.folder / "code").unlink()
+    assert machine.run()[0] == 0
+
+
+def test_a_report_that_nobody_may_read_is_called_so(machine, monkeypatch):
+    machine.prepare("pass")
+    read_whole = files.read_whole
+
+    def refuse(path, most):
+        if path.name.startswith("run-report-"):
+            raise BadInput(f"{path} cannot be read: Permission denied")
+        return read_whole(path, most)
+
+    for module in (files, resume):
+        monkeypatch.setattr(module, "read_whole", refuse)
+    code, out = machine.run()
+    assert code == 3 and "another session" not in out
+    assert "run-report-0.json cannot be read: Permission denied: whether it is this run's nobody can tell" in out
 
 
 def test_the_folders_of_a_run_have_its_stamp(machine):

@@ -7,9 +7,11 @@ import subprocess
 import chaos_rules
 import pytest
 from chaos_events import undo, unreadable_folder, vanished_file
-from chaos_place import Place, Run, cells
+from chaos_lab import LabPlace
+from chaos_place import REPOSITORY, SHORT, Place, Run, cells
 
 NAME, KEY = "intranode_p2p %testcase=a", ("a", 2)
+SETTINGS = REPOSITORY / "config" / "settings.py"
 WELL = {NAME: {KEY: 2}}
 
 
@@ -92,3 +94,31 @@ def test_what_happened_to_the_disk_is_undone(place, ended):
     count = len([path for path in place.prefix.rglob("*") if path.is_file()])
     vanished_file(place, ended())
     assert len([path for path in place.prefix.rglob("*") if path.is_file()]) == count - 1
+
+
+def test_the_controller_that_starts_again_is_no_process_of_a_run(tmp_path, monkeypatch):
+    place, started = LabPlace(tmp_path, random.Random(1)), []
+
+    def run(command, env, **_):
+        started.append(env)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    place.environment = {"SLURM_CONF": "/here/slurm.conf"}
+    place.controller_starts()
+    (env,) = started
+    assert env["SLURM_CONF"] == "/here/slurm.conf" and not {"LINKMATRIX_PREFIX", "LD_PRELOAD"} & env.keys()
+
+
+@pytest.mark.parametrize("mode", sorted(SHORT))
+def test_a_site_has_its_modes_made_short_in_its_own_settings(tmp_path, monkeypatch, mode):
+    place = Place(tmp_path, random.Random(1), mode)
+    monkeypatch.setattr(Place, "straighten", lambda self: None)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: None)
+    place.prepare()
+    added = (place.site / "config" / "settings.py").read_text().removeprefix(SETTINGS.read_text())
+    modes = [{"name": "acceptance", "options": ["--tag=acceptance"]}, {"name": "quick", "options": ["--tag=quick"]}]
+    exec(added, {"site_configuration": {"modes": modes}})
+    options = {one["name"]: one["options"] for one in modes}
+    assert options.pop(mode) == [f"--tag={mode}", *(f"-S {one}" for one in SHORT[mode])]
+    assert [words for words in options.values() if len(words) > 1] == []

@@ -125,7 +125,7 @@ def test_healthy_clusters_raise_no_alarm(benches, machine):
 def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
     """References, deviations and names of the bench are those of the whole way from a record."""
     from linkmatrix.judge.evaluate import evaluate
-    from linkmatrix.locate import diagnosis
+    from linkmatrix.locate import deviations
     from linkmatrix.record import reading
     from linkmatrix.record.matrix import lasting_names
     from linkmatrix.references.tables import Reference, References
@@ -143,7 +143,8 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
         if r != c
     }
     (matrix,) = evaluate(content, References({("hgx", content["results"][0]["testcase"]): table}), "hgx").matrices
-    deviation, sigma, limit = diagnosis.from_references(matrix, bench.layout)
+    seen = deviations.from_references(matrix, bench.layout)
+    deviation, sigma, limit = seen.deviation, seen.sigma, seen.limit
     there = np.isfinite(values)
     assert np.allclose(deviation[there], np.log(values / bench.expected)[there])
     assert np.allclose(sigma[there], bench.sigma[there]) and np.allclose(limit[there], bench.limit[there])

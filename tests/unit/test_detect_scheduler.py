@@ -49,7 +49,7 @@ def test_slurm_of_three_nodes():
         {"name": "_rfm_gpu", "options": ["--gpus-per-node={num_gpus_per_node}"]},
         {"name": "node", "options": ["--nodelist={host}"]},
     ]
-    assert entries["gpu"]["env_vars"] == [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "60"]]
+    assert entries["gpu"]["env_vars"] == [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "50"]]
     assert entries["gpu"]["features"] == ["gpu", "cuda", "mpi", "crossnode"]
     assert entries["gpu"]["extras"]["nodes"] == 2  # one of the three is drained
     assert entries["gpu"]["devices"] == [{"type": "gpu", "num_devices": 2}]
@@ -92,11 +92,12 @@ ODD = "PartitionName=80gb Nodes=n[1-2] State=UP MaxTime=01:00:00"
 PARTITION = "PartitionName={} Nodes=lmx[1-3] State={} MaxTime={} AllowAccounts={} AllowQos={} QoS={} MaxNodes={}"
 
 
-def awkward(**said):
-    """The partition of a cluster where accounting has something to say."""
+def awkward(mine="", **said):
+    """The partition of a cluster where accounting has something to say; mine: instead of what it says of accounts."""
     words = {"state": "UP", "time": "01:00:00", "accounts": "ALL", "qos": "ALL", "own": "N/A", "most": "UNLIMITED"}
     text = PARTITION.format("cpu", *{**words, **said}.values())
-    found, each = asked("slurm", "slurm-accounts", partitions=text, config=SLURM, nodes="cpu|3|idle|4|(null)|(null)\n")
+    instead = {"partitions": text, "config": SLURM, "nodes": "cpu|3|idle|4|(null)|(null)\n", "accounts": mine}
+    found, each = asked("slurm", "slurm-accounts", **instead)
     return each["cpu"], partitions.system_file(found, "x")
 
 
@@ -164,6 +165,33 @@ def test_jobs_ask_for_no_more_than_partition_qos_and_account_give(said, limit):
     assert one.time_limit == (limit or "")
     assert (f'"time_limit": "{limit}"' in text) == (limit is not None)
     assert ("--qos=brief" in one.access) == (said.get("qos") == "brief")
+
+
+@pytest.mark.parametrize(
+    ("mine", "allowed", "limit", "note"),
+    [
+        ("owners||brief\n", "ALL", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
+        ("owners||brief\n", "normal,brief", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
+        ("owners||normal\n", "normal,brief", "", ""),
+        ("owners||brief\n", "normal,long", "", "only for normal,long (AllowQos): add --qos= to access"),
+        ("owners||\n", "normal,brief", "", "only for normal,brief (AllowQos): add --qos= to access"),
+        ("owners||brief\n", "normal", "", ""),
+        ("owners||brief\nproject||brief\n", "ALL", "20m", "the QOS of your jobs, is 00:20:00, less"),
+        ("owners||brief\nproject||normal\n", "ALL", "", ""),
+    ],
+)
+def test_jobs_that_ask_for_no_qos_have_that_of_their_account(mine, allowed, limit, note):
+    """Slurm ends or refuses what lasts longer than it: 30 minutes were asked for where 20 are the most."""
+    one, text = awkward(mine, qos=allowed)
+    assert one.time_limit == limit
+    assert note in text and ("QOS of your jobs" in text) == ("QOS of your jobs" in note)
+    assert ("add --qos=" in text) == ("add --qos=" in note)
+
+
+@pytest.mark.parametrize("fewest", [0, 1, 2])
+def test_a_partition_without_jobs_of_one_node_says_so(fewest):
+    text = awkward(most=f"3 MinNodes={fewest}")[1]
+    assert ("a job has 2 nodes or more (MinNodes): those of one node start elsewhere only" in text) == (fewest == 2)
 
 
 def test_between_nodes_takes_no_more_than_a_job_may_have():

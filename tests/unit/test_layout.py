@@ -9,7 +9,7 @@ from apart_records import apart
 
 from linkmatrix.judge import closely
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate import diagnosis
+from linkmatrix.locate import deviations, diagnosis
 from linkmatrix.locate.places import Names, layout_of
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
@@ -80,7 +80,8 @@ def held_against(content, **cells):
     """(deviation, sigma, limit) of a record against references of some cells, by "row_column"."""
     table = {f"gpu{name[1]}->gpu{name[2]}": Reference(*one) for name, one in cells.items()}
     found = evaluate(content, References({("hgx", TESTCASE): table}), "hgx").matrices[0]
-    return diagnosis.from_references(found, laid_out(content)[0])
+    seen = deviations.from_references(found, laid_out(content)[0])
+    return seen.deviation, seen.sigma, seen.limit
 
 
 def test_a_bandwidth_may_be_off_by_what_its_lower_tolerance_leaves(make_record):

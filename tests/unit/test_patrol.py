@@ -125,6 +125,12 @@ def test_a_patrol_of_twenty_nodes_covers_all_keeps_its_budget_and_finds_what_com
     assert said == patrolled(20, 60, budget, 2, 0.2, preempted, 3)
 
 
+@pytest.mark.parametrize("days", [1, 2, 3])
+def test_a_patrol_of_a_few_days_has_its_faults_too(days):
+    said = patrolled(nodes=20, days=days, budget=20 * SWEPT.seconds, faults=2, presence=1.0, preempted=0.0, seed=1)
+    assert said.faults == 2 and said.found == [0, 0] and len(said.ages) == days
+
+
 def test_more_nodes_than_a_budget_holds_grow_old_and_it_is_seen():
     said = patrolled(nodes=400, days=20, budget=10 * 120.0, faults=0, presence=0.0, preempted=0.0, seed=1)
     assert said.ages[-1] == 20.0 and max(said.planned) <= 1200.0

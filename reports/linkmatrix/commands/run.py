@@ -31,6 +31,7 @@ from ..site import nodes as site_nodes
 from . import begin
 
 CANNOT, BAD_INPUT = 4, 2
+NONE_READABLE = "left no report that can be read: nothing can be judged"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -113,18 +114,10 @@ def locked_run(
     stamp = f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     for_junit = prefix / "reports" / f"junit-{stamp}.xml"
     (prefix / "reports").mkdir(exist_ok=True)
-    before = resume.Before(whole=not is_part(options))
     manifest.load(repository, options.mode)  # one that cannot be read is said before anything is measured
-    if options.resume:
-        before = resume.before(
-            last, prefix, lambda report: after_retries(judged_cases(report, repository))[0], options.resume_hours
-        )
-        before = replace(before, whole=before.whole and not is_part(options))
+    before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
-    command += [f"--system={options.system}"] if options.system else []
-    command += [f"--max-retries={options.retries}"] if options.retries else []
-    command += [f"--report-junit={for_junit}", *before.options(), *options.more]
+    command = reframe_command(options, program, for_junit, before)
     say(f"$ {shlex.join(command)}", flush=True)
     noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
@@ -135,38 +128,74 @@ def locked_run(
     begins()
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
-    unknown = [path for path in folders.reports(prefix) if path not in known]
-    new = [path for path in unknown if resume.is_of(path, stamp)]
-    for path in unknown:
-        if path not in new:
-            say(f"note: {path.name} is of another session, and was not looked at")
-    if not new and code == 0 and before.passed and before.report:
+    report, all_readable = report_of(prefix, known, stamp)
+    if report is None and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the report before is judged again")
-        new = [before.report]
-    if not new and code == BAD_INPUT:  # ReFrame has said which: nothing was begun, and --resume goes on from before
+        report = before.report
+    if report is None and code == BAD_INPUT:  # ReFrame said which: nothing was begun, and --resume goes on from before
         last.unlink() if noted is None else write_whole(last, noted)
         return BAD_INPUT
-    if not new:
-        say(f"NO VERDICT  ReFrame ended with {code} and wrote no report: nothing was measured")
+    if report is None:
+        left = "wrote no report: nothing was measured" if all_readable else NONE_READABLE
+        say(f"NO VERDICT  ReFrame ended with {code} and {left}")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
-    resume.note(last, options.mode, stamp, before, new[-1])
-    if note := junit.mended(for_junit, read_json(new[-1])):
+    resume.note(last, options.mode, stamp, before, report)
+    if note := junit.mended(for_junit, read_json(report)):
         say(note)
-    ran = completeness.Ran(options.mode, options.system, new[-1], before, repository)
+    verdict, lines = verdict_on(
+        completeness.Ran(options.mode, options.system, report, before, repository), options, code
+    )
+    say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
+    where = options.system or "this machine"
+    say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
+    pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
+    return EXIT_CODES[verdict]
+
+
+def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.Before:
+    """What a run goes on from: with --resume what the last of its kind passed, else nothing. Raises BadInput."""
+    if not options.resume:
+        return resume.Before(whole=not is_part(options))
+
+    def passed(report: Path) -> list[Judged]:
+        return after_retries(judged_cases(report, repository))[0]
+
+    before = resume.before(last, prefix, passed, options.resume_hours)
+    return replace(before, whole=before.whole and not is_part(options))
+
+
+def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, before: resume.Before) -> list[str]:
+    """The command line of ReFrame; for_junit: where its JUnit file goes."""
+    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
+    command += [f"--system={options.system}"] if options.system else []
+    command += [f"--max-retries={options.retries}"] if options.retries else []
+    return [*command, f"--report-junit={for_junit}", *before.options(), *options.more]
+
+
+def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:
+    """(the report of the run with this stamp, whether all others that are not `known` could be read); says which."""
+    unknown = [path for path in folders.reports(prefix) if path not in known]
+    own = [path for path in unknown if resume.is_of(path, stamp)]
+    others = [resume.not_taken(path, stamp) for path in unknown if path not in own]
+    say(*(f"note: {why}" for why, _ in others))
+    return own[-1] if own else None, all(readable for _, readable in others)
+
+
+def verdict_on(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Verdict, list[str]]:
+    """The verdict on a run's report and ReFrame's exit code, held against what its mode has to measure, and why.
+
+    With --manifest that is frozen first. Raises BadInput.
+    """
     if options.manifest:
         say(*completeness.frozen(ran, options.manifest))
-    verdict, lines = judged_report(new[-1], code, repository)
+    verdict, lines = judged_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
     elif options.nodes:
-        lines += completeness.unasked(new[-1], options.nodes.split(","))
+        lines += completeness.unasked(ran.report, options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
         verdict = max(verdict, Verdict.NO_VERDICT)
-    say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
-    where = options.system or "this machine"
-    say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {new[-1]}")
-    pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
-    return EXIT_CODES[verdict]
+    return verdict, lines
 
 
 def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:

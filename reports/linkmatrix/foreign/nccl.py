@@ -9,6 +9,7 @@ RCCL is called as NCCL is, so that the engine of both is `nccl`; the record's pr
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..record import units
@@ -82,18 +83,9 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     """The line of columns, that of their units, and a line for each size."""
     head, ways = reading.at + 1, match[0].split().count("time")
     reading.at += 1
-    while LOG.match(reading.line()):
-        reading.at += 1
-    units_said = UNIT.findall(reading.line()) if reading.line().startswith("#") else []
-    if not units_said or not UNITS.issuperset(units_said):
-        said = ", ".join(dict.fromkeys(units_said)) or "none"
-        reading.left(
-            f"line {head}: the units of this table of sizes should be B, elements, us and GB/s, they are {said}: it is"
-            " left out"
-        )
-        reading.at += bool(units_said)
-        while any(line.match(reading.line()) for line in (ROW, LOG)):
-            reading.at += 1
+    passed(reading, LOG)
+    if not has_known_units(reading, head):
+        passed(reading, ROW, LOG)
         reading.command = None
         return
     facts = reading._facts if reading._facts.program in PROGRAMS else reading.facts(PROGRAM)
@@ -101,20 +93,8 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
     name = facts.software.get("test") or (said[1] if said else "nccl_unknown_test")
     testcase = name.lower() + algorithm_of(reading.command or "")
     sizes, small = 0, list[str]()
-    while reading.at < len(reading.lines):
-        line = reading.line()
-        between = line.startswith("#") or not line.strip()
-        if between and sizes:
-            break
-        if between or LOG.match(line):
-            reading.at += 1
-            continue
-        row = ROW.match(line)
-        if row is None or reading.may_be_cut():
-            add_fault(reading, line)
-            break
+    for row in rows(reading):
         sizes += 1
-        reading.at += 1
         if ways > 1 and not row["time2"]:
             reading.left(f"line {reading.at}: a row of {name} without one of the ways of its head: it is left out")
         elif not consistent(row, name):
@@ -123,14 +103,60 @@ def nccl(reading: Reading, match: re.Match[str]) -> None:
             small.append(units.size(int(row["size"])))
         else:
             reading.add(facts.program, size_table(testcase, row, reading.at))
-    if small and reading.runs and reading.runs[-1].program in PROGRAMS and reading.runs[-1].tables:
-        said = f"bandwidths that are printed as 0.00 are left out, those of {', '.join(small)}"
-        first = reading.runs[-1].tables[0]
-        reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, said))
+    if small:
+        note_small(reading, small)
     if sizes:
         # a later table is another command's
         reading.command = None
         reading.end_run()
+
+
+def passed(reading: Reading, *patterns: re.Pattern[str]) -> None:
+    """Leaves lines behind, as long as they are one of these."""
+    while any(line.match(reading.line()) for line in patterns):
+        reading.at += 1
+
+
+def has_known_units(reading: Reading, head: int) -> bool:
+    """Whether the line below a head, which is line `head`, says the units that a table is read in; if not, why."""
+    said = UNIT.findall(reading.line()) if reading.line().startswith("#") else []
+    if said and UNITS.issuperset(said):
+        return True
+    found = ", ".join(dict.fromkeys(said)) or "none"
+    reading.left(
+        f"line {head}: the units of this table of sizes should be B, elements, us and GB/s, they are {found}: it is"
+        " left out"
+    )
+    reading.at += bool(said)
+    return False
+
+
+def rows(reading: Reading) -> Iterator[re.Match[str]]:
+    """The lines of sizes, up to one that is none: a comment or an empty one, or what is a fault of the last table."""
+    begun = False
+    while reading.at < len(reading.lines):
+        line = reading.line()
+        between = line.startswith("#") or not line.strip()
+        if between and begun:
+            return
+        if between or LOG.match(line):
+            reading.at += 1
+            continue
+        row = ROW.match(line)
+        if row is None or reading.may_be_cut():
+            add_fault(reading, line)
+            return
+        begun = True
+        reading.at += 1
+        yield row
+
+
+def note_small(reading: Reading, small: Sequence[str]) -> None:
+    """Says in the first table of a run which sizes have no figure."""
+    if reading.runs and reading.runs[-1].program in PROGRAMS and reading.runs[-1].tables:
+        said = f"bandwidths that are printed as 0.00 are left out, those of {', '.join(small)}"
+        first = reading.runs[-1].tables[0]
+        reading.runs[-1].tables[0] = replace(first, notes=(*first.notes, said))
 
 
 def stray(reading: Reading, match: re.Match[str]) -> None:

@@ -6,7 +6,9 @@ pairs: osu_mbw_mr_dd_8_pairs. The program's MB is 1e6 bytes.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..record.matrix import Pair
 from .table import Part, Reading, Table
@@ -41,6 +43,14 @@ UNIT = re.compile(r"\b([\w/]+)\)?$")  # at the end of a column's head: "Latency 
 METRICS = {"latency": "latency", "multi_lat": "latency", "bibw": "bidirectional"}
 
 
+class Head(NamedTuple):
+    """What stands above the lines of a test. buffers: "hh", "dd" …; columns: their heads."""
+
+    buffers: str
+    pairs: int
+    columns: Sequence[str]
+
+
 def osu(reading: Reading, match: re.Match[str]) -> None:
     """The title of a test, its lines of comment, and a line for each size."""
     test, said = TESTS.get((match[1], match[2])), match[3]
@@ -48,53 +58,71 @@ def osu(reading: Reading, match: re.Match[str]) -> None:
     if test is None:
         return
     reading.end_run()
-    buffers, pairs, heads, decimals = "hh", 1, list[str](), None
-    while reading.line().startswith("#"):
-        found, count = BUFFERS.match(reading.line()), PAIRS.match(reading.line())
-        buffers = (found[1] + found[2]).lower() if found else buffers
-        pairs = int(count[1]) if count else pairs
-        head = COLUMNS.match(reading.line())
-        reading.at += 1
-        if head:
-            heads = re.split(r"\s{2,}", head[1])
-            unit = UNIT.search(heads[0])
-            if not unit or unit[1] != UNITS.get(test, "MB/s"):
-                reading.left(
-                    f"line {reading.at}: the unit of osu_{test} should be {UNITS.get(test, 'MB/s')}, its column is"
-                    f" '{heads[0][:60]}': it is left out"
-                )
-                return
-            break
+    head = head_of(reading, test)
+    if head is None:
+        return
     if said:
         reading.facts(PROGRAM).software["OSU micro-benchmarks"] = said
-    rows = 0
     while reading.line().startswith("#"):  # "# Datatype: MPI_CHAR.", since 7.0
         reading.at += 1
-    while reading.at < len(reading.lines):
-        row = ROW.match(reading.line())
-        # "not whole": a number may be cut off at the very end of a text
-        if row is None or reading.may_be_cut() or len(reading.line().split()) != len(heads) + 1:
-            break
-        places = len(row[2].partition(".")[2])
-        decimals = places if decimals is None else decimals
-        if places != decimals:
-            break
-        others = row[3].split()
-        rate = others[0] if heads[1:2] == [RATE] else None
-        if rate and not fits(int(row[1]), float(row[2]), rate):
-            break
-        verified = {"Pass": True, "Fail": False}.get((others or [""])[-1])
-        table = size_table(test, buffers, pairs, int(row[1]), float(row[2]), reading.at + 1, verified)
-        if rate and table.verified is not False:
-            parts = {"message_rate": Part("message rate", "msg/s", dict.fromkeys(table.cells, float(rate)))}
-            table = replace(table, parts=parts)
-        reading.add(PROGRAM, table)
-        rows += 1
-        reading.at += 1
-    if rows and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
+    found = 0
+    for row, rate in rows(reading, head):
+        reading.add(PROGRAM, table_of(row, rate, test, head, reading.at + 1))
+        found += 1
+    if found and reading.at < len(reading.lines) and ROW_LIKE.match(reading.line()):
         fault = f"line {reading.at + 1}: '{reading.line()[:60]}' is no whole line of a size: it is not believed"
         last = reading.runs[-1].tables[-1]
         reading.runs[-1].tables[-1] = replace(last, faults=(*last.faults, fault))
+
+
+def head_of(reading: Reading, test: str) -> Head | None:
+    """The comments below a title, up to the heads of columns; None where these are of another unit, which is said."""
+    buffers, pairs = "hh", 1
+    while reading.line().startswith("#"):
+        line = reading.line()
+        found, count, head = BUFFERS.match(line), PAIRS.match(line), COLUMNS.match(line)
+        buffers = (found[1] + found[2]).lower() if found else buffers
+        pairs = int(count[1]) if count else pairs
+        reading.at += 1
+        if not head:
+            continue
+        columns = re.split(r"\s{2,}", head[1])
+        unit = UNIT.search(columns[0])
+        if unit and unit[1] == UNITS.get(test, "MB/s"):
+            return Head(buffers, pairs, columns)
+        reading.left(
+            f"line {reading.at}: the unit of osu_{test} should be {UNITS.get(test, 'MB/s')}, its column is"
+            f" '{columns[0][:60]}': it is left out"
+        )
+        return None
+    return Head(buffers, pairs, ())
+
+
+def rows(reading: Reading, head: Head) -> Iterator[tuple[re.Match[str], str | None]]:
+    """The lines of sizes, each with its rate of messages; the next is read when one has been taken."""
+    decimals = None
+    while reading.at < len(reading.lines):
+        row = ROW.match(reading.line())
+        # "not whole": a number may be cut off at the very end of a text
+        if row is None or reading.may_be_cut() or len(reading.line().split()) != len(head.columns) + 1:
+            return
+        places = len(row[2].partition(".")[2])
+        decimals = places if decimals is None else decimals
+        rate = row[3].split()[0] if head.columns[1:2] == [RATE] else None
+        if places != decimals or (rate and not fits(int(row[1]), float(row[2]), rate)):
+            return
+        yield row, rate
+        reading.at += 1
+
+
+def table_of(row: re.Match[str], rate: str | None, test: str, head: Head, line: int) -> Table:
+    """A line of a size; rate: of its messages, "" and None without."""
+    verified = {"Pass": True, "Fail": False}.get((row[3].split() or [""])[-1])
+    table = size_table(test, head.buffers, head.pairs, int(row[1]), float(row[2]), line, verified)
+    if not rate or table.verified is False:
+        return table
+    parts = {"message_rate": Part("message rate", "msg/s", dict.fromkeys(table.cells, float(rate)))}
+    return replace(table, parts=parts)
 
 
 def fits(size: int, bandwidth: float, rate: str) -> bool:

@@ -19,15 +19,15 @@ from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from ..references import noise
-from ..references.tolerances import floor_alone
 from . import bottleneck, confidence, matchings, ordering, sharing
 from .bottleneck import Bottleneck
+from .deviations import alone, from_inside, from_references
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
 from .hypotheses import AGREE, Finding, polish, search
 from .places import Names, layout_of
 from .sentences import Seen, missing_sentence, sentence, subject_name
+from .sharing import Sharing
 
 LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
 MOST_EFFECTS = 4
@@ -65,57 +65,85 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     if result["quantity"] == HANDOVER:  # its time is no claim, and its words say between whom
         return Diagnosis((), tuple(ordering.sentences(result)), (), False)
     if is_of_matchings(result):
-        explained = None if matrix.whole is None else matrix.whole.explained
-        found, rest = matchings.told(result, matrix.matrix, explained)
-        rest += matrix.busy_sentences()[:MOST_BUSY]
-        of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
-        told = (*(text for _, text in found), *rest)
-        findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
-        who = tuple(matrix.matrix.rows[one.endpoint] for one, _ in found)
-        return Diagnosis(findings, told, (), not matrix.held, who=who)
+        return of_matchings(content, result, matrix)
     if matrix.closely is not matrix:
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
-    inside = not matrix.held
-    if inside:
-        findings, left, seen = seen_from_inside(content, result, matrix.whole.observed, layout, names, matrix.matrix)
-        again, sigma = alone(seen.deviation, result, matrix.matrix), seen.sigma
-    else:
-        deviation, sigma, limit = from_references(matrix, layout)
-        again = alone(deviation, result, matrix.matrix)
-        seen = Seen(layout, deviation, limit, sigma=sigma)
-    at_once = sharing.sharing(seen.deviation, layout, result, again)
-    if at_once and at_once.is_oversubscribed:
-        seen = replace(seen, deviation=at_once.without(seen.deviation))
-        again = None  # alone nothing was shared
-    if not inside or (at_once and at_once.is_oversubscribed):
-        findings, left = search(seen.deviation, seen.sigma, seen.limit, layout, again)
-        findings = [one for one in findings if not inside or one.kind != "class"]
-    shared, findings, left = without_shared(findings, left, seen, again, inside)
-    if at_once:
-        findings = sharing.beside_uplinks(findings, layout)
-    seen = replace(seen, part=part or shared is not None)  # what is found beside that has not all of its cells
-    told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in findings]
-    by_groups = [bottleneck.sentence(shared, names, result["unit"], "leaf" in names.parts)] if shared else []
-    told += bottleneck.alike_nodes(findings, seen.deviation, layout, names)
-    if at_once:
-        told += sharing.sentences(at_once, names.parts["leaf"])
+    found = searched(content, result, matrix, layout, names)
+    # what is found beside a bottleneck has not all of its cells
+    seen = replace(found.seen, part=part or found.shared is not None)
+    told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in found.findings]
+    told += bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
+    if found.at_once:
+        told += sharing.sentences(found.at_once, names.parts["leaf"])
     gone = missing(matrix.matrix, layout)
     told += [missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
-    told += by_groups
-    if left:
-        told.append(f"and {units.counted(left, 'slow cell')} more, which no part of these explains")
-    told += matrix.busy_sentences()[:MOST_BUSY]
-    throttled = result.get("throttled") or []
-    if throttled and (findings or not inside):
-        told.append(f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}")
-    every = (*findings, *gone)
+    if found.shared:
+        told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
+    told += beside_findings(found, result, matrix)
+    every = (*found.findings, *gone)
     sure = tuple(
         (*confidence.lines(one, names, seen), *next_line(one, names, layout, content, result)) for one in every
     )
     told_effects = tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
-    return Diagnosis(every, tuple(told), told_effects, inside, sure, who)
+    return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who)
+
+
+def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
+    """What is at fault in a matrix of which a few cells of each endpoint were measured."""
+    explained = None if matrix.whole is None else matrix.whole.explained
+    found, rest = matchings.told(result, matrix.matrix, explained)
+    rest += matrix.busy_sentences()[:MOST_BUSY]
+    of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
+    told = (*(text for _, text in found), *rest)
+    findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
+    who = tuple(matrix.matrix.rows[one.endpoint] for one, _ in found)
+    return Diagnosis(findings, told, (), not matrix.held, who=who)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search found. left: slow cells that no finding explains; seen: what each cell deviates by.
+
+    shared: what lies between groups of nodes; at_once: what uplinks carry while all send at once
+    """
+
+    findings: list[Finding]
+    left: int
+    seen: Seen
+    shared: Bottleneck | None
+    at_once: Sharing | None
+
+
+def searched(
+    content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, layout: Layout, names: Names
+) -> Searched:
+    """What the slow cells of a matrix that is held have in common: by references, else among their like."""
+    inside, whole = not matrix.held, matrix.whole
+    assert whole is not None
+    seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
+    again = alone(seen.deviation, result, matrix.matrix)
+    at_once = sharing.sharing(seen.deviation, layout, result, again)
+    if at_once and at_once.is_oversubscribed:
+        seen = replace(seen, deviation=at_once.without(seen.deviation))
+        again = None  # alone nothing was shared
+    findings, left = search(seen.deviation, seen.sigma, seen.limit, layout, again)
+    findings = [one for one in findings if not inside or one.kind != "class"]
+    shared, findings, left = without_shared(findings, left, seen, again, inside)
+    if at_once:
+        findings = sharing.beside_uplinks(findings, layout)
+    return Searched(findings, left, seen, shared, at_once)
+
+
+def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
+    """What no finding says: slow cells that are left, what others did, and what held devices back."""
+    if found.left:
+        yield f"and {units.counted(found.left, 'slow cell')} more, which no part of these explains"
+    yield from matrix.busy_sentences()[:MOST_BUSY]
+    throttled = result.get("throttled") or []
+    if throttled and (found.findings or matrix.held):
+        yield f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}"
 
 
 def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, Any], result: Result) -> Iterator[str]:
@@ -164,30 +192,6 @@ def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
     return kept
 
 
-def seen_from_inside(
-    content: Mapping[str, Any],
-    result: Result,
-    values: np.ndarray,
-    layout: Layout,
-    names: Names,
-    matrix: Matrix | None = None,
-) -> tuple[list[Finding], int, Seen]:
-    """(what is slow among its like, slow cells that it does not explain, and of each cell what it deviates).
-
-    A deviation is from the upper part of its link class, slow is below 0.
-
-    values: rows × columns, NaN where there is none; a class that is slow as a whole looks healthy. matrix: whose values
-    they are, if they are of one.
-    """
-    floors = [floor_alone(result, name, content.get("backend", "")) for name in names.classes]
-    sign = -1.0 if result["unit"] == "us" else 1.0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
-    again = None if matrix is None else alone(deviation, result, matrix)
-    found, left = search(deviation, sigma, limit, layout, again)
-    return [one for one in found if one.kind != "class"], left, Seen(layout, deviation, limit, sigma=sigma)
-
-
 def without_shared(
     found: list[Finding], left: int, seen: Seen, again: np.ndarray | None, inside: bool
 ) -> tuple[Bottleneck | None, list[Finding], int]:
@@ -206,8 +210,9 @@ def without_shared(
 def of_values(content: Mapping[str, Any], result: Result, matrix: Matrix, values: np.ndarray) -> list[str]:
     """What is slow among its like where a matrix of the record `content` has these values, in sentences."""
     layout, names = layout_of(content, result, matrix)
-    findings, _, seen = seen_from_inside(content, result, values, layout, names)
-    return [sentence(one, names, content, result, seen) for one in findings]
+    seen = from_inside(content, result, values, layout, names)
+    found, _ = search(seen.deviation, seen.sigma, seen.limit, layout)
+    return [sentence(one, names, content, result, seen) for one in found if one.kind != "class"]
 
 
 def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
@@ -220,44 +225,6 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> 
     slow = matrix.slow_lines()
     told = (*found.sentences, *slow, where)
     return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who)
-
-
-def from_references(matrix: MatrixVerdict, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(deviation, sigma, limit) of each cell, with its own reference; a cell without one does not count.
-
-    deviation: of logarithms, slow is below 0.
-    """
-    judged, bandwidth = matrix.whole, matrix.matrix.unit != "us"
-    assert judged is not None
-    values, expected = judged.observed, judged.value
-    cells = int((layout.classes >= 0).sum())
-    with np.errstate(invalid="ignore"):
-        limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
-    limit = np.where(np.isfinite(expected), np.minimum(np.abs(limit), 0.99), np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        deviation = np.log(values / expected)
-    # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)
-    limit = 1 / (1 - limit) - 1 if bandwidth else limit
-    deviation = deviation if bandwidth else -deviation
-    return deviation, np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells), limit
-
-
-def alone(deviation: np.ndarray, result: Result, matrix: Matrix) -> np.ndarray | None:
-    """Deviations of the cells that were measured again, alone: the median of those looks; NaN of the others.
-
-    None where no cell was: nobody knows whether any would have been.
-    """
-    if not result["remeasured"]:
-        return None
-    found = np.full(deviation.shape, np.nan)
-    rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
-    values = matrix.whole.measured
-    sign = -1.0 if result["unit"] == "us" else 1.0
-    for one in result["remeasured"]:
-        at = rows.get(one["row"], -1), columns.get(one["column"], -1)
-        if min(at) >= 0 and one["after"] and values[at] > 0:
-            found[at] = deviation[at] + sign * math.log(one["after"] / values[at])
-    return found
 
 
 def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:

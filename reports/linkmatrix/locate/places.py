@@ -146,7 +146,10 @@ def switches_of(content: Mapping[str, Any], devices: Sequence[Device]) -> Callab
 
 
 def rails(devices: Sequence[Device], nic: Numbered) -> dict[str, int]:
-    """{label: its rail}: adapters with the same place among those of their nodes, else devices with the same place."""
+    """{label: its rail}: adapters with the same place among those of their nodes, else devices with the same place.
+
+    In a network of planes that is the adapters of a plane.
+    """
     by_nic = all(number >= 0 for number in nic.of.values())
     found: dict[str, int] = {}
     of_node: dict[str, dict[Any, int]] = {}

@@ -7,6 +7,7 @@ of neighbours, which a change of level leaves as they are. Exact, O(n²) segment
 """
 
 import math
+from bisect import insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -40,11 +41,11 @@ def change_points(values: Sequence[float], least: float = 0.005) -> list[Change]
     best = np.full(n + 1, np.inf)
     best[0], last = -penalty, np.zeros(n + 1, dtype=int)
     for end in range(LEAST_SEGMENT, n + 1):
+        medians = medians_before(x, end)
         for start in range(0, end - LEAST_SEGMENT + 1):
             if not math.isfinite(best[start]):
                 continue
-            part = x[start:end]
-            cost = np.minimum(((part - np.median(part)) / sigma) ** 2, BOUND**2).sum()
+            cost = np.minimum(((x[start:end] - medians[start]) / sigma) ** 2, BOUND**2).sum()
             if best[start] + cost + penalty < best[end]:
                 best[end], last[end] = best[start] + cost + penalty, start
     cuts = [n]
@@ -57,3 +58,14 @@ def change_points(values: Sequence[float], least: float = 0.005) -> list[Change]
         for edge, before, after in zip(edges[1:-1], levels, levels[1:], strict=False)
         if before and abs(after / before - 1) >= least
     ]
+
+
+def medians_before(x: np.ndarray, end: int) -> list[float]:
+    """The medians of x[0:end], x[1:end] … x[end - 1:end], in a fraction of the time that it takes to ask for each."""
+    inside: list[float] = []
+    found = []
+    for value in x[:end][::-1].tolist():
+        insort(inside, value)
+        half = len(inside) // 2
+        found.append(inside[half] if len(inside) % 2 else (inside[half - 1] + inside[half]) / 2)
+    return found[::-1]

@@ -76,16 +76,18 @@ class Names:
     def at_two_places(self, sightings: Iterable[tuple[str, Sighting]]) -> set[str]:
         """Serial numbers and UUIDs that cannot be those of one part."""
         last: dict[str, tuple[str, Place]] = {}
-        been: dict[str, list[Place]] = {}
+        been: dict[str, set[Place]] = {}
+        returns: Counter[str] = Counter()
         found = set()
         for when, one in sightings:
             place = self.place(one)
             for text in one.texts:
                 before = last.get(text)
                 if before is not None and before[1] != place:
-                    stays = been.setdefault(text, [before[1]])
-                    stays.append(place)
-                    if before[0] == when or len(stays) - len(set(stays)) > MOST_RETURNS:
+                    places = been.setdefault(text, {before[1]})
+                    returns[text] += place in places
+                    places.add(place)
+                    if before[0] == when or returns[text] > MOST_RETURNS:
                         found.add(text)
                 last[text] = (when, place)
         return found

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadInput, say
-from ..files import read_json, write_whole
+from ..files import MOST_BYTES, read_json, read_whole, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
 from . import folders, manifest
@@ -145,3 +145,21 @@ def is_of(report: Path, stamp: str) -> bool:
         return f"junit-{stamp}.xml" in str(read_json(report)["session_info"]["cmdline"])
     except (BadInput, KeyError, TypeError):
         return False
+
+
+def not_taken(report: Path, stamp: str) -> tuple[str, bool]:
+    """Why a report that came during the run with this stamp is not its own, and whether it can be read.
+
+    ReFrame writes it in place: of a disk that was full its beginning is left, where its command line stands.
+    """
+    try:
+        ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)
+    except BadInput as error:
+        return f"{error}: whether it is this run's nobody can tell", False
+    try:
+        read_json(report)
+    except BadInput as error:
+        whose = "this run's report" if ours else "a report that may be this run's"
+        why = f"{whose} is cut off or damaged: {error}"
+        return f"{why}: make room on its disk if that is full, remove the file, and measure again", False
+    return f"{report.name} is of another session, and was not looked at", True

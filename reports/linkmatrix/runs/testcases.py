@@ -1,7 +1,7 @@
 """One test case of a run, with its record where it has one, and that is its own: `bound.py` says when it is."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,10 +156,14 @@ def record_in(folders: Iterable[str], report: Path) -> Path | None:
     """The record in the first folder that has one; each is looked for beside the report too, in case the whole prefix
     was copied from another machine.
     """
+
+    def places(folder: Path) -> Iterator[Path]:
+        yield folder
+        prefix = report.resolve().parent.parent
+        yield from (prefix.joinpath(*folder.parts[start:]) for start in range(1, len(folder.parts)))
+
     for folder in folders:
-        parts = Path(folder).parts
-        moved = (report.resolve().parent.parent.joinpath(*parts[start:]) for start in range(1, len(parts)))
-        for place in (Path(folder), *moved):
+        for place in places(Path(folder)):
             if (place / "record.json").is_file() or (place / f"record{COMPACT}").is_file():
                 return place / "record.json"
     return None

@@ -4,14 +4,16 @@ import getpass
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from .cluster import Answer, Cluster, Kind, Partition, attributes, least, number, time_notes
 
 NODES = ["sinfo", "-h", "-e", "-o", "%R|%D|%T|%c|%G|%f"]
 ALL = ("ALL", "N/A", "(null)", "UNLIMITED", "")
-# srun ends the tasks of a step once one failed, and 60 s after the first ended; else the time limit does
-ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"), ("SLURM_WAIT", "60"))
+# srun ends the tasks of a step once one failed, and 50 s after the first ended, so that none lasts a minute longer;
+# else the time limit does
+ENVIRONMENT = (("SLURM_KILL_BAD_EXIT", "1"), ("SLURM_WAIT", "50"))
 # "NODE STATE CODES" in sinfo's manual: what a state begins with, and the sign that it may end with, where no job starts
 NO_JOB = ("down", "drain", "fail", "inval", "unk", "power", "future", "reboot", "blocked", "perfctrs")
 SIGNS = {
@@ -61,84 +63,123 @@ def held(state: str) -> bool:
 class Rights(NamedTuple):
     """What accounting says of whoever asks; all empty where there is none, or it does not answer.
 
-    longest: {account: time limit}, of all that are theirs; walls: {quality of service: time limit}
+    longest: {account: time limit}, of all that are theirs; walls: {quality of service: time limit}; usual: {account:
+    the quality of service of its jobs that ask for none}
     """
 
-    longest: dict[str, str]
-    walls: dict[str, str]
+    longest: dict[str, str] = {}
+    walls: dict[str, str] = {}
+    usual: dict[str, str] = {}
 
 
 def rights(answer: Answer) -> Rights:
     """Asked of sacctmgr, which a cluster may have no use for."""
 
-    def table(*words: str) -> list[list[str]]:
+    def table(columns: int, *words: str) -> list[list[str]]:
         try:
-            return [line.split("|") for line in answer(["sacctmgr", "-n", "-P", "show", *words]).splitlines()]
+            rows = [line.split("|") for line in answer(["sacctmgr", "-n", "-P", "show", *words]).splitlines()]
         except OSError:
             return []
+        return [row for row in rows if len(row) == columns]
 
-    mine = table("assoc", f"user={getpass.getuser()}", "format=account,maxwall")
-    walls = table("qos", "format=name,maxwall")
-    return Rights(
-        {row[0]: row[1] for row in mine if len(row) == 2 and row[0]}, {row[0]: row[1] for row in walls if len(row) == 2}
-    )
-
-
-def allowed(said: str, mine: dict[str, str]) -> list[str]:
-    """Those of `mine` that Slurm's list lets in; all that it names where nothing is known of mine."""
-    named = said.split(",")
-    return [one for one in named if one in mine] if mine else named
+    mine = table(3, "assoc", f"user={getpass.getuser()}", "format=account,maxwall,defaultqos")
+    longest, usual = ({row[0]: row[column] for row in mine if row[0]} for column in (1, 2))
+    return Rights(longest, dict(table(2, "qos", "format=name,maxwall")), usual)
 
 
-def partition(said: dict[str, str], kinds: Counter, down: int, mine: Rights) -> Partition:
-    """A partition in the words of `scontrol show partition`."""
-    name, state = said.get("PartitionName", ""), said.get("State", "UP")
-    access, notes, closed = [f"--partition={name}"], [], False
-    if said.get("Default") == "YES":
-        notes.append(f"the default partition of {said.get('Nodes', '')}")
+class Rule(NamedTuple):
+    """What one of a partition's rules means: options of every job, notes, and time limits that it has beside MaxTime.
+
+    closed: no job of whoever asks starts there
+    """
+
+    options: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    walls: tuple[str, ...] = ()
+    closed: bool = False
+
+
+Words = Mapping[str, str]  # of `scontrol show partition`
+
+
+def shut(said: Words) -> Iterator[Rule]:
+    """What keeps everybody's jobs out."""
+    state = said.get("State", "UP")
     if state != "UP":
-        notes.append(f"its state is {state}: no job starts")
-        closed = True
+        yield Rule(notes=(f"its state is {state}: no job starts",), closed=True)
     if said.get("RootOnly") == "YES" and os.getuid() != 0:
-        notes.append("only for root (RootOnly): no job of yours starts")
-        closed = True
+        yield Rule(notes=("only for root (RootOnly): no job of yours starts",), closed=True)
     if said.get("ReqResv") == "YES":
-        notes.append("only for jobs of a reservation (ReqResv): add --reservation= to access")
-        closed = True
-    denied = said.get("DenyAccounts", "")
-    accounts = [one for one in mine.longest if one not in denied.split(",")]
-    if mine.longest and not accounts:
-        notes.append(f"not for {denied} (DenyAccounts), which all of your accounts are: no job of yours starts")
-        closed = True
-    elif denied and len(accounts) == 1:
-        access.append(f"--account={accounts[0]}")
-    if (listed := said.get("AllowAccounts", "ALL")) not in ALL:
-        accounts = allowed(listed, mine.longest)
-        if not accounts:
-            notes.append(f"only for {listed} (AllowAccounts), and none of your accounts is: no job of yours starts")
-            closed = True
-        elif len(accounts) == 1:
-            access.append(f"--account={accounts[0]}")
-            notes.append(f"only for {listed} (AllowAccounts)")
-        else:
-            notes.append(f"only for {', '.join(accounts)} (AllowAccounts): add --account= to access")
-    walls = [mine.longest.get(account, "") for account in accounts] if len(accounts) == 1 else []
-    if (listed := said.get("AllowQos", "ALL")) not in ALL:
-        if "," in listed:
-            notes.append(f"only for {listed} (AllowQos): add --qos= to access")
-        else:
-            access.append(f"--qos={listed}")
-            notes += time_notes(mine.walls.get(listed, ""), f"the time limit of the QOS {listed}")
-            walls.append(mine.walls.get(listed, ""))
-    notes += time_notes(said.get("MaxTime", ""), "its time limit")
+        yield Rule(notes=("only for jobs of a reservation (ReqResv): add --reservation= to access",), closed=True)
+
+
+def accounts_of(said: Words, mine: Rights) -> list[str]:
+    """The accounts of whoever asks that a partition lets in; all that it names where nothing is known of theirs."""
+    if (listed := said.get("AllowAccounts", "ALL")) not in ALL:  # then Slurm reads no DenyAccounts
+        return [one for one in listed.split(",") if one in mine.longest or not mine.longest]
+    return [one for one in mine.longest if one not in said.get("DenyAccounts", "").split(",")]
+
+
+def by_account(said: Words, mine: Rights) -> Iterator[Rule]:
+    """Whose jobs a partition lets in."""
+    listed, denied, accounts = said.get("AllowAccounts", "ALL"), said.get("DenyAccounts", ""), accounts_of(said, mine)
+    named = (f"--account={accounts[0]}",) if len(accounts) == 1 else ()
+    walls = tuple(mine.longest.get(account, "") for account in accounts[:1] if len(accounts) == 1)
+    if listed in ALL:
+        if mine.longest and not accounts:
+            words = f"not for {denied} (DenyAccounts), which all of your accounts are: no job of yours starts"
+            yield Rule(notes=(words,), closed=True)
+        yield Rule(named if denied else (), walls=walls)
+    elif not accounts:
+        words = f"only for {listed} (AllowAccounts), and none of your accounts is: no job of yours starts"
+        yield Rule(notes=(words,), closed=True)
+    elif named:
+        yield Rule(named, (f"only for {listed} (AllowAccounts)",), walls)
+    else:
+        yield Rule(notes=(f"only for {', '.join(accounts)} (AllowAccounts): add --account= to access",))
+
+
+def by_qos(said: Words, mine: Rights) -> Iterator[Rule]:
+    """The qualities of service of a job: one that is let in, or that of its account; and the partition's own."""
+    listed = said.get("AllowQos", "ALL")
+    usual = {mine.usual.get(account, "") for account in accounts_of(said, mine) or mine.longest}
+    if listed not in ALL and "," not in listed:
+        yield Rule((f"--qos={listed}",), *timed(mine.walls.get(listed, ""), f"the time limit of the QOS {listed}"))
+    elif listed not in ALL and not usual <= set(listed.split(",")):
+        yield Rule(notes=(f"only for {listed} (AllowQos): add --qos= to access",))
+    elif len(usual) == 1 and (own := usual.pop()):
+        yield Rule((), *timed(mine.walls.get(own, ""), f"the time limit of {own}, the QOS of your jobs,"))
     if (own := said.get("QoS", "")) not in ALL:
-        notes += time_notes(mine.walls.get(own, ""), f"the time limit of its QOS {own}")
-        walls.append(mine.walls.get(own, ""))
-    limit = least(said.get("MaxTime", ""), *walls)
-    # a job whose node is lost does not begin again: it would wait for that node, and half of its output is there
-    access.append("--no-requeue")
-    most = number(said.get("MaxNodes"))
-    return Partition(name, kinds, down, tuple(access), notes=tuple(notes), limit=limit, most=most, closed=closed)
+        yield Rule((), *timed(mine.walls.get(own, ""), f"the time limit of its QOS {own}"))
+
+
+def timed(wall: str, of: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The notes and time limits of a rule."""
+    return tuple(time_notes(wall, of)), (wall,)
+
+
+def by_size(said: Words) -> Iterator[Rule]:
+    """How many nodes a job has at least: the checks of one node want one."""
+    if (fewest := number(said.get("MinNodes"))) > 1:
+        yield Rule(notes=(f"a job has {fewest} nodes or more (MinNodes): those of one node start elsewhere only",))
+
+
+def partition(said: Words, kinds: Counter, down: int, mine: Rights) -> Partition:
+    """A partition in the words of `scontrol show partition`."""
+    name, longest = said.get("PartitionName", ""), said.get("MaxTime", "")
+    rules = [*shut(said), *by_account(said, mine), *by_qos(said, mine), *by_size(said)]
+    notes = [f"the default partition of {said.get('Nodes', '')}"] if said.get("Default") == "YES" else []
+    return Partition(
+        name,
+        kinds,
+        down,
+        # a job whose node is lost does not begin again: it would wait for that node, and half of its output is there
+        access=(f"--partition={name}", *(option for rule in rules for option in rule.options), "--no-requeue"),
+        notes=(*notes, *(note for rule in rules for note in rule.notes), *time_notes(longest, "its time limit")),
+        limit=least(longest, *(wall for rule in rules for wall in rule.walls)),
+        most=number(said.get("MaxNodes")),
+        closed=any(rule.closed for rule in rules),
+    )
 
 
 def slurm(answer: Answer) -> Cluster:
@@ -146,7 +187,7 @@ def slurm(answer: Answer) -> Cluster:
     nodes = nodes_in(answer(NODES))
     config = attributes(answer(["scontrol", "show", "config"]))
     accounting = config.get("AccountingStorageType", "").rpartition("/")[2] not in ("", "none", "(null)")
-    mine = rights(answer) if accounting else Rights({}, {})
+    mine = rights(answer) if accounting else Rights()
     partitions, notes = [], []
     for line in answer(["scontrol", "show", "partition", "--oneliner"]).splitlines():
         said = dict(word.split("=", 1) for word in line.split() if "=" in word)

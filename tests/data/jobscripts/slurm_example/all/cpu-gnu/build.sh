@@ -10,7 +10,7 @@ _onerror()
 trap _onerror ERR
 
 export SLURM_KILL_BAD_EXIT=1
-export SLURM_WAIT=60
+export SLURM_WAIT=50
 trap 'exit 0' ERR
 rm -f built
 exec 9> OBJECTS.lock

@@ -11,7 +11,7 @@
 #SBATCH --no-requeue
 #SBATCH --gres=gpu:8
 export SLURM_KILL_BAD_EXIT=1
-export SLURM_WAIT=60
+export SLURM_WAIT=50
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
 srun --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpu-bind=none STAGE/build_linkmatrix/prefix/bin/p2p_matrix --topology --record process1/record.json --max-display 1024 --asked-by CHECK --backend cuda > process1/out 2> process1/err
