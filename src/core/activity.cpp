@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/crowds.hpp"
 #include "core/units.hpp"
 
 namespace linkmatrix {
@@ -17,8 +18,8 @@ constexpr std::size_t most_processes = 8;   // of a node that have no context on
 constexpr std::size_t most_named = 4;       // in a sentence
 constexpr double least_busy_seconds = 0.1;  // of processors: below, a process is none that disturbs
 constexpr std::size_t most_name = 64;
-constexpr double least_traffic = 1e8;  // bytes a second: less comes from looking, and from drivers
-constexpr double least_share = 0.2;    // of a processor
+constexpr double least_traffic = 1e8;    // bytes a second: less comes from looking, and from drivers
+constexpr double least_of_rate = 0.015;  // of what adapters carry: less explains no slow cell
 
 std::optional<double> difference(std::optional<double> before, std::optional<double> after) {
   if (!before || !after || *after < *before) return std::nullopt;
@@ -56,7 +57,10 @@ std::vector<OtherProcess> processes_between(const Activity& before, const Activi
   for (const OtherProcess& one : after.processes) later.emplace(one.where, one.pid);
   const std::set<std::string_view> endpoints = endpoints_of(after), endpoints_before = endpoints_of(before);
   for (OtherProcess process : after.processes) {
-    if (const auto known = earlier.find(Which(process.where, process.pid)); known != earlier.end())
+    const auto known = earlier.find(Which(process.where, process.pid));
+    if (process.lately)
+      process.seconds = process.lately;
+    else if (known != earlier.end())
       process.seconds = difference(known->second->seconds, process.seconds);
     if (is_on_device(process, endpoints))
       on_devices.push_back(std::move(process));
@@ -86,7 +90,9 @@ Activity between(const Activity& before, const Activity& after) {
   for (const Use& use : after.uses)
     if (const auto earlier = uses_before.find(Which(use.label, use.of)); earlier != uses_before.end())
       found.uses.push_back({use.label, use.of, difference(earlier->second->counted, use.counted),
-                            difference(earlier->second->own, use.own), use.by});
+                            difference(earlier->second->own, use.own), use.by, use.rate, use.cores,
+                            difference(earlier->second->busy, use.busy),
+                            difference(earlier->second->others, use.others)});
   for (const NodeLoad& node : after.nodes) {
     const NodeLoad* const earlier = found_in(before.nodes, [&](const NodeLoad& one) { return one.node == node.node; });
     if (earlier != nullptr)
@@ -113,22 +119,31 @@ Activity at_rest(const Activity& look) {
 std::optional<std::string> disturbance(const Activity& difference) {
   std::vector<std::string> said;
   const bool by_processors = found_in(difference.uses, [](const Use& use) { return use.of == "cpu"; }) != nullptr;
+  const Crowds crowds(difference);
   const std::set<std::string_view> endpoints = endpoints_of(difference);
   std::vector<OtherProcess> who;
   for (const OtherProcess& process : difference.processes) {
-    const bool runs = by_processors && process.seconds.value_or(0) > least_share * difference.seconds;
+    const bool runs =
+        by_processors && (crowds.knows(process.where) ? crowds.has(process)
+                                                      : process.seconds.value_or(0) > least_share * difference.seconds);
     if (is_on_device(process, endpoints) || runs) who.push_back(process);
   }
   if (!who.empty()) said.push_back(list_of(who));
+  for (const std::string& sentence : crowds.unlisted()) said.push_back(sentence);
   for (const Use& use : difference.uses) {
     if (!is_traffic(use) || !use.counted || !use.own) continue;
     const double rate = (*use.counted - *use.own) / std::max(difference.seconds, 1e-9);
-    if (rate < least_traffic) continue;
+    if (rate < std::max(least_traffic, least_of_rate * use.rate)) continue;
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "%.1f GB/s of %s that nobody here moves", rate * 1e-9, use.of.c_str());
     said.push_back(use.label + " has " + text.data());
   }
   return said.empty() ? std::nullopt : std::optional(join(said, "; "));
+}
+
+std::string node_of_rank(const std::string& label) {
+  const auto colon = label.rfind(':');
+  return colon == std::string::npos ? "" : label.substr(0, colon);
 }
 
 std::string printable_name(std::string name) {

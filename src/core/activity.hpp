@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,11 @@ struct Use {
   std::optional<double> counted;  ///< by the machine, whoever used it; nothing: it cannot be read
   std::optional<double> own;      ///< by this run; nothing: it is not known, as of copies that failed
   std::string by{};               ///< which adapters counted, of bytes over a network: "eth0, eth1"
+  double rate = 0;                ///< that these carry each way, bytes a second; 0: not known
+  // of "cpu" of a rank:
+  std::string cores{};             ///< that it may use, "0-3,8"
+  std::optional<double> busy{};    ///< seconds that these worked, for whomever, without interrupts
+  std::optional<double> others{};  ///< of them those that others had, at least: processes that nobody saw too
 };
 
 /// What a node's processors do, in seconds of all of them together but for the load.
@@ -27,6 +33,7 @@ struct NodeLoad {
   std::optional<double> stolen;    ///< that the host of a virtual machine took
   std::optional<double> busy;      ///< that processors were not idle
   std::optional<double> own_busy;  ///< of them, by this process
+  std::map<int, double> kernel{};  ///< of each core, by threads of the kernel, which may work for the run
 };
 
 /// A process that is none of this run's.
@@ -36,6 +43,8 @@ struct OtherProcess {
   std::string name, user;              ///< empty: not readable
   std::optional<std::uint64_t> bytes;  ///< of the device's memory
   std::optional<double> seconds;       ///< of processors, or of the device
+  std::optional<double> lately{};      ///< of them those since the look before, where that one did not list it
+  std::string cores{};                 ///< that it may use, "0-3,8"; empty: not readable
 };
 
 /// What a machine and its devices do, whoever makes them: counters, which say something by their difference. `untold`:
@@ -61,12 +70,16 @@ Activity between(const Activity& before, const Activity& after);
 Activity at_rest(const Activity& look);
 
 /// Who used so much between two looks that what is measured then is not the machine's own, in a sentence: processes
-/// with a context on a device, bytes that the run did not move, and where processors copy, processes that used them.
-/// Nothing where nobody did.
+/// with a context on a device, bytes that the run did not move, and where processors copy, processes that used them:
+/// beside ranks those that took more than a fifth of a processor where not one is left for each rank that may use the
+/// same, and all of a node together that used more than one. Nothing where nobody did.
 std::optional<std::string> disturbance(const Activity& difference);
 
 /// A name that a process has given itself, for a record and a terminal: what is no printable ASCII becomes '?'.
 std::string printable_name(std::string name);
+
+/// The node of a rank, "n3" of "n3:gpu0"; empty for what is no rank.
+std::string node_of_rank(const std::string& label);
 
 /// "pid 2983 (hog, bob) on gpu1, …", the first few; empty for none.
 std::string list_of(std::span<const OtherProcess> processes);

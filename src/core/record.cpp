@@ -55,6 +55,7 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
     w.begin_object().member("label", use.label).member("of", use.of);
     w.member("counted", use.counted).member("own", use.own);
     if (!use.by.empty()) w.member("by", use.by);
+    if (!use.cores.empty()) w.member("cores", use.cores).member("others", use.others);
     w.end_object();
   }
   w.end_array().key("nodes").begin_array();
@@ -66,7 +67,9 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
   for (const OtherProcess& process : others->processes) {
     w.begin_object().member("where", process.where).member("pid", process.pid);
     w.member("name", text_or_null(process.name)).member("user", text_or_null(process.user));
-    w.member("bytes", process.bytes).member("seconds", process.seconds).end_object();
+    w.member("bytes", process.bytes).member("seconds", process.seconds);
+    if (!process.cores.empty()) w.member("cores", process.cores);
+    w.end_object();
   }
   w.end_array().member("untold", others->untold).end_object();
 }

@@ -22,6 +22,8 @@ OtherProcess process_of(TextReader& reader) {
   process.user = reader.text();
   process.bytes = reader.optional_number<std::uint64_t>();
   process.seconds = reader.optional_number<double>();
+  process.lately = reader.optional_number<double>();
+  process.cores = reader.text();
   return process;
 }
 
@@ -34,17 +36,21 @@ std::vector<std::byte> pack(const Activity& look) {
   for (const Use& use : look.uses) {
     writer.text(use.label), writer.text(use.of);
     writer.optional_number(use.counted), writer.optional_number(use.own);
+    writer.text(use.cores), writer.optional_number(use.busy);
   }
   writer.number(look.nodes.size());
   for (const NodeLoad& node : look.nodes) {
     writer.text(node.node);
     for_each_figure(node, [&](std::optional<double> figure) { writer.optional_number(figure); });
+    writer.number(node.kernel.size());
+    for (const auto& [core, seconds] : node.kernel) writer.number(core), writer.number(seconds);
   }
   writer.number(look.processes.size());
   for (const OtherProcess& process : look.processes) {
     writer.text(process.where), writer.number(process.pid);
     writer.text(process.name), writer.text(process.user);
     writer.optional_number(process.bytes), writer.optional_number(process.seconds);
+    writer.optional_number(process.lately), writer.text(process.cores);
   }
   writer.number(look.untold.size());
   for (const std::string& sentence : look.untold) writer.text(sentence);
@@ -59,11 +65,16 @@ Activity unpack_activity(std::span<const std::byte> bytes) {
     Use& use = look.uses.emplace_back();
     use.label = reader.text(), use.of = reader.text();
     use.counted = reader.optional_number<double>(), use.own = reader.optional_number<double>();
+    use.cores = reader.text(), use.busy = reader.optional_number<double>();
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) {
     NodeLoad& node = look.nodes.emplace_back();
     node.node = reader.text();
     for_each_figure(node, [&](std::optional<double>& figure) { figure = reader.optional_number<double>(); });
+    for (auto cores = reader.number<std::size_t>(); cores > 0; --cores) {
+      const int core = reader.number<int>();
+      node.kernel[core] = reader.number<double>();
+    }
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.processes.push_back(process_of(reader));
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.untold.push_back(reader.text());

@@ -1,19 +1,19 @@
 #include "ranks/introduction.hpp"
 
 #include <mpi.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "core/units.hpp"
 #include "device/host/adapters.hpp"
 #include "device/host/available_memory.hpp"
 #include "device/host/host_facts.hpp"
 #include "device/host/node_facts.hpp"
+#include "device/host/numa.hpp"
 #include "ranks/facts.hpp"
 
 namespace linkmatrix::ranks {
@@ -21,24 +21,21 @@ namespace {
 
 constexpr double startup_seconds = 60;  // until all ranks are there
 
-/// What a rank tells all others, as bytes.
+constexpr std::size_t most_listed = 4096;  // ranks of one system: hosts that were cloned while they ran seem to be one
+
+/// What a rank tells rank 0, as bytes.
 struct Neighbour {
   std::size_t node = 0;  ///< of its name and boot
+  std::size_t system =
+      0;  ///< of its boot alone: hosts of a test cluster may share one, and then see each other's ranks
   unsigned pid = 0;
-  cpu_set_t processors{};  ///< on which it may run
+  CoreSet processors{};  ///< on which it may run
 };
 
 Neighbour this_process() {
-  Neighbour own{std::hash<std::string>()(host_facts().name + "/" + boot_id()), static_cast<unsigned>(::getpid()), {}};
-  CPU_ZERO(&own.processors);
-  ::sched_getaffinity(0, sizeof(own.processors), &own.processors);
-  return own;
-}
-
-bool share_a_processor(const cpu_set_t& some, const cpu_set_t& others) {
-  cpu_set_t both;
-  CPU_AND(&both, &some, &others);
-  return CPU_COUNT(&both) > 0;
+  const std::string name = host_facts().name, boot = boot_id();
+  const std::hash<std::string> hash;
+  return {hash(name + "/" + boot), hash(boot.empty() ? name : boot), static_cast<unsigned>(::getpid()), allowed_set()};
 }
 
 std::string late_start(const Communicator& mpi) {
@@ -46,29 +43,34 @@ std::string late_start(const Communicator& mpi) {
          std::to_string(static_cast<int>(startup_seconds)) + " s of their start";
 }
 
-/// What rank 0 tells a rank of those of its node, as bytes.
+/// What rank 0 tells a rank of those of its node, as bytes; the processes follow.
 struct Neighbourhood {
-  int number = 0;
+  int number = 0, processes = 0;
   bool is_crowded = false;
-  std::array<unsigned, 64> pids{};  ///< 0: none
 };
 
-/// Of each rank, from what all have told.
-std::vector<Neighbourhood> neighbourhoods(const std::vector<Neighbour>& all) {
-  std::map<std::size_t, std::vector<std::size_t>> of_node;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) of_node[all[rank].node].push_back(rank);
+/// Of each rank, from what all have told, and the numbers of the run's processes that it may see.
+std::pair<std::vector<Neighbourhood>, std::vector<std::vector<unsigned>>> neighbourhoods(
+    const std::vector<Neighbour>& all) {
+  std::map<std::size_t, std::vector<std::size_t>> of_node, of_system;
+  std::vector<std::vector<int>> cores;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    of_node[all[rank].node].push_back(rank), of_system[all[rank].system].push_back(rank);
+    cores.push_back(all[rank].processors.cores());
+  }
   std::vector<Neighbourhood> found(all.size());
+  std::vector<std::vector<unsigned>> pids(all.size());
   for (const auto& [node, ranks] : of_node)
     for (std::size_t k = 0; k < ranks.size(); ++k) {
-      Neighbourhood& one = found[ranks[k]];
-      const cpu_set_t& own = all[ranks[k]].processors;
-      one.number = static_cast<int>(k);
-      one.is_crowded = std::ranges::count_if(ranks, [&](std::size_t other) {
-                         return share_a_processor(all[other].processors, own);
-                       }) > CPU_COUNT(&own);
-      for (std::size_t n = 0; n < std::min(ranks.size(), one.pids.size()); ++n) one.pids[n] = all[ranks[n]].pid;
+      const std::size_t rank = ranks[k];
+      const auto& together = of_system[all[rank].system];
+      for (const std::size_t one : together.size() > most_listed ? ranks : together) pids[rank].push_back(all[one].pid);
+      found[rank] = {static_cast<int>(k), static_cast<int>(pids[rank].size()),
+                     std::ranges::count_if(ranks, [&](std::size_t other) {
+                       return share_a_core(cores[other], cores[rank]);
+                     }) > std::ssize(cores[rank])};
     }
-  return found;
+  return {std::move(found), std::move(pids)};
 }
 
 /// The ranks of this one's node. All ranks together, by way of rank 0: of thousands not each knows each. Throws
@@ -77,18 +79,27 @@ NodeRanks ranks_of_node(Communicator& mpi) {
   const Neighbour own = this_process();
   std::vector<Neighbour> all(mpi.rank() == 0 ? static_cast<std::size_t>(mpi.size()) : 0);
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Igather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
-            mpi.rank(), "MPI_Igather");
-  mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
-  const std::vector<Neighbourhood> each = neighbourhoods(all);
+  const auto wait_for = [&](int code, const char* call) {
+    check_mpi(code, mpi.rank(), call);
+    mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
+  };
+  wait_for(MPI_Igather(&own, sizeof(own), MPI_BYTE, all.data(), sizeof(own), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
+           "MPI_Igather");
+  const auto [each, processes] = neighbourhoods(all);
   Neighbourhood mine;
-  check_mpi(
+  wait_for(
       MPI_Iscatter(each.data(), sizeof(mine), MPI_BYTE, &mine, sizeof(mine), MPI_BYTE, 0, MPI_COMM_WORLD, &request),
-      mpi.rank(), "MPI_Iscatter");
-  mpi.wait_for_all(request, late_start(mpi), Deadline::in(startup_seconds), true);
-  NodeRanks ranks{mine.number, {}, mine.is_crowded};
-  for (const unsigned pid : mine.pids)
-    if (pid != 0) ranks.pids.push_back(pid);
+      "MPI_Iscatter");
+  NodeRanks ranks{mine.number, std::vector<unsigned>(static_cast<std::size_t>(mine.processes)), mine.is_crowded};
+  std::vector<unsigned> listed;
+  std::vector<int> counts, firsts;
+  for (const std::vector<unsigned>& some : processes) {
+    counts.push_back(static_cast<int>(some.size())), firsts.push_back(static_cast<int>(listed.size()));
+    listed.insert(listed.end(), some.begin(), some.end());
+  }
+  wait_for(MPI_Iscatterv(listed.data(), counts.data(), firsts.data(), MPI_UNSIGNED, ranks.pids.data(), mine.processes,
+                         MPI_UNSIGNED, 0, MPI_COMM_WORLD, &request),
+           "MPI_Iscatterv");
   return ranks;
 }
 

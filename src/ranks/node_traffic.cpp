@@ -42,19 +42,24 @@ void NodeTraffic::count(Node& node, std::span<const TrafficMessage> ranks) {
       if (adapter.name.front() == 0) continue;
       auto& known = now[text_of(adapter.name)];
       known = {adapter.name, std::max(known.sent, adapter.sent), std::max(known.received, adapter.received),
-               known.used || adapter.used};
+               known.used || adapter.used, adapter.rate};
     }
   }
   node.by.clear();
+  node.rate = 0;
+  bool rates_known = true;
   for (const auto& [name, adapter] : now) {
     const auto before = node.adapters.find(name);
     if (!adapter.used) continue;
     node.by += (node.by.empty() ? "" : ", ") + name;
+    rates_known = rates_known && adapter.rate > 0;
+    node.rate += adapter.rate;
     if (before == node.adapters.end()) continue;
     node.out.counted += std::max(0.0, adapter.sent - before->second.sent);
     node.in.counted += std::max(0.0, adapter.received - before->second.received);
   }
   node.adapters = std::move(now);
+  if (!rates_known) node.rate = 0;
 }
 
 void NodeTraffic::add(Activity& activity) {
@@ -65,7 +70,7 @@ void NodeTraffic::add(Activity& activity) {
       if (!node.by.empty() && !told)
         activity.untold.push_back(name + ": " + of + " of " + node.by + " had not counted all that was moved here");
       activity.uses.push_back({name, of, told ? std::optional(way->counted) : std::nullopt,
-                               node.known ? std::optional(way->own) : std::nullopt, node.by});
+                               node.known ? std::optional(way->own) : std::nullopt, node.by, node.rate});
       way->counted_before = way->counted, way->own_before = way->own;
     }
     node.known = true;

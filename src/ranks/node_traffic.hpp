@@ -35,6 +35,7 @@ class NodeTraffic {
     std::map<std::string, TrafficMessage::Adapter> adapters;  ///< as they were last
     Way out, in;
     std::string by;     ///< adapters that were used last
+    double rate = 0;    ///< of all of them; 0: of one it is not known
     TcpSegments tcp;    ///< as they were last
     bool known = true;  ///< what its ranks moved since the look before
   };

@@ -23,7 +23,7 @@ namespace linkmatrix::ranks {
 /// The ranks of this process's node, as this one sees them.
 struct NodeRanks {
   int number = 0;                ///< of this one among them
-  std::vector<unsigned> pids{};  ///< of all of them
+  std::vector<unsigned> pids{};  ///< of the run's ranks that this one may see: of its node, and of its system's others
   bool is_crowded = false;       ///< more of them may run on this one's processors than there are processors
 };
 

@@ -10,7 +10,7 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr double least_seconds = 0.05;      // of processors: a process that has used less is not sent
-constexpr std::size_t most_processes = 16;  // of a node, those that have used most
+constexpr std::size_t most_processes = 16;  // of a node, those that have used most since the look before
 
 }  // namespace
 
@@ -25,25 +25,30 @@ Activity RankLook::now(Payload& payload) {
   }
   for (OtherProcess& process : look.processes) process.user = processors_.user_of(process.pid);
   if (ranks_.number == 0) add_node(look);
-  is_first_ = false;
   return look;
 }
 
-/// Of thousands of nodes: what has done nothing since the run began is not sent.
+/// Of thousands of nodes: what has done nothing since the look before is not sent.
 void RankLook::add_node(Activity& look) {
   Activity node;
   processors_.add_node(node, this_node);
   std::vector<OtherProcess> busy;
+  std::map<unsigned, double> now;
   for (OtherProcess& process : node.processes) {
     const double used = process.seconds.value_or(0);
-    if (is_first_) at_first_[process.pid] = used;
-    const auto known = at_first_.find(process.pid);
-    // one of the same number that has used less is another
-    process.seconds = used - (known == at_first_.end() || known->second > used ? 0 : known->second);
-    if (*process.seconds >= least_seconds) busy.push_back(std::move(process));
+    now.emplace(process.pid, used);
+    double before = used;  // of the first look nobody knows since when
+    if (before_) {
+      const auto known = before_->find(process.pid);  // one of the same number that has used less is another
+      before = known == before_->end() || known->second > used ? 0 : known->second;
+    }
+    process.lately = used - before;
+    if (*process.lately >= least_seconds) busy.push_back(std::move(process));
   }
-  std::ranges::stable_sort(busy, std::ranges::greater{}, [](const OtherProcess& one) { return *one.seconds; });
+  before_ = std::move(now);
+  std::ranges::stable_sort(busy, std::ranges::greater{}, [](const OtherProcess& one) { return *one.lately; });
   busy.resize(std::min(busy.size(), most_processes));
+  for (OtherProcess& process : busy) process.cores = processors_.cores_of(process.pid);
   std::ranges::move(busy, std::back_inserter(look.processes));
   std::ranges::move(node.nodes, std::back_inserter(look.nodes));
   std::ranges::move(node.untold, std::back_inserter(look.untold));

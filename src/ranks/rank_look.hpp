@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "core/activity.hpp"
 #include "device/host/activity.hpp"
@@ -14,10 +15,10 @@ namespace linkmatrix::ranks {
 class RankLook {
  public:
   explicit RankLook(const NodeRanks& ranks, const std::filesystem::path& root = "/")
-      : ranks_{ranks}, processors_{root, true} {}
+      : ranks_{ranks}, processors_{root, ranks.pids} {}
 
-  /// As counters since some time; of processes on the node those that have used its processors since the first look,
-  /// and how long.
+  /// As counters since some time; of processes on the node those that have used its processors since the look before,
+  /// and how long (`lately`): a list that has room for few lists others each time.
   Activity now(Payload& payload);
 
  private:
@@ -25,8 +26,7 @@ class RankLook {
 
   NodeRanks ranks_;
   ProcessorLook processors_;
-  std::map<unsigned, double> at_first_;  ///< seconds of each process of the node
-  bool is_first_ = true;
+  std::optional<std::map<unsigned, double>> before_;  ///< seconds of each process of the node, at the look before
 };
 
 }  // namespace linkmatrix::ranks

@@ -17,6 +17,7 @@ struct TrafficMessage {
     std::array<char, 32> name{};
     double sent = 0, received = 0;
     bool used = false;
+    double rate = 0;
   };
   double sent = 0, received = 0;       ///< bytes of messages to and from ranks on other nodes, without any heads
   bool known = true;                   ///< whether that is all since the rank was asked before
@@ -29,6 +30,7 @@ struct TrafficMessage {
       if (next == adapters.end()) return;
       put(next->name, one.name);
       next->sent = one.sent, next->received = one.received;
+      next->rate = one.rate;
       next++->used = one.used;
     }
   }

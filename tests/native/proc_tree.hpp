@@ -25,14 +25,37 @@ class ProcTree {
     std::ofstream(root / "proc" / file) << text << '\n';
   }
 
-  /// A process that has had a processor for so many ticks.
-  void task(int pid, const std::string& name, int parent, int ticks) const {
+  /// A process that has had a processor for so many ticks, on that core last.
+  void task(int pid, const std::string& name, int parent, int ticks, int core = 0) const {
+    write_task(pid, name, parent, ticks, core, "4194304");
+  }
+
+  /// Likewise of a thread of the kernel.
+  void kernel_thread(int pid, const std::string& name, int ticks, int core = 0) const {
+    write_task(pid, name, 2, ticks, core, "69238880");
+  }
+
+  /// The cores that a process's only thread may use.
+  void cores(int pid, const std::string& list) const {
     const std::string number = std::to_string(pid);
-    write(number + "/stat", number + " (" + name + ") R " + std::to_string(parent) + " 1 1 0 -1 4194304 0 0 0 0 " +
-                                std::to_string(ticks) + " 0 0 0 20 0 1 0 5");
+    write(number + "/task/" + number + "/status", "Name:\tx\nCpus_allowed_list:\t" + list);
   }
 
   const std::filesystem::path root;
+
+ private:
+  void write_task(int pid, const std::string& name, int parent, int ticks, int core, const std::string& flags) const {
+    const std::string number = std::to_string(pid);
+    write(number + "/stat", number + " (" + name + ") R " + std::to_string(parent) + " 1 1 0 -1 " + flags +
+                                " 0 0 0 0 " + std::to_string(ticks) + " 0 0 0 20 0 1 0 5" + zeros(16) + " " +
+                                std::to_string(core));
+  }
+
+  static std::string zeros(int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += " 0";
+    return text;
+  }
 };
 
 }  // namespace linkmatrix

@@ -70,6 +70,51 @@ TEST(Activity, IsNoDisturbanceWhereAProcessOfANodeIsIdleWhoseAdaptersAreCounted)
   EXPECT_TRUE(at_rest(after).processes.empty());
 }
 
+/// Two ranks of a node that may use these cores, and what others did there for a second.
+Activity beside_ranks(const std::string& cores, double others, std::vector<OtherProcess> processes) {
+  Activity found;
+  found.seconds = 1;
+  for (const char* label : {"n1:rank0", "n1:rank1"})
+    found.uses.push_back({.label = label, .of = "cpu", .counted = 1.0, .own = 1.0, .cores = cores, .others = others});
+  found.processes = std::move(processes);
+  return found;
+}
+
+OtherProcess daemon_on(const std::string& cores, double seconds) {
+  return {.where = "n1", .pid = 5, .name = "daemon", .user = "", .bytes = {}, .seconds = seconds, .cores = cores};
+}
+
+TEST(Activity, BesideRanksIsADisturbanceWhereTheyWillWaitForIt) {
+  EXPECT_EQ(disturbance(beside_ranks("0-1", 0.25, {daemon_on("0-127", 0.25)})), "pid 5 (daemon) on n1");
+  EXPECT_EQ(disturbance(beside_ranks("0-1", 0.25, {daemon_on("", 0.25)})), "pid 5 (daemon) on n1")
+      << "who may run anywhere, may run there";
+  EXPECT_FALSE(disturbance(beside_ranks("0-127", 0.25, {daemon_on("0-127", 0.25)}))) << "there is room for it";
+  EXPECT_FALSE(disturbance(beside_ranks("0-1", 0, {daemon_on("5", 0.25)}))) << "it runs where no rank does";
+  EXPECT_FALSE(disturbance(beside_ranks("0-1", 0.15, {}))) << "so do clocks and loggers";
+}
+
+TEST(Activity, BesideRanksIsADisturbanceWhereSomebodyComputesOnTheirNode) {
+  EXPECT_EQ(disturbance(beside_ranks("0-1", 0, {daemon_on("64-127", 40)})), "pid 5 (daemon) on n1");
+  EXPECT_EQ(disturbance(beside_ranks("0-127", 1.5, {})),
+            "processes that cannot be listed had 1.5 processors of n1:rank0");
+}
+
+TEST(Activity, BesideRanksIsADisturbanceThoughNobodyIsListed) {
+  EXPECT_EQ(disturbance(beside_ranks("0-1", 0.9, {})),
+            "processes that cannot be listed had 0.9 processors of n1:rank0");
+}
+
+TEST(Activity, OfAdaptersIsADisturbanceWhatCouldExplainASlowCell) {
+  Activity found;
+  found.seconds = 1;
+  found.uses = {{"n1", "net_out", 0.15e9, 0.0, "mlx5_0", 50e9}};
+  EXPECT_FALSE(disturbance(found)) << "0.3 % of what it carries, as to a file system";
+  found.uses[0].counted = 0.9e9;
+  EXPECT_TRUE(disturbance(found));
+  found.uses[0] = {"n1", "net_out", 0.15e9, 0.0, "eth0"};
+  EXPECT_TRUE(disturbance(found)) << "nobody knows what it carries";
+}
+
 TEST(Activity, HasTheBusiestProcessesOfEachNode) {
   Activity before, after;
   before.seconds = 1, after.seconds = 2;

@@ -28,8 +28,8 @@ class ProcessorLookTest : public testing::Test {
     proc_.task(101, "p2p_matrix", 50, 300);  // another rank beside it
     proc_.task(50, "mpirun", 1, 400);
     proc_.task(2983, "a hog) R", 1, 1000);
-    proc_.task(2, "kthreadd", 0, 9);
-    proc_.task(3, "kworker", 2, 9);
+    proc_.kernel_thread(2, "kthreadd", 9);
+    proc_.kernel_thread(3, "kworker", 9);
     thread(100, "0-1", 1e8, 5e8);
     thread(102, "0", 2e9, 3e9);
     stat(300, 0);
@@ -53,7 +53,7 @@ class ProcessorLookTest : public testing::Test {
 
 TEST_F(ProcessorLookTest, TellsTheRunFromOthers) {
   Activity now;
-  ProcessorLook(root_, true).add_node(now, "n1");
+  ProcessorLook(root_, {101}).add_node(now, "n1");
   ASSERT_EQ(now.nodes.size(), 1u);
   EXPECT_DOUBLE_EQ(*now.nodes[0].load, 5.38);
   EXPECT_DOUBLE_EQ(*now.nodes[0].stalled, 2.0);
@@ -79,10 +79,16 @@ TEST_F(ProcessorLookTest, SaysHowLongOthersHadTheCoresOfAThread) {
   EXPECT_DOUBLE_EQ(*use_of(now, "cpu0", "cpu").own, 2.0);
   EXPECT_DOUBLE_EQ(*use_of(now, "cpu0", "cpu").counted, 2.0 + 3.0 - 0.05)
       << "an unbound thread of the run had 0.1 s of two";
-  stat(300, 30);
-  Activity stolen;
-  ProcessorLook(root_).add_cores(stolen, "cpu0", std::vector{0});
-  EXPECT_NEAR(*use_of(stolen, "cpu0", "cpu").counted, 4.95 + 0.3 * 2 / 3, 1e-9) << "two thirds of what the host took";
+  ProcessorLook look(root_);
+  Activity before, stolen;
+  stat(300, 700);
+  look.add_cores(before, "cpu0", std::vector{0});
+  EXPECT_DOUBLE_EQ(*use_of(before, "cpu0", "cpu").counted, 4.95) << "what the host took on other days";
+  stat(600, 730);
+  thread(102, "0", 4e9, 3e9);
+  look.add_cores(stolen, "cpu0", std::vector{0});
+  EXPECT_NEAR(*use_of(between(before, stolen), "cpu0", "cpu").counted, 2.0 + 0.3 * 2 / 3, 1e-9)
+      << "two thirds of what it took since";
 }
 
 TEST_F(ProcessorLookTest, DoesNotGuess) {
@@ -93,7 +99,7 @@ TEST_F(ProcessorLookTest, DoesNotGuess) {
   ASSERT_EQ(shared.untold.size(), 1u);
   EXPECT_NE(shared.untold[0].find("several threads of the run share a core"), std::string::npos);
   Activity nothing;
-  const ProcessorLook blind(root_ / "nowhere");
+  ProcessorLook blind(root_ / "nowhere");
   blind.add_node(nothing, "n1");
   blind.add_cores(nothing, "cpu0", std::vector{0});
   EXPECT_FALSE(nothing.nodes[0].load || nothing.nodes[0].busy || nothing.nodes[0].stalled || nothing.nodes[0].own_busy);
@@ -103,12 +109,12 @@ TEST_F(ProcessorLookTest, DoesNotGuess) {
 
 TEST_F(ProcessorLookTest, SaysHowLongAProcessWaitedForOthers) {
   Activity now;
-  ProcessorLook(root_, true).add_self(now, "rank");
+  ProcessorLook(root_).add_self(now, "rank");
   EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").own, 2.1);
   EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").counted, 2.1 + (3.0 - 0.1))
       << "its threads waited 0.5 s and 3 s, of which they may have waited 2 s and 0.1 s for each other";
   Activity nothing;
-  ProcessorLook(root_ / "nowhere", true).add_self(nothing, "rank");
+  ProcessorLook(root_ / "nowhere").add_self(nothing, "rank");
   EXPECT_FALSE(use_of(nothing, "rank", "cpu").counted);
   EXPECT_EQ(nothing.untold.size(), 1u);
 }
@@ -116,9 +122,70 @@ TEST_F(ProcessorLookTest, SaysHowLongAProcessWaitedForOthers) {
 TEST_F(ProcessorLookTest, OfRanksThoseThatOtherLaunchersStartedAreTheRunsToo) {
   proc_.task(4711, "p2p_matrix", 1, 700);
   Activity now;
-  ProcessorLook(root_, true).add_node(now, "n1");
-  EXPECT_EQ(now.processes.size(), 1u) << "of its name and user: on test clusters nodes see each other's";
+  ProcessorLook(root_, {101, 2983, 4711}).add_node(now, "n1");
+  EXPECT_EQ(now.processes.size(), 1u) << "on test clusters nodes see each other's";
   EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 16.0);
+}
+
+TEST_F(ProcessorLookTest, InAContainerTheSecondProcessIsNotTheKernel) {
+  proc_.task(2, "bash", 1, 0);
+  proc_.task(2983, "hog", 2, 1000);
+  Activity now;
+  ProcessorLook(root_, {101}).add_node(now, "n1");
+  EXPECT_EQ(now.processes.size(), 2u) << "it, and what it started";
+}
+
+TEST_F(ProcessorLookTest, OfTheSameProgramOfTheSameUserAnotherRunIsSomebodyElse) {
+  proc_.task(4711, "p2p_matrix", 1, 700);
+  Activity now;
+  ProcessorLook(root_, {101}).add_node(now, "n1");
+  EXPECT_EQ(now.processes.size(), 2u);
+  EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 9.0);
+}
+
+TEST_F(ProcessorLookTest, OfARankHasWhatTheHostTookOfItsProcessorsSinceTheLookBefore) {
+  proc_.cores(100, "0-1");
+  stat(300, 500);
+  ProcessorLook look(root_);
+  Activity before, idle, after;
+  look.add_self(before, "rank");
+  const double at_first = *use_of(before, "rank", "cpu").counted;
+  EXPECT_DOUBLE_EQ(at_first, 2.1 + (3.0 - 0.1)) << "what it took on other days is no loss of this run";
+  stat(400, 500);
+  thread(102, "0", 3e9, 3e9);
+  look.add_self(idle, "rank");
+  EXPECT_DOUBLE_EQ(*use_of(between(before, idle), "rank", "cpu").counted, 1.0) << "nor from then on";
+  stat(500, 540);
+  thread(102, "0", 4e9, 3e9);
+  look.add_self(after, "rank");
+  EXPECT_NEAR(*use_of(between(idle, after), "rank", "cpu").counted, 1.0 + 0.8 * 0.5, 1e-9)
+      << "half of what the host took of two processors, of which the rank had one";
+}
+
+TEST_F(ProcessorLookTest, OfARankHasForHowLongItsProcessorsWorkedWithoutInterrupts) {
+  proc_.write("stat",
+              "cpu  9 9\ncpu0 100 20 30 100 0 7 8 0 0 0\ncpu1 400 0 0 100 0 0 0 0 0 0\ncpu2 900 0 0 0 0 0 0 0 0 0");
+  Activity now;
+  ProcessorLook(root_).add_self(now, "rank");
+  EXPECT_EQ(use_of(now, "rank", "cpu").cores, "0-1") << "of all its threads";
+  EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").busy, 5.5);
+  proc_.write("stat", "cpu  9 9\ncpu0 100 20 30 100 0 7 8 0 0 0");
+  Activity half;
+  ProcessorLook(root_).add_self(half, "rank");
+  EXPECT_FALSE(use_of(half, "rank", "cpu").busy) << "of one of them the kernel says nothing";
+}
+
+TEST_F(ProcessorLookTest, CountsWhatThreadsOfTheKernelDidOnEachCoreSinceTheFirstLook) {
+  ProcessorLook look(root_);
+  Activity first, second;
+  look.add_node(first, "n1");
+  EXPECT_TRUE(first.nodes[0].kernel.empty());
+  proc_.kernel_thread(3, "kworker", 59, 1);
+  proc_.kernel_thread(4, "napi/eth0-8", 30, 1);
+  proc_.kernel_thread(5, "ksoftirqd/1", 500, 1);
+  look.add_node(second, "n1");
+  EXPECT_EQ(second.nodes[0].kernel.size(), 1u);
+  EXPECT_DOUBLE_EQ(second.nodes[0].kernel.at(1), 0.5 + 0.3) << "what was put off of interrupts is no work of theirs";
 }
 
 /// A process that keeps a core busy until it is ended.

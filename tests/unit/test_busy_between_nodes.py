@@ -232,6 +232,84 @@ def test_a_process_on_a_node_is_no_user_of_its_adapters_and_storage_breaks_no_pr
     ]
 
 
+def on_cores(record, cores, busy, processes=(HOG,), late=5.0):
+    """The record, whose ranks may use these cores, of which others had those of n2 so long."""
+    uses = [(one["label"], "cpu", 10.0, 10.0 - late * (one["node"] == "n2")) for one in record["devices"]]
+    beside(record, uses, processes)
+    for use in record["results"][0]["others"]["uses"]:
+        if use["of"] == "cpu":
+            use.update(cores=cores, others=busy if use["label"].startswith("n2") else 0.0)
+    return reading.check(record) or record
+
+
+@pytest.mark.parametrize(("testcase", "ranks"), [(RANKS, 1), (NODES, 2)])
+def test_processes_that_nobody_saw_are_others_too(between, testcase, ranks):
+    """They ended before they were looked at, or the kernel hides them."""
+    record = on_cores(between(SLOW, {}, testcase, ranks), "0-1", 5.2, processes=())
+    matrix, found = judged(record)
+    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    bad = [
+        cell.reason for (row, _), cell in matrix.cells.items() if row.startswith("n2") and cell.verdict > Verdict.WARN
+    ]
+    assert bad
+    for reason in bad:
+        assert "busy: others had 50 % of the time that n2" in reason
+        assert "(processes that cannot be listed had 5.20 s of its processors)" in reason
+    [said, *_] = disturbances(record)
+    assert "n2:rank" in said and "processes that cannot be listed had 5.20 s" in said
+
+
+@pytest.mark.parametrize(("unseen", "excused"), [(None, False), (0.0, False), (0.05, False), (5.2, True)])
+def test_cores_that_only_ranks_had_excuse_nothing(between, unseen, excused):
+    matrix, _ = judged(on_cores(between(SLOW, {}), "0-1", unseen, processes=()))
+    assert (matrix.verdict is Verdict.NO_VERDICT) == excused
+
+
+@pytest.mark.parametrize(
+    ("theirs", "excused"), [("2-127", False), ("1-3,8", True), ("0", True), ("", True), ("0-1x", True)]
+)
+def test_a_job_on_other_cores_of_a_node_excuses_no_slow_rank(between, theirs, excused):
+    job = {**HOG, "seconds": 900.0} | ({"cores": theirs} if theirs else {})
+    matrix, found = judged(on_cores(between(SLOW, {}), "0-1", 0.0, processes=[job]))
+    assert (matrix.verdict is Verdict.NO_VERDICT) == excused
+    assert bool(found.findings) != excused
+
+
+def test_who_ran_where_the_rank_could_not_is_not_named(between):
+    job = {**HOG, "pid": 4000, "name": "job", "seconds": 900.0, "cores": "2-127"}
+    matrix, _ = judged(on_cores(between(SLOW, {}), "0-1", 5.0, processes=[job, {**HOG, "cores": "0-127"}]))
+    reason = matrix.cells["n2:rank1", "n1:rank0"].reason
+    assert "(pid 2983 hog of bob)" in reason
+
+
+def test_the_reason_is_the_processor_where_a_few_bytes_of_others_left_the_adapter(between):
+    few = {("n2", "net_out"): 0.003 * 24e9 * SECONDS}
+    record = on_cores(between(SLOW, few), "0-1", 5.0, processes=[HOG])
+    reason = judged(record)[0].cells["n2:rank1", "n1:rank0"].reason
+    assert "busy: others had 50 % of the time that n2:rank1 wanted its cores" in reason and "eth0" not in reason
+    record = on_cores(between(SLOW, HALF), "0-1", 0.5, processes=[HOG], late=0.5)
+    both = "busy: 117 GB left n2 by eth0 that linkmatrix did not send; others had 5 % of the time that n2:rank1 wanted"
+    assert both in judged(record)[0].cells["n2:rank1", "n1:rank0"].reason
+
+
+def test_bytes_of_a_node_are_said_with_who_ran_on_that_node(between):
+    record = beside(between(SLOW, HALF), [], [{**HOG, "where": "n1", "name": "elsewhere"}, HOG])
+    reason = judged(record)[0].cells["n2:rank1", "n1:rank0"].reason
+    assert "left n2 by eth0 that linkmatrix did not send (pid 2983 hog of bob)" in reason
+
+
+def test_that_nobody_can_tell_who_used_a_device_is_said_with_its_node(between):
+    record = beside(between({}, {}), [("n2:rank1", "sm", None, 0.0)], [], shared=True)
+    record["results"][0]["others"]["untold"] = [
+        "n1: its kernel does not count the pressure on its processors",
+        "n2:rank1: the driver does not say which processes use it",
+    ]
+    assert [*disturbances(record)] == [
+        "the node was not ours: whether others used its devices cannot be told;"
+        f" n2:rank1: the driver does not say which processes use it during {RANKS}"
+    ]
+
+
 def warned(record):
     return [one.sentence for one in facts(record, True) if one.verdict is Verdict.WARN and "TCP" in one.sentence]
 

@@ -26,9 +26,8 @@ from .others import (
     foreign,
     gigabytes,
     named,
-    node_of,
-    turns_of_others,
 )
+from .turns import node_of, turns_of_others
 from .uncounted import Uncounted, held_of, told_seconds, unread_of
 
 MOST = 0.95  # share that is believed: the logarithm of what is left
@@ -71,16 +70,18 @@ class Busy:
         """The share of others of each cell's path, 0 where nothing tells. expected: of the cells, in their unit."""
         at = slice(block.first, block.first + len(block.classes))
         rows, columns = matrix.rows[at], matrix.columns
-        limit = block.numbers("limit")
-        own = expected if matrix.unit == "GB/s" else np.full(limit.shape, np.nan)
-        with np.errstate(invalid="ignore"):  # a small copy waits more than it moves: the path could carry others too
-            fills = (own >= FILLS * limit) & (own <= limit)
-        line = np.where(np.isfinite(limit) & ~fills, limit, own) / self.ways
+        line = self.line(block.numbers("limit"), expected if matrix.unit == "GB/s" else np.nan)
         found = np.zeros(block.classes.shape)
         for code, name in enumerate(matrix.class_names):
             share = self.share_of(self.path_of(name), name, rows, columns, line)
             found = np.where(block.classes == code, share, found)
         return found
+
+    def line(self, limit: np.ndarray, own: np.ndarray | float) -> np.ndarray:
+        """GB/s that a path carries one way: its limit, or what a copy of ours should reach that fills it."""
+        with np.errstate(invalid="ignore"):  # a small copy waits more than it moves: the path could carry others too
+            fills = (own >= FILLS * limit) & (own <= limit)
+        return np.where(np.isfinite(limit) & ~fills, limit, own) / self.ways
 
     def share_of(
         self, path: str, link_class: str, rows: Sequence[str], columns: Sequence[str], line: np.ndarray
@@ -145,8 +146,11 @@ class Busy:
         by = next((use.get("by") for use in self.others["uses"] if (use["label"], use["of"]) == (label, kind)), None)
         return f" by {by}" if by else ""
 
-    def sentence(self, row: str, column: str, link_class: str) -> str:
-        """ "busy: 1,370 GB left gpu1 that linkmatrix did not send (pid 2983 hog)", of what is the most."""
+    def sentence(self, row: str, column: str, link_class: str, line: float | None = None) -> str:
+        """ "busy: 1,370 GB left gpu1 that linkmatrix did not send (pid 2983 hog)", of what is the most.
+
+        line: GB/s that the path carries, NaN: nobody knows; None: it was not asked for
+        """
         path, seconds = self.path_of(link_class), self.others["seconds"]
         source, sink = self.counted_at(path, row), self.counted_at(path, column)
         verbs = {(source, f"{path}_out"): "left", (sink, f"{path}_in"): "came into"}
@@ -156,11 +160,16 @@ class Busy:
         rate = self.rates.get(moved[1], {}).get(moved[0], 0.0)
         amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}{self.adapters_of(moved[1], moved[0])}"
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
+        share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
+        used = f"others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}" if share >= LEAST else ""
+        of_path = ALL if line is None else float(np.nan_to_num(rate * 1e-9 / line))
+        if path == "net" and used and rate > 0:  # which of both it was nobody knows, where both explain something
+            said = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]
+            return "busy: " + "; ".join(one for _, one in sorted(said, reverse=True))
         if rate > LEAST_RATE or (path == "net" and rate > 0):
             return sent
-        share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
-        if share >= LEAST:
-            return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
+        if used:
+            return f"busy: {used}"
         label = self.uncounted.where(row, column)
         if self.is_uncounted(row, column, link_class):
             return f"busy: others were on {label}{self.who(label)}, and what they took of this path is not counted"

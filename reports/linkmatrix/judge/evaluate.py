@@ -87,11 +87,7 @@ class MatrixVerdict:
         """What others did to the cells that they explain, each once."""
         if self.whole is None:
             return []
-        rows, columns, names = self.matrix.rows, self.matrix.columns, self.matrix.class_names
-        found = (
-            self.whole.busy_sentence((rows[r], columns[c]), names[self.whole.block.classes[r, c]])
-            for r, c in np.argwhere(self.whole.rules == ORDER["busy"]).tolist()
-        )
+        found = (self.whole.busy_sentence(r, c) for r, c in np.argwhere(self.whole.rules == ORDER["busy"]).tolist())
         return list(dict.fromkeys(found))
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..record.units import figure
+from .turns import Others, beside, node_of, turns_of_others, unlisted
 
 LEAST = 0.015  # share of others, below which nothing is said of them
 # of the run's own bytes, what a counter may have more: heads of packets, acknowledgements, what was refreshed late
@@ -31,39 +32,10 @@ SAID = {
     "memory": "kept the memory of {label} busy for {share:.0f} % of the time",
 }
 
-Others = Mapping[str, Any]  # a record's `others`
-
 
 def endpoints_of(others: Others) -> set[str]:
     """Labels of devices and cores of which the record says how they were used; what adapters count is a node's."""
     return {use["label"] for use in others["uses"] if not use["of"].startswith(OF_NODES)}
-
-
-def node_of(label: str) -> str | None:
-    """The node of a rank, "n3" of "n3:gpu0"; None of what is no rank."""
-    return label.rpartition(":")[0] or None
-
-
-def seconds_of_others(others: Others) -> dict[str, float]:
-    """{node: how long processes of others had its processors, and the host of a virtual machine}."""
-    had = {one["node"]: one["stolen"] or 0.0 for one in others["nodes"]}
-    for one in others["processes"]:
-        had[one["where"]] = had.get(one["where"], 0.0) + (one["seconds"] or 0.0)
-    return had
-
-
-def turns_of_others(others: Others) -> dict[str, tuple[float, float]]:
-    """{endpoint: seconds that its threads waited for others, seconds that they wanted a processor}.
-
-    Of a rank at most as long as others ran on its node: ranks wait for each other too.
-    """
-    had, found = seconds_of_others(others), {}
-    for use in others["uses"]:
-        if use["of"] != "cpu" or use["counted"] is None or use["own"] is None:
-            continue
-        late, node = max(0.0, use["counted"] - use["own"]), node_of(use["label"])
-        found[use["label"]] = (late if node is None else min(late, had.get(node, 0.0)), use["counted"])
-    return found
 
 
 def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
@@ -116,7 +88,8 @@ def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
     held = dict.fromkeys(one["where"] for one in others["processes"] if one["where"] in endpoints)
     yield from (f"{label} was used by others{named(others, label)}" for label in held)
     if others["shared"] and not held:
-        yield UNTOLD + "".join(f"; {one}" for one in others["untold"][:1])
+        why = [one for one in others["untold"] if any(one.startswith(f"{label}: ") for label in endpoints)]
+        yield UNTOLD + "".join(f"; {one}" for one in (why or others["untold"])[:1])
     shares, turns = (foreign(others)[1], turns_of_others(others)) if others["seconds"] else ({}, {})
     for label, share in shares.get("cpu", {}).items():
         # a rank that mostly naps wants a processor so seldom that any daemon has a share of that
@@ -146,16 +119,21 @@ def devices_used(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def named(others: Others, label: str) -> str:
-    """Who has a context on a device; where nobody has, who used the node's processors most."""
+    """Who has a context on a device; where nobody has, who used processors most, of a rank its own."""
     devices, node = endpoints_of(others), node_of(label)
+    if node is None and label in {one["node"] for one in others["nodes"]}:
+        node = label
     there = [one for one in others["processes"] if one["where"] == label]
-    near = (one for one in others["processes"] if node in (None, one["where"]))
-    there = there or [one for one in near if one["where"] not in devices]
+    cores = next((use.get("cores") for use in others["uses"] if (use["label"], use["of"]) == (label, "cpu")), None)
+    near = (one for one in others["processes"] if node in (None, one["where"]) and one["where"] not in devices)
     said = [
         " ".join(str(word) for word in ("pid", one["pid"], one["name"], one["user"] and f"of {one['user']}") if word)
-        for one in there[:MOST_NAMED]
+        for one in (there or [*beside(near, cores)])[:MOST_NAMED]
     ]
-    return f" ({', '.join(said)})" if said else ""
+    who = [", ".join(said)] if said else []
+    if hidden := unlisted(others, label):
+        who.append(f"processes that cannot be listed had {figure(hidden, 1)} s of its processors")
+    return f" ({'; '.join(who)})" if who else ""
 
 
 def gigabytes(amount: float) -> str:

@@ -201,7 +201,7 @@ class Judged:
                 reference,
                 self.expected.name,
                 self.unverified,
-                self.busy_sentence(pair, matrix.class_names[self.block.classes[r, c]]) if rule is RULES["busy"] else "",
+                self.busy_sentence(r, c) if rule is RULES["busy"] else "",
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
@@ -209,9 +209,15 @@ class Judged:
         assert rule.verdict is not None
         return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
 
-    def busy_sentence(self, pair: Pair, link_class: str) -> str:
+    def busy_sentence(self, r: int, c: int) -> str:
         """What others did meanwhile."""
-        return self.others.sentence(*pair, link_class) if self.others else ""
+        if self.others is None:
+            return ""
+        matrix = self.block.matrix
+        pair = matrix.rows[self.block.first + r], matrix.columns[c]
+        own = self.value[r, c] if matrix.unit == "GB/s" else np.nan
+        line = float(self.others.line(self.numbers("limit")[r, c], own))
+        return self.others.sentence(*pair, matrix.class_names[self.block.classes[r, c]], line)
 
     def numbers(self, name: str) -> np.ndarray:
         """A map of the block, read once."""

@@ -9,9 +9,13 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "core/clock.hpp"
+#include "core/cpu_list.hpp"
 #include "device/host/kernel_files.hpp"
 
 namespace linkmatrix {
@@ -20,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double nanosecond = 1e-9, microsecond = 1e-6;
-constexpr unsigned kernel_threads = 2;  // the process whose children they are
+constexpr unsigned long of_kernel = 0x00200000;  // PF_KTHREAD, in the flags of a thread of the kernel
 
 double tick() {
   static const long in_second = ::sysconf(_SC_CLK_TCK);
@@ -37,13 +41,15 @@ std::string text_of(const fs::path& file) {
 /// Numbers of a line of /proc/stat, in seconds.
 struct CoreTimes {
   double busy = 0, stolen = 0;
+  double worked = 0;  ///< busy without interrupts, which come of the run's own messages too
 };
 
 std::optional<CoreTimes> core_times(std::istringstream& words) {
   std::array<double, 8> ticks{};  // user nice system idle iowait irq softirq steal
   for (double& one : ticks)
     if (!(words >> one)) return std::nullopt;
-  return CoreTimes{(ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) * tick(), ticks[7] * tick()};
+  const double worked = ticks[0] + ticks[1] + ticks[2];
+  return CoreTimes{(worked + ticks[5] + ticks[6]) * tick(), ticks[7] * tick(), worked * tick()};
 }
 
 /// {"cpu", "cpu0" …: times}.
@@ -68,6 +74,8 @@ struct Task {
   std::string name;
   unsigned parent = 0;
   double seconds = 0;  ///< of processors
+  int core = -1;       ///< on which it ran last; -1: not said
+  bool is_kernel = false;
 };
 
 std::optional<Task> task_of(const fs::path& folder) {
@@ -76,13 +84,20 @@ std::optional<Task> task_of(const fs::path& folder) {
   if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
   std::istringstream rest(text.substr(close + 1));
   std::string word, state;
-  Task task{text.substr(open + 1, close - open - 1), 0, 0};
+  Task task{.name = text.substr(open + 1, close - open - 1)};
   rest >> state >> task.parent;
-  constexpr int between_parent_and_times = 9;
-  for (int i = 0; i < between_parent_and_times; ++i) rest >> word;
+  constexpr int between_parent_and_flags = 4, between_flags_and_times = 4;
+  for (int i = 0; i < between_parent_and_flags; ++i) rest >> word;
+  unsigned long flags = 0;
+  rest >> flags;
+  for (int i = 0; i < between_flags_and_times; ++i) rest >> word;
   double user = 0, system = 0;
   if (!(rest >> user >> system)) return std::nullopt;
+  task.is_kernel = (flags & of_kernel) != 0;
   task.seconds = (user + system) * tick();
+  constexpr int between_times_and_core = 23;
+  for (int i = 0; i < between_times_and_core; ++i) rest >> word;
+  if (!(rest >> task.core)) task.core = -1;
   return task;
 }
 
@@ -105,8 +120,8 @@ std::map<unsigned, std::string> users_of(const fs::path& root) {
   return found;
 }
 
-/// The only core that a thread may use; nothing where there are several.
-std::optional<int> only_core(const fs::path& thread) {
+/// The cores that a thread may use; none where that cannot be read.
+std::vector<int> allowed_cores(const fs::path& thread) {
   std::istringstream lines(text_of(thread / "status"));
   constexpr std::string_view wanted = "Cpus_allowed_list:";
   for (std::string line; std::getline(lines, line);) {
@@ -114,9 +129,24 @@ std::optional<int> only_core(const fs::path& thread) {
     std::istringstream rest(line.substr(wanted.size()));
     std::string list;
     rest >> list;
-    return is_number(list) && list.size() < 6 ? std::optional(std::stoi(list)) : std::nullopt;
+    return cores_in(list);
   }
-  return std::nullopt;
+  return {};
+}
+
+/// Likewise of all threads of a process.
+std::vector<int> cores_of_threads(const fs::path& process) {
+  std::set<int> found;
+  for (const fs::path& thread : entries(process / "task"))
+    for (const int core : allowed_cores(thread)) found.insert(core);
+  return {found.begin(), found.end()};
+}
+
+/// As a record takes it; empty where that is too long for one.
+std::string list_text(const std::vector<int>& cores) {
+  constexpr std::size_t most = 4096;
+  std::string text = cpu_list_text(cores);
+  return text.size() > most ? "" : text;
 }
 
 /// How long a thread ran, and how long it waited for a processor that others had.
@@ -147,24 +177,21 @@ std::optional<double> load_of(const fs::path& proc) {
   return words >> load ? std::optional(load) : std::nullopt;
 }
 
-bool is_same_user(const fs::path& process, const fs::path& other) {
-  struct stat one {
-  }, two{};
-  return ::stat(process.c_str(), &one) == 0 && ::stat(other.c_str(), &two) == 0 && one.st_uid == two.st_uid;
-}
+/// Interrupts that were put off, which /proc/stat does not count as work.
+bool is_of_interrupts(const Task& task) { return task.name.starts_with("ksoftirqd"); }
 
 double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
-ProcessorLook::ProcessorLook(const fs::path& root, bool ranks)
-    : proc_{root / "proc"}, ranks_{ranks}, users_{users_of(root)} {
+ProcessorLook::ProcessorLook(const fs::path& root, std::vector<unsigned> ranks)
+    : proc_{root / "proc"}, ranks_(ranks.begin(), ranks.end()), users_{users_of(root)} {
   std::error_code failure;
   self_ = fs::read_symlink(proc_ / "self", failure).filename().string();
   if (failure || !is_number(self_)) self_ = std::to_string(::getpid());
 }
 
-void ProcessorLook::add_node(Activity& activity, const std::string& node) const {
+void ProcessorLook::add_node(Activity& activity, const std::string& node) {
   activity.seconds = steady_now();
   NodeLoad load{node, load_of(proc_), stalled_seconds(proc_), {}, {}, {}};
   const auto times = all_core_times(proc_);
@@ -175,14 +202,19 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) const 
   const auto self = task_of(proc_ / self_);
   double own = 0;
   std::size_t others = 0;
+  std::map<unsigned, std::pair<int, double>> kernel;  // core and seconds of each of its threads
   for (const fs::path& folder : entries(proc_)) {
     const std::string pid = folder.filename().string();
     if (!is_number(pid) || pid.size() > 9) continue;
     const auto task = task_of(folder);
     const auto number = static_cast<unsigned>(std::stoul(pid));
-    if (!task || number == kernel_threads || task->parent == kernel_threads) continue;
-    const bool is_own = self && (pid == self_ || number == self->parent ||
-                                 (ranks_ && task->name == self->name && is_same_user(folder, proc_ / self_)));
+    if (!task) continue;
+    if (task->is_kernel) {
+      if (!is_of_interrupts(*task)) kernel.emplace(number, std::pair(task->core, task->seconds));
+      continue;
+    }
+    const bool is_own =
+        self && (pid == self_ || number == self->parent || (ranks_.contains(number) && task->name == self->name));
     if (is_own) {
       own += task->seconds;
       continue;
@@ -192,10 +224,41 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) const 
         {node, number, printable_name(task->name), user_of(number), std::nullopt, task->seconds});
   }
   if (self) load.own_busy = own;
+  load.kernel = kernel_seconds(kernel);
   if (!load.busy) activity.untold.push_back(node + ": how busy its processors are cannot be read");
   if (!load.stalled) activity.untold.push_back(node + ": its kernel does not count the pressure on its processors");
   if (others == 0) activity.untold.push_back(node + ": the processes of others cannot be seen from here");
   activity.nodes.push_back(std::move(load));
+}
+
+/// Since the first look, of each core: of threads that end and move the sum of all would fall.
+std::map<int, double> ProcessorLook::kernel_seconds(const std::map<unsigned, std::pair<int, double>>& threads) {
+  std::map<unsigned, double> now;
+  for (const auto& [number, thread] : threads) {
+    const auto& [core, seconds] = thread;
+    const auto before = kernel_before_.find(number);
+    const bool is_known = before != kernel_before_.end() && before->second <= seconds;
+    const double lately = seconds - (is_known ? before->second : 0);
+    if (!is_first_ && core >= 0 && lately > 0) kernel_[core] += lately;
+    now.emplace(number, seconds);
+  }
+  kernel_before_ = std::move(now);
+  is_first_ = false;
+  return kernel_;
+}
+
+/// Of what the host of a virtual machine took of cores the run's threads lost as much as they had of what these did,
+/// from look to look: what it took on other days is no loss of theirs.
+double ProcessorLook::taken_of_run(const std::string& which, double ran, double busy, double stolen) {
+  Taken& before = taken_.try_emplace(which, Taken{ran, busy, stolen}).first->second;
+  if (const double worked = busy - before.busy; worked > 0)
+    before.of_run += std::max(0.0, stolen - before.stolen) * std::clamp((ran - before.ran) / worked, 0.0, 1.0);
+  before.ran = ran, before.busy = busy, before.stolen = stolen;
+  return before.of_run;
+}
+
+std::string ProcessorLook::cores_of(unsigned pid) const {
+  return list_text(cores_of_threads(proc_ / std::to_string(pid)));
 }
 
 std::string ProcessorLook::user_of(unsigned pid) const {
@@ -205,7 +268,7 @@ std::string ProcessorLook::user_of(unsigned pid) const {
   return known == users_.end() ? "uid " + std::to_string(about.st_uid) : known->second;
 }
 
-void ProcessorLook::add_cores(Activity& activity, const std::string& label, std::span<const int> cores) const {
+void ProcessorLook::add_cores(Activity& activity, const std::string& label, std::span<const int> cores) {
   std::map<int, std::vector<Turns>> bound;
   double unbound = 0;
   bool told = false;
@@ -213,11 +276,11 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
     const auto turns = turns_of(thread);
     if (!turns) continue;
     told = true;
-    const auto core = only_core(thread);
-    if (!core)
+    const std::vector<int> allowed = allowed_cores(thread);
+    if (allowed.size() != 1)
       unbound += turns->ran;
-    else if (std::ranges::find(cores, *core) != cores.end())
-      bound[*core].push_back(*turns);
+    else if (std::ranges::find(cores, allowed.front()) != cores.end())
+      bound[allowed.front()].push_back(*turns);
   }
   const auto times = all_core_times(proc_);
   double ran = 0, waited = 0, stolen = 0;
@@ -225,9 +288,8 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
     told = told && threads.size() == 1;
     for (const Turns& turns : threads) ran += turns.ran, waited += turns.waited;
     const auto known = times.find("cpu" + std::to_string(core));
-    if (known == times.end() || known->second.busy <= 0) continue;
-    const double share = std::min(1.0, threads.front().ran / known->second.busy);
-    stolen += known->second.stolen * share;
+    if (known == times.end()) continue;
+    stolen += taken_of_run(label + known->first, threads.front().ran, known->second.busy, known->second.stolen);
   }
   Use use{label, "cpu", std::nullopt, ran};
   if (told)
@@ -240,17 +302,28 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
   activity.uses.push_back(std::move(use));
 }
 
-void ProcessorLook::add_self(Activity& activity, const std::string& label) const {
+void ProcessorLook::add_self(Activity& activity, const std::string& label) {
   std::vector<Turns> threads;
   double ran = 0, foreign = 0;
   for (const fs::path& thread : entries(proc_ / self_ / "task"))
     if (const auto turns = turns_of(thread)) threads.push_back(*turns), ran += turns->ran;
   for (const Turns& turns : threads) foreign += std::max(0.0, turns.waited - (ran - turns.ran));
+  const std::vector<int> cores = cores_of_threads(proc_ / self_);
+  const auto times = all_core_times(proc_);
+  CoreTimes all;
+  std::size_t read = 0;
+  for (const int core : cores)
+    if (const auto one = times.find("cpu" + std::to_string(core)); one != times.end()) {
+      all.busy += one->second.busy, all.stolen += one->second.stolen, all.worked += one->second.worked;
+      ++read;
+    }
   Use use{label, "cpu", std::nullopt, ran};
   if (!threads.empty())
-    use.counted = ran + foreign;
+    use.counted = ran + foreign + taken_of_run(label, ran, all.busy, all.stolen);
   else
     activity.untold.push_back(label + ": how much of its time others had cannot be told");
+  use.cores = list_text(cores);
+  if (read > 0 && read == cores.size()) use.busy = all.worked;
   activity.uses.push_back(std::move(use));
 }
 

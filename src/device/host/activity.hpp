@@ -2,8 +2,11 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/activity.hpp"
 
@@ -12,29 +15,44 @@ namespace linkmatrix {
 /// What the processors of this node do, and for whom, as the kernel counts it below `root`/proc.
 class ProcessorLook {
  public:
-  /// Of this run are this process and its parent; where it is one of several ranks, also those of its name and user.
-  explicit ProcessorLook(const std::filesystem::path& root = "/", bool ranks = false);
+  /// Of this run are this process and its parent, and those of `ranks` that have its name.
+  explicit ProcessorLook(const std::filesystem::path& root = "/", std::vector<unsigned> ranks = {});
 
   /// Adds to a look what is known of the node, and the processes of others that ran on its processors.
-  void add_node(Activity& activity, const std::string& node) const;
+  void add_node(Activity& activity, const std::string& node);
 
   /// Adds how much of the time that the run's threads wanted an endpoint's cores they had them: `counted` is what they
   /// wanted, `own` what they had. Others had the rest, or the host of a virtual machine. Cores on which several
   /// threads of the run are bound are left out, for those wait for each other.
-  void add_cores(Activity& activity, const std::string& label, std::span<const int> cores) const;
+  void add_cores(Activity& activity, const std::string& label, std::span<const int> cores);
 
   /// Likewise of the processors that this process has, whichever they are: of each of its threads, whose waiting for
-  /// the others of them is nobody else's doing.
-  void add_self(Activity& activity, const std::string& label) const;
+  /// the others of them is nobody else's doing. And how long these processors worked, for whomever.
+  void add_self(Activity& activity, const std::string& label);
 
   /// Whose a process is, by name where this node knows it by itself, else "uid 5012"; empty where it cannot be seen.
   std::string user_of(unsigned pid) const;
 
+  /// The cores that the threads of a process may use, "0-3,8"; empty where it cannot be seen.
+  std::string cores_of(unsigned pid) const;
+
  private:
+  /// Seconds of cores, and of the run's threads on them, since the look before.
+  struct Taken {
+    double ran = 0, busy = 0, stolen = 0;
+    double of_run = 0;  ///< that the host took from the run, since the first look
+  };
+  std::map<int, double> kernel_seconds(const std::map<unsigned, std::pair<int, double>>& threads);
+  double taken_of_run(const std::string& which, double ran, double busy, double stolen);
+
   std::filesystem::path proc_;
   std::string self_;  ///< name of this process's folder below /proc
-  bool ranks_;
+  std::set<unsigned> ranks_;
   std::map<unsigned, std::string> users_;
+  std::map<std::string, Taken> taken_;
+  std::map<unsigned, double> kernel_before_;  ///< seconds of each thread of the kernel
+  std::map<int, double> kernel_;              ///< of each core, since the first look
+  bool is_first_ = true;
 };
 
 }  // namespace linkmatrix

@@ -102,6 +102,20 @@ std::map<std::string, std::pair<double, double>> counted_by_interfaces(const fs:
   return found;
 }
 
+/// Bytes a second of an interface that is a device: one between containers says 10 Gb/s, whatever it carries.
+double rate_of_interface(const fs::path& interface) {
+  std::error_code failure;
+  const auto megabits = number_of(interface / "speed");
+  return fs::exists(interface / "device", failure) && megabits && *megabits > 0 ? *megabits * 1e6 / 8 : 0;
+}
+
+/// Of "400 Gb/sec (4X NDR)".
+double rate_of_port(const fs::path& port) {
+  double gigabits = 0;
+  std::istringstream words(line_of(port / "rate"));
+  return words >> gigabits && gigabits > 0 ? gigabits * 1e9 / 8 : 0;
+}
+
 struct FabricPort {
   AdapterTraffic traffic;
   std::set<std::string> interfaces;
@@ -126,7 +140,7 @@ std::vector<FabricPort> fabric_traffic(const fs::path& sys, const std::set<std::
       if (!sent || !got || !(*sent >= 0) || !(*got >= 0)) continue;
       const std::string number = port.filename().string();
       FabricPort& one = ports.emplace_back();
-      one.traffic = {name + (number == "1" ? "" : ":" + number), word * *sent, word * *got, used};
+      one.traffic = {name + (number == "1" ? "" : ":" + number), word * *sent, word * *got, used, rate_of_port(port)};
       one.counts_interfaces = line_of(port / "link_layer") == "InfiniBand";
       for (const fs::path& of_address : entries(port / "gid_attrs/ndevs"))
         if (const std::string interface = line_of(of_address); !interface.empty()) one.interfaces.insert(interface);
@@ -167,7 +181,8 @@ std::vector<AdapterTraffic> adapter_traffic(const std::map<std::string, std::str
     if (port != ports.end() && port->counts_interfaces)
       port->traffic.used = port->traffic.used || used;
     else if (const auto bytes = counted.find(name); bytes != counted.end())
-      found.push_back({name, bytes->second.first, bytes->second.second, used});
+      found.push_back(
+          {name, bytes->second.first, bytes->second.second, used, rate_of_interface(sys / "class/net" / name)});
   }
   for (FabricPort& port : ports) found.push_back(std::move(port.traffic));
   return found;

@@ -12,6 +12,7 @@ struct AdapterTraffic {
   std::string name;  ///< "eth0", "mlx5_0" or, where that is not the first, with its port: "mlx5_0:2"
   double sent = 0, received = 0;
   bool used = false;  ///< this process has connections by it, or has opened it
+  double rate = 0;    ///< bytes a second that it can carry each way; 0: not known
 };
 
 /// The local addresses of this machine as /proc/net/tcp writes them → the network interface that has each; without

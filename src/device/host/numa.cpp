@@ -1,12 +1,9 @@
 #include "device/host/numa.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 
-#include "core/units.hpp"
 #include "device/host/host_facts.hpp"
 
 namespace linkmatrix {
@@ -14,25 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_cores = 1 << 16;  // no kernel counts as many: 8,192 on x86
 constexpr auto node_folder = "/sys/devices/system/node";
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  std::vector<int> cores;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores.empty() ? std::vector{0} : cores;
-}
-
-int parse_core(const std::string& text) {
-  int core = -1;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), core);
-  if (failure != std::errc{} || end != text.data() + text.size() || core < 0)
-    throw std::invalid_argument("'" + text + "' is no core");
-  return core;
-}
 
 /// The cores of a node that are allowed; empty where its file cannot be read.
 std::vector<int> allowed_of(const fs::path& node, const std::vector<int>& allowed) {
@@ -47,37 +26,28 @@ std::vector<int> allowed_of(const fs::path& node, const std::vector<int>& allowe
 
 }  // namespace
 
-std::vector<int> parse_cpu_list(const std::string& text) {
-  std::vector<int> cores;
-  for (const std::string& range : split(text, ',')) {
-    const auto ends = split(range, '-');
-    if (ends.size() > 2) throw std::invalid_argument("'" + range + "' is no range of cores");
-    const int first = parse_core(ends.front()), last = parse_core(ends.back());
-    if (last >= most_cores) throw std::invalid_argument("'" + range + "' has more cores than any kernel");
-    for (int core = first; core <= last; ++core) cores.push_back(core);
-  }
-  return cores;
+CoreSet allowed_set() {
+  CoreSet set;
+  ::sched_getaffinity(0, sizeof set, set.words.data());
+  return set;
 }
 
-std::string cpu_list_text(const std::vector<int>& cores) {
-  std::vector<std::string> ranges;
-  for (std::size_t i = 0; i < cores.size();) {
-    std::size_t last = i;
-    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
-    ranges.push_back(std::to_string(cores[i]) + (last > i ? "-" + std::to_string(cores[last]) : ""));
-    i = last + 1;
-  }
-  return join(ranges, ",");
+std::vector<int> CoreSet::cores() const {
+  std::vector<int> found;
+  for (int core = 0; core < most; ++core)
+    if (CPU_ISSET_S(core, sizeof words, words.data())) found.push_back(core);
+  return found;
 }
 
 std::vector<NumaNode> numa_nodes() {
-  const std::vector<int> allowed = allowed_cores();
+  std::vector<int> allowed = allowed_set().cores();
+  if (allowed.empty()) allowed = {0};
   std::vector<NumaNode> nodes;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(node_folder, missing)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with("node") || name.find_first_not_of("0123456789", 4) != std::string::npos) continue;
-    NumaNode node{parse_core(name.substr(4)), allowed_of(entry.path(), allowed)};
+    NumaNode node{std::stoi(name.substr(4)), allowed_of(entry.path(), allowed)};
     if (!node.cores.empty()) nodes.push_back(std::move(node));
   }
   std::sort(nodes.begin(), nodes.end(), [](const NumaNode& a, const NumaNode& b) { return a.id < b.id; });
@@ -102,21 +72,16 @@ std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes) 
 
 void pin_thread(const std::vector<int>& cores) {
   if (cores.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int core : cores) CPU_SET(core, &set);
-  ::sched_setaffinity(0, sizeof set, &set);
+  CoreSet set;
+  for (const int core : cores) CPU_SET_S(core, sizeof set.words, set.words.data());
+  ::sched_setaffinity(0, sizeof set, set.words.data());
 }
 
-NumaPin::NumaPin(int node) {
-  CPU_ZERO(&before_);
-  ::sched_getaffinity(0, sizeof before_, &before_);
+NumaPin::NumaPin(int node) : before_{allowed_set()} {
   for (const NumaNode& known : numa_nodes())
     if (known.id == node) pin_thread(known.cores);
 }
 
-NumaPin::~NumaPin() {
-  if (CPU_COUNT(&before_) > 0) ::sched_setaffinity(0, sizeof before_, &before_);
-}
+NumaPin::~NumaPin() { pin_thread(before_.cores()); }
 
 }  // namespace linkmatrix

@@ -2,9 +2,11 @@
 
 #include <sched.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "core/cpu_list.hpp"
 #include "core/topology.hpp"
 
 namespace linkmatrix {
@@ -18,11 +20,16 @@ struct NumaNode {
 /// The nodes with at least one allowed core; one node with all of them where the kernel does not say.
 std::vector<NumaNode> numa_nodes();
 
-/// The numbers of "0-3,8,10-11"; throws std::invalid_argument for anything else.
-std::vector<int> parse_cpu_list(const std::string& text);
+/// Cores, as many as any kernel counts: one of more than 1,024 refuses a cpu_set_t.
+struct CoreSet {
+  static constexpr int most = 8192;
+  std::array<cpu_set_t, most / CPU_SETSIZE> words{};
 
-/// "0-3,8".
-std::string cpu_list_text(const std::vector<int>& cores);
+  std::vector<int> cores() const;
+};
+
+/// Those that the calling thread may use; none where the kernel does not say.
+CoreSet allowed_set();
 
 /// The memory of each NUMA node as an endpoint, "numa0" ….
 std::vector<Endpoint> host_memory_endpoints(const std::vector<NumaNode>& nodes = numa_nodes());
@@ -39,7 +46,7 @@ class NumaPin {
   NumaPin& operator=(const NumaPin&) = delete;
 
  private:
-  cpu_set_t before_;
+  CoreSet before_;
 };
 
 }  // namespace linkmatrix

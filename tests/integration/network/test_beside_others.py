@@ -100,10 +100,20 @@ def test_a_host_that_others_send_from_is_busy_and_not_at_fault(network, program)
         assert "left lmn2 by eth0 that linkmatrix did not send" in reason or "came into lmn4 by eth0" in reason
 
 
+STORM = (
+    "import os, time\n"
+    "while 1:\n"
+    "    if not (child := os.fork()):\n"
+    "        while time.process_time() < 0.03: pass\n"
+    "        os._exit(0)\n"
+    "    os.waitpid(child, 0)"
+)
+
+
 @contextlib.contextmanager
-def hogs(count):
+def hogs(count, code="while 1: pass", where=()):
     """Processes that want processors until the context ends."""
-    others = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(count)]
+    others = [subprocess.Popen([*where, sys.executable, "-c", code]) for _ in range(count)]
     try:
         yield [process.pid for process in others]
         assert [process.poll() for process in others] == [None] * count, "a hog ended before the run"
@@ -124,6 +134,34 @@ def test_hosts_whose_processors_others_want_are_busy_and_not_at_fault(network, p
     reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.NO_VERDICT]
     assert reasons and all("% of the time that lmn" in reason for reason in reasons), reasons
     assert {*pids} & {one["pid"] for one in beside.result["others"]["processes"]}
+
+
+def test_processes_that_end_before_anybody_sees_them_are_others_too(network, program):
+    """Each lives for 30 ms of a processor."""
+    hosts = network(2, rate="40gbit")
+    before = hosts.measure(program, *MEASURED)
+    with hogs(3 * len(os.sched_getaffinity(0)), STORM):
+        beside = hosts.measure(program, *MEASURED)
+    verdict, cells, found = judged(beside, usual(before))
+    assert verdict is Verdict.NO_VERDICT, beside.output
+    assert not found.findings, found.sentences
+    reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.NO_VERDICT]
+    assert reasons and all("processes that cannot be listed had" in reason for reason in reasons), reasons
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_what_runs_on_other_cores_took_no_turn_of_a_rank(network, program):
+    ours, theirs, *_ = map(str, sorted(os.sched_getaffinity(0)))
+    hosts = network(2, rate="40gbit")
+    record = hosts.folder / "record.json"
+    with hogs(1, where=("taskset", "-c", theirs)) as [pid]:
+        done = hosts.measure(program, launch=("taskset", "-c", ours, program, *MEASURED, "--record", record))
+    assert done.code == 0, done.output
+    others = done.result["others"]
+    assert {use["cores"] for use in others["uses"] if use["of"] == "cpu"} == {ours}
+    assert {one["cores"] for one in others["processes"] if one["pid"] == pid} == {theirs}, others["processes"]
+    _, cells, _ = judged(done, 1000.0)
+    assert not [cell.reason for cell in cells.values() if f"pid {pid} " in cell.reason]
 
 
 def test_segments_that_a_link_loses_are_said_of_the_host_that_sent_them_again(network, program):

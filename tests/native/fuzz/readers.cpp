@@ -105,11 +105,14 @@ void read_processes(const std::string& text) {
   fs::remove_all(root);
   fs::create_directories(root);
   write_files(root, text);
-  const ProcessorLook look(root);
+  ProcessorLook look(root);
   Activity activity;
   look.add_node(activity, "n1");
   const std::vector<int> cores{0, 1};
   look.add_cores(activity, "cpu0", cores);
+  look.add_self(activity, "rank");
+  look.add_node(activity, "n1");
+  look.cores_of(7);
   look.user_of(7);
 }
 

@@ -44,6 +44,18 @@ TEST_F(NodeTrafficTest, IsTheSumOfTheRanksOfANodeAndWhatTheirAdapterCounted) {
   EXPECT_TRUE(whole_);
 }
 
+TEST_F(NodeTrafficTest, HasWhatTheAdaptersCarryWhereAllOfThemSaySo) {
+  const auto rated = [](const std::string& adapter, double rate) {
+    TrafficMessage one = message(0, 0, adapter);
+    one.adapters.front().rate = rate;
+    return one;
+  };
+  const Messages both{rated("mlx5_0", 50e9), rated("mlx5_1", 25e9), {}};
+  EXPECT_EQ(sent_between(both, both).rate, 75e9);
+  const Messages half{rated("mlx5_0", 50e9), rated("mlx5_1", 0), {}};
+  EXPECT_EQ(sent_between(half, half).rate, 0);
+}
+
 TEST_F(NodeTrafficTest, OfAnAdapterThatNoRankUsesIsNotCounted) {
   const Use use = sent_between({message(0, 0), message(0, 0, "eth1", false), message(0, 0)},
                                {message(100, 100), message(0, 9000, "eth1", false), message(100, 100)});

@@ -30,6 +30,7 @@ class RankLookTest : public testing::Test {
   RankLookTest() {
     proc_.task(100, "p2p_matrix", 1, 200);
     proc_.task(2983, "hog", 1, 1000);
+    proc_.cores(2983, "0-3");
     proc_.task(3000, "daemon", 1, 5);
     proc_.write("stat", "cpu  300 0 0 100 0 0 0 0 0 0\ncpu0 300 0 0 100 0 0 0 0 0 0");
     proc_.write("100/task/100/status", "Cpus_allowed_list:\t0");
@@ -50,14 +51,31 @@ TEST_F(RankLookTest, OfTheFirstRankOfANodeHasWhoRanThereSinceTheRunBegan) {
   const Activity second = rank.now(host_);
   ASSERT_EQ(second.processes.size(), 2u) << "one that has done nothing is not sent";
   EXPECT_EQ(second.processes[0].name + "@" + second.processes[0].where, "hog@node");
-  EXPECT_DOUBLE_EQ(*second.processes[0].seconds, 3.0);
+  EXPECT_DOUBLE_EQ(*second.processes[0].lately, 3.0);
+  EXPECT_EQ(second.processes[0].cores, "0-3");
   EXPECT_EQ(second.processes[1].name, "newcomer");
   ASSERT_EQ(second.nodes.size(), 1u);
   EXPECT_EQ(second.nodes[0].node, "node");
   proc_.task(2983, "successor", 1, 20);
   const Activity third = rank.now(host_);
-  EXPECT_DOUBLE_EQ(*std::ranges::find(third.processes, 2983u, &OtherProcess::pid)->seconds, 0.2)
-      << "another process has its number";
+  ASSERT_EQ(third.processes.size(), 1u) << "the others have done nothing since the look before";
+  EXPECT_DOUBLE_EQ(*third.processes[0].lately, 0.2) << "another process has its number";
+}
+
+TEST_F(RankLookTest, ChargesAProcessThatWasNotAmongTheBusiestWithWhatItUsedSinceTheLookBefore) {
+  RankLook rank({.number = 0}, proc_.root);
+  for (int pid = 5001; pid <= 5017; ++pid) proc_.task(pid, "busy", 1, 100);
+  rank.now(host_);
+  for (int pid = 5001; pid <= 5017; ++pid) proc_.task(pid, "busy", 1, pid == 5017 ? 500 : 600);
+  const Activity before = rank.now(host_);
+  EXPECT_EQ(std::ranges::count(before.processes, 5017u, &OtherProcess::pid), 0);
+  proc_.task(5017, "busy", 1, 550);
+  proc_.task(5001, "busy", 1, 700);
+  const Activity found = between(before, rank.now(host_));
+  ASSERT_EQ(found.processes.size(), 2u);
+  EXPECT_EQ(found.processes[1].pid, 5017u);
+  EXPECT_DOUBLE_EQ(*found.processes[1].seconds, 0.5) << "not the 4 s of the look before too";
+  EXPECT_DOUBLE_EQ(*found.processes[0].seconds, 1.0);
 }
 
 TEST_F(RankLookTest, OfTheOtherRanksHasTheirProcessorsAlone) {
@@ -84,9 +102,10 @@ TEST_F(RankLookTest, OfADeviceHasWhoUsesItAndNoProcessor) {
 Activity a_look() {
   Activity look;
   look.shared = true;
-  look.uses = {{this_rank, "cpu", 5.5, {}}, {this_rank, "sm", {}, 0.0}};
-  look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7}};
-  look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5}};
+  look.uses = {{.label = this_rank, .of = "cpu", .counted = 5.5, .own = {}, .cores = "0-3", .busy = 9.5},
+               {this_rank, "sm", {}, 0.0}};
+  look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7, {{3, 0.5}}}};
+  look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5, 0.75, "0,8"}};
   look.untold = {"rank: it cannot be told: why", "node: neither"};
   return look;
 }
@@ -107,10 +126,14 @@ TEST(ActivityMessage, BringsALookByTheNamesOfItsRankAndNode) {
   EXPECT_EQ(load.node, "n2");
   EXPECT_EQ(*load.load + *load.stolen + *load.busy + *load.own_busy, 1.5 + 0.25 + 3e6 + 7);
   EXPECT_FALSE(load.stalled);
+  EXPECT_EQ(load.kernel, (std::map<int, double>{{3, 0.5}}));
+  EXPECT_EQ(use_of(all, "n2:rank1", "cpu").cores, "0-3");
+  EXPECT_EQ(use_of(all, "n2:rank1", "cpu").busy, 9.5);
   const OtherProcess &on_device = all.processes.at(0), &beside = all.processes.at(1);
   EXPECT_EQ(on_device.where + on_device.name + on_device.user, "n2:rank1hogbob");
   EXPECT_TRUE(on_device.bytes == 77u && !on_device.seconds && on_device.pid == 2983);
-  EXPECT_EQ(beside.where + beside.name, "n2a: b");
+  EXPECT_EQ(beside.where + beside.name + beside.cores, "n2a: b0,8");
+  EXPECT_EQ(beside.lately, 0.75);
   EXPECT_EQ(all.untold.at(0), "n2:rank1: it cannot be told: why");
   EXPECT_EQ(all.untold.at(1), "n2: neither");
 }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/activity.hpp"
+
+namespace linkmatrix {
+
+constexpr double least_share = 0.2;  // of a processor, from which on a process is none that only watches
+
+/// The nodes of ranks whose processors others used between two looks so much that ranks will wait for them, or that
+/// somebody else computes there: whoever keeps more than a processor busy is no daemon.
+class Crowds {
+ public:
+  explicit Crowds(const Activity& difference);
+
+  /// Whether ranks on a node say which of its processors they may use.
+  bool knows(const std::string& node) const { return nodes_.contains(node); }
+
+  /// Whether a process on a node that is known is one of those that ranks will wait for, or of those that compute.
+  bool has(const OtherProcess& process) const;
+
+  /// Of whom none is listed: "others had 0.9 processors of n1:rank0".
+  std::vector<std::string> unlisted() const;
+
+ private:
+  struct Group {  ///< of ranks that may use the same cores
+    std::vector<int> cores;
+    std::string first;            ///< label of one
+    double alike = 0, ranks = 0;  ///< those, and all that may use some of these cores
+    double listed = 0, used = 0;  ///< processors that others had of them: those that are listed, and all
+    bool is_crowded() const;
+  };
+  struct Node {
+    std::map<std::string, Group> groups;
+    double used = 0;  ///< processors that others had on the node
+  };
+  std::map<std::string, Node> nodes_;
+};
+
+}  // namespace linkmatrix
