@@ -56,8 +56,8 @@ def path_of(text: str) -> Path:
     return Path(text)
 
 
-def read_json(path: Path) -> Any:
-    """The JSON at `path`. Raises BadInput: one sentence that names the file.
+def read_json(path: Path, remedy: str = "") -> Any:
+    """The JSON at `path`. Raises BadInput: one sentence that names the file; remedy: what to do where it is no JSON.
 
     Half a character, which Python writes of bytes that are no text and no file can hold, is a question mark.
     """
@@ -68,7 +68,7 @@ def read_json(path: Path) -> Any:
             found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
         return found
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is not valid JSON: {error}") from None
+        raise BadInput(": ".join(filter(None, [f"{path} is not valid JSON", str(error), remedy]))) from None
 
 
 def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:

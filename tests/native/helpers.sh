@@ -32,6 +32,16 @@ expect_of() {
   code "$wanted"
 }
 
+# ranks_there [RANK]: the processes of $program under mpirun that write $work/r.json, all or those of a rank, the oldest
+# first. A bare system has no pgrep.
+ranks_there() {
+  grep -lszxF -- "$work/r.json" /proc/[0-9]*/cmdline | while IFS=/ read -r _ _ pid _; do
+    [ "$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/cmdline" | head -n 1)" = "$program" ] || continue
+    rank=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
+    [ "${1:-$rank}" != "$rank" ] || echo "$pid"
+  done | sort -n
+}
+
 # The last line of a test.
 finish() {
   echo "$test: $failures failed"

@@ -65,7 +65,7 @@ def test_a_report_of_another_session_is_not_that_of_the_run(machine):
 
 @pytest.mark.parametrize("left", [0, 1, 20, "whose it is", -1])
 @pytest.mark.parametrize("code", [0, 1])
-def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_session(machine, left, code):
+def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_session(machine, left, code, capsys):
     machine.prepare("pass")
     machine.run()
     whole = (machine.folder / "reports" / "run-report-0.json").read_text()
@@ -83,6 +83,10 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     (machine.folder / "cut").unlink()
     (machine.folder / "code").unlink()
     assert machine.run()[0] == 0
+    assert cli.main(["show", str(machine.folder / "reports" / "run-report-1.json")]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("linkmatrix: ") and "run-report-1.json is not valid JSON: " in said
+    assert said.endswith(": make room on its disk if that is full, remove the file, and measure again")
 
 
 def test_a_report_that_nobody_may_read_is_called_so(machine, monkeypatch):

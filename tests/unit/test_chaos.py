@@ -10,6 +10,8 @@ from chaos_events import undo, unreadable_folder, vanished_file
 from chaos_lab import LabPlace
 from chaos_place import REPOSITORY, SHORT, Place, Run, cells
 
+from linkmatrix.references.tables import References
+
 NAME, KEY = "intranode_p2p %testcase=a", ("a", 2)
 SETTINGS = REPOSITORY / "config" / "settings.py"
 WELL = {NAME: {KEY: 2}}
@@ -122,3 +124,19 @@ def test_a_site_has_its_modes_made_short_in_its_own_settings(tmp_path, monkeypat
     options = {one["name"]: one["options"] for one in modes}
     assert options.pop(mode) == [f"--tag={mode}", *(f"-S {one}" for one in SHORT[mode])]
     assert [words for words in options.values() if len(words) > 1] == []
+
+
+def test_references_of_whatever_was_measured_can_be_read(place, ended):
+    (place.site / "config" / "references").mkdir(parents=True)
+    (place.site / "config" / "references" / "p2p.yaml").touch()
+    ended()
+    report = place.prefix / "reports" / "run-report-1.json"
+    content = json.loads(report.read_text())
+    figures = {"node:gpu:slow": [0.006, None, None, None, "GB/s", "pass"], "node:gpu:time": [5197.0] + [None] * 3}
+    figures["node:gpu:time"] += ["us", "pass"]
+    (case,) = content["runs"][0]["testcases"]
+    case |= {"name": "rank_p2p %testcase=a", "reference_name": "chaos", "testcase": "a", "perfvalues": figures}
+    report.write_text(json.dumps(content))
+    place.write_references()
+    table = References.load(place.site / "config" / "references")
+    assert table.names() == ["chaos"]

@@ -10,6 +10,8 @@ from ..files import read_json, regular
 
 REPORT = re.compile(r"run-report-.*\.json")
 BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
+#: ReFrame writes it in place: of a disk that was full its beginning is left.
+CUT = "make room on its disk if that is full, remove the file, and measure again"
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 
 

@@ -63,7 +63,7 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
 
     written: when its file was, in seconds since 1970.
     """
-    report = read_json(path)
+    report = read_json(path, folders.CUT)
     tests: list[Row] = []
     met: list[Row] = []
     lacking: list[Row] = []

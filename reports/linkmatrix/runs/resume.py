@@ -148,18 +148,17 @@ def is_of(report: Path, stamp: str) -> bool:
 
 
 def not_taken(report: Path, stamp: str) -> tuple[str, bool]:
-    """Why a report that came during the run with this stamp is not its own, and whether it can be read.
+    """Why a report that came during the run with this stamp is not taken for its own, and whether it can be read.
 
-    ReFrame writes it in place: of a disk that was full its beginning is left, where its command line stands.
+    One that a full disk cut off is its own where the command line, which stands at the beginning, is left.
     """
     try:
         ours = f"junit-{stamp}.xml".encode() in read_whole(report, MOST_BYTES)
     except BadInput as error:
         return f"{error}: whether it is this run's nobody can tell", False
     try:
-        read_json(report)
+        read_json(report, folders.CUT)
     except BadInput as error:
         whose = "this run's report" if ours else "a report that may be this run's"
-        why = f"{whose} is cut off or damaged: {error}"
-        return f"{why}: make room on its disk if that is full, remove the file, and measure again", False
+        return f"{whose} is cut off or damaged: {error}", False
     return f"{report.name} is of another session, and was not looked at", True

@@ -22,7 +22,7 @@ from ..record.matrix import variant_of
 from ..record.units import counted
 from ..references import keys
 from . import manifest, modes
-from .folders import HEAD_BYTES, below, newest_report, prefix, reports_in, repository
+from .folders import CUT, HEAD_BYTES, REPORT, below, newest_report, prefix, reports_in, repository
 from .testcases import COMPACT, Test, load, of_case
 
 SCHEMA = "linkmatrix.record/"
@@ -55,7 +55,7 @@ def find(path: Path | None) -> Run:
         return in_folder(path)
     if path.suffix == COMPACT:
         return of_records([path])
-    content = read_json(path)
+    content = read_json(path, CUT if REPORT.fullmatch(path.name) else "")
     if isinstance(content, dict) and str(content.get("schema", "")).startswith(SCHEMA):
         del content  # a large one is not to be held twice
         return of_records([path])
@@ -232,7 +232,7 @@ def of_report(path: Path, report: dict[str, Any]) -> Run:
 
 def all_of(path: Path) -> Run:
     """The test cases of the report at `path`, those that may be skipped too. Raises BadInput."""
-    return every_case(path, read_json(path))
+    return every_case(path, read_json(path, CUT))
 
 
 @contextlib.contextmanager

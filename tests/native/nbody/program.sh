@@ -96,9 +96,7 @@ for _ in $(seq 100); do # until it measures
   [ ! -s "$work/r.json" ] || break
   sleep 0.2
 done
-victim=$(pgrep -f "$work/r.json" | while read -r pid; do
-  [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" = 1 ] && echo "$pid"
-done | head -n 1)
+victim=$(ranks_there 1 | head -n 1)
 if [ -n "$victim" ]; then
   kill -STOP "$victim"
   wait "$launcher"

@@ -166,7 +166,7 @@ start() {
   mpirun_pid=$!
   victim=
   for _ in $(seq 200); do
-    grep -q '^Link class' "$work/out" && victim=$(pgrep -f "^$program --record $work/r.json" | sort -n | tail -n 1) && break
+    grep -q '^Link class' "$work/out" && victim=$(ranks_there | tail -n 1) && break
     sleep 0.1
   done
 }
@@ -267,15 +267,17 @@ fi
 orphaned() {
   what="rank 0 is killed under mpirun $launcher"
   start --concurrency isolated --pair-timeout 8 --max-time 90
-  for pid in $(pgrep -f "^$program --record $work/r.json"); do
-    tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^OMPI_COMM_WORLD_RANK=0$' && kill -KILL "$pid"
+  for pid in $(ranks_there 0); do
+    kill -KILL "$pid"
   done
   for left in $(seq 60 -1 0); do
-    pgrep -f "^$program --record $work/r.json" >/dev/null || break
+    [ -n "$(ranks_there)" ] || break
     sleep 1
   done
   [ "$left" -gt 0 ] || fail "$what: the other ranks must end within a minute"
-  pkill -KILL -f "^$program --record $work/r.json"
+  for pid in $(ranks_there); do
+    kill -KILL "$pid"
+  done
   wait $mpirun_pid
 }
 if [ "$ranks" -eq 3 ]; then
