@@ -31,7 +31,11 @@ from ..site import nodes as site_nodes
 from . import begin
 
 CANNOT, BAD_INPUT = 4, 2
-NONE_READABLE = "left no report that can be read: nothing can be judged"
+# what ReFrame did where its report is missing; whether one that came could not be read
+NO_REPORT = {
+    False: "and wrote no report: nothing was measured",
+    True: "and left no report that can be read: nothing can be judged",
+}
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -128,7 +132,7 @@ def locked_run(
     begins()
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
-    report, all_readable = report_of(prefix, known, stamp)
+    report, any_unreadable = report_of(prefix, known, stamp)
     if report is None and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the report before is judged again")
         report = before.report
@@ -136,8 +140,7 @@ def locked_run(
         last.unlink() if noted is None else write_whole(last, noted)
         return BAD_INPUT
     if report is None:
-        left = "wrote no report: nothing was measured" if all_readable else NONE_READABLE
-        say(f"NO VERDICT  ReFrame ended with {code} and {left}")
+        say(f"NO VERDICT  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
         return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
     resume.note(last, options.mode, stamp, before, report)
     if note := junit.mended(for_junit, read_json(report)):
@@ -173,12 +176,12 @@ def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, 
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:
-    """(the report of the run with this stamp, whether all others that are not `known` could be read); says which."""
+    """(the report of the run with this stamp, whether another that is not `known` cannot be read); says which."""
     unknown = [path for path in folders.reports(prefix) if path not in known]
     own = [path for path in unknown if resume.is_of(path, stamp)]
     others = [resume.not_taken(path, stamp) for path in unknown if path not in own]
     say(*(f"note: {why}" for why, _ in others))
-    return own[-1] if own else None, all(readable for _, readable in others)
+    return own[-1] if own else None, not all(readable for _, readable in others)
 
 
 def verdict_on(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Verdict, list[str]]:
