@@ -66,6 +66,15 @@ def test_beside_others_on_its_core_no_rank_is_blamed(name, who, alone):
         assert not diagnosis.diagnose(record, result, matrix).findings
 
 
+def test_a_path_that_is_said_to_carry_nothing_is_no_obstacle(alone):
+    """A record may say so: its judge ended in a division by zero."""
+    record = load("hog")
+    for result in record["results"]:
+        result["limit"] = [[0.0 if value else None for value in row] for row in result["values"]]
+    latency = cells(record, alone)[1][0]
+    assert latency.busy and latency.busy_sentences()[0].startswith("busy: others had")
+
+
 def test_without_what_others_had_of_the_core_the_same_figures_are_failures(alone):
     """So it is this that tells them: of a storm of short processes only the shell that starts them can be listed."""
     for matrix, _ in cells(without_cores(load("storm")), alone):

@@ -24,8 +24,8 @@ def collective(**software):
     return record
 
 
-def pairs(there, back):
-    """The matrix of sends between the same GPUs, in GB/s."""
+def pairs(there, back, others=None):
+    """The matrix of sends between the same GPUs, in GB/s; a cell without a number timed out."""
     record = collective()
     record["expected"] = ["rank_to_rank_bandwidth_nccl"]
     result = record["results"][0]
@@ -36,8 +36,15 @@ def pairs(there, back):
         return [[diagonal, first], [second, diagonal]]
 
     result |= {name: grid(there, back) for name in ("values", "low", "high")}
-    result |= {"status": grid("ok", "ok", "not-applicable"), "link_class": grid("NV18", "NV18", "X")}
-    result |= {"samples": grid(7, 7), "converged": grid(True, True), "limit": grid(450, 450)}
+    words = ["timeout" if one is None else "ok" for one in (there, back)]
+    result |= {"status": grid(*words, "not-applicable"), "link_class": grid("NV18", "NV18", "X")}
+    samples = [0 if one is None else 7 for one in (there, back)]
+    if None in (there, back):
+        result["complete"] = False
+        record |= {"result": "TIMEOUT", "error": "a cell timed out"}
+    result |= {"samples": grid(*samples), "converged": grid(True, True), "limit": grid(450, 450)}
+    if others:
+        result["others"] = others
     return result | {"round": None, "began": None, "ended": None}, record
 
 
@@ -67,7 +74,9 @@ def diagnosed(tmp_path, capsys):
             result, other = pairs(*links)
             (place / "b.record.json").write_text(json.dumps(other | {"results": [result]}))
         code = cli.main(["diagnose", str(place), "--references", str(references), "--reference", "here"])
-        return code, " ".join(capsys.readouterr().out.split())
+        out, err = capsys.readouterr()
+        assert not err
+        return code, " ".join(out.split())
 
     return run
 
@@ -87,6 +96,25 @@ def test_links_that_are_well_leave_the_librarys_choice(diagnosed):
         "the links are as they should be (rank_to_rank_bandwidth_nccl): look at what the library made of them" in said
     )
     assert "NCCL: ran RING, SIMPLE, channels 0..23" in said and "rings 24" in said
+
+
+def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
+    """A cell that nobody knows of was taken for a good one: "the links are as they should be" beside -98 %, busy."""
+    sent = [{"label": "gpu1", "of": "nvlink_out", "counted": 4e11, "own": 4e10}]
+    who = [{"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": None, "seconds": None}]
+    others = {"seconds": 1.0, "uses": sent, "nodes": [], "processes": who, "shared": True, "untold": []}
+    for back in (0.1 * LINK, 0.5 * LINK):
+        code, said = diagnosed(0.2, (LINK, back, others))
+        assert code == 1 and "busy: 358 GB left gpu1" in said
+        assert "the links are as they should be" not in said and "the links do not explain it" not in said
+        assert "whether its links explain it nobody knows: rank_to_rank_bandwidth_nccl has no verdict (busy: " in said
+
+
+def test_links_without_a_value_are_neither_well_nor_to_blame(diagnosed):
+    _, said = diagnosed(0.2, (LINK, None))
+    assert "the links are as they should be" not in said
+    why = "gpu1->gpu0 was not measured: timeout"
+    assert f"whether its links explain it nobody knows: rank_to_rank_bandwidth_nccl has no verdict ({why})" in said
 
 
 def test_a_link_that_loses_much_less_is_not_blamed(diagnosed):

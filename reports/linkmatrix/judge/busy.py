@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ from .others import (
     devices_used,
     foreign,
     gigabytes,
-    named,
 )
 from .turns import node_of, turns_of_others
 from .uncounted import Uncounted, held_of, told_seconds, unread_of
+from .who import Who
 
 MOST = 0.95  # share that is believed: the logarithm of what is left
 SLACK, BEYOND = 0.03, 0.15  # how much slower than its share a busy cell may be: always, and for each share
@@ -162,7 +163,8 @@ class Busy:
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
         used = f"others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}" if share >= LEAST else ""
-        of_path = ALL if line is None else float(np.nan_to_num(rate * 1e-9 / line))
+        is_known = line is not None and line > 0  # of a latency nobody knows what its path carries
+        of_path = rate * 1e-9 / line if is_known else ALL
         if path == "net" and used and rate > 0:  # which of both it was nobody knows, where both explain something
             said = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]
             return "busy: " + "; ".join(one for _, one in sorted(said, reverse=True))
@@ -192,7 +194,12 @@ class Busy:
 
     def who(self, label: str) -> str:
         """ " (pid 2983 hog, bob)"; "" where nobody is known."""
-        return named(self.others, label)
+        return self.users.used(label)
+
+    @cached_property
+    def users(self) -> Who:
+        """Who they were."""
+        return Who(self.others)
 
 
 def at_each(labels: Sequence[str], known: Mapping[str, float], missing: float = 0.0) -> np.ndarray:

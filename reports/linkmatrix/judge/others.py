@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..record.units import figure
-from .turns import Others, beside, node_of, turns_of_others, unlisted
+from .turns import Others, node_of, turns_of_others
+from .who import Who
 
 LEAST = 0.015  # share of others, below which nothing is said of them
 # of the run's own bytes, what a counter may have more: heads of packets, acknowledgements, what was refreshed late
@@ -19,23 +20,16 @@ MESSAGE_HEADS = 256.0
 PROMISED = 0.02  # share of the time that a rank of nodes which are promised to be ours may lose; 1.6 % was seen alone
 LEAST_SECONDS = 0.02  # of a core that was wanted: less is one tick of a clock
 BACK = {"out": "in", "in": "out"}
-OF_NODES = ("net_", "tcp_")  # kinds that a node counts, not an endpoint
 # of what comes the other way: reads are asked for, and writes are acknowledged; every other packet of TCP is
 REQUESTS = {"pcie": 0.15, "net": 0.05}
 LEAST_RATE = 1e8  # bytes a second: less comes from looking
 LEAST_BESIDE_WORDS = 1e10  # beside loads and words of ours that are not counted as ours: 1.9 GB/s of them were seen
-MOST_NAMED = 3
 UNTOLD = "whether others used its devices cannot be told"
 SAID = {
     "cpu": "had {share:.0f} % of the time that {label} wanted its cores",
     "sm": "kept the processors of {label} busy for {share:.0f} % of the time",
     "memory": "kept the memory of {label} busy for {share:.0f} % of the time",
 }
-
-
-def endpoints_of(others: Others) -> set[str]:
-    """Labels of devices and cores of which the record says how they were used; what adapters count is a node's."""
-    return {use["label"] for use in others["uses"] if not use["of"].startswith(OF_NODES)}
 
 
 def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
@@ -84,9 +78,10 @@ def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
 
 def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
     """What others used of endpoints, and who has a context on a device."""
-    endpoints = endpoints_of(others) | {one["where"] for one in others["processes"] if one["bytes"]}
+    who = Who(others)
+    endpoints = who.devices | {one["where"] for one in others["processes"] if one["bytes"]}
     held = dict.fromkeys(one["where"] for one in others["processes"] if one["where"] in endpoints)
-    yield from (f"{label} was used by others{named(others, label)}" for label in held)
+    yield from (f"{label} was used by others{who.used(label)}" for label in held)
     if others["shared"] and not held:
         why = [one for one in others["untold"] if any(one.startswith(f"{label}: ") for label in endpoints)]
         yield UNTOLD + "".join(f"; {one}" for one in (why or others["untold"])[:1])
@@ -96,7 +91,7 @@ def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
         if node_of(label) is not None and turns[label][0] <= PROMISED * others["seconds"]:
             continue
         if share > LEAST and label not in held:
-            yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{named(others, label)}"
+            yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{who.used(label)}"
     yield from (said for label, said in devices_used(result) if label in endpoints and label not in held)
 
 
@@ -106,34 +101,17 @@ def devices_used(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if not others or not others["seconds"]:
         return
     rates, shares = foreign(others, result.get("size_bytes") or 0)
+    who = Who(others)
     for kind in ("sm", "memory"):
         for label, share in shares.get(kind, {}).items():
             if share > LEAST:
-                yield label, f"others {SAID[kind].format(share=100 * share, label=label)}{named(others, label)}"
+                yield label, f"others {SAID[kind].format(share=100 * share, label=label)}{who.used(label)}"
     least = LEAST_BESIDE_WORDS if result.get("metric") == "latency" else LEAST_RATE
     for kind, of in rates.items():
         for label, rate in of.items():
             if rate > least:
                 moved = gigabytes(rate * others["seconds"])
-                yield label, f"{moved} of {kind} at {label} were not of linkmatrix{named(others, label)}"
-
-
-def named(others: Others, label: str) -> str:
-    """Who has a context on a device; where nobody has, who used processors most, of a rank its own."""
-    devices, node = endpoints_of(others), node_of(label)
-    if node is None and label in {one["node"] for one in others["nodes"]}:
-        node = label
-    there = [one for one in others["processes"] if one["where"] == label]
-    cores = next((use.get("cores") for use in others["uses"] if (use["label"], use["of"]) == (label, "cpu")), None)
-    near = (one for one in others["processes"] if node in (None, one["where"]) and one["where"] not in devices)
-    said = [
-        " ".join(str(word) for word in ("pid", one["pid"], one["name"], one["user"] and f"of {one['user']}") if word)
-        for one in (there or [*beside(near, cores)])[:MOST_NAMED]
-    ]
-    who = [", ".join(said)] if said else []
-    if hidden := unlisted(others, label):
-        who.append(f"processes that cannot be listed had {figure(hidden, 1)} s of its processors")
-    return f" ({'; '.join(who)})" if who else ""
+                yield label, f"{moved} of {kind} at {label} were not of linkmatrix{who.used(label)}"
 
 
 def gigabytes(amount: float) -> str:

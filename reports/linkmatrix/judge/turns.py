@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-LEAST_UNLISTED = 0.1  # seconds: less comes of the clock's ticks, and processes that used less are not listed
-LITTLE = 0.1  # share of what others had, below which nothing is said of those that nobody listed
 RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 Others = Mapping[str, Any]  # a record's `others`
+Process = Mapping[str, Any]  # one of its `processes`
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -48,7 +47,7 @@ def of_ranks(others: Others) -> Iterator[tuple[Mapping[str, Any], float]]:
             yield use, sum(one["seconds"] or 0.0 for one in beside(there.get(node, ()), use.get("cores")))
 
 
-def beside(processes: Iterable[Mapping[str, Any]], cores: str | None) -> Iterator[Mapping[str, Any]]:
+def beside(processes: Iterable[Process], cores: str | None) -> Iterator[Process]:
     """The processes that may run on some of these cores."""
     return (one for one in processes if may_meet(one.get("cores"), cores))
 
@@ -69,18 +68,4 @@ def turns_of_others(others: Others) -> dict[str, tuple[float, float]]:
             continue
         late = max(0.0, use["counted"] - use["own"])
         found[use["label"]] = (min(late, had.get(use["label"], late)), use["counted"])
-    return found
-
-
-def unlisted(others: Others, label: str) -> float:
-    """For how many seconds processes that are not listed had the cores of a rank, or of some rank of a node.
-
-    0 where those that are listed had nearly all of it.
-    """
-    found = 0.0
-    for use, listed in of_ranks(others):
-        had = use.get("others") or 0.0
-        hidden = had - listed
-        if label in (use["label"], node_of(use["label"])) and hidden >= max(LEAST_UNLISTED, LITTLE * had):
-            found = max(found, hidden)
     return found

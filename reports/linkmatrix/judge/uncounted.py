@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .others import OF_NODES
 from .turns import node_of
+from .who import OF_NODES
 
 BESIDE = 0.02  # share that a device where others may have worked can lose beyond what counts as theirs: 0.2 to 3 % seen
 WAYS = ("out", "in")

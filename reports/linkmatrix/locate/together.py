@@ -33,6 +33,14 @@ class Pairs:
         marked, _ = self.matrix.marked(1)
         return max((-(cell.deviation or 0.0) for _, cell in marked if cell.verdict is Verdict.FAIL), default=0.0)
 
+    @property
+    def unknown(self) -> str:
+        """Why nobody knows what its links can do: what others did, or that of its worst cell; "" where it is known."""
+        if self.matrix.verdict is not Verdict.NO_VERDICT:
+            return ""
+        marked, _ = self.matrix.marked(1)
+        return next(iter([*self.matrix.busy_sentences(), *(cell.reason for _, cell in marked)]), self.matrix.problem)
+
 
 def is_of_pairs(result: Result, collective: Result) -> bool:
     """Is a result of the bandwidth of pairs, between the memory that the collective was between?"""
@@ -63,7 +71,10 @@ def explain(
             said = "; ".join(one.sentences) or f"a cell is {100 * one.deficit:.1f} % slow"
             yield f"the links explain it: {one.result['testcase']}: {said}"
         return
-    if found:
+    unknown = [f"{one.result['testcase']} has no verdict ({one.unknown})" for one in judged if one.unknown]
+    if unknown:
+        yield f"whether its links explain it nobody knows: {'; '.join(units.first(unknown, MOST_LINES))}"
+    elif found:
         worst = max(found, key=lambda one: one.deficit)
         yield (
             f"the links do not explain it: they lose {100 * worst.deficit:.1f} % at most"
