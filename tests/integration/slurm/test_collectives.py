@@ -185,26 +185,32 @@ def lower_bounds(*checks):
     return "\n".join(line for table in tables.values() for line in [*table, ""])
 
 
+ALONE = 5  # tries until nobody else has the processors: on a machine of two cores whatever is built has them too
+
+
 def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys):
-    """By the matrix of the same nodes, which the same job measures."""
+    """By the matrix of the same nodes, which the same job measures; beside others no link has a verdict."""
     pairs = "crossnode_matrix.*rank_to_rank_bandwidth_mpi.*extent=all"
     wanted = (*all_reduce(), "-n", pairs, "-S", FEW, "-S", "crossnode_matrix.size=1MiB", "-S", "nodes=3")
     well = login(*wanted)
     assert well.code == 0, well.output
     slow_link()
     here = ("-S", "reference_name=here")
-    run = login(*wanted, *here, references=lower_bounds(*well.checks()))
-    assert run.code != 0
-    by_name = {check["name"].split()[0]: check for check in run.checks()}
-    assert {check["fail_phase"] for check in by_name.values()} == {"performance"}, run.output
-    (report,) = (run.prefix / "reports").glob("run-report-*.json")
-    capsys.readouterr()
-    assert cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")]) == 1
-    said = capsys.readouterr().out
-    of_size = said.partition("FAIL  all_reduce_perf (1 MiB)\n")[2].partition("\nFAIL  ")[0]
+    for _ in range(ALONE):
+        run = login(*wanted, *here, references=lower_bounds(*well.checks()))
+        assert run.code != 0
+        by_name = {check["name"].split()[0]: check for check in run.checks()}
+        assert {check["fail_phase"] for check in by_name.values()} == {"performance"}, run.output
+        (report,) = (run.prefix / "reports").glob("run-report-*.json")
+        capsys.readouterr()
+        assert cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")]) == 1
+        said = capsys.readouterr().out
+        of_size = said.partition("FAIL  all_reduce_perf (1 MiB)\n")[2].partition("\nFAIL  ")[0]
+        if "rank_to_rank_bandwidth_mpi has no verdict (busy: others" not in of_size:
+            break
     assert re.search(
         rf"the links explain it: rank_to_rank_bandwidth_mpi: {SLOW}:rank1 sends \S+ % slow to every peer", of_size
-    )
+    ), said
 
 
 def test_the_node_without_which_all_others_are_faster_is_named_though_there_are_no_references(login, slow_link, capsys):
