@@ -173,6 +173,7 @@ def test_jobs_ask_for_no_more_than_partition_qos_and_account_give(said, limit):
         ("owners||brief\n", "ALL", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
         ("owners||brief\n", "normal,brief", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
         ("owners||normal\n", "normal,brief", "", ""),
+        ("owners||normal\n", "Normal,Brief", "", ""),
         ("owners||brief\n", "normal,long", "", "only for normal,long (AllowQos): add --qos= to access"),
         ("owners||\n", "normal,brief", "", "only for normal,brief (AllowQos): add --qos= to access"),
         ("owners||brief\n", "normal", "", ""),
@@ -192,6 +193,13 @@ def test_jobs_that_ask_for_no_qos_have_that_of_their_account(mine, allowed, limi
 def test_a_partition_without_jobs_of_one_node_says_so(fewest):
     text = awkward(most=f"3 MinNodes={fewest}")[1]
     assert ("a job has 2 nodes or more (MinNodes): those of one node start elsewhere only" in text) == (fewest == 2)
+
+
+@pytest.mark.parametrize(("most", "fewest", "can"), [("2", 4, 2), ("UNLIMITED", 4, 3), ("3", 4, 3)])
+def test_a_partition_whose_least_job_is_larger_than_its_largest_is_closed(most, fewest, can):
+    one, text = awkward(most=f"{most} MinNodes={fewest}")
+    assert one.closed and f"a job has 4 nodes or more (MinNodes), and {can} at most: no job starts" in text
+    assert not awkward(most=f"{most} MinNodes={can}")[0].closed
 
 
 def test_between_nodes_takes_no_more_than_a_job_may_have():

@@ -142,10 +142,11 @@ def by_account(said: Words, mine: Rights) -> Iterator[Rule]:
 def by_qos(said: Words, mine: Rights) -> Iterator[Rule]:
     """The qualities of service of a job: one that is let in, or that of its account; and the partition's own."""
     listed = said.get("AllowQos", "ALL")
-    usual = {mine.usual.get(account, "") for account in accounts_of(said, mine) or mine.longest}
+    # Slurm keeps their names in small letters, and prints a partition's as they were written
+    usual = {mine.usual.get(account, "").lower() for account in accounts_of(said, mine) or mine.longest}
     if listed not in ALL and "," not in listed:
         yield Rule((f"--qos={listed}",), *timed(mine.walls.get(listed, ""), f"the time limit of the QOS {listed}"))
-    elif listed not in ALL and not usual <= set(listed.split(",")):
+    elif listed not in ALL and not usual <= set(listed.lower().split(",")):
         yield Rule(notes=(f"only for {listed} (AllowQos): add --qos= to access",))
     elif len(usual) == 1 and (own := usual.pop()):
         yield Rule((), *timed(mine.walls.get(own, ""), f"the time limit of {own}, the QOS of your jobs,"))
@@ -158,16 +159,20 @@ def timed(wall: str, of: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(time_notes(wall, of)), (wall,)
 
 
-def by_size(said: Words) -> Iterator[Rule]:
-    """How many nodes a job has at least: the checks of one node want one."""
-    if (fewest := number(said.get("MinNodes"))) > 1:
+def by_size(said: Words, nodes: int) -> Iterator[Rule]:
+    """How many of a partition's nodes a job has at least: the checks of one node want one."""
+    fewest, most = number(said.get("MinNodes")), number(said.get("MaxNodes")) or nodes
+    if fewest > min(most, nodes):
+        words = f"a job has {fewest} nodes or more (MinNodes), and {min(most, nodes)} at most: no job starts"
+        yield Rule(notes=(words,), closed=True)
+    elif fewest > 1:
         yield Rule(notes=(f"a job has {fewest} nodes or more (MinNodes): those of one node start elsewhere only",))
 
 
 def partition(said: Words, kinds: Counter, down: int, mine: Rights) -> Partition:
     """A partition in the words of `scontrol show partition`."""
     name, longest = said.get("PartitionName", ""), said.get("MaxTime", "")
-    rules = [*shut(said), *by_account(said, mine), *by_qos(said, mine), *by_size(said)]
+    rules = [*shut(said), *by_account(said, mine), *by_qos(said, mine), *by_size(said, sum(kinds.values()))]
     notes = [f"the default partition of {said.get('Nodes', '')}"] if said.get("Default") == "YES" else []
     return Partition(
         name,
