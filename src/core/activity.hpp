@@ -72,7 +72,7 @@ Activity at_rest(const Activity& look);
 /// Who used so much between two looks that what is measured then is not the machine's own, in a sentence: processes
 /// with a context on a device, bytes that the run did not move, and where processors copy, processes that used them:
 /// beside ranks those that took more than a fifth of a processor where not one is left for each rank that may use the
-/// same, and all of a node together that used more than one. Nothing where nobody did.
+/// same, and all of a node together that used one or more. Nothing where nobody did.
 std::optional<std::string> disturbance(const Activity& difference);
 
 /// A name that a process has given itself, for a record and a terminal: what is no printable ASCII becomes '?'.

@@ -11,7 +11,7 @@ namespace linkmatrix {
 constexpr double least_share = 0.2;  // of a processor, from which on a process is none that only watches
 
 /// The nodes of ranks whose processors others used between two looks so much that ranks will wait for them, or that
-/// somebody else computes there: whoever keeps more than a processor busy is no daemon.
+/// somebody else computes there: whoever keeps a processor busy is no daemon.
 class Crowds {
  public:
   explicit Crowds(const Activity& difference);

@@ -95,6 +95,9 @@ TEST(Activity, BesideRanksIsADisturbanceWhereTheyWillWaitForIt) {
 
 TEST(Activity, BesideRanksIsADisturbanceWhereSomebodyComputesOnTheirNode) {
   EXPECT_EQ(disturbance(beside_ranks("0-1", 0, {daemon_on("64-127", 40)})), "pid 5 (daemon) on n1");
+  Activity on_both_threads = beside_ranks("0,64", 0.98, {daemon_on("0,64", 0.98)});
+  on_both_threads.uses.pop_back();
+  EXPECT_EQ(disturbance(on_both_threads), "pid 5 (daemon) on n1") << "two threads of a core are no room for two";
   EXPECT_EQ(disturbance(beside_ranks("0-127", 1.5, {})),
             "processes that cannot be listed had 1.5 processors of n1:rank0");
 }
