@@ -185,7 +185,7 @@ def lower_bounds(*checks):
     return "\n".join(line for table in tables.values() for line in [*table, ""])
 
 
-ALONE = 5  # tries until nobody else has the processors: on a machine of two cores whatever is built has them too
+ALONE = 3  # tries until nobody else has the processors: on a machine of two cores whatever is built has them too
 
 
 def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys):
@@ -208,6 +208,9 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
         of_size = said.partition("FAIL  all_reduce_perf (1 MiB)\n")[2].partition("\nFAIL  ")[0]
         if "rank_to_rank_bandwidth_mpi has no verdict (busy: others" not in of_size:
             break
+        assert "whether its links explain it nobody knows" in of_size and "the links are as they should" not in of_size
+    else:
+        pytest.skip(f"others had the processors in each of {ALONE} tries: beside them no link has a verdict")
     assert re.search(
         rf"the links explain it: rank_to_rank_bandwidth_mpi: {SLOW}:rank1 sends \S+ % slow to every peer", of_size
     ), said
