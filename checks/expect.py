@@ -100,9 +100,13 @@ def run_faults(record, check):
     return faults
 
 
+# programs that say what others did meanwhile
+LOOKING = ("p2p_matrix", "collective_perf", "nbody_scaling")
+
+
 def exclusive_faults(record, promise):
-    """Did others use a node that is promised to be the job's alone? Beside collectives and simulations nobody looks."""
-    looked = record["program"] == "p2p_matrix" and record["backend"] in ("cuda", "host", "mpi")
+    """Did others use a node that is promised to be the job's alone? Programs that are not ours look at nobody."""
+    looked = record["program"] in LOOKING and record["backend"] in ("cuda", "host", "mpi")
     return [*disturbances(record)] if promise.exclusive and looked else []
 
 

@@ -104,7 +104,7 @@ class p2p_matrix_run(session_test, special=True):
 
     def idle_opts(self):
         """What the program is told of others that use the machine, where it sees them."""
-        if not self.part() or self.program != processes.BUILT[0]:
+        if not self.part() or self.program not in processes.BUILT:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))

@@ -45,7 +45,7 @@ system = {
                 # would be there already
                 "--no-requeue",
             ],
-            # srun ends the tasks of a step once one failed, and 60 s after the first ended; else the time limit does
+            # srun ends the tasks of a step once one failed, and 50 s after the first ended; else the time limit does
             "env_vars": [["SLURM_KILL_BAD_EXIT", "1"], ["SLURM_WAIT", "50"]],
             # ["UCX_NET_DEVICES", "mlx5_0:1,mlx5_1:1"] in that list names the network adapters that MPI may use, where
             # it should not choose itself; UCX takes those near each rank

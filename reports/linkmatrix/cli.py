@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="linkmatrix.ascii")
-    with told_of_sigterm():
+    with told_of_signals():
         code = ended(arguments)
     try:
         sys.stdout.flush()
@@ -78,21 +78,32 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
+class Interruption(KeyboardInterrupt):
+    """An interrupt that Python does not keep in mind.
+
+    One of KeyboardInterrupt's own type that passes through `exec`, as of a module that makes dataclasses, ends the
+    process by SIGINT at its end, whoever caught it and whatever its exit code (CPython, run_eval_code_obj).
+    """
+
+
 @contextmanager
-def told_of_sigterm() -> Iterator[None]:
+def told_of_signals() -> Iterator[None]:
     """Within it SIGTERM, as of a scheduler or a timer, ends a command as an interrupt does: with a sentence."""
 
     def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+        raise Interruption
 
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield  # who called has a use of its own for it
-        return
-    signal.signal(signal.SIGTERM, interrupt)
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    for number, how in list(usual.items()):
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(number) != how:
+            del usual[number]  # who called has a use of its own for it
+        else:
+            signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, how in usual.items():
+            signal.signal(number, how)
 
 
 def ended(arguments: list[str]) -> int:

@@ -111,6 +111,8 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--collective-timeout", "SECONDS", "of one cell; after one that hangs no other can begin (default: 30)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--collective-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
+      {wait_idle_option(o)},
+      {refuse_busy_option(o)},
       {record_option(o)},
       {asked_by_option(o), {record}},
       {max_display_option(o)},

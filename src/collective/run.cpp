@@ -49,6 +49,7 @@ class CollectiveRun final : public ProgramRun {
 
   void act() override {
     const auto testcases = chosen();
+    look_first();
     record().change([&](Record& record) {
       for (const auto& testcase : testcases) record.expected.push_back(testcase.name);
     });

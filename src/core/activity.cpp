@@ -26,6 +26,13 @@ std::optional<double> difference(std::optional<double> before, std::optional<dou
   return *after - *before;
 }
 
+/// Of a rank's processors, which may have become others.
+std::optional<double> had_by_others(const Use& before, const Use& after) {
+  const bool fell = after.busy < before.busy || after.own < before.own;
+  if (before.cores != after.cores || fell || !before.others || !after.others) return std::nullopt;
+  return std::max(0.0, *after.others - *before.others);
+}
+
 template <class T, class Same>
 const T* found_in(const std::vector<T>& items, const Same& same) {
   const auto found = std::find_if(items.begin(), items.end(), same);
@@ -91,8 +98,7 @@ Activity between(const Activity& before, const Activity& after) {
     if (const auto earlier = uses_before.find(Which(use.label, use.of)); earlier != uses_before.end())
       found.uses.push_back({use.label, use.of, difference(earlier->second->counted, use.counted),
                             difference(earlier->second->own, use.own), use.by, use.rate, use.cores,
-                            difference(earlier->second->busy, use.busy),
-                            difference(earlier->second->others, use.others)});
+                            difference(earlier->second->busy, use.busy), had_by_others(*earlier->second, use)});
   for (const NodeLoad& node : after.nodes) {
     const NodeLoad* const earlier = found_in(before.nodes, [&](const NodeLoad& one) { return one.node == node.node; });
     if (earlier != nullptr)
@@ -104,6 +110,11 @@ Activity between(const Activity& before, const Activity& after) {
   found.untold = after.untold;
   found.shared = before.shared && after.shared ? std::optional(*before.shared || *after.shared) : std::nullopt;
   return found;
+}
+
+void lose_own_bytes(Activity& difference) {
+  for (Use& use : difference.uses)
+    if (is_traffic(use)) use.own.reset();
 }
 
 Activity at_rest(const Activity& look) {

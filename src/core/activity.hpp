@@ -20,20 +20,22 @@ struct Use {
   std::string by{};               ///< which adapters counted, of bytes over a network: "eth0, eth1"
   double rate = 0;                ///< that these carry each way, bytes a second; 0: not known
   // of "cpu" of a rank:
-  std::string cores{};             ///< that it may use, "0-3,8"
-  std::optional<double> busy{};    ///< seconds that these worked, for whomever, without interrupts
-  std::optional<double> others{};  ///< of them those that others had, at least: processes that nobody saw too
+  std::string cores{};              ///< that it may use, "0-3,8"
+  std::optional<double> busy{};     ///< seconds that these worked, for whomever; interrupts only where `own` has them
+  std::optional<double> others{};   ///< of them those that others had: processes that nobody saw too
+  std::map<int, double> roaming{};  ///< of `own`, by core: threads that may run elsewhere than on `cores`
 };
 
 /// What a node's processors do, in seconds of all of them together but for the load.
 struct NodeLoad {
   std::string node;
-  std::optional<double> load;      ///< that the kernel says, of the last minute
-  std::optional<double> stalled;   ///< that some task waited for a processor, by the kernel's pressure counter
-  std::optional<double> stolen;    ///< that the host of a virtual machine took
-  std::optional<double> busy;      ///< that processors were not idle
-  std::optional<double> own_busy;  ///< of them, by this process
-  std::map<int, double> kernel{};  ///< of each core, by threads of the kernel, which may work for the run
+  std::optional<double> load;       ///< that the kernel says, of the last minute
+  std::optional<double> stalled;    ///< that some task waited for a processor, by the kernel's pressure counter
+  std::optional<double> stolen;     ///< that the host of a virtual machine took
+  std::optional<double> busy;       ///< that processors were not idle
+  std::optional<double> own_busy;   ///< of them, by this process
+  std::map<int, double> helpers{};  ///< of each core, by the kernel's threads, which may work for the run, and by what
+                                    ///< started it
 };
 
 /// A process that is none of this run's.
@@ -62,9 +64,13 @@ struct Activity {
   bool empty() const { return uses.empty() && nodes.empty() && processes.empty() && untold.empty(); }
 };
 
-/// What happened between two looks. A counter that fell, or is in one of them alone, says nothing. Processes are those
-/// of either look; of the ones that have no context on a device those that used processors most.
+/// What happened between two looks. A counter that fell, or is in one of them alone, says nothing; what others had is
+/// a difference of counters, and where it fell, by their ticks, they had nothing. Processes are those of either look;
+/// of the ones that have no context on a device those that used processors most.
 Activity between(const Activity& before, const Activity& after);
+
+/// Where the run moved bytes that it did not count: how many were its own nobody knows, on any path.
+void lose_own_bytes(Activity& difference);
 
 /// What a single look says of others: who has a context on a device, and what cannot be read.
 Activity at_rest(const Activity& look);

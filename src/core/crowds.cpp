@@ -25,7 +25,7 @@ Crowds::Crowds(const Activity& difference) {
     Group& group = nodes_[node_of_rank(use.label)].groups[use.cores];
     if (group.first.empty()) group.first = use.label, group.cores = cores_in(use.cores);
     ++group.alike;
-    group.used = std::max(group.used, use.others.value_or(0) / seconds);
+    if (use.others) group.used = std::max(group.used.value_or(0), *use.others / seconds);
   }
   for (const OtherProcess& process : difference.processes) {
     const auto node = nodes_.find(process.where);
@@ -39,14 +39,14 @@ Crowds::Crowds(const Activity& difference) {
     for (auto& [text, group] : node.groups) {
       for (const auto& [other, beside] : node.groups)
         if (share_a_core(group.cores, beside.cores)) group.ranks += beside.alike;
-      group.used = std::max(group.used, group.listed);
-      node.used = std::max(node.used, group.used);
+      if (!group.used) group.used = group.listed;
+      node.used = std::max(node.used, *group.used);
     }
 }
 
 /// As the ranks take turns with others only where there are more of all than processors.
 bool Crowds::Group::is_crowded() const {
-  return used > least_share && ranks + used > static_cast<double>(cores.size());
+  return *used > least_share && ranks + *used > static_cast<double>(cores.size());
 }
 
 bool Crowds::has(const OtherProcess& process) const {
@@ -60,10 +60,10 @@ std::vector<std::string> Crowds::unlisted() const {
   std::vector<std::string> said;
   for (const auto& [name, node] : nodes_)
     for (const auto& [text, group] : node.groups) {
-      if (!(group.is_crowded() || group.used > of_a_job) || group.listed > group.used / 2) continue;
+      if (!(group.is_crowded() || *group.used > of_a_job) || group.listed > *group.used / 2) continue;
       std::array<char, 96> amount{};
       std::snprintf(amount.data(), amount.size(), "processes that cannot be listed had %.2g processors of ",
-                    group.used - group.listed);
+                    *group.used - group.listed);
       said.push_back(amount.data() + group.first);
     }
   return said;

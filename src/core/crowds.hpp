@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ class Crowds {
     std::vector<int> cores;
     std::string first;            ///< label of one
     double alike = 0, ranks = 0;  ///< those, and all that may use some of these cores
-    double listed = 0, used = 0;  ///< processors that others had of them: those that are listed, and all
+    double listed = 0;            ///< processors that those had who are listed and may run there
+    std::optional<double> used;   ///< that others had; of those who are listed where nobody knows
     bool is_crowded() const;
   };
   struct Node {

@@ -115,6 +115,8 @@ std::vector<Row> option_table(NbodyOptions& o, int& ways_of_bodies) {
       {{"--cell-timeout", "SECONDS", "of one number of bodies on one number of devices (default: 120)",
         [&](auto v) { o.measure.cell_timeout = parse_number("--cell-timeout", v, 0.1, 86400); }}},
       {timeout_option(o)},
+      {wait_idle_option(o)},
+      {refuse_busy_option(o)},
       {record_option(o)},
       {asked_by_option(o), {record}},
       {max_display_option(o)},

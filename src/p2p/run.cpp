@@ -31,6 +31,7 @@ class P2pRun final : public ProgramRun {
 
   void act() override { options_.action == P2pOptions::Action::topology ? show_topology() : measure_all(); }
   std::vector<NodeFacts> nodes() override { return measurer_->nodes(); }
+  bool counts_own_bytes() const override { return true; }
   void serve() override { measurer_->serve(); }
   std::optional<std::string> disorder() override { return measurer_->disorder(); }
   void dismiss(ExitCode code) override {

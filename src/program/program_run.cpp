@@ -113,7 +113,8 @@ void ProgramRun::write_record() {
 void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const auto throttled = machine().throttle_reasons();
   Activity look = machine().activity();
-  const Activity others = between(std::exchange(last_look_, look), look);
+  Activity others = between(std::exchange(last_look_, look), look);
+  if (!counts_own_bytes()) lose_own_bytes(others);
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
     if (!others.empty()) record.results.back().others = others;

@@ -52,6 +52,9 @@ class ProgramRun {
   /// Measures, or does whatever the run is for; of the process that writes.
   virtual void act() = 0;
 
+  /// Whether the machine's ledger has the bytes that are moved.
+  virtual bool counts_own_bytes() const { return false; }
+
   /// Of a process that only does what the one that writes says: until there is no more to do.
   virtual void serve() {}
 

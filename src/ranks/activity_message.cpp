@@ -1,6 +1,7 @@
 #include "ranks/activity_message.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "ranks/text_message.hpp"
@@ -12,6 +13,21 @@ namespace {
 template <class Load, class Visit>
 void for_each_figure(Load& load, const Visit& visit) {
   for (auto* figure : {&load.load, &load.stalled, &load.stolen, &load.busy, &load.own_busy}) visit(*figure);
+}
+
+/// Of each core.
+void put_seconds(TextWriter& writer, const std::map<int, double>& of_cores) {
+  writer.number(of_cores.size());
+  for (const auto& [core, seconds] : of_cores) writer.number(core), writer.number(seconds);
+}
+
+std::map<int, double> seconds_of(TextReader& reader) {
+  std::map<int, double> found;
+  for (auto cores = reader.number<std::size_t>(); cores > 0; --cores) {
+    const int core = reader.number<int>();
+    found[core] = reader.number<double>();
+  }
+  return found;
 }
 
 OtherProcess process_of(TextReader& reader) {
@@ -37,13 +53,13 @@ std::vector<std::byte> pack(const Activity& look) {
     writer.text(use.label), writer.text(use.of);
     writer.optional_number(use.counted), writer.optional_number(use.own);
     writer.text(use.cores), writer.optional_number(use.busy);
+    put_seconds(writer, use.roaming);
   }
   writer.number(look.nodes.size());
   for (const NodeLoad& node : look.nodes) {
     writer.text(node.node);
     for_each_figure(node, [&](std::optional<double> figure) { writer.optional_number(figure); });
-    writer.number(node.kernel.size());
-    for (const auto& [core, seconds] : node.kernel) writer.number(core), writer.number(seconds);
+    put_seconds(writer, node.helpers);
   }
   writer.number(look.processes.size());
   for (const OtherProcess& process : look.processes) {
@@ -66,15 +82,13 @@ Activity unpack_activity(std::span<const std::byte> bytes) {
     use.label = reader.text(), use.of = reader.text();
     use.counted = reader.optional_number<double>(), use.own = reader.optional_number<double>();
     use.cores = reader.text(), use.busy = reader.optional_number<double>();
+    use.roaming = seconds_of(reader);
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) {
     NodeLoad& node = look.nodes.emplace_back();
     node.node = reader.text();
     for_each_figure(node, [&](std::optional<double>& figure) { figure = reader.optional_number<double>(); });
-    for (auto cores = reader.number<std::size_t>(); cores > 0; --cores) {
-      const int core = reader.number<int>();
-      node.kernel[core] = reader.number<double>();
-    }
+    node.helpers = seconds_of(reader);
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.processes.push_back(process_of(reader));
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.untold.push_back(reader.text());

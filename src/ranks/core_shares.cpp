@@ -1,6 +1,7 @@
 #include "ranks/core_shares.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/cpu_list.hpp"
 #include "ranks/introduction.hpp"
@@ -12,24 +13,40 @@ namespace {
 struct Group {
   std::vector<int> cores;
   std::vector<Use*> ranks;
-  double own = 0;  ///< seconds of all of them
+  double own = 0;  ///< seconds of all of them there
 };
 
 struct System {
   std::map<std::string, Group> groups;  ///< by their cores, as text
-  std::map<int, double> kernel;         ///< seconds of its threads, by core
+  std::map<int, double> helpers;        ///< seconds by core: the kernel's threads, and what started the run
+  std::map<int, double> roaming;        ///< likewise: ranks' threads that may run elsewhere than their rank
   std::size_t ranks = 0;                ///< that say how long they ran, and where
 };
 
+double sum_of(const std::map<int, double>& seconds, const std::vector<int>& cores) {
+  double sum = 0;
+  for (const int core : cores)
+    if (const auto found = seconds.find(core); found != seconds.end()) sum += found->second;
+  return sum;
+}
+
+/// What ranks had of these cores; nothing where some may use others too, and nobody knows which of them they had.
+std::optional<double> of_ranks(const std::map<std::string, Group>& groups, const std::vector<int>& cores) {
+  double sum = 0;
+  for (const auto& [text, group] : groups) {
+    if (!share_a_core(cores, group.cores)) continue;
+    if (!std::ranges::includes(cores, group.cores)) return std::nullopt;
+    sum += group.own;
+  }
+  return sum;
+}
+
 void count(System& system) {
   for (auto& [text, group] : system.groups) {
-    double ours = 0;
-    for (const auto& [other, beside] : system.groups)
-      if (share_a_core(group.cores, beside.cores)) ours += beside.own;
-    for (const int core : group.cores)
-      if (const auto kernel = system.kernel.find(core); kernel != system.kernel.end()) ours += kernel->second;
+    const auto own = of_ranks(system.groups, group.cores);
+    const double beside = sum_of(system.helpers, group.cores) + sum_of(system.roaming, group.cores);
     for (Use* const rank : group.ranks)
-      if (rank->busy) rank->others = *rank->busy - ours;
+      if (rank->busy && own) rank->others = *rank->busy - *own - beside;
   }
 }
 
@@ -57,12 +74,16 @@ void CoreShares::count_others(Activity& look) const {
     if (group.ranks.empty()) group.cores = cores_in(use.cores);
     group.ranks.push_back(&use);
     group.own += *use.own;
+    for (const auto& [core, seconds] : use.roaming) {
+      group.own -= seconds;
+      system.roaming[core] += seconds;
+    }
   }
   for (const NodeLoad& node : look.nodes) {
     const auto known = system_of_node.find(node.node);
     if (known == system_of_node.end()) continue;
-    for (const auto& [core, seconds] : node.kernel) {
-      double& most = systems[known->second].kernel[core];
+    for (const auto& [core, seconds] : node.helpers) {
+      double& most = systems[known->second].helpers[core];
       most = std::max(most, seconds);
     }
   }

@@ -20,8 +20,8 @@ class CoreShares {
   explicit CoreShares(std::span<const RankFacts> ranks);
 
   /// Sets `Use::others` of each rank's "cpu": for how long the cores that it may use worked, but for ranks of the run,
-  /// and for threads of the kernel, as far as they were seen. Where ranks may use some cores together and others apart,
-  /// it is at least as long. Not of ranks on a system where one does not say how long it ran.
+  /// for threads of the kernel and for what started the run, as far as they were seen. Not of ranks on a system where
+  /// one does not say how long it ran, nor of those some of whose cores are a rank's that may use others too.
   void count_others(Activity& look) const;
 
  private:

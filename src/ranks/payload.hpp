@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +26,18 @@ struct NodeRanks {
   int number = 0;                ///< of this one among them
   std::vector<unsigned> pids{};  ///< of the run's ranks that this one may see: of its node, and of its system's others
   bool is_crowded = false;       ///< more of them may run on this one's processors than there are processors
+};
+
+/// A rank's device, beside what is exchanged.
+class DeviceWatch {
+ public:
+  virtual ~DeviceWatch() = default;
+
+  /// What the device says of itself.
+  virtual DeviceState state() = 0;
+
+  /// Adds what others do on the device, which is called `label` there.
+  virtual void look(Activity& look, const std::string& label, const NodeRanks& ranks) = 0;
 };
 
 /// The memory that a rank measures, and how its bytes get to another rank's.
@@ -71,11 +84,8 @@ class Payload {
     throw DeviceError("this rank measures no device");
   }
 
-  /// What the device says of itself; nothing where there is none.
-  virtual DeviceState state() { return {}; }
-
-  /// Adds what others do on the device, which is called `label` there; returns whether there is a device.
-  virtual bool look(Activity&, const std::string& /*label*/, const NodeRanks&) { return false; }
+  /// The rank's device; nothing where it has none.
+  virtual DeviceWatch* device() { return nullptr; }
 
   /// New buffers in place of those that messages given up may still write.
   virtual void renew() = 0;
@@ -87,9 +97,9 @@ using Answerer = std::function<std::vector<std::byte>(std::span<const std::byte>
 /// Host memory of the rank, on the NUMA node that it runs on.
 class HostPayload final : public Payload {
  public:
-  /// answerer: empty where nothing is asked.
-  explicit HostPayload(Communicator& mpi, bool huge, Answerer answerer = {})
-      : transfers_{mpi}, huge_{huge}, answerer_{std::move(answerer)} {}
+  /// answerer: empty where nothing is asked. device: of a rank that has one, whose memory is the answerer's affair.
+  explicit HostPayload(Communicator& mpi, bool huge, Answerer answerer = {}, std::unique_ptr<DeviceWatch> device = {})
+      : transfers_{mpi}, huge_{huge}, answerer_{std::move(answerer)}, device_{std::move(device)} {}
 
   void forget() override { transfers_.forget(); }
   void reserve(std::uint64_t bytes) override;
@@ -102,11 +112,13 @@ class HostPayload final : public Payload {
   std::vector<std::byte> answer(std::span<const std::byte> question) override {
     return answerer_ ? answerer_(question) : Payload::answer(question);
   }
+  DeviceWatch* device() override { return device_.get(); }
 
  private:
   MpiTransfers transfers_;
   bool huge_;
   Answerer answerer_;
+  std::unique_ptr<DeviceWatch> device_;
   HostMemory source_, destination_;
   std::vector<HostMemory> given_up_;
 };

@@ -16,7 +16,9 @@ constexpr std::size_t most_processes = 16;  // of a node, those that have used m
 
 Activity RankLook::now(Payload& payload) {
   Activity look;
-  if (!payload.look(look, this_rank, ranks_)) {
+  if (DeviceWatch* const device = payload.device()) {
+    device->look(look, this_rank, ranks_);
+  } else {
     processors_.add_self(look, this_rank);
     if (ranks_.is_crowded) {
       look.uses.back().counted.reset();

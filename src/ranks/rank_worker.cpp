@@ -98,7 +98,8 @@ Report RankWorker::perform(const Order& order) {
 
 /// Rank 0 knows its own.
 void RankWorker::ask_device() {
-  state_ = DeviceStateMessage(payload_.state());
+  DeviceWatch* const device = payload_.device();
+  state_ = DeviceStateMessage(device != nullptr ? device->state() : DeviceState());
   if (mpi_.rank() != 0) mpi_.send_bytes(&state_, sizeof(state_), 0, state_tag);
 }
 

@@ -35,6 +35,14 @@ class ProcTree {
     write_task(pid, name, 2, ticks, core, "69238880");
   }
 
+  /// What the file `stat` of such a process has, of another session too.
+  static std::string stat(int pid, const std::string& name, int parent, int ticks, int core = 0, int session = 1,
+                          const std::string& flags = "4194304") {
+    return std::to_string(pid) + " (" + name + ") R " + std::to_string(parent) + " 1 " + std::to_string(session) +
+           " 0 -1 " + flags + " 0 0 0 0 " + std::to_string(ticks) + " 0 0 0 20 0 1 0 5" + zeros(16) + " " +
+           std::to_string(core);
+  }
+
   /// The cores that a process's only thread may use.
   void cores(int pid, const std::string& list) const {
     const std::string number = std::to_string(pid);
@@ -45,10 +53,7 @@ class ProcTree {
 
  private:
   void write_task(int pid, const std::string& name, int parent, int ticks, int core, const std::string& flags) const {
-    const std::string number = std::to_string(pid);
-    write(number + "/stat", number + " (" + name + ") R " + std::to_string(parent) + " 1 1 0 -1 " + flags +
-                                " 0 0 0 0 " + std::to_string(ticks) + " 0 0 0 20 0 1 0 5" + zeros(16) + " " +
-                                std::to_string(core));
+    write(std::to_string(pid) + "/stat", stat(pid, name, parent, ticks, core, 1, flags));
   }
 
   static std::string zeros(int count) {

@@ -30,6 +30,31 @@ TEST(Activity, SaysNothingOfACounterThatFellOrWasSilent) {
   EXPECT_TRUE(between(Activity{}, look(2, 9, 0)).uses.empty()) << "there was no look before";
 }
 
+TEST(Activity, OthersHadNothingOfARanksProcessorsWhereTheirShareFellAndNobodyKnowsWhereTheseAreOthers) {
+  const auto of_rank = [](const std::string& cores, double own, double busy, std::optional<double> others) {
+    Activity found;
+    found.uses = {
+        {.label = "n1:rank0", .of = "cpu", .counted = own, .own = own, .cores = cores, .busy = busy, .others = others}};
+    return found;
+  };
+  const Activity before = of_rank("0-1", 3, 9, 5.0);
+  const auto others = [&](const Activity& after) { return use_of(between(before, after), "n1:rank0", "cpu").others; };
+  EXPECT_EQ(others(of_rank("0-1", 4, 11, 5.5)), 0.5);
+  EXPECT_EQ(others(of_rank("0-1", 5, 10, 4.9)), 0.0) << "its clock ticks more finely than the processors'";
+  EXPECT_FALSE(others(of_rank("0-2", 4, 11, 9.0)));
+  EXPECT_FALSE(others(of_rank("0-1", 4, 8, 4.0))) << "a processor was taken out";
+  EXPECT_FALSE(others(of_rank("0-1", 4, 11, {})));
+}
+
+TEST(Activity, OfBytesThatTheRunDidNotCountNobodyKnowsWhichWereItsOwn) {
+  Activity found = between(look(1, 0, 0), look(2, 9, 5));
+  found.uses.push_back({"gpu0", "sm", 0.5, 0.0});
+  lose_own_bytes(found);
+  EXPECT_FALSE(use_of(found, "gpu0", "nvlink_out").own);
+  EXPECT_DOUBLE_EQ(*use_of(found, "gpu0", "nvlink_out").counted, 9);
+  EXPECT_TRUE(use_of(found, "gpu0", "sm").own) << "time of others is counted apart";
+}
+
 TEST(Activity, NamesWhoHadADeviceAndWhoUsedProcessors) {
   Activity before = look(1, 0, 0), after = look(2, 0, 0);
   before.processes = {
@@ -91,6 +116,10 @@ TEST(Activity, BesideRanksIsADisturbanceWhereTheyWillWaitForIt) {
   EXPECT_FALSE(disturbance(beside_ranks("0-127", 0.25, {daemon_on("0-127", 0.25)}))) << "there is room for it";
   EXPECT_FALSE(disturbance(beside_ranks("0-1", 0, {daemon_on("5", 0.25)}))) << "it runs where no rank does";
   EXPECT_FALSE(disturbance(beside_ranks("0-1", 0.15, {}))) << "so do clocks and loggers";
+  EXPECT_FALSE(disturbance(beside_ranks("0-1", 0.05, {daemon_on("0-127", 0.25)}))) << "it ran elsewhere, mostly";
+  Activity untold = beside_ranks("0-1", 0, {daemon_on("0-127", 0.25)});
+  for (Use& use : untold.uses) use.others.reset();
+  EXPECT_EQ(disturbance(untold), "pid 5 (daemon) on n1") << "nobody knows where";
 }
 
 TEST(Activity, BesideRanksIsADisturbanceWhereSomebodyComputesOnTheirNode) {

@@ -91,6 +91,13 @@ TEST_F(ProcessorLookTest, SaysHowLongOthersHadTheCoresOfAThread) {
       << "two thirds of what it took since";
 }
 
+TEST_F(ProcessorLookTest, AThreadThatOnlyBeganMakesNoOtherWait) {
+  thread(103, "0", 4e6, 0);
+  Activity now;
+  ProcessorLook(root_).add_cores(now, "cpu0", std::vector{0});
+  EXPECT_TRUE(use_of(now, "cpu0", "cpu").counted) << "it has had nothing to do";
+}
+
 TEST_F(ProcessorLookTest, DoesNotGuess) {
   thread(103, "0", 1e9, 1e9);
   Activity shared;
@@ -167,25 +174,103 @@ TEST_F(ProcessorLookTest, OfARankHasForHowLongItsProcessorsWorkedWithoutInterrup
               "cpu  9 9\ncpu0 100 20 30 100 0 7 8 0 0 0\ncpu1 400 0 0 100 0 0 0 0 0 0\ncpu2 900 0 0 0 0 0 0 0 0 0");
   Activity now;
   ProcessorLook(root_).add_self(now, "rank");
-  EXPECT_EQ(use_of(now, "rank", "cpu").cores, "0-1") << "of all its threads";
+  EXPECT_EQ(use_of(now, "rank", "cpu").cores, "0-1") << "of its first thread";
   EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").busy, 5.5);
+  thread(103, "0-63", 1e8, 0);
+  Activity helped;
+  ProcessorLook(root_).add_self(helped, "rank");
+  EXPECT_EQ(use_of(helped, "rank", "cpu").cores, "0-1") << "a helper that is bound to nothing measures nothing";
+  EXPECT_DOUBLE_EQ(*use_of(helped, "rank", "cpu").busy, 5.5);
   proc_.write("stat", "cpu  9 9\ncpu0 100 20 30 100 0 7 8 0 0 0");
   Activity half;
   ProcessorLook(root_).add_self(half, "rank");
   EXPECT_FALSE(use_of(half, "rank", "cpu").busy) << "of one of them the kernel says nothing";
 }
 
+TEST_F(ProcessorLookTest, OfARankHasInterruptsWhereTheKernelCountsThemAsTimeOfWhomTheyInterrupt) {
+  proc_.write("stat", "cpu  9 9\ncpu0 100 20 30 100 0 0 8 0 0 0\ncpu1 400 0 0 100 0 0 0 0 0 0");
+  Activity now;
+  ProcessorLook(root_).add_self(now, "rank");
+  EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").busy, 5.58) << "it sees no interrupt, so its threads' times have them";
+}
+
+TEST_F(ProcessorLookTest, SaysWhichCoresAThreadHadThatMayRunElsewhereThanTheFirst) {
+  ProcessorLook look(root_);
+  thread(103, "0-63", 1e8, 0);
+  proc_.write("100/task/103/stat", ProcTree::stat(103, "helper", 50, 10, 40));
+  Activity first, second;
+  look.add_self(first, "rank");
+  EXPECT_TRUE(use_of(first, "rank", "cpu").roaming.empty()) << "where it was before nobody knows";
+  thread(103, "0-63", 4e8, 0);
+  thread(102, "0", 3e9, 3e9);
+  look.add_self(second, "rank");
+  EXPECT_EQ(use_of(second, "rank", "cpu").roaming.size(), 1u);
+  EXPECT_NEAR(use_of(second, "rank", "cpu").roaming.at(40), 0.3, 1e-9);
+}
+
+TEST_F(ProcessorLookTest, ThreadsThatEndedBetweenTwoLooksAreTheRunsOwn) {
+  ProcessorLook look(root_);
+  thread(103, "0-1", 5e8, 0);
+  Activity before, after, cores;
+  look.add_self(before, "rank");
+  look.add_cores(cores, "cpu0", std::vector{0});
+  const double counted = *use_of(cores, "cpu0", "cpu").counted;
+  fs::remove_all(root_ / "proc/100/task/103");
+  proc_.task(100, "p2p_matrix", 50, 360);  // it ran for 0.9 s more, and another for 0.1 s that no look saw
+  thread(102, "0", 2e9, 3.8e9);
+  look.add_self(after, "rank");
+  const Use use = use_of(between(before, after), "rank", "cpu");
+  EXPECT_NEAR(*use.own, 1.0, 1e-9);
+  EXPECT_NEAR(*use.counted, 1.0, 1e-9) << "what the first ones waited, they may have waited for it";
+  Activity of_core;
+  look.add_cores(of_core, "cpu0", std::vector{0});
+  EXPECT_NEAR(*use_of(of_core, "cpu0", "cpu").counted - counted, 0.8 - 1.0 / 2, 1e-9) << "it was on one of two cores";
+}
+
+TEST_F(ProcessorLookTest, WhatStartedARankIsTheRunsOwnAsFarAsItsSessionGoes) {
+  const auto in_session = [&](int pid, const std::string& name, int parent, int session, int ticks, int core) {
+    proc_.write(std::to_string(pid) + "/stat", ProcTree::stat(pid, name, parent, ticks, core, session));
+  };
+  const auto at = [&](int more) {
+    in_session(40, "sshd", 1, 40, 700 + more, 0);
+    in_session(45, "mpirun", 40, 45, 600 + more, 1);
+    in_session(50, "wrapper", 45, 45, 400 + more, 1);
+    in_session(51, "wrapper", 45, 45, 300 + more, 0);
+    in_session(52, "beside it", 45, 45, 200 + more, 1);
+    in_session(101, "p2p_matrix", 51, 45, 300, 0);
+  };
+  ProcessorLook look(root_, {101});
+  Activity first, second;
+  at(0);
+  look.add_node(first, "n1");
+  at(10);
+  look.add_node(second, "n1");
+  std::vector<unsigned> others;
+  for (const OtherProcess& process : second.processes) others.push_back(process.pid);
+  EXPECT_EQ(others, (std::vector<unsigned>{40, 52, 2983}));
+  EXPECT_DOUBLE_EQ(*second.nodes[0].own_busy, 2.0 + 3.0 + 4.1 + 3.1 + 6.1);
+  ASSERT_EQ(second.nodes[0].helpers.size(), 2u);
+  EXPECT_NEAR(second.nodes[0].helpers.at(0), 0.1, 1e-9);
+  EXPECT_NEAR(second.nodes[0].helpers.at(1), 0.2, 1e-9) << "mpirun, and what it started this rank by";
+}
+
 TEST_F(ProcessorLookTest, CountsWhatThreadsOfTheKernelDidOnEachCoreSinceTheFirstLook) {
+  proc_.write("stat", "cpu  0 0 0 0 0 1 0 0 0 0");
   ProcessorLook look(root_);
   Activity first, second;
   look.add_node(first, "n1");
-  EXPECT_TRUE(first.nodes[0].kernel.empty());
+  EXPECT_TRUE(first.nodes[0].helpers.empty());
   proc_.kernel_thread(3, "kworker", 59, 1);
   proc_.kernel_thread(4, "napi/eth0-8", 30, 1);
   proc_.kernel_thread(5, "ksoftirqd/1", 500, 1);
   look.add_node(second, "n1");
-  EXPECT_EQ(second.nodes[0].kernel.size(), 1u);
-  EXPECT_DOUBLE_EQ(second.nodes[0].kernel.at(1), 0.5 + 0.3) << "what was put off of interrupts is no work of theirs";
+  EXPECT_EQ(second.nodes[0].helpers.size(), 1u);
+  EXPECT_DOUBLE_EQ(second.nodes[0].helpers.at(1), 0.5 + 0.3) << "what was put off of interrupts is no work of theirs";
+  proc_.write("stat", "cpu  0 0 0 0 0 0 0 0 0 0");
+  proc_.kernel_thread(5, "ksoftirqd/1", 510, 1);
+  Activity third;
+  look.add_node(third, "n1");
+  EXPECT_DOUBLE_EQ(third.nodes[0].helpers.at(1), 5.1 + 0.5 + 0.3) << "unless its processor's time has interrupts";
 }
 
 /// A process that keeps a core busy until it is ended.

@@ -1,9 +1,10 @@
 """Runs of `linkmatrix run`, each of which something happens to at a random moment; on this machine, or on a cluster.
 
-    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--lab] [--mode acceptance] [--only 'full disk']
+    python tests/tools/chaos.py [--rounds 200] [--seed 1] [--lab] [--mode acceptance] [--only 'full disk' [--only …]]
 
-Each is a run of the quick tests, or of all of an acceptance with small sizes. What happens is one of chaos_events.HERE;
-with --lab, which starts the Slurm of the tests on this machine, of chaos_lab.LAB. Afterwards chaos_rules must find
+Each is a run of the quick tests, or of all of an acceptance with small sizes. What happens is the next one of
+chaos_events.HERE; with --lab, which starts the Slurm of the tests on this machine, of chaos_lab.LAB: in turn, so that
+each comes as often as any other. Afterwards chaos_rules must find
 nothing: the run has ended in time with one of its exit codes and a last word, and left no process; a PASS has all test
 cases and cells of an undisturbed run, which passes; what was in a record stays there; what is stored can be opened; and
 the next run, to which nothing happens, passes. It prints a line for each kind with its counts, and each violation with
@@ -20,12 +21,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import chaos_rules
-from chaos_events import HERE, undo
+from chaos_events import HERE, Event, undo
 from chaos_lab import LAB, LabPlace
 from chaos_place import SHORT, Place
 
@@ -43,8 +44,7 @@ def main() -> int:
         apart = ["--mount"] if asked.lab else ["--mount", "--net"]
         os.environ[OWN] = "1"
         os.execvp("unshare", ["unshare", *apart, "--", sys.executable, *sys.argv])
-    events = LAB if asked.lab else HERE
-    kinds = [asked.only] if asked.only else sorted(events)
+    events = events_of(asked)
     done: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     with own_place(LabPlace if asked.lab else Place, asked.mode) as place:
@@ -55,8 +55,8 @@ def main() -> int:
             if time.monotonic() > until:
                 break
             place.dice = random.Random(f"{asked.seed} {number}")
-            kind = place.dice.choice(kinds)
-            what, found = one_round(place, events, kind, well)
+            kind = next_kind(events, number)
+            what, found = one_round(place, events[kind], well)
             done[kind] += 1
             wrong[kind] += bool(found)
             for one in found:
@@ -68,7 +68,7 @@ def main() -> int:
     return int(any(wrong.values()))
 
 
-def options() -> argparse.Namespace:
+def options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, metavar="ROUND", help="the number of the first round")
@@ -76,8 +76,21 @@ def options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=1e6, help="no round begins later; default: without a limit")
     parser.add_argument("--lab", action="store_true", help="on the Slurm cluster of the tests")
     parser.add_argument("--mode", choices=sorted(SHORT), default="quick", help="of `linkmatrix run`; default: quick")
-    parser.add_argument("--only", choices=sorted({*HERE, *LAB}), help="nothing else happens")
-    return parser.parse_args()
+    parser.add_argument("--only", action="append", choices=sorted(LAB), help="nothing else happens; may be repeated")
+    asked = parser.parse_args(words)
+    if not asked.lab and (elsewhere := sorted(set(asked.only or ()) - set(HERE))):
+        parser.error(f"--only: {', '.join(elsewhere)} happens in the lab alone: add --lab")
+    return asked
+
+
+def events_of(asked: argparse.Namespace) -> dict[str, Event]:
+    events = LAB if asked.lab else HERE
+    return {kind: event for kind, event in events.items() if asked.only is None or kind in asked.only}
+
+
+def next_kind(events: Mapping[str, Event], number: int) -> str:
+    """What happens in round `number`: all of them in turn, for of few rounds chance leaves some out."""
+    return sorted(events)[number % len(events)]
 
 
 def undisturbed(place: Place) -> dict[str, chaos_rules.Cells]:
@@ -93,12 +106,12 @@ def undisturbed(place: Place) -> dict[str, chaos_rules.Cells]:
     return place.reported()
 
 
-def one_round(place: Place, events: dict, kind: str, well: dict[str, chaos_rules.Cells]) -> tuple[str, list[str]]:
+def one_round(place: Place, event: Event, well: dict[str, chaos_rules.Cells]) -> tuple[str, list[str]]:
     """What happened, and what is wrong after it."""
     run = place.start()
     time.sleep(place.dice.uniform(0, place.seconds))
     before = place.measured(run)
-    what = events[kind](place, run)
+    what = event(place, run)
     found = list(chaos_rules.of_the_run(place, run, place.ended(run), well))
     undo(place)
     found += chaos_rules.of_what_was_measured(place, run, before, what)

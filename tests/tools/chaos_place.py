@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 import yaml
 
+from linkmatrix.references.tables import MOST
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TABLE = "chaos"  # of references
 #: References are this many times worse than what was measured: whatever else the machine does, an undisturbed run
@@ -223,7 +225,7 @@ class Place:
                 lower, upper = (None, TOLERANCE) if is_time else (-TOLERANCE, None)
                 of_check = tables.setdefault(case["name"].split()[0], {}).setdefault(case["reference_name"], {})
                 of_check.setdefault(case["testcase"], {})[name] = [
-                    value * WORSE if is_time else value / WORSE,
+                    min(value * WORSE, MOST) if is_time else value / WORSE,
                     lower,
                     upper,
                     unit,

@@ -8,7 +8,7 @@ ANSWERS = {
     r"sinfo .*": "nodes.txt",
     r"scontrol show config": "config.txt",
     r"scontrol show partition --oneliner": "partitions.txt",
-    r"sacctmgr -n -P show assoc user=\S+ format=account,maxwall,defaultqos": "accounts.txt",
+    r"sacctmgr -n -P show assoc user=\S+ .*format=account,maxwall,defaultqos,partition": "accounts.txt",
     r"sacctmgr -n -P show qos format=name,maxwall": "qos.txt",
     r"pbsnodes -a": "nodes.txt",
     r"qstat -Qf": "queues.txt",

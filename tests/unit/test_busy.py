@@ -233,6 +233,8 @@ def test_only_a_promise_makes_it_a_fault(make_record):
     record["backend"] = "mpi"
     assert exclusive_faults(record, Promise(exclusive=True)) == [fault], "ranks too look at their nodes"
     record["program"] = "collective_perf"
+    assert exclusive_faults(record, Promise(exclusive=True)) == [fault], "and so do collectives"
+    record["program"] = "ib_write_bw"
     assert exclusive_faults(record, Promise(exclusive=True)) == [], "nobody looks there"
 
 

@@ -1,5 +1,7 @@
 """Bytes of others over the adapters of nodes are no fault of them, and segments that were lost are said."""
 
+import math
+
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
@@ -268,9 +270,16 @@ def test_cores_that_only_ranks_had_excuse_nothing(between, unseen, excused):
 @pytest.mark.parametrize(
     ("theirs", "excused"), [("2-127", False), ("1-3,8", True), ("0", True), ("", True), ("0-1x", True)]
 )
-def test_a_job_on_other_cores_of_a_node_excuses_no_slow_rank(between, theirs, excused):
+@pytest.mark.parametrize("told", [None, float("nan"), 0.0, 5.0])
+def test_a_job_on_other_cores_of_a_node_excuses_no_slow_rank(between, theirs, excused, told):
+    """Nor one that may run on the rank's, where what these worked says that it did not."""
     job = {**HOG, "seconds": 900.0} | ({"cores": theirs} if theirs else {})
-    matrix, found = judged(on_cores(between(SLOW, {}), "0-1", 0.0, processes=[job]))
+    record = on_cores(between(SLOW, {}), "0-1", None, processes=[job])
+    for use in record["results"][0]["others"]["uses"]:
+        if use["of"] == "cpu" and use["label"].startswith("n2"):
+            use["others"] = told
+    matrix, found = judged(record)
+    excused = excused if told is None or math.isnan(told) else told > 0
     assert (matrix.verdict is Verdict.NO_VERDICT) == excused
     assert bool(found.findings) != excused
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from recorded_references import references_of
 
 from linkmatrix import cli
 from linkmatrix.judge import busy
@@ -27,23 +28,13 @@ def load(name):
     return reading.load(DATA / f"h200x2_{name}.record.json")
 
 
-def idle_references():
-    """What the same two GPUs did when nobody else was there."""
-    idle = {
-        ("idle", result["testcase"]): {
-            f"{row}->{column}": Reference(result["values"][r][c], *TOLERANCE[result["unit"]], result["unit"])
-            for r, row in enumerate(result["rows"])
-            for c, column in enumerate(result["columns"])
-            if result["values"][r][c] is not None
-        }
-        for result in load("idle")["results"]
-    }
-    return References(idle)
-
-
 def cells_of(record):
     """{(test case, row, column): verdict} against the same GPUs alone."""
-    pairs = zip(record["results"], evaluate(record, idle_references(), "idle").matrices, strict=True)
+    pairs = zip(
+        record["results"],
+        evaluate(record, references_of(load("idle"), "idle", TOLERANCE), "idle").matrices,
+        strict=True,
+    )
     return {(result["testcase"], *pair): cell for result, matrix in pairs for pair, cell in matrix.cells.items()}
 
 
@@ -192,7 +183,9 @@ def test_a_link_that_others_left_alone_is_not_said_to_be_beside_them():
     [result] = [one for one in record["results"] if one["testcase"] == TESTCASE]
     for grid in ("values", "low", "high"):
         result[grid][0][1] *= 0.7
-    matrix = evaluate({**record, "results": [result]}, idle_references(), "idle").matrices[0]
+    matrix = evaluate({**record, "results": [result]}, references_of(load("idle"), "idle", TOLERANCE), "idle").matrices[
+        0
+    ]
     [first, *_] = diagnosis.diagnose(record, result, matrix).sentences
     assert first.startswith("gpu0") and "Beside others" not in first
 
@@ -202,7 +195,9 @@ def test_where_nobody_counted_nobody_says_that_it_explains_less():
     result = record["results"][0]
     for grid in ("values", "low", "high"):
         result[grid][0][1] *= 0.01
-    matrix = evaluate({**record, "results": [result]}, idle_references(), "idle").matrices[0]
+    matrix = evaluate({**record, "results": [result]}, references_of(load("idle"), "idle", TOLERANCE), "idle").matrices[
+        0
+    ]
     [said, *_] = diagnosis.diagnose(record, result, matrix).sentences
     assert "Beside others: others were on gpu1" in said and "explains less" not in said
 
@@ -215,7 +210,9 @@ def test_a_slow_copy_inside_a_device_is_its_own_and_of_no_link(count):
         if isinstance(grid, list) and len(grid) == 1 and isinstance(grid[0], list):
             result[name] = [grid[0][:count]]
     result["columns"] = result["columns"][:count]
-    matrix = evaluate({**record, "results": [result]}, idle_references(), "idle").matrices[0]
+    matrix = evaluate({**record, "results": [result]}, references_of(load("idle"), "idle", TOLERANCE), "idle").matrices[
+        0
+    ]
     found = diagnosis.diagnose(record, result, matrix)
     assert [matrix.matrix.columns[one.subject] for one in found.findings] == ["gpu0"]
     assert found.sentences[0].startswith(

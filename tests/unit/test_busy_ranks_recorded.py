@@ -4,12 +4,12 @@ import copy
 from pathlib import Path
 
 import pytest
+from recorded_references import references_of
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
-from linkmatrix.references.tables import Reference, References
 
 DATA = Path(__file__).parents[1] / "data"
 TOLERANCE = {"GB/s": (-0.3, None), "us": (None, 0.3)}
@@ -23,17 +23,7 @@ def load(name):
 @pytest.fixture(scope="module")
 def alone():
     """Every cell of the same ranks, when nobody else was there, as its reference."""
-    found = {}
-    for result in load("quiet")["results"]:
-        low, high = TOLERANCE[result["unit"]]
-        labels = [label.rpartition(":")[2] for label in result["rows"]]
-        found["quiet", result["testcase"]] = {
-            f"{row}->{column}": Reference(result["values"][r][c], low, high, result["unit"])
-            for r, row in enumerate(labels)
-            for c, column in enumerate(labels)
-            if r != c
-        }
-    return References(found)
+    return references_of(load("quiet"), "quiet", TOLERANCE)
 
 
 def without_cores(record):

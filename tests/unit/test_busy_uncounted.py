@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from recorded_references import references_of
 
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
@@ -10,7 +11,6 @@ from linkmatrix.judge.uncounted import Uncounted
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
-from linkmatrix.references.tables import Reference, References
 
 DATA = Path(__file__).parents[1] / "data"
 TOLERANCE = {"GB/s": (-0.02, None), "us": (None, 0.10)}
@@ -25,16 +25,7 @@ def load(name):
 @pytest.fixture(scope="module")
 def idle():
     """Every cell of the same two GPUs, when nobody else was there, as its reference."""
-    found = {}
-    for result in load("idle")["results"]:
-        low, high = TOLERANCE[result["unit"]]
-        found["idle", result["testcase"]] = {
-            f"{row}->{column}": Reference(result["values"][r][c], low, high, result["unit"])
-            for r, row in enumerate(result["rows"])
-            for c, column in enumerate(result["columns"])
-            if result["values"][r][c] is not None
-        }
-    return References(found)
+    return references_of(load("idle"), "idle", TOLERANCE)
 
 
 def judged(record, idle):

@@ -3,11 +3,13 @@
 import json
 import random
 import subprocess
+from collections import Counter
 
+import chaos
 import chaos_rules
 import pytest
-from chaos_events import undo, unreadable_folder, vanished_file
-from chaos_lab import LabPlace
+from chaos_events import HERE, undo, unreadable_folder, vanished_file
+from chaos_lab import LAB, LabPlace
 from chaos_place import REPOSITORY, SHORT, Place, Run, cells
 
 from linkmatrix.references.tables import References
@@ -112,6 +114,20 @@ def test_the_controller_that_starts_again_is_no_process_of_a_run(tmp_path, monke
     assert env["SLURM_CONF"] == "/here/slurm.conf" and not {"LINKMATRIX_PREFIX", "LD_PRELOAD"} & env.keys()
 
 
+@pytest.mark.parametrize("words", [[], ["--lab"], ["--lab", "--only", "cut link", "--only", "SIGKILL"]])
+def test_of_few_rounds_each_kind_comes_as_often_as_any_other(words):
+    events = chaos.events_of(chaos.options(words))
+    assert len(events) == {0: len(HERE), 1: len(LAB)}.get(len(words), 2)
+    came = Counter(chaos.next_kind(events, number) for number in range(40, 40 + 3 * len(events)))
+    assert came == dict.fromkeys(events, 3)
+
+
+def test_what_happens_in_the_lab_alone_is_refused_elsewhere(capsys):
+    with pytest.raises(SystemExit) as caught:
+        chaos.options(["--only", "restarted slurmctld"])
+    assert caught.value.code == 2 and "slurmctld happens in the lab alone: add --lab" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("mode", sorted(SHORT))
 def test_a_site_has_its_modes_made_short_in_its_own_settings(tmp_path, monkeypatch, mode):
     place = Place(tmp_path, random.Random(1), mode)
@@ -134,6 +150,7 @@ def test_references_of_whatever_was_measured_can_be_read(place, ended):
     content = json.loads(report.read_text())
     figures = {"node:gpu:slow": [0.006, None, None, None, "GB/s", "pass"], "node:gpu:time": [5197.0] + [None] * 3}
     figures["node:gpu:time"] += ["us", "pass"]
+    figures["node:gpu:turns"] = [26_000.0, None, None, None, "us", "pass"]  # of ranks that waited for theirs
     (case,) = content["runs"][0]["testcases"]
     case |= {"name": "rank_p2p %testcase=a", "reference_name": "chaos", "testcase": "a", "perfvalues": figures}
     report.write_text(json.dumps(content))

@@ -170,15 +170,15 @@ def test_jobs_ask_for_no_more_than_partition_qos_and_account_give(said, limit):
 @pytest.mark.parametrize(
     ("mine", "allowed", "limit", "note"),
     [
-        ("owners||brief\n", "ALL", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
-        ("owners||brief\n", "normal,brief", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
-        ("owners||normal\n", "normal,brief", "", ""),
-        ("owners||normal\n", "Normal,Brief", "", ""),
-        ("owners||brief\n", "normal,long", "", "only for normal,long (AllowQos): add --qos= to access"),
-        ("owners||\n", "normal,brief", "", "only for normal,brief (AllowQos): add --qos= to access"),
-        ("owners||brief\n", "normal", "", ""),
-        ("owners||brief\nproject||brief\n", "ALL", "20m", "the QOS of your jobs, is 00:20:00, less"),
-        ("owners||brief\nproject||normal\n", "ALL", "", ""),
+        ("owners||brief|\n", "ALL", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
+        ("owners||brief|\n", "normal,brief", "20m", "the time limit of brief, the QOS of your jobs, is 00:20:00, less"),
+        ("owners||normal|\n", "normal,brief", "", ""),
+        ("owners||normal|\n", "Normal,Brief", "", ""),
+        ("owners||brief|\n", "normal,long", "", "only for normal,long (AllowQos): add --qos= to access"),
+        ("owners|||\n", "normal,brief", "", "only for normal,brief (AllowQos): add --qos= to access"),
+        ("owners||brief|\n", "normal", "", ""),
+        ("owners||brief|\nproject||brief|\n", "ALL", "20m", "the QOS of your jobs, is 00:20:00, less"),
+        ("owners||brief|\nproject||normal|\n", "ALL", "", ""),
     ],
 )
 def test_jobs_that_ask_for_no_qos_have_that_of_their_account(mine, allowed, limit, note):
@@ -187,6 +187,37 @@ def test_jobs_that_ask_for_no_qos_have_that_of_their_account(mine, allowed, limi
     assert one.time_limit == limit
     assert note in text and ("QOS of your jobs" in text) == ("QOS of your jobs" in note)
     assert ("add --qos=" in text) == ("add --qos=" in note)
+
+
+@pytest.mark.parametrize(
+    ("mine", "denied", "noted"),
+    [
+        ("owners||brief|\n", "brief", True),
+        ("owners||brief|\n", "Long,Brief", True),
+        ("owners||normal|\n", "brief", False),
+        ("owners|||\n", "brief", True),
+    ],
+)
+def test_a_partition_that_denies_the_qos_of_my_jobs_says_so(mine, denied, noted):
+    text = awkward(mine, most=f"UNLIMITED DenyQos={denied}")[1]
+    assert (f"not for {denied} (DenyQos): add --qos= with another to access" in text) == noted
+    allowed = awkward(mine, qos="brief,normal", most=f"UNLIMITED DenyQos={denied}")[1]
+    assert "DenyQos" not in allowed, "Slurm reads it only where no QOS are allowed by name"
+
+
+@pytest.mark.parametrize(
+    ("mine", "limit", "closed"),
+    [
+        ("owners|||\nowners|00:10:00||cpu\n", "10m", False),
+        ("owners|00:10:00||cpu\nowners|||\n", "10m", False),
+        ("owners|||\nowners|00:10:00||gpu\n", "", False),
+        ("owners|00:10:00||gpu\nowners|||fat\n", "", True),
+    ],
+)
+def test_of_several_associations_of_an_account_that_of_the_partition_is_true(mine, limit, closed):
+    one, text = awkward(mine, accounts="owners")
+    assert (one.time_limit, one.closed) == (limit, closed)
+    assert ("your accounts are only for fat, gpu" in text) == closed
 
 
 @pytest.mark.parametrize("fewest", [0, 1, 2])

@@ -78,6 +78,25 @@ def test_sigterm_ends_a_command_with_a_sentence_and_its_exit_code(ended, write_r
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+LATE = r"""
+import os, signal, sys
+from linkmatrix import cli
+with cli.told_of_signals():
+    try:
+        exec("import os\nos.kill(os.getpid(), int(sys.argv[1]))\nwhile True: pass")
+    except KeyboardInterrupt:
+        pass
+sys.exit(4)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupt_within_an_exec_leaves_the_exit_code(number):
+    """As where a module is imported that makes dataclasses: Python ended such a process by SIGINT."""
+    done = subprocess.run([sys.executable, "-c", LATE, str(int(number))], timeout=60, check=False)
+    assert done.returncode == 4
+
+
 def changed(content, **changes):
     for place, value in changes.items():
         content["results"][0][place] = value

@@ -97,6 +97,7 @@ def test_limits_are_wanted_on_the_side_where_a_fault_is_and_end_at_ten_times(tmp
     """Slow is below for a bandwidth and above for a latency; no limit on the other side is none that hides a fault."""
     file = tmp_path / "p2p.yaml"
     good = {"a->b": "[395, -0.9, null, GB/s]", "b->a": "[395, -0.02, 9, GB/s]", "a->c": "[2.3, null, 9, us]"}
+    good["c->a"] = "[1000000000, null, 9, us]"
     lines = "".join(f"      {name}: {value}\n" for name, value in good.items())
     file.write_text(f"{HEAD}  hgx:\n    case:\n{lines}")
     assert set(References.load(file).table("hgx", "case")) == set(good)

@@ -8,6 +8,7 @@ guessed: where others were and nobody counted what they took (`uncounted`), a sl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -147,10 +148,10 @@ class Busy:
         by = next((use.get("by") for use in self.others["uses"] if (use["label"], use["of"]) == (label, kind)), None)
         return f" by {by}" if by else ""
 
-    def sentence(self, row: str, column: str, link_class: str, line: float | None = None) -> str:
+    def sentence(self, row: str, column: str, link_class: str, line: float = math.nan) -> str:
         """ "busy: 1,370 GB left gpu1 that linkmatrix did not send (pid 2983 hog)", of what is the most.
 
-        line: GB/s that the path carries, NaN: nobody knows; None: it was not asked for
+        line: GB/s that the path carries, NaN: nobody knows
         """
         path, seconds = self.path_of(link_class), self.others["seconds"]
         source, sink = self.counted_at(path, row), self.counted_at(path, column)
@@ -163,8 +164,7 @@ class Busy:
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
         used = f"others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}" if share >= LEAST else ""
-        is_known = line is not None and line > 0  # of a latency nobody knows what its path carries
-        of_path = rate * 1e-9 / line if is_known else ALL
+        of_path = rate * 1e-9 / line if line > 0 else ALL  # of a latency nobody knows what its path carries
         if path == "net" and used and rate > 0:  # which of both it was nobody knows, where both explain something
             said = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]
             return "busy: " + "; ".join(one for _, one in sorted(said, reverse=True))
@@ -229,9 +229,9 @@ def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = No
     if not held and not any(amount > 0 for of in (*rates.values(), *shares.values()) for amount in of.values()):
         return None
     both, staged = result["metric"] == "bidirectional", result["peer_access"] == "off"
-    by_kernel, by_messages = (result["engine"] == engine for engine in ("sm", "mpi"))
+    by_kernel, by_messages = result["engine"] in ("sm", "nccl"), "mpi" in (result["engine"], result["transport"])
     makers = ("rows", "columns")
-    if not both and not by_messages:
+    if not both and not by_messages and result["engine"] != "nccl":
         makers = ("rows",) if result["direction"] == "write" else ("columns",)
     active, told = known or at_work(record)
     active = active | {label for label in held if told.get(label, 0.0) < SILENT}

@@ -16,7 +16,8 @@ from ..errors import BadInput
 from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
 from ..references import noise
 from ..references.tables import References
-from .busy import Busy, at_work, busy_of
+from . import busy_together
+from .busy import Busy, at_work
 from .closely import endpoints
 from .rules import ORDER, Expected, Judged, judge, name
 from .tally import KEPT, Tally, usual_limits
@@ -246,7 +247,9 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     known = at_work(record)
     matrices = tuple(
-        judge_matrix(result, references.of(record, result), reference_name, node, busy_of(record, result, known))
+        judge_matrix(
+            result, references.of(record, result), reference_name, node, busy_together.of_result(record, result, known)
+        )
         for result in record["results"]
     )
     ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)

@@ -4,6 +4,7 @@ Only what ran on a rank's own cores took turns with it. Processes that nobody li
 before they were looked at, those of others where the kernel hides them (hidepid), and the smallest of many.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -52,6 +53,15 @@ def beside(processes: Iterable[Process], cores: str | None) -> Iterator[Process]
     return (one for one in processes if may_meet(one.get("cores"), cores))
 
 
+def had_by_others(use: Mapping[str, Any], listed: float) -> float:
+    """Seconds that others had of a rank's processors; of those that are listed where nobody knows.
+
+    listed: of those that may run there, who may have run elsewhere: what the processors worked says more.
+    """
+    others = use.get("others")
+    return listed if others is None or math.isnan(others) else float(others)
+
+
 def turns_of_others(others: Others) -> dict[str, tuple[float, float]]:
     """{endpoint: seconds that its threads waited for others, seconds that they wanted a processor}.
 
@@ -59,7 +69,7 @@ def turns_of_others(others: Others) -> dict[str, tuple[float, float]]:
     """
     stolen = {one["node"]: one["stolen"] or 0.0 for one in others["nodes"]}
     had = {
-        use["label"]: max(listed, use.get("others") or 0.0) + stolen.get(node_of(use["label"]), 0.0)
+        use["label"]: had_by_others(use, listed) + stolen.get(node_of(use["label"]), 0.0)
         for use, listed in of_ranks(others)
     }
     found = {}

@@ -35,7 +35,7 @@ from . import keys
 
 FOLDER = suite.REFERENCES
 INDEX = ["reference_name", "testcase"]
-MOST = 1e9  # the schema's maximum
+MOST = 1e9  # of a value, by the schema of records
 MOST_BYTES = 256 * 1024 * 1024  # of a file
 DEEPEST = 50  # of brackets and indents; references have five
 FURTHEST = (-0.9, 9.0)  # a tenth and ten times of the value: a limit beyond passes anything
@@ -272,8 +272,11 @@ def reference(value: Any, where: str) -> Reference:
     if not isinstance(value, list) or len(value) != 4:
         raise BadInput(f"{where}: {reprlib.repr(value)} is no reference: write {WANTED}")
     expected, lower, upper, unit = value
-    if not is_number(expected) or expected <= 0:
+    if not is_number(expected) or not expected > 0:
         raise BadInput(f"{where}: the value {reprlib.repr(expected)} is no positive number: write {WANTED}")
+    if expected > MOST:
+        said = f"the value {reprlib.repr(expected)} is more than {MOST:.0f}, which no cell can be"
+        raise BadInput(f"{where}: {said}: write {WANTED}")
     if unit not in UNITS:
         raise BadInput(f"{where}: the unit {reprlib.repr(unit)} is unknown: use {' or '.join(UNITS)}")
     for side, tolerance, (least, most) in (("lower", lower, (FURTHEST[0], 0)), ("upper", upper, (0, FURTHEST[1]))):
@@ -287,8 +290,8 @@ def reference(value: Any, where: str) -> Reference:
 
 
 def is_number(value: Any) -> bool:
-    """A number that a record could hold: not NaN, infinite, true or false."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST
+    """To Python, true and false are numbers too."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def to_yaml(check: str, tables: Mapping[str, Mapping[str, Table]], provenance: list[str]) -> str:

@@ -60,20 +60,32 @@ def held(state: str) -> bool:
     return state.lower().startswith(HELD) or state[-1:] in HELD_SIGNS
 
 
+class Association(NamedTuple):
+    """What accounting says of whoever asks in one account, in all partitions or in one."""
+
+    account: str
+    wall: str = ""  # the time limit of its jobs
+    usual: str = ""  # the quality of service of its jobs that ask for none
+    partition: str = ""  # "": of all that have none of their own
+
+
 class Rights(NamedTuple):
     """What accounting says of whoever asks; all empty where there is none, or it does not answer.
 
-    longest: {account: time limit}, of all that are theirs; walls: {quality of service: time limit}; usual: {account:
-    the quality of service of its jobs that ask for none}
+    walls: {quality of service: time limit}
     """
 
-    longest: dict[str, str] = {}
+    mine: tuple[Association, ...] = ()
     walls: dict[str, str] = {}
-    usual: dict[str, str] = {}
+
+    def there(self, partition: str) -> dict[str, Association]:
+        """{account: what is true of it in a partition}; an association of the partition's own goes before others."""
+        found = {one.account: one for one in self.mine if not one.partition}
+        return found | {one.account: one for one in self.mine if one.partition == partition}
 
 
-def rights(answer: Answer) -> Rights:
-    """Asked of sacctmgr, which a cluster may have no use for."""
+def rights(answer: Answer, cluster: str) -> Rights:
+    """Asked of sacctmgr, which a cluster may have no use for. cluster: the one meant, of all that share accounting."""
 
     def table(columns: int, *words: str) -> list[list[str]]:
         try:
@@ -82,9 +94,12 @@ def rights(answer: Answer) -> Rights:
             return []
         return [row for row in rows if len(row) == columns]
 
-    mine = table(3, "assoc", f"user={getpass.getuser()}", "format=account,maxwall,defaultqos")
-    longest, usual = ({row[0]: row[column] for row in mine if row[0]} for column in (1, 2))
-    return Rights(longest, dict(table(2, "qos", "format=name,maxwall")), usual)
+    which = [f"user={getpass.getuser()}", *([f"cluster={cluster}"] if cluster else [])]
+    mine = table(4, "assoc", *which, "format=account,maxwall,defaultqos,partition")
+    return Rights(
+        tuple(Association(*row) for row in mine if row[0]),
+        dict(table(2, "qos", "format=name,maxwall")),
+    )
 
 
 class Rule(NamedTuple):
@@ -113,20 +128,30 @@ def shut(said: Words) -> Iterator[Rule]:
         yield Rule(notes=("only for jobs of a reservation (ReqResv): add --reservation= to access",), closed=True)
 
 
-def accounts_of(said: Words, mine: Rights) -> list[str]:
+def elsewhere(mine: Rights) -> Iterator[Rule]:
+    """Where all associations are of other partitions."""
+    others = ", ".join(sorted({one.partition for one in mine.mine}))
+    words = f"your accounts are only for {others} (sacctmgr show assoc): no job of yours starts"
+    yield Rule(notes=(words,), closed=True)
+
+
+Mine = Mapping[str, Association]  # of a partition, by account
+
+
+def accounts_of(said: Words, mine: Mine) -> list[str]:
     """The accounts of whoever asks that a partition lets in; all that it names where nothing is known of theirs."""
     if (listed := said.get("AllowAccounts", "ALL")) not in ALL:  # then Slurm reads no DenyAccounts
-        return [one for one in listed.split(",") if one in mine.longest or not mine.longest]
-    return [one for one in mine.longest if one not in said.get("DenyAccounts", "").split(",")]
+        return [one for one in listed.split(",") if one in mine or not mine]
+    return [one for one in mine if one not in said.get("DenyAccounts", "").split(",")]
 
 
-def by_account(said: Words, mine: Rights) -> Iterator[Rule]:
+def by_account(said: Words, mine: Mine) -> Iterator[Rule]:
     """Whose jobs a partition lets in."""
     listed, denied, accounts = said.get("AllowAccounts", "ALL"), said.get("DenyAccounts", ""), accounts_of(said, mine)
     named = (f"--account={accounts[0]}",) if len(accounts) == 1 else ()
-    walls = tuple(mine.longest.get(account, "") for account in accounts[:1] if len(accounts) == 1)
+    walls = tuple(mine[account].wall for account in accounts[:1] if len(accounts) == 1 and account in mine)
     if listed in ALL:
-        if mine.longest and not accounts:
+        if mine and not accounts:
             words = f"not for {denied} (DenyAccounts), which all of your accounts are: no job of yours starts"
             yield Rule(notes=(words,), closed=True)
         yield Rule(named if denied else (), walls=walls)
@@ -139,19 +164,21 @@ def by_account(said: Words, mine: Rights) -> Iterator[Rule]:
         yield Rule(notes=(f"only for {', '.join(accounts)} (AllowAccounts): add --account= to access",))
 
 
-def by_qos(said: Words, mine: Rights) -> Iterator[Rule]:
+def by_qos(said: Words, mine: Mine, wall_of: Mapping[str, str]) -> Iterator[Rule]:
     """The qualities of service of a job: one that is let in, or that of its account; and the partition's own."""
-    listed = said.get("AllowQos", "ALL")
+    listed, denied = said.get("AllowQos", "ALL"), said.get("DenyQos", "")
     # Slurm keeps their names in small letters, and prints a partition's as they were written
-    usual = {mine.usual.get(account, "").lower() for account in accounts_of(said, mine) or mine.longest}
-    if listed not in ALL and "," not in listed:
-        yield Rule((f"--qos={listed}",), *timed(mine.walls.get(listed, ""), f"the time limit of the QOS {listed}"))
-    elif listed not in ALL and not usual <= set(listed.lower().split(",")):
+    usual = {mine[account].usual.lower() for account in accounts_of(said, mine) or mine if account in mine}
+    if listed not in ALL and "," not in listed:  # then Slurm reads no DenyQos
+        yield Rule((f"--qos={listed}",), *timed(wall_of.get(listed, ""), f"the time limit of the QOS {listed}"))
+    elif listed not in ALL and not (usual and usual <= set(listed.lower().split(","))):
         yield Rule(notes=(f"only for {listed} (AllowQos): add --qos= to access",))
+    elif listed in ALL and denied not in ALL and not (usual and usual.isdisjoint({"", *denied.lower().split(",")})):
+        yield Rule(notes=(f"not for {denied} (DenyQos): add --qos= with another to access",))
     elif len(usual) == 1 and (own := usual.pop()):
-        yield Rule((), *timed(mine.walls.get(own, ""), f"the time limit of {own}, the QOS of your jobs,"))
+        yield Rule((), *timed(wall_of.get(own, ""), f"the time limit of {own}, the QOS of your jobs,"))
     if (own := said.get("QoS", "")) not in ALL:
-        yield Rule((), *timed(mine.walls.get(own, ""), f"the time limit of its QOS {own}"))
+        yield Rule((), *timed(wall_of.get(own, ""), f"the time limit of its QOS {own}"))
 
 
 def timed(wall: str, of: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -172,7 +199,13 @@ def by_size(said: Words, nodes: int) -> Iterator[Rule]:
 def partition(said: Words, kinds: Counter, down: int, mine: Rights) -> Partition:
     """A partition in the words of `scontrol show partition`."""
     name, longest = said.get("PartitionName", ""), said.get("MaxTime", "")
-    rules = [*shut(said), *by_account(said, mine), *by_qos(said, mine), *by_size(said, sum(kinds.values()))]
+    there = mine.there(name)
+    rules = [
+        *shut(said),
+        *(elsewhere(mine) if mine.mine and not there else by_account(said, there)),
+        *by_qos(said, there, mine.walls),
+        *by_size(said, sum(kinds.values())),
+    ]
     notes = [f"the default partition of {said.get('Nodes', '')}"] if said.get("Default") == "YES" else []
     return Partition(
         name,
@@ -192,7 +225,7 @@ def slurm(answer: Answer) -> Cluster:
     nodes = nodes_in(answer(NODES))
     config = attributes(answer(["scontrol", "show", "config"]))
     accounting = config.get("AccountingStorageType", "").rpartition("/")[2] not in ("", "none", "(null)")
-    mine = rights(answer) if accounting else Rights()
+    mine = rights(answer, config.get("ClusterName", "")) if accounting else Rights()
     partitions, notes = [], []
     for line in answer(["scontrol", "show", "partition", "--oneliner"]).splitlines():
         said = dict(word.split("=", 1) for word in line.split() if "=" in word)

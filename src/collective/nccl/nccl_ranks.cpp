@@ -4,6 +4,7 @@
 #include "device/cuda/discovery.hpp"
 #include "ranks/device/device_payload.hpp"
 #include "ranks/device/device_support.hpp"
+#include "ranks/device/nvml_watch.hpp"
 
 namespace linkmatrix {
 
@@ -15,7 +16,8 @@ ranks::DeviceSupport nccl_rank_support(MakeNcclAnswerer make) {
     const Endpoint device = cuda::describe_devices(std::array{ordinal}).front();
     ranks::put_device(facts, number, device);
     NcclRanks own{{ordinal}, {"gpu" + std::to_string(number)}, mpi.rank(), mpi.size()};
-    return std::make_unique<ranks::HostPayload>(mpi, false, make(std::move(own)));
+    return std::make_unique<ranks::HostPayload>(mpi, false, make(std::move(own)),
+                                                std::make_unique<ranks::NvmlWatch>(device));
   };
   support.discover = ranks::device_support().discover;
   return support;

@@ -17,31 +17,21 @@
 #include "core/clock.hpp"
 #include "core/cpu_list.hpp"
 #include "device/host/kernel_files.hpp"
+#include "device/host/proc_tasks.hpp"
 
 namespace linkmatrix {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double nanosecond = 1e-9, microsecond = 1e-6;
-constexpr unsigned long of_kernel = 0x00200000;  // PF_KTHREAD, in the flags of a thread of the kernel
-
-double tick() {
-  static const long in_second = ::sysconf(_SC_CLK_TCK);
-  return in_second > 0 ? 1.0 / static_cast<double>(in_second) : 0.01;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return in ? text.str() : "";
-}
+constexpr double microsecond = 1e-6;
+constexpr double hardly = 0.005;  // seconds that a thread ran which was started and has had nothing to do
 
 /// Numbers of a line of /proc/stat, in seconds.
 struct CoreTimes {
   double busy = 0, stolen = 0;
-  double worked = 0;  ///< busy without interrupts, which come of the run's own messages too
+  double worked = 0;      ///< busy without interrupts, which come of the run's own messages too
+  double interrupts = 0;  ///< without those that were put off
 };
 
 std::optional<CoreTimes> core_times(std::istringstream& words) {
@@ -49,7 +39,7 @@ std::optional<CoreTimes> core_times(std::istringstream& words) {
   for (double& one : ticks)
     if (!(words >> one)) return std::nullopt;
   const double worked = ticks[0] + ticks[1] + ticks[2];
-  return CoreTimes{(worked + ticks[5] + ticks[6]) * tick(), ticks[7] * tick(), worked * tick()};
+  return CoreTimes{(worked + ticks[5] + ticks[6]) * tick(), ticks[7] * tick(), worked * tick(), ticks[5] * tick()};
 }
 
 /// {"cpu", "cpu0" …: times}.
@@ -65,44 +55,14 @@ std::map<std::string, CoreTimes> all_core_times(const fs::path& proc) {
   return found;
 }
 
+/// Whether the kernel takes interrupts out of the time of the threads that they interrupt. Where it does not, it looks
+/// at each tick of its clock what is interrupted, and never sees an interrupt: no other comes before that has ended.
+bool counts_interrupts(const std::map<std::string, CoreTimes>& times) {
+  return std::ranges::any_of(times, [](const auto& one) { return one.second.interrupts > 0; });
+}
+
 std::size_t processors(const std::map<std::string, CoreTimes>& times) {
   return std::max<std::size_t>(1, times.size() - times.contains("cpu"));
-}
-
-/// A process or thread, as /proc/PID/stat has it.
-struct Task {
-  std::string name;
-  unsigned parent = 0;
-  double seconds = 0;  ///< of processors
-  int core = -1;       ///< on which it ran last; -1: not said
-  bool is_kernel = false;
-};
-
-std::optional<Task> task_of(const fs::path& folder) {
-  const std::string text = text_of(folder / "stat");
-  const auto open = text.find('('), close = text.rfind(')');  // a name may have brackets itself
-  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
-  std::istringstream rest(text.substr(close + 1));
-  std::string word, state;
-  Task task{.name = text.substr(open + 1, close - open - 1)};
-  rest >> state >> task.parent;
-  constexpr int between_parent_and_flags = 4, between_flags_and_times = 4;
-  for (int i = 0; i < between_parent_and_flags; ++i) rest >> word;
-  unsigned long flags = 0;
-  rest >> flags;
-  for (int i = 0; i < between_flags_and_times; ++i) rest >> word;
-  double user = 0, system = 0;
-  if (!(rest >> user >> system)) return std::nullopt;
-  task.is_kernel = (flags & of_kernel) != 0;
-  task.seconds = (user + system) * tick();
-  constexpr int between_times_and_core = 23;
-  for (int i = 0; i < between_times_and_core; ++i) rest >> word;
-  if (!(rest >> task.core)) task.core = -1;
-  return task;
-}
-
-bool is_number(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
 /// {number: name} of the users that this node knows by itself. A directory service is not asked: it may not answer, and
@@ -120,45 +80,11 @@ std::map<unsigned, std::string> users_of(const fs::path& root) {
   return found;
 }
 
-/// The cores that a thread may use; none where that cannot be read.
-std::vector<int> allowed_cores(const fs::path& thread) {
-  std::istringstream lines(text_of(thread / "status"));
-  constexpr std::string_view wanted = "Cpus_allowed_list:";
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(wanted)) continue;
-    std::istringstream rest(line.substr(wanted.size()));
-    std::string list;
-    rest >> list;
-    return cores_in(list);
-  }
-  return {};
-}
-
-/// Likewise of all threads of a process.
-std::vector<int> cores_of_threads(const fs::path& process) {
-  std::set<int> found;
-  for (const fs::path& thread : entries(process / "task"))
-    for (const int core : allowed_cores(thread)) found.insert(core);
-  return {found.begin(), found.end()};
-}
-
 /// As a record takes it; empty where that is too long for one.
 std::string list_text(const std::vector<int>& cores) {
   constexpr std::size_t most = 4096;
   std::string text = cpu_list_text(cores);
   return text.size() > most ? "" : text;
-}
-
-/// How long a thread ran, and how long it waited for a processor that others had.
-struct Turns {
-  double ran = 0, waited = 0;
-};
-
-std::optional<Turns> turns_of(const fs::path& thread) {
-  std::istringstream words(text_of(thread / "schedstat"));
-  Turns turns;
-  if (!(words >> turns.ran >> turns.waited)) return std::nullopt;
-  return Turns{turns.ran * nanosecond, turns.waited * nanosecond};
 }
 
 /// What the kernel's pressure file of processors says of "some", in seconds.
@@ -180,6 +106,14 @@ std::optional<double> load_of(const fs::path& proc) {
 /// Interrupts that were put off, which /proc/stat does not count as work.
 bool is_of_interrupts(const Task& task) { return task.name.starts_with("ksoftirqd"); }
 
+/// Each thread of a process, whichever core it ran on; the process where they cannot be told apart.
+void add_threads(std::map<unsigned, Task>& all, const fs::path& folder, unsigned number, const Task& process) {
+  const auto threads = threads_of(folder);
+  for (const auto& [own_number, thread] : threads)
+    if (const auto task = task_of(thread)) all.emplace(own_number, *task);
+  all.emplace(number, process);
+}
+
 double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -199,52 +133,55 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) {
     load.busy = all->second.busy;
     load.stolen = all->second.stolen;
   }
-  const auto self = task_of(proc_ / self_);
+  const std::map<unsigned, Task> tasks = all_tasks(proc_);
+  const std::set<unsigned> run = processes_of_run(tasks), launchers = launchers_of(tasks, run);
+  std::map<unsigned, Task> helpers;
   double own = 0;
   std::size_t others = 0;
-  std::map<unsigned, std::pair<int, double>> kernel;  // core and seconds of each of its threads
-  for (const fs::path& folder : entries(proc_)) {
-    const std::string pid = folder.filename().string();
-    if (!is_number(pid) || pid.size() > 9) continue;
-    const auto task = task_of(folder);
-    const auto number = static_cast<unsigned>(std::stoul(pid));
-    if (!task) continue;
-    if (task->is_kernel) {
-      if (!is_of_interrupts(*task)) kernel.emplace(number, std::pair(task->core, task->seconds));
-      continue;
+  for (const auto& [number, task] : tasks) {
+    if (task.is_kernel) {
+      if (!is_of_interrupts(task) || !counts_interrupts(times)) helpers.emplace(number, task);
+    } else if (run.contains(number) || launchers.contains(number)) {
+      own += task.seconds;
+      if (!run.contains(number)) add_threads(helpers, proc_ / std::to_string(number), number, task);
+    } else {
+      ++others;
+      activity.processes.push_back(
+          {node, number, printable_name(task.name), user_of(number), std::nullopt, task.seconds});
     }
-    const bool is_own =
-        self && (pid == self_ || number == self->parent || (ranks_.contains(number) && task->name == self->name));
-    if (is_own) {
-      own += task->seconds;
-      continue;
-    }
-    ++others;
-    activity.processes.push_back(
-        {node, number, printable_name(task->name), user_of(number), std::nullopt, task->seconds});
   }
-  if (self) load.own_busy = own;
-  load.kernel = kernel_seconds(kernel);
+  if (!run.empty()) load.own_busy = own;
+  load.helpers = helper_seconds(helpers);
   if (!load.busy) activity.untold.push_back(node + ": how busy its processors are cannot be read");
   if (!load.stalled) activity.untold.push_back(node + ": its kernel does not count the pressure on its processors");
   if (others == 0) activity.untold.push_back(node + ": the processes of others cannot be seen from here");
   activity.nodes.push_back(std::move(load));
 }
 
+/// This process, and those of the ranks that have its name; none where it cannot be seen.
+std::set<unsigned> ProcessorLook::processes_of_run(const std::map<unsigned, Task>& tasks) const {
+  const auto self = tasks.find(static_cast<unsigned>(std::stoul(self_)));
+  if (self == tasks.end()) return {};
+  std::set<unsigned> found{self->first};
+  for (const unsigned rank : ranks_)
+    if (const auto known = tasks.find(rank); known != tasks.end() && known->second.name == self->second.name)
+      found.insert(rank);
+  return found;
+}
+
 /// Since the first look, of each core: of threads that end and move the sum of all would fall.
-std::map<int, double> ProcessorLook::kernel_seconds(const std::map<unsigned, std::pair<int, double>>& threads) {
+std::map<int, double> ProcessorLook::helper_seconds(const std::map<unsigned, Task>& threads) {
   std::map<unsigned, double> now;
   for (const auto& [number, thread] : threads) {
-    const auto& [core, seconds] = thread;
-    const auto before = kernel_before_.find(number);
-    const bool is_known = before != kernel_before_.end() && before->second <= seconds;
-    const double lately = seconds - (is_known ? before->second : 0);
-    if (!is_first_ && core >= 0 && lately > 0) kernel_[core] += lately;
-    now.emplace(number, seconds);
+    const auto before = helpers_before_.find(number);
+    const bool is_known = before != helpers_before_.end() && before->second <= thread.seconds;
+    const double lately = thread.seconds - (is_known ? before->second : 0);
+    if (!is_first_ && thread.core >= 0 && lately > 0) helpers_[thread.core] += lately;
+    now.emplace(number, thread.seconds);
   }
-  kernel_before_ = std::move(now);
+  helpers_before_ = std::move(now);
   is_first_ = false;
-  return kernel_;
+  return helpers_;
 }
 
 /// Of what the host of a virtual machine took of cores the run's threads lost as much as they had of what these did,
@@ -269,33 +206,34 @@ std::string ProcessorLook::user_of(unsigned pid) const {
 }
 
 void ProcessorLook::add_cores(Activity& activity, const std::string& label, std::span<const int> cores) {
-  std::map<int, std::vector<Turns>> bound;
-  double unbound = 0;
-  bool told = false;
-  for (const fs::path& thread : entries(proc_ / self_ / "task")) {
-    const auto turns = turns_of(thread);
-    if (!turns) continue;
-    told = true;
-    const std::vector<int> allowed = allowed_cores(thread);
-    if (allowed.size() != 1)
-      unbound += turns->ran;
-    else if (std::ranges::find(cores, allowed.front()) != cores.end())
-      bound[allowed.front()].push_back(*turns);
+  OwnTime& own = own_[label];
+  const auto look = own.threads.look(proc_ / self_);
+  std::map<int, std::vector<const OwnThreads::Thread*>> bound;
+  double unbound = look ? look->ran : 0;  // of those too that have ended
+  for (const OwnThreads::Thread& thread : look ? look->threads : std::vector<OwnThreads::Thread>{}) {
+    if (thread.allowed.size() != 1) continue;
+    unbound -= thread.lately.ran;
+    if (const int core = thread.allowed.front(); std::ranges::find(cores, core) != cores.end())
+      bound[core].push_back(&thread);
   }
   const auto times = all_core_times(proc_);
   double ran = 0, waited = 0, stolen = 0;
-  for (const auto& [core, threads] : bound) {
+  bool told = look.has_value();
+  for (auto& [core, threads] : bound) {
+    if (threads.size() > 1)
+      std::erase_if(threads, [](const OwnThreads::Thread* thread) { return thread->ran < hardly; });
+    if (threads.empty()) continue;
     told = told && threads.size() == 1;
-    for (const Turns& turns : threads) ran += turns.ran, waited += turns.waited;
+    for (const OwnThreads::Thread* const thread : threads) ran += thread->ran, waited += thread->lately.waited;
     const auto known = times.find("cpu" + std::to_string(core));
     if (known == times.end()) continue;
-    stolen += taken_of_run(label + known->first, threads.front().ran, known->second.busy, known->second.stolen);
+    stolen += taken_of_run(label + known->first, threads.front()->ran, known->second.busy, known->second.stolen);
   }
+  // a thread of the run that is bound to none was on any of them: that a bound one waited for it is nobody else's doing
+  own.waited += std::max(0.0, waited - std::max(0.0, unbound) / static_cast<double>(processors(times)));
   Use use{label, "cpu", std::nullopt, ran};
   if (told)
-    // a thread of the run that is bound to none was on any of them: that a bound one waited for it is nobody else's
-    // doing
-    use.counted = ran + std::max(0.0, waited - unbound / static_cast<double>(processors(times))) + stolen;
+    use.counted = ran + own.waited + stolen;
   else
     activity.untold.push_back(label + ": how much of its time others had cannot be told" +
                               (bound.empty() ? "" : ", for several threads of the run share a core"));
@@ -303,12 +241,15 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
 }
 
 void ProcessorLook::add_self(Activity& activity, const std::string& label) {
-  std::vector<Turns> threads;
-  double ran = 0, foreign = 0;
-  for (const fs::path& thread : entries(proc_ / self_ / "task"))
-    if (const auto turns = turns_of(thread)) threads.push_back(*turns), ran += turns->ran;
-  for (const Turns& turns : threads) foreign += std::max(0.0, turns.waited - (ran - turns.ran));
-  const std::vector<int> cores = cores_of_threads(proc_ / self_);
+  OwnTime& own = own_[label];
+  const auto look = own.threads.look(proc_ / self_);
+  // where the first thread may run, which measures: a helper of MPI or of a driver may be bound to nothing
+  const std::vector<int> cores = allowed_cores(proc_ / self_ / "task" / self_);
+  for (const OwnThreads::Thread& thread : look ? look->threads : std::vector<OwnThreads::Thread>{}) {
+    own.waited += std::max(0.0, thread.lately.waited - std::max(0.0, look->ran - thread.lately.ran));
+    if (!own.threads.is_first() && thread.core >= 0 && !std::ranges::includes(cores, thread.allowed))
+      own.roaming[thread.core] += thread.lately.ran;
+  }
   const auto times = all_core_times(proc_);
   CoreTimes all;
   std::size_t read = 0;
@@ -317,13 +258,16 @@ void ProcessorLook::add_self(Activity& activity, const std::string& label) {
       all.busy += one->second.busy, all.stolen += one->second.stolen, all.worked += one->second.worked;
       ++read;
     }
+  const double ran = own.threads.ran();
   Use use{label, "cpu", std::nullopt, ran};
-  if (!threads.empty())
-    use.counted = ran + foreign + taken_of_run(label, ran, all.busy, all.stolen);
+  if (look)
+    use.counted = ran + own.waited + taken_of_run(label, ran, all.busy, all.stolen);
   else
     activity.untold.push_back(label + ": how much of its time others had cannot be told");
   use.cores = list_text(cores);
-  if (read > 0 && read == cores.size()) use.busy = all.worked;
+  use.roaming = own.roaming;
+  // with interrupts where these count as time of the run's threads too
+  if (read > 0 && read == cores.size()) use.busy = counts_interrupts(times) ? all.worked : all.busy;
   activity.uses.push_back(std::move(use));
 }
 

@@ -5,17 +5,18 @@
 #include <set>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/activity.hpp"
+#include "device/host/own_threads.hpp"
+#include "device/host/proc_tasks.hpp"
 
 namespace linkmatrix {
 
 /// What the processors of this node do, and for whom, as the kernel counts it below `root`/proc.
 class ProcessorLook {
  public:
-  /// Of this run are this process and its parent, and those of `ranks` that have its name.
+  /// Of this run are this process, those of `ranks` that have its name, and what started them.
   explicit ProcessorLook(const std::filesystem::path& root = "/", std::vector<unsigned> ranks = {});
 
   /// Adds to a look what is known of the node, and the processes of others that ran on its processors.
@@ -27,7 +28,8 @@ class ProcessorLook {
   void add_cores(Activity& activity, const std::string& label, std::span<const int> cores);
 
   /// Likewise of the processors that this process has, whichever they are: of each of its threads, whose waiting for
-  /// the others of them is nobody else's doing. And how long these processors worked, for whomever.
+  /// the others of them is nobody else's doing, those that have ended too. And how long these processors worked, for
+  /// whomever.
   void add_self(Activity& activity, const std::string& label);
 
   /// Whose a process is, by name where this node knows it by itself, else "uid 5012"; empty where it cannot be seen.
@@ -42,7 +44,14 @@ class ProcessorLook {
     double ran = 0, busy = 0, stolen = 0;
     double of_run = 0;  ///< that the host took from the run, since the first look
   };
-  std::map<int, double> kernel_seconds(const std::map<unsigned, std::pair<int, double>>& threads);
+  /// Of the run's own threads.
+  struct OwnTime {
+    OwnThreads threads;
+    double waited = 0;              ///< seconds for others, as far as they did not wait for each other
+    std::map<int, double> roaming;  ///< seconds of each core, of threads that may run on others than the first
+  };
+  std::set<unsigned> processes_of_run(const std::map<unsigned, Task>& tasks) const;
+  std::map<int, double> helper_seconds(const std::map<unsigned, Task>& threads);
   double taken_of_run(const std::string& which, double ran, double busy, double stolen);
 
   std::filesystem::path proc_;
@@ -50,8 +59,9 @@ class ProcessorLook {
   std::set<unsigned> ranks_;
   std::map<unsigned, std::string> users_;
   std::map<std::string, Taken> taken_;
-  std::map<unsigned, double> kernel_before_;  ///< seconds of each thread of the kernel
-  std::map<int, double> kernel_;              ///< of each core, since the first look
+  std::map<std::string, OwnTime> own_;         ///< by the label that it was asked for
+  std::map<unsigned, double> helpers_before_;  ///< seconds of each thread of the kernel, and of what started the run
+  std::map<int, double> helpers_;              ///< of each core, since the first look
   bool is_first_ = true;
 };
 

@@ -1,6 +1,5 @@
 #include "ranks/device/device_payload.hpp"
 
-#include <cerrno>
 #include <limits>
 #include <map>
 #include <optional>
@@ -8,13 +7,12 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "device/cuda/chains.hpp"
-#include "device/cuda/device_use.hpp"
 #include "device/cuda/discovery.hpp"
-#include "device/cuda/health.hpp"
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/stations.hpp"
 #include "ranks/device/device_copies.hpp"
 #include "ranks/device/direct_transfers.hpp"
+#include "ranks/device/nvml_watch.hpp"
 #include "ranks/device/staged.hpp"
 
 namespace linkmatrix::ranks {
@@ -43,15 +41,7 @@ class DevicePayload final : public Payload {
 
   const Endpoint& endpoint() const { return station_.endpoint; }
 
-  DeviceState state() override { return health_.states().front(); }
-
-  /// What ranks moved themselves is counted by nobody.
-  bool look(Activity& look, const std::string& label, const NodeRanks& ranks) override {
-    if (!others_here_) others_here_.emplace(use_, std::vector{label}, ranks.pids, program_invocation_short_name);
-    moved_.lose();
-    others_here_->add(look, moved_);
-    return true;
-  }
+  DeviceWatch* device() override { return &watch_; }
 
   void forget() override {
     transfers_.forget();
@@ -203,11 +193,7 @@ class DevicePayload final : public Payload {
   Stream copies_in_;
   std::vector<SharedMemory> given_up_;
   std::optional<DeviceCopies> copies_;  ///< once rank 0 asks for any
-  Nvml nvml_;
-  HealthReader health_{nvml_, {station_.endpoint}};
-  NvmlUse use_{nvml_, {station_.endpoint.pci}};
-  TrafficLedger moved_;
-  std::optional<DeviceActivity> others_here_;  ///< once rank 0 asks what they do
+  NvmlWatch watch_{station_.endpoint};
 };
 
 }  // namespace

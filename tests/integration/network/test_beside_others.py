@@ -100,6 +100,7 @@ def test_a_host_that_others_send_from_is_busy_and_not_at_fault(network, program)
         assert "left lmn2 by eth0 that linkmatrix did not send" in reason or "came into lmn4 by eth0" in reason
 
 
+LOOP = "while 1: pass"
 STORM = (
     "import os, time\n"
     "while 1:\n"
@@ -111,7 +112,7 @@ STORM = (
 
 
 @contextlib.contextmanager
-def hogs(count, code="while 1: pass", where=()):
+def hogs(count, code=LOOP, where=()):
     """Processes that want processors until the context ends."""
     others = [subprocess.Popen([*where, sys.executable, "-c", code]) for _ in range(count)]
     try:
@@ -123,30 +124,30 @@ def hogs(count, code="while 1: pass", where=()):
             process.wait(10)
 
 
-def test_hosts_whose_processors_others_want_are_busy_and_not_at_fault(network, program):
+def reasons_beside(network, program, code):
+    """(run beside processes that want processors, why each cell without a verdict has none)."""
     hosts = network(2, rate="40gbit")  # faster than these processors
     before = hosts.measure(program, *MEASURED)
-    with hogs(3 * len(os.sched_getaffinity(0))) as pids:
+    with hogs(3 * len(os.sched_getaffinity(0)), code) as pids:
         beside = hosts.measure(program, *MEASURED)
     verdict, cells, found = judged(beside, usual(before))
     assert verdict is Verdict.NO_VERDICT, beside.output
     assert not found.findings, found.sentences
     reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.NO_VERDICT]
-    assert reasons and all("% of the time that lmn" in reason for reason in reasons), reasons
+    assert reasons
+    return beside, pids, reasons
+
+
+def test_hosts_whose_processors_others_want_are_busy_and_not_at_fault(network, program):
+    beside, pids, reasons = reasons_beside(network, program, LOOP)
+    assert all("% of the time that lmn" in reason for reason in reasons), reasons
     assert {*pids} & {one["pid"] for one in beside.result["others"]["processes"]}
 
 
 def test_processes_that_end_before_anybody_sees_them_are_others_too(network, program):
     """Each lives for 30 ms of a processor."""
-    hosts = network(2, rate="40gbit")
-    before = hosts.measure(program, *MEASURED)
-    with hogs(3 * len(os.sched_getaffinity(0)), STORM):
-        beside = hosts.measure(program, *MEASURED)
-    verdict, cells, found = judged(beside, usual(before))
-    assert verdict is Verdict.NO_VERDICT, beside.output
-    assert not found.findings, found.sentences
-    reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.NO_VERDICT]
-    assert reasons and all("processes that cannot be listed had" in reason for reason in reasons), reasons
+    _, _, reasons = reasons_beside(network, program, STORM)
+    assert all("processes that cannot be listed had" in reason for reason in reasons), reasons
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")

@@ -45,6 +45,8 @@ prints '^Result: PASS$'
 prints '^nbody_double_weak: efficiency (%), 32000 bytes, all devices together, column = devices$'
 prints '^# nbody_float_strong: efficiency (%), rate over that of as many times 1-device$'
 [ "$(count '"testcase":')" -eq 8 ] || fail "two precisions, two scalings and two numbers of bodies are 8 results"
+# the first look is at the run's beginning: what others did since the machine was started is no part of it
+[ "$(count '"others":{"seconds":[0-9]\{1,2\}\.')" -eq 8 ] || fail "each result must say what others did meanwhile"
 expect 0 "by name" --bodies 2100 --testcase nbody_float_weak
 expect 0 "a single device" --bodies 2100 --counts 1
 expect 0 "nothing compared" --bodies 2100 --no-verify

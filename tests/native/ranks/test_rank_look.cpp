@@ -14,14 +14,23 @@ namespace linkmatrix::ranks {
 namespace {
 
 /// A rank's device that others use.
-class HeldDevice final : public NoMemory {
+class HeldDevice final : public DeviceWatch {
  public:
-  bool look(Activity& look, const std::string& label, const NodeRanks&) override {
+  DeviceState state() override { return {}; }
+  void look(Activity& look, const std::string& label, const NodeRanks&) override {
     look.shared = true;
     look.uses.push_back({label, "sm", 3.0, 0.0});
     look.processes.push_back({label, 2983, "hog", "", 77, {}});
-    return true;
   }
+};
+
+/// A rank that has it.
+class WithDevice final : public NoMemory {
+ public:
+  DeviceWatch* device() override { return &device_; }
+
+ private:
+  HeldDevice device_;
 };
 
 /// A rank on a node with one processor.
@@ -91,7 +100,7 @@ TEST_F(RankLookTest, OfRanksThatShareProcessorsCannotTellWhoseTurnItWas) {
 }
 
 TEST_F(RankLookTest, OfADeviceHasWhoUsesItAndNoProcessor) {
-  HeldDevice device;
+  WithDevice device;
   const Activity look = RankLook({.number = 1}, proc_.root).now(device);
   ASSERT_EQ(look.uses.size(), 1u);
   EXPECT_EQ(look.uses[0].of, "sm");
@@ -102,8 +111,9 @@ TEST_F(RankLookTest, OfADeviceHasWhoUsesItAndNoProcessor) {
 Activity a_look() {
   Activity look;
   look.shared = true;
-  look.uses = {{.label = this_rank, .of = "cpu", .counted = 5.5, .own = {}, .cores = "0-3", .busy = 9.5},
-               {this_rank, "sm", {}, 0.0}};
+  look.uses = {
+      {.label = this_rank, .of = "cpu", .counted = 5.5, .own = {}, .cores = "0-3", .busy = 9.5, .roaming = {{5, 1.5}}},
+      {this_rank, "sm", {}, 0.0}};
   look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7, {{3, 0.5}}}};
   look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5, 0.75, "0,8"}};
   look.untold = {"rank: it cannot be told: why", "node: neither"};
@@ -126,9 +136,10 @@ TEST(ActivityMessage, BringsALookByTheNamesOfItsRankAndNode) {
   EXPECT_EQ(load.node, "n2");
   EXPECT_EQ(*load.load + *load.stolen + *load.busy + *load.own_busy, 1.5 + 0.25 + 3e6 + 7);
   EXPECT_FALSE(load.stalled);
-  EXPECT_EQ(load.kernel, (std::map<int, double>{{3, 0.5}}));
+  EXPECT_EQ(load.helpers, (std::map<int, double>{{3, 0.5}}));
   EXPECT_EQ(use_of(all, "n2:rank1", "cpu").cores, "0-3");
   EXPECT_EQ(use_of(all, "n2:rank1", "cpu").busy, 9.5);
+  EXPECT_EQ(use_of(all, "n2:rank1", "cpu").roaming, (std::map<int, double>{{5, 1.5}}));
   const OtherProcess &on_device = all.processes.at(0), &beside = all.processes.at(1);
   EXPECT_EQ(on_device.where + on_device.name + on_device.user, "n2:rank1hogbob");
   EXPECT_TRUE(on_device.bytes == 77u && !on_device.seconds && on_device.pid == 2983);

@@ -7,6 +7,7 @@
 #include "nbody/cuda/ranks/rank_exchange.hpp"
 #include "ranks/device/device_payload.hpp"
 #include "ranks/device/device_support.hpp"
+#include "ranks/device/nvml_watch.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -41,7 +42,8 @@ ranks::DeviceSupport nbody_rank_support(std::function<ranks::Answerer(std::uniqu
     const Endpoint device = cuda::describe_devices(std::array{ordinal}).front();
     ranks::put_device(facts, number, device);
     const std::string label = "gpu" + std::to_string(number);
-    return std::make_unique<ranks::HostPayload>(mpi, false, answerer(std::make_unique<OfRank>(mpi, ordinal, label)));
+    return std::make_unique<ranks::HostPayload>(mpi, false, answerer(std::make_unique<OfRank>(mpi, ordinal, label)),
+                                                std::make_unique<ranks::NvmlWatch>(device));
   };
   support.discover = ranks::device_support().discover;
   return support;

@@ -1,0 +1,94 @@
+"""Others beside a collective or a simulation: who waits for them is no hardware at fault."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from recorded_references import references_of
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+
+DATA = Path(__file__).parents[1] / "data"
+NCCL, NBODY = "h200x2_all_reduce", "cpu2_nbody"
+TOLERANCE = {"GB/s": (-0.1, None), "GFLOP/s": (-0.1, None)}
+HOG = {"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
+
+
+def load(name):
+    """A record with the first of its sizes."""
+    record = reading.load(DATA / f"{name}.record.json")
+    return {**record, "results": record["results"][:1]}
+
+
+def use(label, of, counted, own):
+    return {"label": label, "of": of, "counted": counted, "own": own}
+
+
+def devices(*processes, sm=0.0):
+    """A look of 4 s at two GPUs, where the run's own bytes are not counted; sm: seconds of others on gpu1."""
+    ways = [use(label, way, 1e12, None) for label in ("gpu0", "gpu1") for way in ("nvlink_out", "nvlink_in")]
+    shares = [use("gpu0", "sm", 0.0, 0.0), use("gpu1", "sm", sm, 0.0)]
+    return look(ways + shares, processes, bool(processes))
+
+
+def look(uses, processes=(), shared=None):
+    return {"seconds": 4.0, "shared": shared, "uses": uses, "nodes": [], "processes": [*processes], "untold": []}
+
+
+def judged(name, others, slower=0.5):
+    """({(row, column): verdict} of the first result, findings), beside others and so much slower than alone."""
+    alone, record = load(name), copy.deepcopy(load(name))
+    for result in record["results"]:
+        result["others"] = others
+        for grid in ("values", "low", "high"):
+            result[grid] = [[value and value * slower for value in row] for row in result[grid]]
+    evaluation = evaluate(record, references_of(alone, "alone", TOLERANCE), "alone")
+    found = diagnosis.diagnose(record, record["results"][0], evaluation.matrices[0])
+    return dict(evaluation.matrices[0].cells), found.findings
+
+
+def test_a_slow_collective_beside_who_has_a_context_on_one_of_its_devices_is_no_observation():
+    cells, findings = judged(NCCL, devices(HOG))
+    assert {cell.verdict for cell in cells.values()} == {Verdict.NO_VERDICT} and not findings
+    for cell in cells.values():
+        assert "busy: others were on gpu1 (pid 2983 hog of bob), and what they took of its paths" in cell.reason
+
+
+def test_who_kept_the_processors_of_a_device_busy_is_said():
+    cells, _ = judged(NCCL, devices(HOG, sm=2.0))
+    assert all(
+        "kept the processors of gpu1 busy for 50 % of the time (pid 2983 hog" in c.reason for c in cells.values()
+    )
+
+
+def test_a_slow_collective_beside_nobody_fails_whatever_the_counters_say_of_its_own_bytes():
+    cells, _ = judged(NCCL, devices())
+    assert {cell.verdict for cell in cells.values()} == {Verdict.FAIL}
+
+
+def test_a_collective_that_is_as_fast_as_alone_passes_beside_others():
+    cells, _ = judged(NCCL, devices(HOG), slower=1.0)
+    assert Verdict.FAIL not in {cell.verdict for cell in cells.values()}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "verdicts"),
+    [
+        ({"cpu0": 0.0, "cpu1": 3.0}, (Verdict.FAIL, Verdict.NO_VERDICT)),
+        ({"cpu0": 3.0, "cpu1": 0.0}, (Verdict.NO_VERDICT, Verdict.NO_VERDICT)),
+        ({"cpu0": 0.0, "cpu1": 0.0}, (Verdict.FAIL, Verdict.FAIL)),
+    ],
+    ids=["the second's core", "the first's core", "nobody's"],
+)
+def test_a_simulation_waits_for_who_takes_part_and_for_nobody_else(wanted, verdicts):
+    """On one device the first computes; on two what others took of either is missing to both."""
+    cells, _ = judged(NBODY, look([use(label, "cpu", 4.0, 4.0 - lost) for label, lost in wanted.items()]))
+    assert (cells["all", "1-device"].verdict, cells["all", "2-devices"].verdict) == verdicts
+
+
+def test_a_slower_one_than_others_explain_is_still_a_failure():
+    cells, _ = judged(NBODY, look([use("cpu0", "cpu", 4.0, 3.6), use("cpu1", "cpu", 4.0, 4.0)]), slower=0.3)
+    assert cells["all", "1-device"].verdict is Verdict.FAIL
