@@ -207,10 +207,11 @@ std::string ProcessorLook::user_of(unsigned pid) const {
 
 void ProcessorLook::add_cores(Activity& activity, const std::string& label, std::span<const int> cores) {
   OwnTime& own = own_[label];
-  const auto look = own.threads.look(proc_ / self_);
+  const auto seen = own.threads.look(proc_ / self_);
+  const OwnThreads::Look look = seen.value_or(OwnThreads::Look{});
   std::map<int, std::vector<const OwnThreads::Thread*>> bound;
-  double unbound = look ? look->ran : 0;  // of those too that have ended
-  for (const OwnThreads::Thread& thread : look ? look->threads : std::vector<OwnThreads::Thread>{}) {
+  double unbound = look.ran;  // of those too that have ended
+  for (const OwnThreads::Thread& thread : look.threads) {
     if (thread.allowed.size() != 1) continue;
     unbound -= thread.lately.ran;
     if (const int core = thread.allowed.front(); std::ranges::find(cores, core) != cores.end())
@@ -218,7 +219,7 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
   }
   const auto times = all_core_times(proc_);
   double ran = 0, waited = 0, stolen = 0;
-  bool told = look.has_value();
+  bool told = seen.has_value();
   for (auto& [core, threads] : bound) {
     if (threads.size() > 1)
       std::erase_if(threads, [](const OwnThreads::Thread* thread) { return thread->ran < hardly; });
@@ -242,11 +243,12 @@ void ProcessorLook::add_cores(Activity& activity, const std::string& label, std:
 
 void ProcessorLook::add_self(Activity& activity, const std::string& label) {
   OwnTime& own = own_[label];
-  const auto look = own.threads.look(proc_ / self_);
+  const auto seen = own.threads.look(proc_ / self_);
+  const OwnThreads::Look look = seen.value_or(OwnThreads::Look{});
   // where the first thread may run, which measures: a helper of MPI or of a driver may be bound to nothing
   const std::vector<int> cores = allowed_cores(proc_ / self_ / "task" / self_);
-  for (const OwnThreads::Thread& thread : look ? look->threads : std::vector<OwnThreads::Thread>{}) {
-    own.waited += std::max(0.0, thread.lately.waited - std::max(0.0, look->ran - thread.lately.ran));
+  for (const OwnThreads::Thread& thread : look.threads) {
+    own.waited += std::max(0.0, thread.lately.waited - std::max(0.0, look.ran - thread.lately.ran));
     if (!own.threads.is_first() && thread.core >= 0 && !std::ranges::includes(cores, thread.allowed))
       own.roaming[thread.core] += thread.lately.ran;
   }
@@ -260,7 +262,7 @@ void ProcessorLook::add_self(Activity& activity, const std::string& label) {
     }
   const double ran = own.threads.ran();
   Use use{label, "cpu", std::nullopt, ran};
-  if (look)
+  if (seen)
     use.counted = ran + own.waited + taken_of_run(label, ran, all.busy, all.stolen);
   else
     activity.untold.push_back(label + ": how much of its time others had cannot be told");
