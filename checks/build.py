@@ -23,7 +23,7 @@ from linkmatrix.files import write_whole
 from . import build_log, preset_builds, spack_environment
 from .configured_once import ConfiguredOnce
 from .expect import Promise
-from .processes import BUILT
+from .programs import BUILT
 from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent

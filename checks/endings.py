@@ -3,6 +3,8 @@
 import re
 import shutil
 
+from .programs import BUILT
+
 MOST_LINES = 4  # of standard error that are quoted
 LEAST_FREE = 64 * 1024  # bytes of a file system that has room for a line
 # states that say why a program did not end well; what it or its launcher wrote may not
@@ -33,16 +35,14 @@ DIED = re.compile(
 # lines of Open MPI that tell nothing
 EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
 # how a sentence of a program of ours begins
-OURS = re.compile(r"(?:p2p_matrix|collective_perf|nbody_scaling|adapter_rank): ")
+OURS = re.compile(rf"(?:{'|'.join(BUILT)}|adapter_rank): ")
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
 # what a program says that was told to measure nothing beside others (--refuse-busy)
-OTHERS = re.compile(
-    r"^(?:p2p_matrix|collective_perf|nbody_scaling): (others use what is to be measured: .*)", re.MULTILINE
-)
+OTHERS = re.compile(rf"^(?:{'|'.join(BUILT)}): (others use what is to be measured: .*)", re.MULTILINE)
 
 
 def not_here(errors):

@@ -17,6 +17,8 @@ from linkmatrix.record.apart import Apart
 from linkmatrix.record.checking import drawn_cells, is_of_matchings
 from linkmatrix.record.matrix import FLAGS, WORDS
 
+from .programs import BUILT
+
 MAX_FAULTS = 8  # more sentences than this do not help
 
 
@@ -100,13 +102,9 @@ def run_faults(record, check):
     return faults
 
 
-# programs that say what others did meanwhile
-LOOKING = ("p2p_matrix", "collective_perf", "nbody_scaling")
-
-
 def exclusive_faults(record, promise):
     """Did others use a node that is promised to be the job's alone? Programs that are not ours look at nobody."""
-    looked = record["program"] in LOOKING and record["backend"] in ("cuda", "host", "mpi")
+    looked = record["program"] in BUILT and record["backend"] in ("cuda", "host", "mpi")
     return [*disturbances(record)] if promise.exclusive and looked else []
 
 

@@ -9,9 +9,10 @@ from reframe.core.exceptions import SanityError
 import linkmatrix.record.reading
 from linkmatrix.runs.bound import short
 
-from . import endings, processes
+from . import endings
 from .expect import exclusive_faults, listed, run_faults
 from .processes import Wish
+from .programs import BUILT
 from .session_test import session_test
 
 
@@ -69,7 +70,7 @@ class p2p_matrix_run(session_test, special=True):
     #: :default: ``[]``
     tolerated_counters = variable(typ.List[str], value=[])
 
-    #: the program that measures, one of `processes.BUILT`
+    #: the program that measures, one of `programs.BUILT`
     program = "p2p_matrix"
     executable = program
     keep_files = ["record.json", "record.*.npy"]  # cells of matrices that are too large for the record
@@ -104,7 +105,7 @@ class p2p_matrix_run(session_test, special=True):
 
     def idle_opts(self):
         """What the program is told of others that use the machine, where it sees them."""
-        if not self.part() or self.program not in processes.BUILT:
+        if not self.part() or self.program not in BUILT:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from reframe.core.backends import getlauncher
 
+from .programs import BUILT
 from .ranks import launch_options, layout_of
 
 LEAST_SECONDS = 600  # of a process that measures, the program's own --timeout
 TOPOLOGY_SECONDS = 120  # of one that only looks
 SECONDS_EACH = 60  # of a test case, where a process has so many that they may need more
-# by `build`: programs that measure, with the same options of a process
-BUILT = ("p2p_matrix", "collective_perf", "nbody_scaling")
 ROOM = 120  # seconds of the job beside its processes: starts, modules, launchers
 
 # words among the options of another program: all test cases of the process, and the folder of what was built
@@ -32,12 +31,12 @@ OF_RANKS = {"HWLOC_COMPONENTS": "${HWLOC_COMPONENTS:--opencl}"}
 class Wish:
     """What one test needs of a job.
 
-    program: one of BUILT, or the path of another. testcase: "" for what needs none: another program, or a look at the
-    topology, which each process of p2p_matrix takes before it measures. size: of --size, "" for the program's own, None
-    where the test case has one of its own. opts: the other options. on_each: ranks on a node, None where it does not
-    matter. group: only tests with the same word share a process. becomes: whether the program takes another one's
-    command behind `--into FOLDER`, writes what it has to say there, and becomes that one. environment: NAME=VALUE of
-    variables of its processes alone. starter: what starts the program, an absolute path and its options.
+    program: one of `programs.BUILT`, or the path of another. testcase: "" for what needs none: another program, or a
+    look at the topology, which each process of p2p_matrix takes before it measures. size: of --size, "" for the
+    program's own, None where the test case has one of its own. opts: the other options. on_each: ranks on a node, None
+    where it does not matter. group: only tests with the same word share a process. becomes: whether the program takes
+    another one's command behind `--into FOLDER`, writes what it has to say there, and becomes that one. environment:
+    NAME=VALUE of variables of its processes alone. starter: what starts the program, an absolute path and its options.
     """
 
     check: str

@@ -1,25 +1,12 @@
 """What a check says of a run that is not as promised: the judging code of checks/, on small records."""
 
-import importlib.util
-import sys
 from dataclasses import dataclass, field
 from itertools import permutations
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from checks import expect, variables
 
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"linkmatrix_checks_{name}", REPOSITORY / "checks" / f"{name}.py")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-expect = load("expect")
-variables = load("variables")
 PROMISE = expect.Promise(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
 
 

@@ -56,9 +56,8 @@ class BusyTogether(Busy):
     def sentence(self, row: str, column: str, link_class: str, line: float = np.nan) -> str:
         """ "busy: others had 63 % of the time that n1:rank0 wanted its cores (pid 2983 hog)", of the worst endpoint."""
         labels = self.parts[column]
-        kinds = [kind for kind in ("cpu", "sm") if kind == "cpu" or self.by_kernel]
         share, label, kind = max(
-            (self.shares.get(kind, {}).get(one, 0.0), one, kind) for kind in kinds for one in labels
+            (self.shares.get(kind, {}).get(one, 0.0), one, kind) for kind in self.kinds for one in labels
         )
         if share > 0:
             return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
