@@ -19,6 +19,10 @@ expect() {
   expect_of "$wanted" 100 "$what" "$mpirun" --oversubscribe ${launcher:-} -n "$ranks" "$program" --backend mpi \
     --record "$work/r.json" --samples 3 "$@"
 }
+# record_names FILE: whether the record has one of the processes in $work/FILE among others
+record_names() {
+  [ -s "$work/$1" ] && grep -qsF "$(sed 's/.*/"pid":&,/' "$work/$1")" "$work/r.json"
+}
 count() { grep -o "\"$1\"" "$work/r.json" 2>/dev/null | wc -l; }
 
 all=$((ranks * (ranks - 1)))
@@ -74,6 +78,17 @@ if [ "$ranks" -eq 2 ]; then
   code 3
   says '^p2p_matrix: others use what is to be measured: pid [0-9].*: --wait-idle SECONDS waits'
   kill "$hog"
+
+  # What started the ranks is the run's own, however much it computes; what that started beside them is another's.
+  attempt=0
+  until [ "$attempt" -eq 20 ] || record_names beside; do
+    attempt=$((attempt + 1))
+    rm -f "$work/above" "$work/beside"
+    expect_of 0 100 "ranks that a script starts (try $attempt)" "$mpirun" --oversubscribe -n 2 \
+      "$(dirname "$0")/started_by.sh" "$work" "$program" --record "$work/r.json" --samples 3 --testcase $one
+    ! record_names above || fail "what started the ranks must not be among others"
+  done
+  record_names beside || fail "a process that computes beside the ranks must be among others"
 fi
 
 # what is refused is refused by any number of ranks
