@@ -16,6 +16,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,7 @@ def main() -> int:
         apart = ["--mount"] if asked.lab else ["--mount", "--net"]
         os.environ[OWN] = "1"
         os.execvp("unshare", ["unshare", *apart, "--", sys.executable, *sys.argv])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left
     events = events_of(asked)
     done: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
