@@ -92,3 +92,40 @@ def test_a_simulation_waits_for_who_takes_part_and_for_nobody_else(wanted, verdi
 def test_a_slower_one_than_others_explain_is_still_a_failure():
     cells, _ = judged(NBODY, look([use("cpu0", "cpu", 4.0, 3.6), use("cpu1", "cpu", 4.0, 4.0)]), slower=0.3)
     assert cells["all", "1-device"].verdict is Verdict.FAIL
+
+
+@pytest.fixture(scope="module")
+def simulations():
+    """{name: what nbody_scaling recorded on an H200}, alone and beside others, and that alone as the reference."""
+    records = {name: reading.load(DATA / f"h200_nbody_{name}.record.json") for name in ("alone", "hog", "copies")}
+    return records, references_of(records["alone"], "alone", TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "said"),
+    [
+        ("alone", Verdict.PASS, ""),
+        (
+            "hog",
+            Verdict.NO_VERDICT,
+            "busy: others kept the processors of gpu0 busy for 99 % of the time (pid 654 python3 of root)",
+        ),
+        ("copies", Verdict.PASS, ""),
+    ],
+)
+def test_beside_others_on_its_gpu_a_recorded_simulation_is_as_fast_as_they_let_it(simulations, name, verdict, said):
+    records, references = simulations
+    (matrix,) = evaluate(records[name], references, "alone").matrices
+    (cell,) = dict(matrix.cells).values()
+    assert cell.verdict is verdict and said in cell.reason
+
+
+def test_what_copies_of_others_took_of_a_recorded_simulation_nobody_knows(simulations):
+    records, references = simulations
+    slow = copy.deepcopy(records["copies"])
+    slow["results"][0]["values"][0][0] *= 0.8
+    (matrix,) = evaluate(slow, references, "alone").matrices
+    (cell,) = dict(matrix.cells).values()
+    assert cell.verdict is Verdict.NO_VERDICT
+    said = "others were on gpu0 (pid 944 python3 of root), and what they took of its paths is not counted"
+    assert said in cell.reason

@@ -173,8 +173,7 @@ class CudaBackend final : public Backend {
   }
 
   static void bring_up(Station& station) {
-    station.use();
-    check(cudaFree(nullptr), station.where(), "context");
+    make_context(station.endpoint.index, station.where());
     load_kernels();
     load_chain_kernels();
     load_handover_kernels();

@@ -30,6 +30,12 @@ inline void check(cudaError_t status, const std::string& where, const char* call
 /// Makes a device the calling thread's own.
 inline void use(int ordinal, const std::string& where) { check(cudaSetDevice(ordinal), where, "cudaSetDevice"); }
 
+/// Likewise, and makes this process a context there: from then on the driver lists it among those that use the device.
+inline void make_context(int ordinal, const std::string& where) {
+  use(ordinal, where);
+  check(cudaFree(nullptr), where, "context");
+}
+
 /// Owns one CUDA object; `Traits` says what it is and how it ends. Errors at the end are ignored: there is nobody left
 /// to tell, and a device that failed says so at every call.
 template <class Traits>

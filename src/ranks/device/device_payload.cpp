@@ -31,8 +31,7 @@ class DevicePayload final : public Payload {
  public:
   DevicePayload(Communicator& mpi, int ordinal)
       : mpi_{mpi}, transfers_{mpi}, station_{describe_devices(std::array{ordinal}).front()} {
-    station_.use();
-    check(cudaFree(nullptr), where(), "context");
+    make_context(station_.endpoint.index, where());
     load_kernels();
     load_chain_kernels();
     station_.lane(0);

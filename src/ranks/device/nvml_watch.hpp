@@ -14,7 +14,8 @@ namespace linkmatrix::ranks {
 /// A rank's device, as its driver sees it.
 class NvmlWatch final : public DeviceWatch {
  public:
-  explicit NvmlWatch(const Endpoint& device) : health_{nvml_, {device}}, use_{nvml_, {device.pci}} {}
+  /// Throws CudaError where this process cannot use the device.
+  explicit NvmlWatch(const Endpoint& device);
 
   DeviceState state() override { return health_.states().front(); }
 
