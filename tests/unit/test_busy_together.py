@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from recorded_references import references_of
 
+from linkmatrix.judge.busy_together import BusyTogether
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
@@ -62,6 +63,20 @@ def test_who_kept_the_processors_of_a_device_busy_is_said():
     assert all(
         "kept the processors of gpu1 busy for 50 % of the time (pid 2983 hog" in c.reason for c in cells.values()
     )
+
+
+def test_a_share_too_small_to_be_told_does_not_hide_who_has_a_context_there():
+    cells, _ = judged(NCCL, devices(HOG, sm=0.004))
+    assert all(
+        "others were on gpu1 (pid 2983 hog of bob), and what they took" in cell.reason for cell in cells.values()
+    )
+
+
+def test_what_is_too_little_to_be_told_of_one_rank_explains_nothing_of_a_thousand():
+    """0.02 % each of 16,384 ranks explained 96 % of whatever was missing."""
+    ranks = [f"n{number}:rank{number}" for number in range(16_384)]
+    assert BusyTogether.missing(dict.fromkeys(ranks, 0.0002), ranks) == 0
+    assert BusyTogether.missing({**dict.fromkeys(ranks, 0.0002), ranks[5]: 0.4}, ranks) == pytest.approx(0.4)
 
 
 def test_a_slow_collective_beside_nobody_fails_whatever_the_counters_say_of_its_own_bytes():

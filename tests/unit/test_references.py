@@ -123,7 +123,8 @@ def test_a_key_that_yaml_reads_as_something_else_is_refused(tmp_path, key):
 @pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, "{a: " * 1000], ids=["lists", "dashes", "mappings"])
 def test_what_is_nested_deeper_than_references_is_refused(tmp_path, text):
     """libyaml's builder overran the stack: the process was gone by SIGSEGV, without a word."""
-    assert "nested deeper than" in refusal(tmp_path, text)
+    said = refusal(tmp_path, text)
+    assert "nested deeper than" in said or "maximum nesting depth" in said  # of libyaml itself, since 0.2.6
 
 
 def test_a_key_that_comes_twice_is_refused(tmp_path):

@@ -16,7 +16,7 @@ from ..record.collective import devices_of, is_collective, is_simulation
 from ..record.matrix import Block, Matrix
 from ..record.reading import Result
 from .busy import ALL, MOST, TURNS, AtWork, Busy, busy_of
-from .others import SAID
+from .others import LEAST, SAID
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,12 @@ class BusyTogether(Busy):
 
     @staticmethod
     def missing(had: Mapping[str, float], labels: Sequence[str]) -> float:
-        """The share of the time in which others had at least one, were they there at random."""
-        return float(1 - np.prod([1 - had.get(label, 0.0) for label in labels]))
+        """The share of the time in which others had at least one, were they there at random.
+
+        A share of one endpoint that is too small to be told explains nothing, however many have one.
+        """
+        shares = (had.get(label, 0.0) for label in labels)
+        return float(1 - np.prod([1 - share for share in shares if share >= LEAST]))
 
     def unknown(self, labels: Sequence[str]) -> list[str]:
         """Devices of others who did something there, or moved bytes that nobody counts."""
@@ -59,7 +63,7 @@ class BusyTogether(Busy):
         share, label, kind = max(
             (self.shares.get(kind, {}).get(one, 0.0), one, kind) for kind in self.kinds for one in labels
         )
-        if share > 0:
+        if share >= LEAST:
             return f"busy: others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}"
         at = (self.unknown(labels) or [label])[0]
         return f"busy: others were on {at}{self.who(at)}, and what they took of its paths is not counted"

@@ -23,6 +23,7 @@ NAMES = {f"{way}@{size}" for way in WAYS for size in SIZES}
 FEW = "extra_opts=--samples,3,--target-ci,50"
 SIZE_OPTIONS = ("-S", "node_collectives.sizes=1KiB,1MiB")
 SLOW = "lmx2"
+ALONE = 3  # tries until nobody else has the processors: on a machine of two cores whatever is built has them too
 
 # as a site starts ranks by mpirun: {text of config/systems/slurm_example.py: other text}
 MPIRUN = {
@@ -48,11 +49,16 @@ def record_of(check, folder="outputdir"):
 
 def judged(run):
     """The verdict of linkmatrix on the one check, by the references that the run had; why is printed."""
+    return verdict_and_reasons(run)[0]
+
+
+def verdict_and_reasons(run):
+    """Likewise, with the reasons of the cells that do not pass."""
     (report,) = (run.prefix / "reports").glob("run-report-*.json")
     (one,) = judging.judge_all(stored.find(report), References.load(run.prefix / "references"), None)
-    cells = [cell.reason for _, matrix in one.matrices for cell in matrix.cells.values()]
-    print(*one.reasons, *(fact.sentence for fact in one.facts), *filter(None, cells), sep="\n")
-    return one.verdict
+    cells = [cell.reason for _, matrix in one.matrices for cell in matrix.cells.values() if cell.reason]
+    print(*one.reasons, *(fact.sentence for fact in one.facts), *cells, sep="\n")
+    return one.verdict, cells
 
 
 def references(table, least):
@@ -79,12 +85,19 @@ def test_an_all_reduce_of_two_nodes_is_judged_and_has_its_table(login, replace):
 
 
 def test_an_all_reduce_that_is_too_slow_fails_for_its_sizes(login):
-    """No network carries a thousand GB/s."""
+    """No network carries a thousand GB/s; beside others in each collective it has no verdict, and they are named."""
     here = ("-S", "node_collectives.reference_name=here")
-    run = login(*all_reduce(), *here, "-S", FEW, references=references("here", 1000))
-    assert run.code != 0
-    assert only(run)["fail_phase"] == "performance"
-    assert judged(run) is Verdict.FAIL
+    for _ in range(ALONE):
+        run = login(*all_reduce(), *here, "-S", FEW, references=references("here", 1000))
+        assert run.code != 0
+        assert only(run)["fail_phase"] == "performance"
+        verdict, reasons = verdict_and_reasons(run)
+        if verdict is not Verdict.NO_VERDICT:
+            break
+        assert reasons and all("busy: others had" in reason for reason in reasons)
+    else:
+        pytest.skip(f"others had the processors in each of {ALONE} tries: beside them no collective has a verdict")
+    assert verdict is Verdict.FAIL
 
 
 def test_wrong_data_of_a_rank_fails_the_sanity_with_its_sizes(login):
@@ -185,9 +198,6 @@ def lower_bounds(*checks):
     return "\n".join(line for table in tables.values() for line in [*table, ""])
 
 
-ALONE = 3  # tries until nobody else has the processors: on a machine of two cores whatever is built has them too
-
-
 def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys):
     """By the matrix of the same nodes, which the same job measures; beside others no link has a verdict."""
     pairs = "crossnode_matrix.*rank_to_rank_bandwidth_mpi.*extent=all"
@@ -203,8 +213,12 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
         assert {check["fail_phase"] for check in by_name.values()} == {"performance"}, run.output
         (report,) = (run.prefix / "reports").glob("run-report-*.json")
         capsys.readouterr()
-        assert cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")]) == 1
+        code = cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")])
         said = capsys.readouterr().out
+        if code == 3:
+            assert "busy: others had" in said
+            continue
+        assert code == 1, said
         of_size = said.partition("FAIL  all_reduce_perf (1 MiB)\n")[2].partition("\nFAIL  ")[0]
         if "rank_to_rank_bandwidth_mpi has no verdict (busy: others" not in of_size:
             break
