@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <iostream>
 
 #include "run/memory_reserve.hpp"
 #include "run/output.hpp"
@@ -25,7 +24,7 @@ Supervisor* supervising = nullptr;
   } catch (...) {  // it says nothing of itself
   }
   if (supervising != nullptr) supervising->break_off(std::move(ending));
-  std::cerr << running << ": " << ending.error.value_or("") << std::endl;
+  say(running, ending.error.value_or(""));
   std::_Exit(static_cast<int>(ExitCode::device_error));
 }
 
@@ -52,7 +51,7 @@ int program_main(const char* program, const std::function<ExitCode()>& act) {
     return static_cast<int>(act());
   } catch (const std::exception& e) {
     const Ending ending = ending_of(e);
-    std::cerr << program << ": " << ending.error.value_or("") << std::endl;
+    say(program, ending.error.value_or(""));
     return static_cast<int>(ending.code);
   }
 }

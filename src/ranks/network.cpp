@@ -267,8 +267,7 @@ class MpiNetwork final : public Network {
     if (is_root()) return;
     const bool says_it = mpi_.rank() == 1;
     lifeline_.watch(address, Lifeline::pace_of(mpi_.size()), [says_it] {
-      if (says_it)
-        std::cerr << program_invocation_short_name << ": rank 0 is gone: the other ranks end\n" << std::flush;
+      if (says_it) std::cerr << std::string(program_invocation_short_name) + ": rank 0 is gone: the other ranks end\n";
       std::_Exit(static_cast<int>(ExitCode::device_error));
     });
   }

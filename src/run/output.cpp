@@ -2,9 +2,11 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -32,7 +34,16 @@ std::string file_of(int descriptor) {
   return path.empty() ? "" : " '" + path.string() + "'";
 }
 
+/// writev(2) changes nothing of what it writes.
+iovec piece(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
+
 }  // namespace
+
+void say(std::string_view program, std::string_view sentence) {
+  const std::array pieces{piece(program), piece(": "), piece(sentence), piece("\n")};
+  while (::writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size())) < 0 && errno == EINTR) {
+  }
+}
 
 int write_until(int descriptor, std::string_view text, Clock::time_point until) {
   while (!text.empty()) {

@@ -13,6 +13,10 @@ namespace linkmatrix {
 /// up. Returns 0, or what was wrong as errno has it: ETIMEDOUT where it did not all go out in time.
 int write_until(int descriptor, std::string_view text, Clock::time_point until);
 
+/// "PROGRAM: SENTENCE" to standard error, in one call: several ranks that fail alike say it at once, and pieces of
+/// theirs would run into each other. It needs no memory.
+void say(std::string_view program, std::string_view sentence);
+
 /// Standard output, or what stands for it: a text that was printed is out, nothing waits in a buffer for an orderly
 /// end.
 class Output {
