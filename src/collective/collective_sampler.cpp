@@ -9,17 +9,24 @@ namespace linkmatrix {
 namespace {
 
 constexpr double sample_seconds = 0.002;  // that ranks begin a µs or two apart is a thousandth of it
-constexpr double least_repeats = 3;       // of 4 GiB of all-gather on two H200, a single one is 7 % slower than twenty
-constexpr double most_repeats = 100;      // more would wait in a device's queue
+constexpr double burst_seconds = 0.25;    // between two looks at the clock
+constexpr int least_in_a_row = 3;         // of 4 GiB of all-gather on two H200, a single one is 7 % slower than twenty
+constexpr int most_repeats = 100;         // more would wait in a device's queue
 
-int repeats_for(double seconds) {
-  return static_cast<int>(std::clamp(std::ceil(sample_seconds / std::max(seconds, 1e-9)), least_repeats, most_repeats));
+/// Of collectives that take so long each: one that is as long as a sample is one.
+Burst burst_of(double seconds) {
+  const auto fit = [seconds](double time, int most) {
+    return static_cast<int>(std::clamp<double>(std::ceil(time / std::max(seconds, 1e-9)), least_in_a_row, most));
+  };
+  if (seconds < sample_seconds) return {.samples = 1, .repeats = fit(sample_seconds, most_repeats)};
+  return {.samples = fit(burst_seconds, Burst::most_samples), .repeats = 1};
 }
 
 /// Of what has run; of a time that is none nothing can be calculated.
 CollectiveAnswer with_a_time(CollectiveAnswer answer) {
-  const bool has_time = std::isfinite(answer.mean_seconds) && answer.mean_seconds > 0;
-  if (answer.status != CellStatus::ok || has_time) return answer;
+  const auto is_time = [](double seconds) { return std::isfinite(seconds) && seconds > 0; };
+  const bool has_times = !answer.seconds.empty() && std::ranges::all_of(answer.seconds, is_time);
+  if (answer.status != CellStatus::ok || has_times) return answer;
   return {.status = CellStatus::error, .why = "the collective took no time that a clock could tell"};
 }
 
@@ -65,24 +72,29 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
   const auto left = [&rule] { return std::max(rule.until.seconds_left(), 0.0); };
   Sampled sampled;
   if (!is_ok(collectives_.prepare(wanted, left()), sampled)) return sampled;
-  const CollectiveAnswer warm = with_a_time(collectives_.run(warmup_, left()));
+  const CollectiveAnswer warm = with_a_time(collectives_.run({.samples = 1, .repeats = warmup_}, left()));
   if (!is_ok(warm, sampled)) return sampled;
   if (!warm.choice.empty()) choices_[place] = warm.choice;
-  int repeats = repeats_for(warm.mean_seconds / warmup_);
+  Burst burst = burst_of(warm.seconds.front() / warmup_);
   const Layout layout = layout_of(wanted, static_cast<int>(collectives_.ranks().size()));
   sampled.bytes = static_cast<double>(layout.size_bytes) * layout.bus_factor;
+  const auto most = static_cast<std::size_t>(rule.stop.max_samples);
   while (sampled.samples.empty() ||
          (!rule.stop.done(values_of(Metric::bandwidth, sampled), seconds_since(began)) && !rule.enough.passed())) {
-    const CollectiveAnswer answer = with_a_time(collectives_.run(repeats, left()));
+    const CollectiveAnswer answer = with_a_time(collectives_.run(burst, left()));
     if (!is_ok(answer, sampled)) return sampled;
     // The first ones are slower than all others: what they said of the time was too much.
-    if (const int more = repeats_for(answer.mean_seconds / repeats); sampled.samples.empty() && more >= 2 * repeats) {
-      repeats = more;
+    const Burst better = burst_of(answer.seconds.back() / burst.repeats);
+    if (sampled.samples.empty() && better.repeats >= 2 * burst.repeats) {
+      burst = better;
       continue;
     }
-    sampled.transfers = repeats;
-    Sample& sample = sampled.samples.emplace_back();
-    sample.whole = sample.slowest = {0, answer.mean_seconds};
+    sampled.transfers = burst.repeats;
+    for (const double seconds : answer.seconds) {
+      if (sampled.samples.size() == most) break;
+      Sample& sample = sampled.samples.emplace_back();
+      sample.whole = sample.slowest = {0, seconds};
+    }
   }
   return sampled;
 }

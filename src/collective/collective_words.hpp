@@ -19,6 +19,9 @@ enum class Collective {
 };
 enum class ElementType { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, u8, i32, u32, i64, u64 };
 enum class Reduction { sum, prod, min, max, avg };
+/// How the collectives of a sample are begun one after the other: all queued, recorded once and launched as a whole, or
+/// each waited for by the host before the next.
+enum class Launch { queued, graph, blocking };
 
 template <>
 struct Words<Collective> {
@@ -50,6 +53,12 @@ struct Words<Reduction> {
   static constexpr std::array table{std::pair{Reduction::sum, "sum"}, std::pair{Reduction::prod, "prod"},
                                     std::pair{Reduction::min, "min"}, std::pair{Reduction::max, "max"},
                                     std::pair{Reduction::avg, "avg"}};
+};
+template <>
+struct Words<Launch> {
+  static constexpr std::string_view what = "launch";
+  static constexpr std::array table{std::pair{Launch::queued, "queued"}, std::pair{Launch::graph, "graph"},
+                                    std::pair{Launch::blocking, "blocking"}};
 };
 
 /// Whether elements of several ranks become one.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collective/layout.hpp"
+#include "collective/worker.hpp"
 #include "core/machine.hpp"
 #include "core/result.hpp"
 #include "measure/sampler.hpp"
@@ -16,9 +17,10 @@ namespace linkmatrix {
 struct CollectiveAnswer {
   CellStatus status = CellStatus::ok;  ///< ok, timeout or error
   std::string why{};                   ///< one sentence where it is not ok
-  double mean_seconds = 0;             ///< over the ranks: what nccl-tests and OSU's benchmarks take
-  std::uint64_t wrong = 0;             ///< elements that arrived wrong, of all ranks
-  std::string choice{};                ///< by which algorithm, protocol and channels, where the library says so
+  /// Of each sample of a burst, the mean over the ranks: what nccl-tests and OSU's benchmarks take.
+  std::vector<double> seconds{};
+  std::uint64_t wrong = 0;  ///< elements that arrived wrong, of all ranks
+  std::string choice{};     ///< by which algorithm, protocol and channels, where the library says so
 };
 
 /// All ranks of a communicator, as the process sees them that says what is done.
@@ -40,7 +42,7 @@ class Collectives {
 
   /// What was prepared last is what runs and is verified. Throws BadInput where memory is not to be had.
   virtual CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) = 0;
-  virtual CollectiveAnswer run(int repeats, double seconds) = 0;
+  virtual CollectiveAnswer run(const Burst& burst, double seconds) = 0;
   virtual CollectiveAnswer verify(double seconds) = 0;
 
   /// How every further cell ends because a rank is not there any more, which a collective needs; nothing if all are.

@@ -19,7 +19,7 @@ struct CollectiveCase {
   int source = 0, destination = 1;  ///< of a send
   RankSet left_out{};               ///< ranks that do not take part
   bool in_place = false;
-  bool graph = false;                ///< of GPUs: recorded once and launched as a whole
+  Launch launch = Launch::queued;    ///< of GPUs
   std::array<char, 16> algorithm{};  ///< of NCCL, "Ring"; empty: its own choice
   std::array<char, 16> protocol{};   ///< of NCCL, "Simple"; empty: its own choice
   int channels = 0;                  ///< of NCCL; 0: its own choice

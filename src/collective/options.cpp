@@ -55,6 +55,12 @@ std::string_view known_protocol(std::string_view text) {
   throw BadInput("unknown --protocol '" + std::string(text) + "': use Simple, LL or LL128");
 }
 
+void choose_launch(CollectiveCase& form, Launch launch) {
+  if (form.launch != Launch::queued && form.launch != launch)
+    throw BadInput("say one of --graph and --blocking: what is launched as a whole is not waited for one by one");
+  form.launch = launch;
+}
+
 std::vector<std::uint64_t> parse_sizes(std::string_view text) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& part : split(text, ',')) {
@@ -92,7 +98,11 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {{"--channels", "N", "of NCCL (default: its own choice)",
         [&](auto v) { o.form.channels = parse_count("--channels", v, 1, 64); }},
        {of_nccl}},
-      {{"--graph", "", "launch all repeats of a sample as one CUDA graph", [&](auto) { o.form.graph = true; }},
+      {{"--graph", "", "launch all repeats of a sample as one CUDA graph",
+        [&](auto) { choose_launch(o.form, Launch::graph); }},
+       {of_nccl}},
+      {{"--blocking", "", "wait for each collective before the next: the host's time, its launches and waits with it",
+        [&](auto) { choose_launch(o.form, Launch::blocking); }},
        {of_nccl}},
       {{"--devices", "I[,J…]", "only these devices (default: all)", [&](auto v) { o.devices = parse_devices(v); }},
        {of_devices}},

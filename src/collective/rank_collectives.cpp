@@ -29,7 +29,7 @@ enum class Step : int { connect, prepare, run, verify };
 struct Question {
   Step step = Step::run;
   CollectiveCase wanted{};
-  int repeats = 1;
+  Burst burst{};
   double seconds = 30;
   std::array<char, 128> id{};  ///< of NCCL's communicator
 };
@@ -59,7 +59,7 @@ class Answering {
         worker_->prepare(question.wanted, deadline);
         break;
       case Step::run:
-        reply.times = worker_->run(question.repeats, deadline);
+        reply.times = worker_->run(question.burst, deadline);
         worker_->choice().copy(reply.choice.data(), reply.choice.size() - 1);
         break;
       case Step::verify:
@@ -113,8 +113,8 @@ class RankCollectives final : public Collectives {
   CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) override {
     return ask({.step = Step::prepare, .wanted = wanted, .seconds = seconds});
   }
-  CollectiveAnswer run(int repeats, double seconds) override {
-    return ask({.step = Step::run, .repeats = repeats, .seconds = seconds});
+  CollectiveAnswer run(const Burst& burst, double seconds) override {
+    return ask({.step = Step::run, .burst = burst, .seconds = seconds});
   }
   CollectiveAnswer verify(double seconds) override { return ask({.step = Step::verify, .seconds = seconds}); }
 
@@ -143,7 +143,7 @@ class RankCollectives final : public Collectives {
     for (int rank = 0; rank < static_cast<int>(ranks().size()); ++rank)
       questions.push_back({rank, bytes_of_object(question)});
     CollectiveAnswer all;
-    int timed = 0;
+    RankTimes times;
     for (const auto& [status, why, bytes] : network_->correspondence().ask(questions, question.seconds)) {
       if (status == ranks::ReportStatus::refused) throw BadInput(why);
       if (status != ranks::ReportStatus::ok) {
@@ -151,12 +151,11 @@ class RankCollectives final : public Collectives {
         return {.status = *lost_as_, .why = why};
       }
       const Reply reply = object_of<Reply>(bytes);
-      all.mean_seconds += reply.times.sum;
-      timed += reply.times.ranks;
+      times += reply.times;
       all.wrong += reply.wrong;
       if (all.choice.empty()) all.choice = reply.choice.data();
     }
-    if (timed > 0) all.mean_seconds /= timed;
+    if (question.step == Step::run) all.seconds = mean_of(times, question.burst);
     return all;
   }
 

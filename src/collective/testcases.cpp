@@ -87,7 +87,7 @@ std::string setting_of(const CollectiveCase& wanted) {
   if (has_root(wanted.what) && wanted.root != usual.root) words.push_back("root " + std::to_string(wanted.root));
   if (wanted.protocol[0] != 0) words.emplace_back(wanted.protocol.data());
   if (wanted.channels > 0) words.push_back(std::to_string(wanted.channels) + " channels");
-  if (wanted.graph) words.emplace_back("graph");
+  if (wanted.launch != usual.launch) words.emplace_back(word(wanted.launch));
   return join(words, ", ");
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "collective/layout.hpp"
 #include "core/clock.hpp"
@@ -15,16 +17,39 @@ class NotAvailable : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-/// Seconds that the ranks of a process took.
+/// Collectives that run one after the other without a pause: so many samples of so many repeats.
+struct Burst {
+  static constexpr int most_samples = 7;
+
+  int samples = 1;  ///< at most most_samples
+  int repeats = 1;
+};
+
+/// Seconds that the ranks of a process took for each sample of a burst: plain data, sent as bytes.
 struct RankTimes {
   int ranks = 0;
-  double sum = 0;
+  std::array<double, Burst::most_samples> sums{};
 
-  void add(double seconds) {
+  /// A rank's moments: when the burst began, and when each of its samples ended.
+  template <class Moments>
+  void add(const Moments& moments) {
     ++ranks;
-    sum += seconds;
+    for (std::size_t i = 1; i < moments.size(); ++i) sums.at(i - 1) += moments[i] - moments[i - 1];
+  }
+  RankTimes& operator+=(const RankTimes& others) {
+    ranks += others.ranks;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += others.sums[i];
+    return *this;
   }
 };
+
+/// Of each sample of the burst; empty where no rank took part.
+inline std::vector<double> mean_of(const RankTimes& times, const Burst& burst) {
+  std::vector<double> means;
+  for (int i = 0; times.ranks > 0 && i < burst.samples; ++i)
+    means.push_back(times.sums.at(static_cast<std::size_t>(i)) / times.ranks);
+  return means;
+}
 
 /// A process's part of a communicator: its host memory, or its devices. All processes of the communicator make the same
 /// calls in the same order. Throws BadInput where something is not to be had, TimedOut and DeviceError.
@@ -35,8 +60,8 @@ class CollectiveWorker {
   /// Makes buffers, and what a forced algorithm needs.
   virtual void prepare(const CollectiveCase& wanted, Deadline deadline) = 0;
 
-  /// What was prepared, so many times one after the other, begun together: the seconds of all of them.
-  virtual RankTimes run(int repeats, Deadline deadline) = 0;
+  /// What was prepared, begun by all ranks together.
+  virtual RankTimes run(const Burst& burst, Deadline deadline) = 0;
 
   /// Does it once with known elements. Returns how many that arrived here are wrong.
   virtual std::uint64_t verify(Deadline deadline) = 0;

@@ -79,7 +79,7 @@ std::vector<CellAnswer> MpiRanks::sample(std::vector<Order> orders) {
 
 /// Where MPI does not return from it, the process is ended.
 void MpiRanks::do_own(const Order& order, double seconds) {
-  const LimitedCall limited(seconds + own_grace);
+  const LimitedCall limited(seconds + own_grace, "MPI");
   RankState& own = state_of(mpi_.rank());
   own.report = own_.perform(order);
   clean_ = clean_ && !own.report.stuck;

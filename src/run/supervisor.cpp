@@ -177,14 +177,15 @@ void Supervisor::take_signals() {
 
 Supervisor::Moment Supervisor::end_at() const {
   const std::lock_guard lock(mutex_);
-  return std::min({deadline_, patience_over_, LimitedCall::over()});
+  return std::min({deadline_, patience_over_, LimitedCall::limit().over});
 }
 
 Ending Supervisor::why_over() const {
   const std::string signal = stop_reason();
   if (!signal.empty()) return late(signal);
-  if (Clock::now() >= LimitedCall::over())
-    return late("a call into MPI did not return in time: another rank that takes part in it is gone or hangs");
+  if (const auto call = LimitedCall::limit(); Clock::now() >= call.over)
+    return late("a call into " + std::string(call.library) +
+                " did not return in time: another rank that takes part in it is gone or hangs");
   return late(output_.is_waiting() ? "nobody read standard output until --timeout had passed"
                                    : "a call into the driver or MPI did not return within --timeout");
 }

@@ -154,10 +154,21 @@ TEST_F(Supervised, EndsARunWhoseDeadlineHasPassed) {
 
 TEST_F(Supervised, EndsARunOfWhichACallDoesNotReturn) {
   start_writing();
-  { const LimitedCall returned(0); }
-  const LimitedCall call(0.05);
+  { const LimitedCall returned(0, "MPI"); }
+  const LimitedCall call(0.05, "MPI");
   EXPECT_EQ(exit_code(), 4);
   EXPECT_TRUE(holds("a call into MPI did not return in time")) << content();
+}
+
+TEST_F(Supervised, EndsARunOfWhichACallWithinACallDoesNotReturn) {
+  start_writing();
+  const LimitedCall outer(3600, "MPI");
+  { const LimitedCall returned(60, "NCCL"); }
+  EXPECT_STREQ(LimitedCall::limit().library, "MPI") << "one that returned bounds nothing any more";
+  const LimitedCall inner(0.05, "NCCL");
+  { const LimitedCall longer(7200, "MPI"); }
+  EXPECT_EQ(exit_code(), 4);
+  EXPECT_TRUE(holds("a call into NCCL did not return in time")) << content();
 }
 
 TEST_F(Supervised, SaysThatNobodyReadsItsOutput) {

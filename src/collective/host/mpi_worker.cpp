@@ -5,6 +5,7 @@
 #include <climits>
 #include <cmath>
 #include <map>
+#include <vector>
 
 #include "collective/expected.hpp"
 #include "device/host/memory.hpp"
@@ -84,13 +85,17 @@ class MpiWorker final : public CollectiveWorker {
     fill();
   }
 
-  RankTimes run(int repeats, Deadline deadline) override {
+  RankTimes run(const Burst& burst, Deadline deadline) override {
     meet(deadline);
     const auto began = Clock::now();
     RankTimes times;
     if (!takes_part(wanted_, rank())) return times;
-    for (int i = 0; i < repeats; ++i) once();
-    times.add(seconds_since(began));
+    std::vector<double> moments{0};
+    for (int sample = 0; sample < burst.samples; ++sample) {
+      for (int i = 0; i < burst.repeats; ++i) once();
+      moments.push_back(seconds_since(began));
+    }
+    times.add(moments);
     return times;
   }
 
@@ -231,7 +236,7 @@ std::optional<std::string> mpi_refusal(const CollectiveCase& wanted) {
   if (wanted.what == Collective::broadcast && !wanted.in_place) return "MPI broadcasts in place only";
   if (wanted.algorithm[0] != 0 || wanted.protocol[0] != 0 || wanted.channels > 0)
     return "algorithms, protocols and channels are NCCL's";
-  if (wanted.graph) return "only GPUs have graphs";
+  if (wanted.launch != Launch::queued) return "only what GPUs do is launched as a graph, or waited for";
   if (wanted.bytes / bytes_of(wanted.type) > INT_MAX) return "MPI counts up to 2147483647 elements";
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collective/nccl/nccl_calls.hpp"
+#include "core/limited_call.hpp"
 #include "device/cuda/handles.hpp"
 
 namespace linkmatrix::nccl {
@@ -31,6 +32,10 @@ class Environment {
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 
+/// Seconds in which ranks find each other, more than a collective has: of thousands it takes long. For one that is gone
+/// NCCL waits without an end.
+constexpr double finding_each_other = 120;
+
 }  // namespace
 
 Communicators::Communicators(const NcclRanks& ranks, const NcclId& id) : first_{ranks.first} {
@@ -39,6 +44,7 @@ Communicators::Communicators(const NcclRanks& ranks, const NcclId& id) : first_{
   std::memcpy(&unique, id.data(), sizeof(unique));
   std::vector<ncclComm_t>& base = made_[{}];
   base.resize(ranks.ordinals.size());
+  const LimitedCall limited(finding_each_other, "NCCL");
   check(ncclGroupStart(), "ncclGroupStart");
   for (std::size_t i = 0; i < base.size(); ++i) {
     cuda::use(ranks.ordinals[i], ranks.labels[i]);

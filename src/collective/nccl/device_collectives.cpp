@@ -44,10 +44,9 @@ class DeviceCollectives final : public Collectives {
   CollectiveAnswer prepare(const CollectiveCase& wanted, double seconds) override {
     return guarded([&](CollectiveAnswer&) { worker_->prepare(wanted, Deadline::in(seconds)); });
   }
-  CollectiveAnswer run(int repeats, double seconds) override {
+  CollectiveAnswer run(const Burst& burst, double seconds) override {
     return guarded([&](CollectiveAnswer& answer) {
-      const RankTimes times = worker_->run(repeats, Deadline::in(seconds));
-      answer.mean_seconds = times.sum / times.ranks;
+      answer.seconds = mean_of(worker_->run(burst, Deadline::in(seconds)), burst);
       answer.choice = worker_->choice();
     });
   }

@@ -8,36 +8,20 @@
 #include "collective/expected.hpp"
 #include "collective/nccl/communicators.hpp"
 #include "collective/nccl/elements.hpp"
+#include "collective/nccl/graphs.hpp"
 #include "collective/nccl/launch.hpp"
+#include "collective/nccl/local_rank.hpp"
 #include "collective/nccl/nccl_calls.hpp"
 #include "collective/nccl_log.hpp"
+#include "core/limited_call.hpp"
 #include "core/units.hpp"
 #include "device/cuda/gate.hpp"
-#include "device/cuda/handles.hpp"
 
 namespace linkmatrix {
 namespace {
 
 using cuda::check;
-
-struct GraphTraits {
-  using Value = cudaGraphExec_t;
-  static void destroy(Value graph) { cudaGraphExecDestroy(graph); }
-};
-using Graph = cuda::Handle<GraphTraits>;
-
-/// A rank of this process.
-struct LocalRank {
-  int number = 0, ordinal = 0;
-  std::string label;
-  cuda::Stream stream{};
-  cuda::Event begin{}, end{};
-  cuda::DeviceMemory send{}, receive{}, wrong{};
-  std::uint64_t send_bytes = 0, receive_bytes = 0;
-  Graph graph{};
-
-  void use() const { cuda::use(ordinal, label); }
-};
+using nccl::LocalRank;
 
 /// Of what is prepared. What CUDA and NCCL do when something runs for the first time waits for the device, behind a
 /// closed gate for ever; and so does NCCL where it has no room to queue more (its work FIFO, of 1 MiB).
@@ -54,13 +38,14 @@ class NcclWorker final : public CollectiveWorker {
       rank.label = ranks.labels[i];
       rank.use();
       rank.stream = cuda::make_stream(rank.label);
-      rank.begin = cuda::make_event(rank.label);
-      rank.end = cuda::make_event(rank.label);
+      for (int moment = 0; moment <= Burst::most_samples; ++moment)
+        rank.moments.push_back(cuda::make_event(rank.label));
       rank.wrong = cuda::make_device_memory(sizeof(unsigned long long), rank.label);
     }
   }
 
   void prepare(const CollectiveCase& wanted, Deadline deadline) override {
+    const LimitedCall limited = limit(deadline);
     wanted_ = wanted;
     layout_ = layout_of(wanted, all_);
     const std::uint64_t bytes = layout_.elements() * bytes_of(wanted.type);
@@ -75,37 +60,13 @@ class NcclWorker final : public CollectiveWorker {
     wait(deadline);
   }
 
-  /// Timed by events in each device's stream, behind a gate that opens when the host has launched all: its launches, 25
-  /// to 45 µs for 4 devices of a process, are not the devices' time. One collective before the first event has all
-  /// ranks begin together and awake.
-  RankTimes run(int repeats, Deadline deadline) override {
-    if (wanted_.graph) record_graph(repeats);
-    {
-      gate_.close();
-      const cuda::Gate::Opener opener(gate_);
-      if (gate_use_ == GateUse::always) hold();
-      once();
-      mark(&LocalRank::begin);
-      if (wanted_.graph)
-        launch_graph();
-      else
-        for (int i = 0; i < repeats; ++i) once();
-      mark(&LocalRank::end);
-    }
-    wait(deadline);
-    if (gate_use_ == GateUse::not_yet) refuse_other_choice();
-    if (gate_use_ != GateUse::never) gate_use_ = gate_.timed_out() ? GateUse::never : GateUse::always;
-    RankTimes times;
-    for (const LocalRank& rank : ranks_) {
-      if (!takes_part(wanted_, rank.number)) continue;
-      float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, rank.begin.get(), rank.end.get()), rank.label, "cudaEventElapsedTime");
-      times.add(static_cast<double>(milliseconds) * 1e-3);
-    }
-    return times;
+  RankTimes run(const Burst& burst, Deadline deadline) override {
+    const LimitedCall limited = limit(deadline);
+    return wanted_.launch == Launch::blocking ? run_blocking(burst, deadline) : run_queued(burst, deadline);
   }
 
   std::uint64_t verify(Deadline deadline) override {
+    const LimitedCall limited = limit(deadline);
     spoil();
     fill();
     once();
@@ -128,6 +89,70 @@ class NcclWorker final : public CollectiveWorker {
   }
 
  private:
+  /// wait() keeps to a deadline; what NCCL does in a call of its own, such as to connect ranks or to find room for one
+  /// more launch, keeps to none.
+  static LimitedCall limit(Deadline deadline) {
+    return {std::max(deadline.seconds_left(), 0.0) + grace_of_calls, "NCCL"};
+  }
+
+  /// Timed by events in each device's stream, behind a gate that opens when the host has launched all: its launches, 25
+  /// to 45 µs for 4 devices of a process, are not the devices' time. One collective before the first event has all
+  /// ranks begin together and awake.
+  RankTimes run_queued(const Burst& burst, Deadline deadline) {
+    const bool as_graph = wanted_.launch == Launch::graph;
+    if (as_graph) record(burst.repeats);
+    {
+      gate_.close();
+      const cuda::Gate::Opener opener(gate_);
+      if (gate_use_ == GateUse::always) hold();
+      once();
+      mark(0);
+      for (int sample = 1; sample <= burst.samples; ++sample) {
+        as_graph ? nccl::launch_graphs(ranks_) : repeat(burst.repeats);
+        mark(sample);
+      }
+    }
+    wait(deadline);
+    if (gate_use_ == GateUse::not_yet) refuse_other_choice();
+    if (gate_use_ != GateUse::never) gate_use_ = gate_.timed_out() ? GateUse::never : GateUse::always;
+    RankTimes times;
+    for (const LocalRank& rank : ranks_)
+      if (takes_part(wanted_, rank.number)) times.add(moments_of(rank, burst.samples));
+    return times;
+  }
+
+  /// Seconds from the beginning of a burst on.
+  static std::vector<double> moments_of(const LocalRank& rank, int samples) {
+    std::vector<double> moments{0};
+    for (int sample = 1; sample <= samples; ++sample) {
+      float milliseconds = 0;
+      const cudaEvent_t end = rank.moments[static_cast<std::size_t>(sample)].get();
+      check(cudaEventElapsedTime(&milliseconds, rank.moments.front().get(), end), rank.label, "cudaEventElapsedTime");
+      moments.push_back(static_cast<double>(milliseconds) * 1e-3);
+    }
+    return moments;
+  }
+
+  /// By the host's clock, as nccl-tests' -z 2. One collective before it has all ranks begin together and awake.
+  RankTimes run_blocking(const Burst& burst, Deadline deadline) {
+    once();
+    wait(deadline);
+    refuse_other_choice();
+    const auto began = Clock::now();
+    std::vector<double> moments{0};
+    for (int sample = 0; sample < burst.samples; ++sample) {
+      for (int i = 0; i < burst.repeats; ++i) {
+        once();
+        wait(deadline);
+      }
+      moments.push_back(seconds_since(began));
+    }
+    RankTimes times;
+    for (const LocalRank& rank : ranks_)
+      if (takes_part(wanted_, rank.number)) times.add(moments);
+    return times;
+  }
+
   static void reserve(const LocalRank& rank, cuda::DeviceMemory& memory, std::uint64_t& has, std::uint64_t bytes) {
     if (has >= bytes) return;
     rank.use();
@@ -165,44 +190,14 @@ class NcclWorker final : public CollectiveWorker {
     nccl::check(ncclGroupEnd(), word(wanted_.what).data());
   }
 
-  void record_graph(int repeats) {
-    if (graph_repeats_ == repeats && ranks_.front().graph) return;
-    try {
-      for (const LocalRank& rank : ranks_) {
-        rank.use();
-        check(cudaStreamBeginCapture(rank.stream.get(), cudaStreamCaptureModeThreadLocal), rank.label,
-              "cudaStreamBeginCapture");
-      }
-      for (int i = 0; i < repeats; ++i) once();
-    } catch (...) {
-      leave_recording();
-      throw;
-    }
-    std::vector<cudaGraph_t> recorded(ranks_.size());
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {  // all, before any call that a recording forbids
-      ranks_[i].use();
-      check(cudaStreamEndCapture(ranks_[i].stream.get(), &recorded[i]), ranks_[i].label, "cudaStreamEndCapture");
-    }
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      ranks_[i].use();
-      cudaGraphExec_t made = nullptr;
-      check(cudaGraphInstantiate(&made, recorded[i], 0), ranks_[i].label, "cudaGraphInstantiate");
-      ranks_[i].graph = Graph(made);
-      cudaGraphDestroy(recorded[i]);
-      check(cudaGraphUpload(made, ranks_[i].stream.get()), ranks_[i].label, "cudaGraphUpload");
-    }
-    graph_repeats_ = repeats;
+  void repeat(int repeats) {
+    for (int i = 0; i < repeats; ++i) once();
   }
 
-  /// A stream that still recorded could not do what is measured next.
-  void leave_recording() const {
-    for (const LocalRank& rank : ranks_) {
-      cudaSetDevice(rank.ordinal);
-      cudaGraph_t recorded = nullptr;
-      cudaStreamEndCapture(rank.stream.get(), &recorded);
-      if (recorded != nullptr) cudaGraphDestroy(recorded);
-    }
-    cudaGetLastError();  // what was thrown is what is said
+  void record(int repeats) {
+    if (graph_repeats_ == repeats && ranks_.front().graph) return;
+    nccl::record_graphs(ranks_, [&] { repeat(repeats); });
+    graph_repeats_ = repeats;
   }
 
   void hold() {
@@ -212,17 +207,11 @@ class NcclWorker final : public CollectiveWorker {
     }
   }
 
-  void mark(cuda::Event LocalRank::*event) const {
+  void mark(int moment) const {
     for (const LocalRank& rank : ranks_) {
       rank.use();
-      check(cudaEventRecord((rank.*event).get(), rank.stream.get()), rank.label, "cudaEventRecord");
-    }
-  }
-
-  void launch_graph() {
-    for (const LocalRank& rank : ranks_) {
-      rank.use();
-      check(cudaGraphLaunch(rank.graph.get(), rank.stream.get()), rank.label, "cudaGraphLaunch");
+      check(cudaEventRecord(rank.moments[static_cast<std::size_t>(moment)].get(), rank.stream.get()), rank.label,
+            "cudaEventRecord");
     }
   }
 
@@ -281,6 +270,7 @@ class NcclWorker final : public CollectiveWorker {
     throw DeviceError("NCCL ran " + ran + " where " + forced + " was forced");
   }
 
+  static constexpr double grace_of_calls = 5;  ///< seconds that a call of NCCL may outlast its deadline
   static constexpr int looks_between = 4096;
   static constexpr std::size_t last_lines = 4096;  ///< bytes of the log that have the last collective's choice
 

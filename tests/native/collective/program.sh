@@ -79,6 +79,8 @@ while IFS='|' read -r options why; do
   says "$why"
 done <<EOF
 --graph|does nothing in this run
+--blocking|does nothing in this run
+--graph --blocking|say one of --graph and --blocking
 --protocol LL|does nothing in this run
 --devices 0|does nothing in this run
 --root 1 --testcase all_reduce_perf|does nothing in this run

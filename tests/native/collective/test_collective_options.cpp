@@ -29,6 +29,7 @@ TEST(CollectiveOptions, RefuseWhatIsNotThereWithTheNearestName) {
   EXPECT_THROW(parsed({"--size", "1MiB", "--sweep", "1KiB:1MiB"}), BadInput);
   EXPECT_THROW(parsed({"--protocol", "ll"}), BadInput);
   EXPECT_THROW(parsed({"--type", "float16"}), BadInput);
+  EXPECT_THROW(parsed({"--graph", "--blocking"}), BadInput);
 }
 
 TEST(CollectiveOptions, ThatDoNothingInARunAreRefused) {
@@ -38,6 +39,7 @@ TEST(CollectiveOptions, ThatDoNothingInARunAreRefused) {
   const CollectiveScope host{.has_ranks = true, .memory = Memory::host, .any_reduces = true, .any_has_root = false};
   refused({"--protocol", "LL"}, host);
   refused({"--graph"}, host);
+  refused({"--blocking"}, host);
   refused({"--huge-pages", "off"}, {.has_ranks = true, .memory = Memory::device});
   refused({"--channels", "2"}, host);
   refused({"--protocol", "LL"}, {.memory = Memory::device});  // nothing but sends
@@ -64,8 +66,10 @@ TEST(CollectiveSetting, IsWhatMakesAFigureAnotherOne) {
   EXPECT_EQ(setting_of({}), "");
   CollectiveCase wanted{.what = Collective::reduce, .type = ElementType::f64, .reduction = Reduction::max, .root = 1};
   EXPECT_EQ(setting_of(wanted), "double, max, root 1");
-  wanted.what = Collective::all_reduce, wanted.channels = 4, wanted.graph = true;
+  wanted.what = Collective::all_reduce, wanted.channels = 4, wanted.launch = Launch::graph;
   EXPECT_EQ(setting_of(wanted), "double, max, 4 channels, graph") << "it has no root";
+  wanted.launch = Launch::blocking;
+  EXPECT_EQ(setting_of(wanted), "double, max, 4 channels, blocking");
 }
 
 }  // namespace

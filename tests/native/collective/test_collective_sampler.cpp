@@ -26,11 +26,12 @@ class ScriptedCollectives final : public Collectives {
     prepared.push_back(wanted);
     return {};
   }
-  CollectiveAnswer run(int count, double) override {
-    repeats.push_back(count);
-    if (fails_at == repeats.size()) return {.status = *(gone = fails_as), .why = "rank2 does not answer"};
-    const double first = repeats.size() == 1 ? slow_start : 1;
-    return {.mean_seconds = seconds_ * count * first, .choice = "RING, LL"};
+  CollectiveAnswer run(const Burst& burst, double) override {
+    bursts.push_back(burst);
+    if (fails_at == bursts.size()) return {.status = *(gone = fails_as), .why = "rank2 does not answer"};
+    const double first = bursts.size() == 1 ? slow_start : 1;
+    return {.seconds = std::vector<double>(static_cast<std::size_t>(burst.samples), seconds_ * burst.repeats * first),
+            .choice = "RING, LL"};
   }
   CollectiveAnswer verify(double) override {
     CollectiveAnswer answer;
@@ -41,7 +42,7 @@ class ScriptedCollectives final : public Collectives {
   std::vector<Lost> take_lost() override { return {}; }
 
   std::vector<CollectiveCase> prepared;
-  std::vector<int> repeats;
+  std::vector<Burst> bursts;
   std::size_t fails_at = 0;
   CellStatus fails_as = CellStatus::timeout;
   std::optional<CellStatus> gone;
@@ -71,12 +72,28 @@ TEST(CollectiveSampler, RepeatsAShortCollectiveUntilTheSampleIsLong) {
   ScriptedCollectives ranks(1e-4);
   CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
   sampler.sample(first, {});
-  EXPECT_EQ(ranks.repeats.back(), 20) << "2 ms";
+  EXPECT_EQ(ranks.bursts.back().repeats, 20) << "2 ms";
+  EXPECT_EQ(ranks.bursts.back().samples, 1);
   ScriptedCollectives cold(1e-4);
   cold.slow_start = 40;
   CollectiveSampler again(cold, {{{0, 0}, all_reduce}}, 1);
   again.sample(first, {});
-  EXPECT_EQ(cold.repeats.back(), 20) << "what the first one took is no measure of the others";
+  EXPECT_EQ(cold.bursts.back().repeats, 20) << "what the first one took is no measure of the others";
+}
+
+TEST(CollectiveSampler, TakesEachLongCollectiveForASampleAndRunsNoneAlone) {
+  ScriptedCollectives ranks(0.004);
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+  const Sampled sampled = sampler.sample(first, {}).front();
+  EXPECT_EQ(ranks.bursts.size(), 2u) << "one to know how long it takes, and all samples without a pause";
+  EXPECT_EQ(ranks.bursts.back().repeats, 1);
+  EXPECT_EQ(sampled.samples.size(), 7u);
+  EXPECT_NEAR(values_of(Metric::bandwidth, sampled).front(), (1 << 20) * 1.5 / 0.004 * 1e-9, 1e-9);
+  ScriptedCollectives slow(10);
+  CollectiveSampler again(slow, {{{0, 0}, all_reduce}}, 1);
+  const StopRule two{.min_samples = 2, .max_samples = 2};
+  EXPECT_EQ(again.sample(first, {.stop = two}).front().samples.size(), 2u) << "as many as are asked for";
+  EXPECT_EQ(slow.bursts.back().samples, 3) << "one that runs alone is slower";
 }
 
 TEST(CollectiveSampler, ATimeThatIsNoneIsAnError) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/cuda/handles.hpp"
+
+namespace linkmatrix::nccl {
+
+struct GraphTraits {
+  using Value = cudaGraphExec_t;
+  static void destroy(Value graph) { cudaGraphExecDestroy(graph); }
+};
+using Graph = cuda::Handle<GraphTraits>;
+
+/// A rank of this process, which is one of its devices.
+struct LocalRank {
+  int number = 0, ordinal = 0;
+  std::string label;
+  cuda::Stream stream{};
+  std::vector<cuda::Event> moments{};  ///< when a burst begins, and when each of its samples ends
+  cuda::DeviceMemory send{}, receive{}, wrong{};
+  std::uint64_t send_bytes = 0, receive_bytes = 0;
+  Graph graph{};
+
+  void use() const { cuda::use(ordinal, label); }
+};
+
+}  // namespace linkmatrix::nccl
