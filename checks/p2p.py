@@ -6,7 +6,8 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
-import linkmatrix.record.reading
+from linkmatrix.judge.crashes import device_errors
+from linkmatrix.record import reading
 from linkmatrix.runs.bound import short
 
 from . import endings
@@ -145,7 +146,7 @@ class p2p_matrix_run(session_test, special=True):
             raise SanityError(listed([self.unmeasured, *faults]))
         broken = []
         try:
-            self.record = linkmatrix.record.reading.load("record.json")
+            self.record = reading.load("record.json")
             faults += self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
             faults += exclusive_faults(self.record, self.promise)
             if endings.made_room(self.job.state):
@@ -180,7 +181,7 @@ class p2p_matrix_run(session_test, special=True):
 
     def counter_faults(self):
         """Errors that a device counted while it was measured, though every cell may be fine."""
-        risen = linkmatrix.record.reading.risen_counters(self.record)
+        risen = device_errors(self.record)
         return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
 
     @run_before("performance")

@@ -93,6 +93,7 @@ def uncounted(**changes):
         "held": frozenset({"gpu1"}),
         "active": frozenset(),
         "unread": {},
+        "memory": {},
         "makers": ("rows",),
         "is_latency": False,
         "by_kernel": False,

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from .others import (
     gigabytes,
 )
 from .turns import node_of, turns_of_others
-from .uncounted import Uncounted, held_of, told_seconds, unread_of
+from .uncounted import Uncounted, held_of, most_of_memory, told_seconds, unread_of
 from .who import Who
 
 MOST = 0.95  # share that is believed: the logarithm of what is left
@@ -191,6 +191,9 @@ class Busy:
         for kind, of in self.shares.items():
             if kind == "cpu" or self.by_kernel or of_both:
                 yield from ((of[label], label, kind) for label in ends if label in of)
+        if not (self.by_kernel or of_both):  # what a copy reads and writes is in a memory, whoever makes it
+            of = self.uncounted.memory
+            yield from ((of[label], label, "memory") for label in (row, column) if label in of)
 
     def who(self, label: str) -> str:
         """ " (pid 2983 hog, bob)"; "" where nobody is known."""
@@ -207,12 +210,20 @@ def at_each(labels: Sequence[str], known: Mapping[str, float], missing: float = 
     return np.array([known.get(label, missing) for label in labels], dtype=float)
 
 
-AtWork = tuple[set[str], Mapping[str, float]]
+class AtWork(NamedTuple):
+    """Of all looks of a run: devices on which others did something, {device: for how many seconds it was told}, and
+    {device: how much they used its memory}.
+    """
+
+    active: set[str]
+    told: Mapping[str, float]
+    memory: Mapping[str, float]
 
 
 def at_work(record: Mapping[str, Any]) -> AtWork:
-    """(devices on which others did something, {device: for how many seconds it was told}), of all looks of a run."""
-    return {label for one in record["results"] for label, _ in devices_used(one)}, told_seconds(record)
+    """What others did on devices."""
+    active = {label for one in record["results"] for label, _ in devices_used(one)}
+    return AtWork(active, told_seconds(record), most_of_memory(record))
 
 
 def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = None) -> Busy | None:
@@ -233,13 +244,13 @@ def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = No
     makers = ("rows", "columns")
     if not both and not by_messages and result["engine"] != "nccl":
         makers = ("rows",) if result["direction"] == "write" else ("columns",)
-    active, told = known or at_work(record)
+    active, told, memory = known or at_work(record)
     active = active | {label for label in held if told.get(label, 0.0) < SILENT}
     latency = result["metric"] == "latency"
     node = {device["label"]: device["node"] for device in record.get("devices", []) if device.get("node")}
     unread = {kind: with_nodes(labels, node) for kind, labels in unread_of(others).items()}
     held, active = with_nodes(held, node), with_nodes(held & active, node)
-    uncounted = Uncounted(held, active, unread, makers, latency, by_kernel, both)
+    uncounted = Uncounted(held, active, unread, memory, makers, latency, by_kernel, both)
     turns = turns_with_nodes(turns_of_others(others), node)
     had = {one: late / wanted for one, (late, wanted, _) in turns.items() if wanted >= LEAST_SECONDS}
     shares = {**shares, "cpu": had}

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from ..record import grids, units
 from ..record.checking import is_of_matchings
-from ..record.reading import Result, risen_counters
+from ..record.reading import Result
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
-from . import few, handover, losses, soak, uplinks
+from . import crashes, few, handover, losses, soak, uplinks
 from .verdicts import Verdict
 
 
@@ -30,8 +30,9 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
     tolerated: a check of ReFrame passed, which knows the counters that its site tolerates. table: of references that it
     is held against, "" for none
     """
-    for sentence in risen_counters(dict(record)):
+    for sentence in crashes.device_errors(record):
         yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence, topic="counters")
+    yield from (Fact(Verdict.WARN, sentence) for sentence in crashes.died(record))
     yield from (Fact(Verdict.NO_VERDICT, sentence) for sentence in devices_twice(record))
     if "soak" in record:
         yield from (Fact(*one) for one in soak.sentences(record["soak"]))

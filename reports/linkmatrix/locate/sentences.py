@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..record import reading, units
+from ..judge.crashes import device_errors
+from ..record import units
 from ..record.matrix import Matrix
 from ..record.reading import Result
 from .families import Layout, Subject, members, named_family, part_of
@@ -242,7 +243,7 @@ def evidence(who: str, content: Mapping[str, Any]) -> str:
         node, _, name = label.rpartition(":")
         return label in words or (node in words and (name in words or who == node or "nodes" in words))
 
-    risen = [line for line in reading.risen_counters(content) if is_of_it(line.partition(": ")[0])]
+    risen = [line for line in device_errors(content) if is_of_it(line.partition(": ")[0])]
     return f". Evidence: {'; '.join(units.first(risen, MOST_ALIKE))}" if risen else ""
 
 

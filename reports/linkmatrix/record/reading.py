@@ -6,11 +6,11 @@ Records of linkmatrix.record/1 are read too, see `upgrade`.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -308,14 +308,33 @@ def check_axes(result: dict[str, Any], devices: list[str]) -> None:
             raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
 
 
-def risen_counters(record: Record) -> list[str]:
-    """The errors and events that devices and network adapters counted during the run, a sentence each."""
+class Risen(NamedTuple):
+    """An error or event that a device or network adapter counted during the run."""
+
+    label: str
+    name: str
+    before: float
+    after: float
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return f"{self.label}: {self.name} rose from {self.before:.0f} to {self.after:.0f} during the run"
+
+
+def risen(record: Mapping[str, Any]) -> list[Risen]:
+    """All of them."""
     return [
-        f"{one['label']}: {item['name']} rose from {item['before'] or 0:.0f} to {item['after']:.0f} during the run"
+        Risen(one["label"], item["name"], item["before"] or 0, item["after"])
         for one in record.get("health", [])
         for item in one["counters"]
         if rose(item)
     ]
+
+
+def risen_counters(record: Record) -> list[str]:
+    """All of them, a sentence each."""
+    return [one.sentence for one in risen(record)]
 
 
 def signs_of_congestion(record: Record) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..judge.crashes import device_errors
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis, matchings
 from ..locate.families import SHARED, Layout, part_of
@@ -26,7 +27,6 @@ from ..locate.hypotheses import Finding
 from ..locate.places import layout_of
 from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix, has_status
-from ..record.reading import risen_counters
 from ..references.tables import References
 from . import judging, over_adapters, parts
 from .judging import Judged
@@ -113,7 +113,7 @@ def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
 def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known) -> Iterator[tuple[str, str]]:
     """(label, reason) of each device that a test blames, and of each of the adapters."""
     if one.test.result and not one.test.as_expected:
-        for sentence in risen_counters(dict(record)):
+        for sentence in device_errors(record):
             yield sentence.partition(": ")[0], sentence
     for result, matrix in one.matrices:
         failed = matrix.counts[Verdict.FAIL] > 0
