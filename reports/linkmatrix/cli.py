@@ -132,6 +132,8 @@ def ended(arguments: list[str]) -> int:
         return complain(named, BAD_INPUT if error.errno in NO_NAMES else CANNOT)
     except KeyboardInterrupt:
         return complain("it was interrupted: what it had not finished is not there", CANNOT)
+    except MemoryError:
+        return complain("it needs more memory than there is, or than it may have: see ulimit -v, and free -m", CANNOT)
     except Exception as error:
         return unforeseen(error, arguments)
 

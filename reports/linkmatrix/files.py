@@ -56,6 +56,14 @@ def path_of(text: str) -> Path:
     return Path(text)
 
 
+def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that comes twice would silently hide the first."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names):
+        raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
+    return dict(pairs)
+
+
 def read_json(path: Path, remedy: str = "") -> Any:
     """The JSON at `path`. Raises BadInput: one sentence that names the file; remedy: what to do where it is no JSON.
 
@@ -63,7 +71,7 @@ def read_json(path: Path, remedy: str = "") -> Any:
     """
     content = read_whole(path, MOST_BYTES)
     try:
-        found = json.loads(content)
+        found = json.loads(content, object_pairs_hook=refuse_repeats)
         if HALF.search(content):
             found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
         return found

@@ -56,6 +56,15 @@ def test_what_nobody_foresaw_is_4_and_one_sentence_never_fail(ended, write_recor
         assert code == 4 and "Traceback" in errors and "in broken" in errors
 
 
+def test_a_machine_without_the_memory_is_4_and_nothing_to_report(ended, write_record, monkeypatch):
+    def large(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(show, "show", large)
+    code, out, errors = ended("show", write_record())
+    assert code == 4 and not out and one_sentence(errors) and "memory" in errors and "--debug" not in errors
+
+
 def test_debug_may_stand_behind_the_verb_of_a_command(ended, tmp_path):
     code, _, errors = ended("contract", "verify", tmp_path / "none.tar", "--debug")
     assert code == 2 and one_sentence(errors) and "none.tar" in errors

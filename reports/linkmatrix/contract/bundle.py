@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import BadInput
-from ..files import read_whole
+from ..files import read_whole, regular
 from .terms import canonical
 
 SCHEMA = "linkmatrix.bundle/1"
@@ -32,6 +32,7 @@ NAMES = re.compile(
 )
 MOST_BYTES = 2 * 1024 * 1024 * 1024
 MOST_MEMBERS = 100_000
+MAGIC, MAGIC_AT = b"ustar\0", 257  # of the first member's head
 REMEDY = "take the bundle from where it was made"
 
 
@@ -65,12 +66,21 @@ def check_names(names: list[str], where: str) -> None:
 
 def load(path: Path) -> tuple[dict[str, bytes], str]:
     """({member: its content}, SHA-256 of the file) of a bundle. Raises BadInput for what is not one, or was changed."""
+    check_beginning(path)
     content = read_whole(path, MOST_BYTES)
     members = unpacked(content, path)
     if archived(members) != content:
         raise BadInput(f"{path} is packed otherwise than linkmatrix packs: {REMEDY}")
     check_manifest(members, path)
     return members, hashlib.sha256(content).hexdigest()
+
+
+def check_beginning(path: Path) -> None:
+    """Raises BadInput for a file that does not begin as an archive: a large one need not be in memory to be seen."""
+    regular(path)
+    with path.open("rb") as file:
+        if not file.read(tarfile.BLOCKSIZE).startswith(MAGIC, MAGIC_AT):
+            raise BadInput(f"{path} is no bundle: it does not begin as an archive of tar: {REMEDY}")
 
 
 def unpacked(content: bytes, path: Path) -> dict[str, bytes]:

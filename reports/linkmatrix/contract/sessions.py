@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..files import read_json, write_whole
-from ..record.reading import refuse_repeats
+from ..files import read_json, refuse_repeats, write_whole
 from ..runs import stored
 from ..runs.stored import Run
 from .bundle import RUNS

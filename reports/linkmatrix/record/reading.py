@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import BadInput
-from ..files import read_whole
+from ..files import read_whole, refuse_repeats
 from . import grids
 from .apart import Apart, attach
 from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_once, check_times, only_diagonal
@@ -79,14 +79,6 @@ def finite(text: str) -> int | float:
     if not math.isfinite(float(text)):
         raise ValueError(f"it holds the number {text[:20]}")
     return float(text) if set(text) & set(".eE") else int(text)
-
-
-def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that comes twice would silently hide the first."""
-    names = [name for name, _ in pairs]
-    if len(set(names)) != len(names):
-        raise ValueError(f"it has the key '{next(name for name in names if names.count(name) > 1)}' twice")
-    return dict(pairs)
 
 
 @cache
@@ -162,6 +154,8 @@ def checked(content: Any) -> Record:
     """The record in today's form. Raises BadInput, as `check` says."""
     check_schema(content)
     record = upgraded(content)
+    if record is not content:  # a bound that only a later schema has holds for an earlier record too
+        check_schema(record)
     check_words(record)
     labels = record["topology"]["labels"]
     apart = any(Apart.of(result) for result in record["results"])

@@ -84,8 +84,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "once": ("Measure {who} again, alone: it was seen once, and nothing is suspected before it is seen again.",),
     "cell": ("Measure {who} again, alone, before a part is replaced: no part explains it.",),
     "busy": (
-        "End what others run there, or let it wait for them: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS of "
-        "each program. Then measure again: what stays slow without them is at fault.",
+        "End what others run there, or let it wait for them: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS of"
+        " each program. Then measure again: what stays slow without them is at fault.",
     ),
     "missing": ("Find out why {who} has no value, as its reason says, and measure it again: a pass needs every cell.",),
     "counters": ("Errors were counted: look at the device and its links (dmesg, nvidia-smi -q) before it is used.",),
