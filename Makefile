@@ -1,9 +1,10 @@
 # linkmatrix in one word each; `make help` lists them. All of it works as an ordinary user.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint docs mutants bench clean
+.PHONY: help setup build run test lint docs mutants lock audit bench clean
 
 VENV := .venv
 ARGS ?=
+LOCKING := --quiet --universal --python-version 3.10 --generate-hashes --no-annotate --custom-compile-command 'make lock'
 export PATH := $(CURDIR)/$(VENV)/bin:$(CURDIR)/$(VENV)/cuda/bin:$(PATH)
 # Open MPI refuses to start as root unless told twice.
 ifeq ($(shell id -u),0)
@@ -37,6 +38,14 @@ docs: $(VENV)/.ready ## build the site into .build/docs; it opens from disk
 mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: rooms or modules
 	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'
 	@python tests/tools/mutants.py $(ARGS)
+
+lock: setup ## lock what is installed, by version and SHA-256, again; ARGS goes to uv, such as --upgrade
+	@python -m pip install --quiet --disable-pip-version-check 'uv==0.13.*'
+	@uv pip compile $(LOCKING) $(ARGS) --all-extras --output-file requirements.lock pyproject.toml
+	@scripts/setup --tools | uv pip compile $(LOCKING) $(ARGS) --output-file scripts/tools.lock -
+
+audit: setup ## does a locked package have a known hole? ARGS: --advisories with a folder or zip of them, where there is no network
+	@scripts/audit $(ARGS) requirements.lock scripts/tools.lock
 
 bench: build ## time whole runs beside nvbandwidth, the CUDA sample and nccl-tests, where they are on PATH; ARGS goes to p2p_matrix
 	@scripts/bench .build/$$(scripts/preset)/p2p_matrix $(ARGS)
