@@ -15,6 +15,13 @@ class BadInput(ValueError):  # noqa: N818  a user's mistake is named as one, as 
     """A file, option or table cannot be used: one sentence that names it and says the remedy."""
 
 
+class LaterVersionError(BadInput):
+    """A file of a form that came after this version: it is whole, and the way out is another version."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__(f"it is of the form {form}, which came after this version: take a linkmatrix that knows it")
+
+
 def clean(text: str) -> str:
     """`text` on one line, without what could steer a terminal, turn the direction of writing or not be encoded."""
     return UNPRINTABLE.sub(" ", text)

@@ -108,7 +108,7 @@ def without_last(result):
 
 R = ("results", 0)
 DAMAGES = {
-    "another schema": (("schema",), "linkmatrix.record/3"),
+    "another schema": (("schema",), "linkmatrix.record/x"),
     "an unknown field": (("results",), lambda results: [{**results[0], "verdict": "PASS"}]),
     "a wrong unit": ((*R, "unit"), "MB/s"),
     "a unit in the wrong case": ((*R, "unit"), "gb/s"),
@@ -150,6 +150,12 @@ DAMAGES = {
 def test_a_damaged_record_is_refused(tmp_path, make_record, damage):
     steps, to = DAMAGES[damage]
     refusal(tmp_path, changed(make_record(), *steps, to=to))
+
+
+def test_a_record_of_a_later_version_is_refused_with_the_way_out(tmp_path, make_record):
+    said = refusal(tmp_path, {**make_record(), "schema": "linkmatrix.record/3", "a field of then": 1})
+    assert "it is of the form linkmatrix.record/3, which came after this version" in said
+    assert "take a linkmatrix that knows it" in said and "measure again" not in said
 
 
 @pytest.mark.parametrize("field", ["schema", "results", "result", "topology", "devices", "notes"])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, LaterVersionError
 from ..files import read_whole, refuse_repeats
 from . import grids
 from .apart import Apart, attach
@@ -30,6 +30,7 @@ TIME_MAPS = ("round", "began", "ended")  # null where nobody knows
 COUNTS = ("size_bytes", "offset", "blocks", "threads")  # of a result
 MANY = 8  # items, from which on only those that differ are looked at
 CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" where nobody knows
+LATER = re.compile(r"linkmatrix\.record/[1-9]\d{0,3}")  # a form that is none of ours came later: no number was left out
 PLAIN = {int, float, str, bool, type(None)}
 HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
 OF_EVENTS = "xid"  # counters of events, which are not there before the first one
@@ -55,7 +56,8 @@ def load(path: str | Path) -> Record:
     try:
         record = checked(record)
     except BadInput as error:
-        raise BadInput(f"{path}: {error}: {REMEDY}") from None
+        remedy = "" if isinstance(error, LaterVersionError) else f": {REMEDY}"
+        raise BadInput(f"{path}: {error}{remedy}") from None
     attach(record, path.parent)
     return record
 
@@ -184,6 +186,8 @@ def check_schema(record: Any) -> None:
     """Raises BadInput for what the schema of the record's version refuses."""
     said = record.get("schema") if isinstance(record, dict) else None
     schema = said if isinstance(said, str) and said in SCHEMA_FILES else SCHEMA
+    if schema != said and isinstance(said, str) and LATER.fullmatch(said):
+        raise LaterVersionError(said)
     try:
         accepts(schema)(thinned(record))
     except ValueError:

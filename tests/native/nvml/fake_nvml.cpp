@@ -5,6 +5,9 @@
 //   process 2983 = hog 1073741824         name and memory
 //   utilization 2983 = 5000000 75 25      time, sm and memory in percent
 //   fabric = 0 3 0 7 0                    status of the call; state, status, clique, health mask
+//   ecc 1 = 0 2                           status and count; 0: corrected, 1: uncorrected
+//   nvlink 3 0 = 0 17                     the same of a link and a kind of its errors
+//   xid 1 = 79                            number of the event; each comes once, in the order of the first number
 //
 // What the file does not have is not supported. It is read anew by each question.
 #include <cstdlib>
@@ -81,6 +84,7 @@ NUMBER(nvmlDeviceGetMaxPcieLinkWidth)
 NUMBER(nvmlDeviceGetRetiredPagesPendingStatus)
 NUMBER(nvmlDeviceGetComputeMode)
 NUMBER(nvmlDeviceGetPersistenceMode)
+NUMBER(nvmlDeviceGetPcieReplayCounter)
 
 int nvmlDeviceGetMaxClockInfo(void*, int kind, unsigned* value) {
   return answer("nvmlDeviceGetMaxClockInfo " + std::to_string(kind), {value});
@@ -92,6 +96,46 @@ int nvmlDeviceGetRemappedRows(void*, unsigned* corrected, unsigned* uncorrected,
 }
 int nvmlDeviceGetNvLinkState(void*, unsigned link, unsigned* active) {
   return answer("nvmlDeviceGetNvLinkState " + std::to_string(link), {active});
+}
+
+/// The status, and the count behind it where it is success.
+int counted(const std::string& question, unsigned long long* count) {
+  const auto all = answers();
+  const auto known = all.find(question);
+  if (known == all.end()) return not_supported;
+  *count = number(known->second, 1);
+  return static_cast<int>(number(known->second, 0));
+}
+int nvmlDeviceGetTotalEccErrors(void*, int kind, int, unsigned long long* count) {
+  return counted("ecc " + std::to_string(kind), count);
+}
+int nvmlDeviceGetNvLinkErrorCounter(void*, unsigned link, int kind, unsigned long long* count) {
+  return counted("nvlink " + std::to_string(link) + " " + std::to_string(kind), count);
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) { return counted("throttled", bits); }
+
+struct EventData {
+  void* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+static std::size_t events_taken = 0;
+int nvmlEventSetCreate(void** set) {
+  events_taken = 0;
+  *set = &events_taken;
+  return success;
+}
+int nvmlEventSetFree(void*) { return success; }
+int nvmlDeviceRegisterEvents(void*, unsigned long long, void*) { return answer("nvmlDeviceRegisterEvents", {}); }
+int nvmlEventSetWait_v2(void*, EventData* event, unsigned) {
+  constexpr int timeout = 10;
+  constexpr unsigned long long of_xids = 8;
+  const auto known = numbered("xid");
+  if (events_taken >= known.size()) return timeout;
+  void* device = nullptr;
+  nvmlDeviceGetHandleByPciBusId_v2("any", &device);
+  *event = {device, of_xids, number(known[events_taken++].second, 0), 0, 0};
+  return success;
 }
 
 struct FabricInfo {
