@@ -31,12 +31,16 @@ class rank_binding(session_test):
     #:
     #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 2 where it has none
+    #:
+    #: .. versionadded:: 0.2.0
     ranks = variable(int, value=0)
 
     #: Nodes that the ranks are spread over.
     #:
     #: :type: :class:`int`
     #: :default: 1
+    #:
+    #: .. versionadded:: 0.2.0
     nodes = variable(int, value=1, loggable=True)
 
     descr = "where the launcher puts ranks"

@@ -28,6 +28,8 @@ class p2p_matrix_case(p2p_matrix_run):
     #:
     #: :type: :class:`str`
     #: :default: empty: the program's own, which references are for
+    #:
+    #: .. versionadded:: 0.1.0
     size = variable(str, value="", loggable=True)
 
     def prepare(self):

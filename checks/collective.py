@@ -57,6 +57,8 @@ class collective_run(p2p_matrix_run, special=True):
     #:
     #: :type: :class:`str`
     #: :default: from 1 KiB by fours: of GPUs to 1 GiB, between nodes to 16 MiB, else 4 KiB and 4 MiB
+    #:
+    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="", loggable=True)
 
     program = executable = "collective_perf"

@@ -38,12 +38,16 @@ class CrossNode(rfm.RegressionTestPlugin):
     #:
     #: :type: :class:`int`
     #: :default: 0: for a matrix all of the partition, for a sweep two
+    #:
+    #: .. versionadded:: 0.2.0
     nodes = variable(int, value=0, loggable=True)
 
     #: Ranks on each node.
     #:
     #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 1 where it has none
+    #:
+    #: .. versionadded:: 0.2.0
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
@@ -116,6 +120,8 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
     #:
     #: :type: :class:`str`
     #: :default: ``'affine'``
+    #:
+    #: .. versionadded:: 0.2.0
     mapping = variable(str, value="affine", loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -200,6 +206,8 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
     #:
     #: :type: :class:`str`
     #: :default: up to 4 MiB; latencies from empty messages on
+    #:
+    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="")
 
     #: how many times the one before each size is, unless told
@@ -300,6 +308,8 @@ class crossnode_matchings(crossnode_matrix):
     #:
     #: :type: :class:`str`
     #: :default: empty: no groups are known
+    #:
+    #: .. versionadded:: 0.2.0
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"

@@ -13,6 +13,8 @@ class OnRanks(rfm.RegressionTestPlugin):
     #:
     #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 2 where it has none
+    #:
+    #: .. versionadded:: 0.2.0
     ranks = variable(int, value=0)
 
     def place_on_ranks(self):

@@ -30,6 +30,8 @@ class peer_run(p2p_matrix_run, special=True):
     #:
     #: :type: :class:`int`
     #: :default: 300
+    #:
+    #: .. versionadded:: 0.2.0
     seconds = variable(int, value=300)
 
     tags = {"peers"}

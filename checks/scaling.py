@@ -35,6 +35,8 @@ class scaling_run(p2p_matrix_run, special=True):
     #:
     #: :type: :class:`str`
     #: :default: of GPUs 65536, 262144 and 1048576, of ranks 2048 and 8192
+    #:
+    #: .. versionadded:: 0.2.0
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"

@@ -53,6 +53,8 @@ class session(rfm.RunOnlyRegressionTest, special=True):
     #:
     #: :type: :class:`str`
     #: :default: ``''``
+    #:
+    #: .. versionadded:: 0.2.0
     trouble = variable(str, value="", loggable=True)
 
     descr = "one job for all test cases"

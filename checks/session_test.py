@@ -15,6 +15,15 @@ from .expect import Promise
 RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE", "PREEMPTED"}
 
 
+def scale_tag(extent, nodes):
+    """The tag for the nodes of a test, as other suites have it; `all_nodes` where the partition says how many.
+
+    extent: ``two`` or ``all``, "" for a test that has none; nodes: what was asked for, 0 for the test's usual number.
+    """
+    number = {"two": 2, "all": nodes}.get(extent, nodes or 2)
+    return f"{number}_node{'s' * (number != 1)}" if number else "all_nodes"
+
+
 class session_test(rfm.RunOnlyRegressionTest, special=True):
     """A test that a session runs with all others that were selected; it says by `wish` what it needs of the job.
 
@@ -26,13 +35,17 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     #:
     #: :type: :class:`str`
     #: :default: empty: any node
+    #:
+    #: .. versionadded:: 0.2.0
     on = variable(str, value="", loggable=True)
 
     #: Why nothing was measured, which is no verdict on what it would have been: the job did not begin, or did not get
     #: as far as this test.
     #:
     #: :type: :class:`str`
-    #: :default: empty: it was measured
+    #: :default: set by the run; empty: it was measured
+    #:
+    #: .. versionadded:: 0.2.0
     unmeasured = variable(str, value="", loggable=True)
 
     sourcesdir = None
@@ -47,6 +60,11 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     apart = ""
     build = fixture(build_linkmatrix, scope="environment")
     session = fixture(session.node_session, scope="environment")
+
+    @run_after("init", always_last=True)
+    def say_how_many_nodes(self):
+        """As a tag, `-t 2_nodes`: always last, for tests choose theirs after `init` too."""
+        self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
 
     @run_after("setup")
     def be_prepared(self):

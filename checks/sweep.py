@@ -51,6 +51,8 @@ class node_sweep(p2p_matrix_run, special=True):
     #:
     #: :type: :class:`str`, ``smoke`` or ``quick``
     #: :default: ``quick``
+    #:
+    #: .. versionadded:: 0.2.0
     suite = variable(str, value="quick", loggable=True)
 
     descr = "all links of one node of many"

@@ -95,6 +95,9 @@ untested = module_of(CONFIG / "reframe_versions.py").fault(reframe.VERSION)
 if untested:
     raise refused(untested)
 
+if untold := module_of(CONFIG / "one_session.py").fault(sys.argv[1:]):
+    raise refused(untold)
+
 schedulers = module_of(CONFIG / "schedulers.py")
 schedulers.end_every_wait()
 schedulers.ask_once_for_nodes()

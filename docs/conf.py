@@ -1,9 +1,14 @@
 """Sphinx's settings: `make docs` builds the site into .build/docs. It opens from disk and loads nothing else."""
 
-import importlib.util
+import sys
 from pathlib import Path
 
 from linkmatrix import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pictures
+import taken
 
 project = "linkmatrix"
 release = __version__
@@ -22,14 +27,7 @@ html_show_sphinx = False
 def setup(app):
     """Every page is completed from the repository before it is read, and pictures are made of recorded runs."""
 
-    def loaded(name):
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    taken = loaded("taken")
-    loaded("pictures").made(Path(__file__).with_name("made"))
+    pictures.made(Path(__file__).with_name("made"))
 
     def complete(_, __, source):
         source[0] = taken.page(source[0])

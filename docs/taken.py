@@ -11,12 +11,11 @@ import json
 import os
 import posixpath
 import re
-import subprocess
-import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from described import checks, table, variables
 
 from linkmatrix import cli
 
@@ -102,12 +101,6 @@ def marked(text: str) -> str:
     return MARK.sub(visible, text)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    plain = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in plain)
-
-
 def commands() -> str:
     """The help of each command, as it prints it."""
     parts = []
@@ -117,31 +110,6 @@ def commands() -> str:
             cli.parser(name).parse_args([name, "--help"])
         parts.append(f"## {name}\n\n{command.purpose}\n\n{FENCE}text\n{said.getvalue().rstrip()}\n{FENCE}\n")
     return "\n".join(parts)
-
-
-def checks() -> str:
-    """A table of what each check measures, out of the checks, as ReFrame describes them."""
-    beside = Path(sys.executable).with_name("reframe")
-    command = [str(beside) if beside.exists() else "reframe", "-C", "config/settings.py", "-c", "checks", "-R"]
-    command += ["--skip-system-check", "--skip-prgenv-check", "--describe"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        raise LookupError(f"reframe --describe ended with {done.returncode}: {done.stderr[-500:]}")
-    classes: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for test in json.loads(done.stdout):
-        if "testcase" in test:  # not a build, nor a session that tests read
-            classes[test["@class"]].append(test)
-    rows = [
-        (
-            f"`{name}`",
-            tests[0]["descr"],
-            str(len(tests)),
-            ", ".join(sorted({tag for test in tests for tag in test["tags"]})),
-            " ".join(f"`{feature}`" for feature in sorted({word for test in tests for word in test["valid_systems"]})),
-        )
-        for name, tests in sorted(classes.items())
-    ]
-    return table(("check", "measures", "test cases", "tags", "where"), rows)
 
 
 def kind(schema: Mapping[str, Any]) -> str:
@@ -170,7 +138,7 @@ def record() -> str:
     return "\n".join(parts)
 
 
-GENERATED = {"commands": commands, "checks": checks, "record": record}
+GENERATED = {"commands": commands, "checks": checks, "variables": variables, "record": record}
 
 
 def page(text: str) -> str:

@@ -91,6 +91,36 @@ def test_checks_run_every_test_case_of_the_programs(reframe, on_system):
         assert {line.split()[0] for line in said.splitlines()} - forced == testcases - forced
 
 
+@pytest.mark.parametrize("option", ["--ci-generate=FILE", "--ci-gen"])
+def test_a_job_of_ci_for_each_test_is_refused_before_its_file_is_made(reframe, tmp_path, option):
+    file = tmp_path / "pipeline.yml"
+    run = reframe(*([option.replace("FILE", str(file))] if "=" in option else [option, str(file)]))
+    assert run.code == 2 and not file.exists()
+    (said,) = [line for line in run.output.splitlines() if line.startswith("linkmatrix: ")]
+    assert "they share a job" in said and "linkmatrix run --mode=quick" in said
+
+
+def test_tests_are_found_by_the_number_of_their_nodes(reframe):
+    """As in other suites: `-t 1_node`, `-t 2_nodes`."""
+    more = ("--system=slurm-example", "--describe", "-S", "rank_p2p.nodes=4", "-S", "crossnode_device_matrix.nodes=16")
+    described = reframe(*more).output
+    found = {}
+    for test in json.loads(described[described.index("[\n") :]):
+        if "testcase" in test:
+            (tag,) = [tag for tag in test["tags"] if tag.endswith(("_node", "_nodes"))]
+            found.setdefault((test["@class"], test.get("extent")), set()).add(tag)
+    expected = {
+        ("intranode_p2p", None): "1_node",
+        ("rank_p2p", None): "4_nodes",
+        ("crossnode_sweep", None): "2_nodes",
+        ("crossnode_matrix", "two"): "2_nodes",
+        ("crossnode_matrix", "all"): "all_nodes",
+        ("crossnode_device_matrix", "all"): "16_nodes",
+        ("crossnode_device_matrix", "two"): "2_nodes",
+    }
+    assert {test: found[test] for test in expected} == {test: {tag} for test, tag in expected.items()}
+
+
 def test_partitions_with_the_same_environment_and_processor_share_a_build(on_system):
     """What was compiled for one is not compiled again for the other."""
     more = 'system["partitions"].append({**system["partitions"][0], "name": "more"})'

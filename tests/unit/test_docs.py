@@ -34,8 +34,25 @@ def test_every_page_is_there_and_complete(site):
 
 def test_every_command_and_every_check_is_described(site):
     assert not [name for name in cli.COMMANDS if f"usage: linkmatrix {name}" not in site["commands"]]
-    for check in ("intranode_p2p", "crossnode_matrix", "device_collectives", "rdma_perftest", "device_scaling"):
+    for check in ("intranode_p2p", "rank_binding", "rdma_perftest", "tcp_perftest", "gpu_topology", "node_sweep"):
         assert check in site["checks"]
+
+
+def test_what_a_check_needs_of_a_partition_is_described(site):
+    rows = {
+        row[0]: row[4]
+        for row in (re.findall(r"<td><p>(.*?)</p></td>", one) for one in site["checks"].split("<tr"))
+        if len(row) == 5
+    }
+    where = {re.sub("<.*?>", "", name): re.sub("<.*?>", "", needed) for name, needed in rows.items()}
+    assert where["intranode_p2p"] == "any or +gpu +cuda" and where["node_sweep"] == "any"
+    assert where["rdma_perftest"] == "+rdma +crossnode" and where["rank_binding"] == "+mpi"
+
+
+def test_every_variable_of_a_check_is_described_and_says_since_when(site):
+    """The site is not built where one does not: what stands above it is taken from the sources."""
+    for name in ("extra_opts", "wait_idle", "sizes", "bodies", "cmake_opts", "on", "perftest_opts"):
+        assert re.search(rf">{name}<(?:(?!</tr>).)*<p>\d+\.\d+\.\d+</p>", site["checks"], re.DOTALL), name
 
 
 def test_every_field_of_a_record_is_described(site):
