@@ -29,7 +29,7 @@ def setup(app):
 
     pictures.made(Path(__file__).with_name("made"))
 
-    def complete(_, __, source):
-        source[0] = taken.page(source[0])
+    def complete(_, name, source):
+        source[0] = taken.page(source[0], name)
 
     app.connect("source-read", complete)

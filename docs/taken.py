@@ -81,6 +81,8 @@ def linked(text: str, source: str, known: Mapping[tuple[str, str], tuple[str, st
         if link["image"]:
             return f"![{link['text']}](../{target})"
         page, anchor = known.get((target, link["anchor"] or ""), ("", ""))
+        if target.startswith("docs/") and target.endswith(".md"):
+            page, anchor = target.removeprefix("docs/"), link["anchor"] or ""
         if page:
             return f"[{link['text']}]({page}{'#' + anchor if anchor else ''})"
         if not (REPOSITORY / target).exists():
@@ -141,8 +143,8 @@ def record() -> str:
 GENERATED = {"commands": commands, "checks": checks, "variables": variables, "record": record}
 
 
-def page(text: str) -> str:
-    """The text of a page with all that it takes. LookupError: something is not where the page says."""
+def page(text: str, name: str) -> str:
+    """The text of a page, of that name, with all that it takes. LookupError: something is not where the page says."""
     os.environ["COLUMNS"] = "100"  # of the help of commands
     known = places()
 
@@ -152,6 +154,6 @@ def page(text: str) -> str:
     def whole(one: re.Match[str]) -> str:
         return f"{FENCE}python\n{(REPOSITORY / one[1]).read_text(encoding='utf-8').rstrip()}\n{FENCE}"
 
-    text = marked(TAKEN.sub(taken, text))
+    text = marked(TAKEN.sub(taken, linked(text, f"docs/{name}.md", known)))
     text = re.sub(r"^<!-- file: (\S+) -->$", whole, text, flags=re.MULTILINE)
     return re.sub(r"^<!-- generated: (\w+) -->$", lambda one: GENERATED[one[1]](), text, flags=re.MULTILINE)

@@ -1,6 +1,6 @@
 """The checks between nodes through a real Slurm: every cell over the network, or one verdict that names the node.
 
-README.md, commands: between-nodes.
+docs/between-nodes.md, commands: between-nodes.
 """
 
 from itertools import permutations

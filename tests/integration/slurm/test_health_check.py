@@ -1,4 +1,4 @@
-"""A health check in Slurm's prolog, by the two commands of README.md, commands: health-check.
+"""A health check in Slurm's prolog, by the two commands of docs/recipes.md, commands: health-check.
 
 Its nodes have no GPU behind the resource, so the host back end measures; the sick one's program has a simulated fault.
 """
@@ -29,8 +29,8 @@ JOB = ("--partition=gpu", "--gpus-per-node=1", "--time=2", "--immediate=60")
 
 
 def script():
-    """The text of README.md."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    """The text of docs/recipes.md."""
+    text = (REPOSITORY / "docs" / "recipes.md").read_text(encoding="utf-8")
     return re.search(r"<!-- commands: health-check, [^\n]*-->\n```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
 
 
@@ -69,7 +69,7 @@ def program(login):
 
 @pytest.fixture
 def prolog(cluster, slurm, program, tmp_path):
-    """A function that makes README's script the prolog, with a fault on the sick node; afterwards all is as before."""
+    """A function that makes the page's script the prolog, with a fault on the sick node; afterwards all is as before."""
     configuration = Path(cluster["SLURM_CONF"])
     folder = configuration.parents[1]
     before = configuration.read_text()
