@@ -12,9 +12,10 @@ import numpy as np
 
 from linkmatrix.adopt.propose import cell_references
 from linkmatrix.judge.rules import Expected
+from linkmatrix.locate.deviations import beside_its_like
 from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.places import layout_of
-from linkmatrix.locate.sentences import subject_name
+from linkmatrix.locate.sentences import Seen, subject_name
 from linkmatrix.record.matrix import from_result, lasting_names
 from linkmatrix.references import noise
 from linkmatrix.references.tolerances import floor_of
@@ -48,7 +49,6 @@ class Bench:
         self.layout, self.names = layout_of(self.record, self.result, self.matrix)
         self.expected, self.lower = self.references(runs)
         self.limit = 1 / (1 + self.lower) - 1
-        self.sigma = self.limit / noise.sigmas(int((self.layout.classes >= 0).sum()))
 
     def references(self, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(value, lower tolerance) of each cell, as `adopt` makes them."""
@@ -69,11 +69,16 @@ class Bench:
                     value[r, c], lower[r, c] = one.value, one.lower
         return value, lower
 
+    def seen(self, deviation: np.ndarray) -> Seen:
+        """As `diagnose` has it, with what this run says of its own noise."""
+        return beside_its_like(self.record, self.result, Seen(self.layout, deviation, self.limit), self.names)
+
     def find(self, run: Run) -> list[Finding]:
         """As `diagnose` does with these references, without what it says was seen once, which names no part."""
         with np.errstate(invalid="ignore"):
             deviation, alone = np.log(run.values / self.expected), np.log(run.alone / self.expected)
-        found, _ = search(deviation, self.sigma, self.limit, self.layout, alone)
+        seen = self.seen(deviation)
+        found, _ = search(deviation, seen.sigma, self.limit, self.layout, alone, seen.together)
         return [one for one in found if not one.once]
 
     def named(self, one: Finding) -> set[tuple[str, str]]:

@@ -90,6 +90,7 @@ QUICK = [
     ("socket", 0.03),
     ("node pair", 0.03),
     ("link inside", 0.05),
+    ("link between", 0.03),
     ("leaf", 0.03),
 ]
 
@@ -143,8 +144,11 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
         if r != c
     }
     (matrix,) = evaluate(content, References({("hgx", content["results"][0]["testcase"]): table}), "hgx").matrices
-    seen = deviations.from_references(matrix, bench.layout)
-    deviation, sigma, limit = seen.deviation, seen.sigma, seen.limit
+    held = deviations.from_references(matrix, bench.layout)
+    seen = deviations.beside_its_like(content, content["results"][0], held, bench.names)
+    deviation, limit = seen.deviation, seen.limit
     there = np.isfinite(values)
     assert np.allclose(deviation[there], np.log(values / bench.expected)[there])
-    assert np.allclose(sigma[there], bench.sigma[there]) and np.allclose(limit[there], bench.limit[there])
+    ours = bench.seen(deviation)
+    assert np.allclose(seen.sigma[there], ours.sigma[there]) and np.allclose(limit[there], bench.limit[there])
+    assert np.allclose(seen.together[there], ours.together[there])

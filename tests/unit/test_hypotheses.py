@@ -6,7 +6,7 @@ import faults
 import numpy as np
 import pytest
 
-from linkmatrix.locate import hypotheses
+from linkmatrix.locate import effects, hypotheses
 from linkmatrix.locate.families import Family, Layout, families, members, named_family
 from linkmatrix.references import noise
 
@@ -111,7 +111,7 @@ def test_cells_between_different_endpoints_are_rows_columns_and_themselves(shape
 
 
 #: A hypothesis of all cells, whichever there are.
-def tried(x, limit, fresh=None, applies=None, alone=None):
+def tried(x, limit, fresh=None, applies=None, alone=None, several=None):
     """(shift, number, agreeing), or None, of one hypothesis of all these cells."""
     x = np.array(x, dtype=float)
     every = np.ones(len(x), dtype=bool)
@@ -119,7 +119,7 @@ def tried(x, limit, fresh=None, applies=None, alone=None):
         Family("class", (np.zeros(len(x), dtype=int),), 1),
         0,
         x,
-        np.full(len(x), limit),
+        (np.full(len(x), limit), np.full(len(x), several or limit)),
         every if fresh is None else np.array(fresh, dtype=bool),
         every if applies is None else np.array(applies, dtype=bool),
         x if alone is None else np.array(alone),
@@ -130,6 +130,12 @@ def tried(x, limit, fresh=None, applies=None, alone=None):
 def test_a_single_cell_is_a_finding_beyond_its_own_limit():
     assert tried([-0.0501], 0.05) == (-0.0501, 1, 1)
     assert tried([-0.05], 0.05) is None
+
+
+def test_several_cells_are_a_finding_beyond_what_they_may_be_off_together_and_one_is_not():
+    assert tried([-0.0201, -0.0205], 0.03, several=0.02) == (pytest.approx(-0.0203), 2, 2)
+    assert tried([-0.0199, -0.0199], 0.03, several=0.02) is None
+    assert tried([-0.0299], 0.03, several=0.02) is None and tried([-0.0301], 0.03, several=0.02) == (-0.0301, 1, 1)
 
 
 def test_many_cells_together_say_more_than_one_but_some_are_beyond_their_own_limit():
@@ -244,7 +250,7 @@ def test_median_polish_takes_level_rows_and_columns_apart_and_leaves_out_what_is
     rows, columns = np.array([0.0, -0.2, 0.0, 0.1, 0.0]), np.array([0.0, 0.0, -0.3, 0.0, 0.05])
     values = 1.5 + rows[:, None] + columns[None, :]
     values[0, 0] = values[3, 4] = np.nan
-    level, of_rows, of_columns = hypotheses.polish(values)
+    level, of_rows, of_columns = effects.polish(values)
     assert level == pytest.approx(1.5)
     assert of_rows.tolist() == pytest.approx(rows.tolist()) and of_columns.tolist() == pytest.approx(columns.tolist())
     assert np.isnan(values[0, 0])  # what was given stays as it was

@@ -10,6 +10,7 @@ from apart_records import apart
 from linkmatrix.judge import closely
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import deviations, diagnosis
+from linkmatrix.locate.effects import effects as of_rows_and_columns
 from linkmatrix.locate.places import Names, layout_of
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
@@ -109,7 +110,7 @@ NAMES = Names([f"r{index}" for index in range(9)], [f"c{index}" for index in ran
 
 
 def effects(deviation, unit="GB/s"):
-    return list(diagnosis.effects(np.array(deviation), NAMES, unit))
+    return list(of_rows_and_columns(np.array(deviation), NAMES, unit))
 
 
 def test_rows_and_columns_that_are_off_by_a_hundredth_are_said_the_worst_first_and_four_at_most():
@@ -126,7 +127,7 @@ def test_rows_and_columns_that_are_off_by_a_hundredth_are_said_the_worst_first_a
     assert effects(many) == ["row effects by median polish (bandwidth): r3 -40.0 %, r2 -30.0 %, r1 -20.0 %, r0 -10.0 %"]
     many = np.zeros((13, 9))
     many[:6, :] = np.log([[0.9], [0.8], [0.7], [0.6], [0.5], [0.4]])
-    (said,) = diagnosis.effects(many, Names([f"r{index}" for index in range(13)], NAMES.columns, [], [], []), "GB/s")
+    (said,) = of_rows_and_columns(many, Names([f"r{index}" for index in range(13)], NAMES.columns, [], [], []), "GB/s")
     assert said.endswith("r5 -60.0 %, r4 -50.0 %, r3 -40.0 %, r2 -30.0 % and 2 more")
 
 

@@ -1,7 +1,14 @@
-"""By how much each cell of a matrix is off, in logarithms (slow is below 0), its noise, and how far it may be off."""
+"""By how much each cell of a matrix is off, in logarithms (slow is below 0), its noise, and how far it may be off.
+
+A cell fails by its reference alone, whose tolerance is never below a floor that holds for all sites (`tolerances`):
+between nodes 3 %, where the noise of a run is tenths of a percent. A part of several cells is held against that noise:
+the cells of its link class say in the same run by how much they vary, each against its own reference. A part that is
+off by more stands out among its like, and is named, though each of its cells may pass.
+"""
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +17,13 @@ from ..judge.evaluate import MatrixVerdict
 from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..references import noise
-from ..references.tolerances import floor_alone
+from ..references.tolerances import STEADY, carrier_of, floor_alone, floor_of
 from .families import Layout
+from .hypotheses import LEAST
 from .places import Names
 from .sentences import Seen
+
+ROUNDED = 1e-6  # of a limit that was a tolerance in a file
 
 
 def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, layout: Layout, names: Names) -> Seen:
@@ -40,9 +50,38 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:
     with np.errstate(invalid="ignore", divide="ignore"):
         deviation = np.log(values / expected)
     # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)
-    limit = 1 / (1 - limit) - 1 if bandwidth else limit
+    limit = downwards(limit) if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
     return Seen(layout, deviation, limit, sigma=np.nan_to_num(limit, nan=1.0) / noise.sigmas(cells))
+
+
+def downwards(fraction: Any) -> Any:
+    """The fraction up that is as far, in logarithms, as this one down."""
+    return 1 / (1 - fraction) - 1
+
+
+def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, names: Names) -> Seen:
+    """As `from_references` says, and by how much the cells of a part may be off together, and their noise.
+
+    That is k(m)·σ of their link class in this run, LEAST at least, from where the class itself is: what all of it is
+    slow by is drift, which tolerances are for. It is no more than their tolerance, which stays as it is where it is
+    above its floor, for noise or by what somebody knows of the machine, or the class has too few cells to know its own.
+    """
+    classes, bandwidth = seen.layout.classes, result["unit"] != "us"
+    k = noise.sigmas(int((classes >= 0).sum()))
+    together = np.array(seen.limit)
+    for group, name in enumerate(names.classes):
+        inside = (classes == group) & np.isfinite(seen.deviation)
+        backend = content.get("backend", "")
+        if not bandwidth or carrier_of(result, name, backend) not in STEADY or inside.sum() < noise.ENOUGH:
+            continue
+        level, sigma = noise.upper_part(seen.deviation[inside])  # a node of four is half of its class
+        least = max(downwards(LEAST), k * sigma) + max(0.0, -level)
+        floor = downwards(floor_of(result, name, backend).lower)
+        with np.errstate(invalid="ignore"):
+            lowered = (classes == group) & (seen.limit <= floor + ROUNDED)
+        together[lowered] = np.minimum(seen.limit[lowered], least)
+    return replace(seen, together=together, sigma=np.nan_to_num(together, nan=1.0) / k)
 
 
 def alone(deviation: np.ndarray, result: Result, matrix: Matrix) -> np.ndarray | None:

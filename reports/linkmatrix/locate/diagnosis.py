@@ -5,7 +5,6 @@ against the upper part of its link class: that finds a slow part among good ones
 whole, so the verdict stays NO VERDICT.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,16 +20,15 @@ from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
 from . import bottleneck, confidence, matchings, ordering, sharing
 from .bottleneck import Bottleneck
-from .deviations import alone, from_inside, from_references
+from .deviations import alone, beside_its_like, from_inside, from_references
+from .effects import effects
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
-from .hypotheses import AGREE, Finding, polish, search
+from .hypotheses import AGREE, Finding, search
 from .places import Names, layout_of
 from .sentences import Seen, missing_sentence, sentence, subject_name
 from .sharing import Sharing
 
-LEAST_EFFECT = 0.01  # of a row or a column, as a fraction: below, it is not worth a line
-MOST_EFFECTS = 4
 MOST_BUSY = 4  # sentences about what others did
 TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # what was not tried any more, too
@@ -128,7 +126,8 @@ def searched(
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
         again = None  # alone nothing was shared
-    findings, left = search(seen.deviation, seen.sigma, seen.limit, layout, again)
+    seen = seen if inside else beside_its_like(content, result, seen, names)
+    findings, left = search(seen.deviation, seen.sigma, seen.limit, layout, again, seen.together)
     findings = [one for one in findings if not inside or one.kind != "class"]
     shared, findings, left = without_shared(findings, left, seen, again, inside)
     if at_once:
@@ -203,7 +202,7 @@ def without_shared(
     if shared is None:
         return None, found, left
     rest = np.where(shared.between, np.nan, seen.deviation)
-    others, left = search(rest, seen.sigma, seen.limit, seen.layout, again)
+    others, left = search(rest, seen.sigma, seen.limit, seen.layout, again, seen.together)
     return shared, [one for one in others if not inside or one.kind != "class"], left
 
 
@@ -225,17 +224,3 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> 
     slow = matrix.slow_lines()
     told = (*found.sentences, *slow, where)
     return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who)
-
-
-def effects(deviation: np.ndarray, names: Names, unit: str) -> Iterator[str]:
-    """Rows and columns that are off as a whole: medians, whatever single cells do."""
-    if min(deviation.shape) < 2 or not np.isfinite(deviation).any():
-        return
-    _, rows, columns = polish(deviation)
-    for word, labels, found in (("row", names.rows, rows), ("column", names.columns, columns)):
-        order = [index for index in np.argsort(found) if found[index] <= math.log1p(-LEAST_EFFECT)]
-        told = [f"{labels[index]} {100 * math.expm1(found[index]):.1f} %" for index in order[:MOST_EFFECTS]]
-        if told:
-            what = "speed" if unit == "us" else "bandwidth"
-            more = f" and {len(order) - len(told)} more" if len(order) > len(told) else ""
-            yield f"{word} effects by median polish ({what}): {', '.join(told)}{more}"

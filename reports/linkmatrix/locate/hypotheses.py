@@ -5,7 +5,8 @@ slow, in units of its link class's σ. A hypothesis, such as "the egress of gpu3
 slow by the same factor. Its evidence is the gain in log likelihood over "nothing is wrong", (Σx)² / 2n: a larger set
 that takes in healthy cells gains less, a part of the true set too. The one with the most evidence is taken if it is
 beyond chance, deep enough, and three quarters of its cells show it; its cells are explained, and the search goes on
-with the rest. Sets with the same unexplained cells cannot be told apart: the smallest is taken, all are named.
+with the rest. Sets with the same unexplained cells cannot be told apart: the smallest is taken, all are named. Several
+cells together may be off by less than each of them alone, where the noise of their link class is known (`deviations`).
 
 All hypotheses of a kind are sums over groups of cells (np.bincount), so 1,024 endpoints take about a second.
 """
@@ -25,7 +26,6 @@ ALARMS = 0.0002  # chance of any finding in a healthy run
 AGREE = 0.75  # share of a hypothesis' cells that must be slow by at least half of it
 LEAST = 0.02  # of a shift of many cells, as a fraction: less is within what machines differ
 BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tolerance
-SETTLED = 1e-6  # change of an effect, of logarithms, below which median polish is done
 FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
 NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
 RETRIED, MOST_RETRIED = 8, 128**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
@@ -41,7 +41,8 @@ class Finding:
     are off, as a fraction: -0.1 is 10 % slow. cells, agreeing: how many it has, and how many of them show it. alike:
     others that would explain the same. missing: its cells have no value; else they are slow. rivals: those with other
     cells whose evidence is nearly as good. once: a single cell that may have had a bad moment, so that nobody is to
-    blame. again: such a one that was slow alone too, as a few of so many are by chance; others had one look.
+    blame. again: such a one that was slow alone too, as a few of so many are by chance; others had one look. allowed:
+    none of its cells is beyond its own tolerance, so that each of them passes.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Finding:
     rivals: tuple[tuple[str, Subject], ...] = ()
     once: bool = False
     again: bool = False
+    allowed: bool = False
 
 
 Explained = tuple[Finding, np.ndarray]  # with its cells
@@ -66,14 +68,20 @@ def locate(deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: 
 
 
 def search(
-    deviation: np.ndarray, sigma: np.ndarray, limit: np.ndarray, layout: Layout, alone: np.ndarray | None = None
+    deviation: np.ndarray,
+    sigma: np.ndarray,
+    limit: np.ndarray,
+    layout: Layout,
+    alone: np.ndarray | None = None,
+    together: np.ndarray | None = None,
 ) -> tuple[list[Finding], int]:
     """(what is at fault, MOST findings at most; cells beyond their own limit that these do not explain).
 
     deviation: log of value over expected, rows × columns, slow is negative; NaN where there is no value. sigma: of one
     cell, as a fraction. limit: by how much a single cell may be off, as a positive fraction: its tolerance. alone: the
     deviation of cells that were measured again, alone, NaN of others; a cell or a link that is fine then had been
-    disturbed, while of many cells together each counts as it was.
+    disturbed, while of many cells together each counts as it was. together: by how much the cells of a part may be off,
+    of several cells, if not by `limit`.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
     again = np.full(x.shape, np.nan) if alone is None else alone.ravel()
@@ -89,6 +97,7 @@ def search(
         np.where(np.isfinite(again), np.maximum(x, again), x),
         np.maximum(np.where(np.isfinite(sigma), sigma, 1.0).ravel(), 1e-6),
         least,
+        least if together is None else np.log1p(np.nan_to_num(together)).ravel(),
         applies,
         noise.sigmas_of(ALARMS / max(count, 1)),
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
@@ -121,9 +130,9 @@ class Explanation(NamedTuple):
 class Evidence:
     """The cells of a matrix, as `search` has them, and what they speak for.
 
-    calm: x, or what a cell was alone where that is better. chance: how many σ are beyond it. looks: cells of one look,
-    where others had more. moments: cells that were fine when they were measured again, alone.
-    there: cells of the matrix, with a value or without.
+    calm: x, or what a cell was alone where that is better. least, several: how far a cell may be off, alone and as one
+    of several of a part. chance: how many σ are beyond it. looks: cells of one look, where others had more. moments:
+    cells that were fine when they were measured again, alone. there: cells of the matrix, with a value or without.
     """
 
     known: list[Family]
@@ -131,6 +140,7 @@ class Evidence:
     calm: np.ndarray
     spread: np.ndarray
     least: np.ndarray
+    several: np.ndarray
     applies: np.ndarray
     chance: float
     looks: np.ndarray
@@ -248,11 +258,14 @@ class Evidence:
                 and overlap(members(other, index) & self.applies & open_cells, fresh)
                 and self.tested(other, index, open_cells)
             )
-            yield Finding(*named, float(np.expm1(shift)), number, agreeing, gain, alike, rivals=rivals), cells
+            allowed = not (cells & (self.x < -self.least)).any()
+            found = Finding(*named, float(np.expm1(shift)), number, agreeing, gain, alike)
+            yield replace(found, rivals=rivals, allowed=allowed), cells
 
     def tested(self, family: Family, group: int, open_cells: np.ndarray) -> tuple[float, np.ndarray, int, int] | None:
         """As the function of this name."""
-        return tested(family, group, self.x, self.least, open_cells, self.applies, self.calm)
+        least = self.least, self.several
+        return tested(family, group, self.x, least, open_cells, self.applies, self.calm)
 
 
 def overlap(one: np.ndarray, other: np.ndarray) -> bool:
@@ -264,17 +277,18 @@ def tested(
     family: Family,
     group: int,
     x: np.ndarray,
-    least: np.ndarray,
+    limits: tuple[np.ndarray, np.ndarray],
     open_cells: np.ndarray,
     applies: np.ndarray,
     calm: np.ndarray,
 ) -> tuple[float, np.ndarray, int, int] | None:
     """(shift, cells, number, agreeing) of a hypothesis that stands; None for one that does not.
 
-    calm: x, or what a cell was alone where that is better: of few cells, one disturbed moment is no fault of theirs.
+    limits: how far a cell may be off, alone and as one of several. calm: x, or what a cell was alone where that is
+    better: of few cells, one disturbed moment is no fault of theirs.
 
     Deep enough: a single cell beyond its own tolerance; of several the median beyond what n cells may be off together,
-    and some of them beyond their own, for what passes everywhere is no fault. Its cells agree, and those that something
+    and some of them beyond what each may be as one of several. Its cells agree, and those that something
     else explained must be slow too, or it is only a rest of that.
     """
     cells = members(family, group) & applies
@@ -282,7 +296,7 @@ def tested(
     count = int(fresh.sum())
     if not count:
         return None
-    x = calm if count <= FEW else x
+    x, least = calm if count <= FEW else x, limits[count > 1]
     shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
     together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
     if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
@@ -295,23 +309,3 @@ def tested(
     if fresh.sum() * 2 < number:
         return None
     return shift, cells, number, int(agreeing.sum())
-
-
-def polish(deviation: np.ndarray, rounds: int = 10) -> tuple[float, np.ndarray, np.ndarray]:
-    """Median polish (Tukey): the level, row effects and column effects of a matrix; NaN does not count."""
-    rest = np.array(deviation, dtype=float)
-    rows, columns, level = np.zeros(rest.shape[0]), np.zeros(rest.shape[1]), 0.0
-    with np.errstate(invalid="ignore"):
-        for _ in range(rounds):
-            step = noise.medians(rest, 1)
-            done = np.abs(step).max(initial=0.0) < SETTLED
-            rest, rows = rest - step[:, None], rows + step
-            shift = float(np.median(columns))
-            columns, level = columns - shift, level + shift
-            step = noise.medians(rest, 0)
-            rest, columns = rest - step[None, :], columns + step
-            shift = float(np.median(rows))
-            rows, level = rows - shift, level + shift
-            if done:
-                break
-    return level, rows, columns

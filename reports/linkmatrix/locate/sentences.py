@@ -109,6 +109,7 @@ WORDS = {
     "rail_ends": Words("{all}cells over rail {who} are", "", "", "suspect the switch of that rail", "over rail {who}"),
     "class": Words("{all}{who} cells are", "", "", CLASS, "of {who}"),
 }
+ALLOWED = ", which their references allow, and more than cells of their link class differ by"
 IN_ITSELF = Words("{who} copies within its own memory", "", "", ITSELF, "of {who}")
 EXPERIMENTS = [
     ({"node", "node_pair"}, "measure with a third node: what stays slow with it is at fault"),
@@ -169,7 +170,8 @@ def suspect(kind: str, subject: Subject, names: Names) -> str:
 class Seen:
     """What sentences are about: the layout, and deviation, limit and sigma of each cell, as `locate` has them.
 
-    part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells.
+    part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells. together:
+    by how much the cells of a part may be off, of several cells; None: by as much as each alone.
     """
 
     layout: Layout
@@ -177,6 +179,7 @@ class Seen:
     limit: np.ndarray
     part: bool = False
     sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    together: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def fine(self) -> np.ndarray:
@@ -219,6 +222,7 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
     if one.once:
         why = "and alone again, as a few of so many disturbed cells are by chance" if one.again else "seen once"
         return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
+    text += ALLOWED if one.allowed else ""
     text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"

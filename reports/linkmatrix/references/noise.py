@@ -145,15 +145,22 @@ def against_class(
         if inside.sum() < 2:
             continue
         good = logs[inside]
-        # the slow ones are below; 70 % and 90 % of a normal distribution are 0.524 and 1.282 sigma above its middle
-        high, higher = np.quantile(good, [0.70, 0.90])
-        found = float(higher - high) / (1.2816 - 0.5244)
-        level = high - 0.5244 * found
+        level, found = upper_part(good)
         least = floor if len(good) < ENOUGH else min(floor, measured_floor(good - level, found, k, floor))
         deviation[inside] = good - level
         sigma[inside] = max(found, least / k)
         limit[inside] = np.maximum(least, k * sigma[inside])
     return deviation, sigma, limit
+
+
+def upper_part(values: np.ndarray) -> tuple[float, float]:
+    """(the middle, σ) of what is normal, by its upper part: the slow ones are below.
+
+    70 % and 90 % of a normal distribution are 0.524 and 1.282 σ above its middle.
+    """
+    high, higher = np.quantile(values, [0.70, 0.90])
+    sigma = float(higher - high) / (1.2816 - 0.5244)
+    return float(high) - 0.5244 * sigma, sigma
 
 
 def measured_floor(off: np.ndarray, found: float, k: float, floor: float) -> float:

@@ -33,6 +33,8 @@ FLOORS = {
     Carrier.NETWORK: Floor(0.03, 0.10),
     Carrier.FABRIC: Floor(0.03, 0.10),
 }
+#: Carriers whose cells vary from look to look by what they are themselves, not by what else runs on their processors.
+STEADY = (Carrier.LINK, Carrier.NETWORK, Carrier.FABRIC)
 #: Bandwidth, without references: the noise of one run is known from its own cells only. From ROUGH of `noise` on, those
 #: must say that it is less.
 ALONE = {

@@ -1,0 +1,79 @@
+"""Parts that are slow by less than their references allow: named by the noise of their like, and no failure."""
+
+import copy
+
+import numpy as np
+import pytest
+from fabric import TESTCASE, Fabric, Machine, record_of
+
+from linkmatrix.commands.diagnose import lines
+from linkmatrix.judge.evaluate import Evaluation, evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.references.tables import Reference, References
+from linkmatrix.runs import judging, suspects, testcases
+
+ALLOWED = "which their references allow, and more than cells of their link class differ by"
+LINK = [(("link", 1, 10),)]
+
+
+def judged(*slow, depth=0.025, lower=-0.03, noise=0.0015, drift=1.0):
+    """(record, verdicts of its matrix): parts that are slow; drift: what all cells between nodes are times as fast."""
+    quiet = {"disturbed": 0, "missing": 0, "drift": 0, "spread": 0.0005, "routes": (0, 0)}
+    fabric = Fabric(Machine(4, 4), np.random.default_rng(3), sigma=noise, **quiet)
+    run = fabric.run([(parts, depth) for parts in slow])
+    content = record_of(fabric.machine, np.where(fabric.classes == "NET", run.values * drift, run.values))
+    reading.check(copy.deepcopy(content))
+    table = {"cell[NET]": Reference(45.0, lower, 0.1, "GB/s"), "cell[NV18]": Reference(395.0, -0.02, 0.05, "GB/s")}
+    (matrix,) = evaluate(content, References({("cluster", TESTCASE): table}), "cluster").matrices
+    return content, matrix
+
+
+def told(*slow, **changes):
+    content, matrix = judged(*slow, **changes)
+    return matrix.verdict, diagnosis.diagnose(content, content["results"][0], matrix)
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [(LINK[0], "link"), ((("node", 2),), "node"), ((("adapter", 1, 2),), "nic"), ((("node pair", 0, 3),), "node_pair")],
+)
+def test_a_part_between_nodes_is_named_by_the_noise_of_its_like_and_passes(parts, kind):
+    verdict, found = told(parts)
+    (one,) = found.findings
+    assert (one.kind, one.allowed) == (kind, True) and one.shift == pytest.approx(-0.025, abs=0.003)
+    assert ALLOWED in found.sentences[0] and verdict < Verdict.FAIL
+
+
+def test_a_part_with_a_cell_beyond_its_tolerance_fails_and_is_not_said_to_be_allowed():
+    verdict, found = told(*LINK, depth=0.04)
+    assert [(one.kind, one.allowed) for one in found.findings] == [("link", False)]
+    assert verdict is Verdict.FAIL and ALLOWED not in found.sentences[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"depth": 0.015},  # within what machines differ
+        {"lower": -0.05},  # somebody, or the noise of the runs that it is of, said that so much may be
+        {"noise": 0.008},  # this run's own noise
+    ],
+)
+def test_what_noise_or_a_wider_tolerance_explains_is_not_named(changes):
+    assert told(*LINK, **changes)[1].findings == ()
+
+
+def test_a_class_that_is_off_as_a_whole_has_drifted_and_is_what_its_tolerance_is_for():
+    assert told(drift=0.975)[1].findings == ()
+    assert told(*LINK, drift=0.985, depth=0.01)[1].findings == ()
+
+
+def test_it_is_said_by_diagnose_where_all_passes_and_leaves_no_suspect():
+    content, matrix = judged(*LINK)
+    test = testcases.Test("x", "pass", record=content)
+    one = judging.Judged(test, matrix.verdict, Evaluation((matrix,)))
+    said = "\n".join(lines(one, content["results"][0], matrix))
+    assert "n000:gpu1->n002:gpu2 and n002:gpu2->n000:gpu1 are off, both ways, 2." in said
+    assert "nothing is at fault" not in said
+    assert not dict(suspects.blamed_in(one, content, {}))
