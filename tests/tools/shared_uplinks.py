@@ -36,19 +36,14 @@ def rounds(count: int) -> list[list[tuple[int, int]]]:
     return found
 
 
-def matrix(
-    leaf: int, uplinks: Sequence[float], line: float, seed: int, slow: Mapping[int, float] | None = None
-) -> np.ndarray:
-    """GB/s of each pair of nodes, NaN on the diagonal, with noise of 0.2 %.
-
-    leaf: nodes of each. uplinks: how many lines' worth each leaf carries, each way. slow: {node: its share of a line}.
-    """
-    chance, count = np.random.default_rng(seed), leaf * len(uplinks)
+def fair(leaf: int, uplinks: Sequence[float], slow: Mapping[int, float] | None = None) -> np.ndarray:
+    """What each pair of nodes gets of a line, NaN on the diagonal; leaf, uplinks and slow as in `matrix`."""
+    count = leaf * len(uplinks)
     of_node = np.array([(slow or {}).get(node, 1.0) for node in range(count)])
-    capacity = line * np.concatenate([of_node, of_node, np.repeat(np.array(uplinks, dtype=float), 2)])
-    values = np.full((count, count), np.nan)
+    capacity = np.concatenate([of_node, of_node, np.repeat(np.array(uplinks, dtype=float), 2)])
+    shares = np.full((count, count), np.nan)
     for pairs in rounds(count):
-        flows = [flow for one, other in pairs for flow in ((one, other), (other, one))]
+        flows = both_ways(pairs)
         ways = []
         for source, sink in flows:
             way = [source, count + sink]
@@ -56,5 +51,23 @@ def matrix(
                 way += [2 * count + 2 * (source // leaf), 2 * count + 2 * (sink // leaf) + 1]
             ways.append(way)
         for (source, sink), rate in zip(flows, rates(ways, capacity), strict=True):
-            values[source, sink] = rate * (1 + 0.002 * chance.standard_normal())
+            shares[source, sink] = rate
+    return shares
+
+
+def both_ways(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The flows of a round."""
+    return [flow for one, other in pairs for flow in ((one, other), (other, one))]
+
+
+def matrix(
+    leaf: int, uplinks: Sequence[float], line: float, seed: int, slow: Mapping[int, float] | None = None
+) -> np.ndarray:
+    """GB/s of each pair of nodes, NaN on the diagonal, with noise of 0.2 %.
+
+    leaf: nodes of each. uplinks: how many lines' worth each leaf carries, each way. slow: {node: its share of a line}.
+    """
+    chance, values = np.random.default_rng(seed), line * fair(leaf, uplinks, slow)
+    for source, sink in (flow for pairs in rounds(len(values)) for flow in both_ways(pairs)):
+        values[source, sink] *= 1 + 0.002 * chance.standard_normal()
     return values

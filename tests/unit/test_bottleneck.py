@@ -12,15 +12,18 @@ from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
 from tests.tools.fabric import Fabric, Machine, record_of
+from tests.tools.shared_uplinks import fair
 
 LEAF = 4
 SHARED = "cells between groups of nodes are"
 
 
-def record_with(nodes, per_node, *slow, leaf=LEAF, known=False, missing=0.0):
+def record_with(nodes, per_node, *slow, leaf=LEAF, known=False, missing=0.0, depth=0.3):
     """The record of a run; known: whether it says which nodes share a leaf switch."""
     machine = Machine(nodes, per_node, leaf=leaf)
-    run = Fabric(machine, np.random.default_rng(3), disturbed=0, missing=missing).run([((part,), 0.3) for part in slow])
+    run = Fabric(machine, np.random.default_rng(3), disturbed=0, missing=missing).run(
+        [((part,), depth) for part in slow]
+    )
     content = record_of(machine, run.values)
     for device in content["devices"] if not known else []:
         device["place"].pop("leaf", None)
@@ -42,6 +45,35 @@ def test_an_uplink_of_a_leaf_that_nobody_knows_makes_no_node_and_no_path_suspect
     assert "[n004, n005, n006, n007]" in said and "a shared bottleneck between them, members uncertain" in said
     assert said.endswith("--groups FILE says which nodes share a leaf switch")
     assert not any("more, which no part of these explains" in one for one in found.sentences)
+
+
+@pytest.mark.parametrize("nodes", [12, 16])
+@pytest.mark.parametrize(("speed", "end"), [(1.0, "congestion, which is no fault"), (0.95, "not its load")])
+def test_an_uplink_whose_cells_are_off_by_just_their_limit_is_no_node_at_fault(nodes, speed, end):
+    """Without references that is 5 %: half of its cells are within it, and its nodes were named one by one."""
+    content = record_with(nodes, 1, ("uplink", 1), depth=0.05)
+    (result,) = content["results"]
+    for row, column in [(r, c) for r in range(2) for c in range(4, 8)]:
+        before = result["values"][row][column]
+        cell = {"row": result["rows"][row], "column": result["columns"][column], "before": before}
+        result["remeasured"].append({**cell, "after": before / 0.95 * speed})
+    found = told(content)
+    assert not [one for one in found.findings if not one.missing]
+    (said,) = [one for one in found.sentences if one.startswith(SHARED)]
+    assert "[n004, n005, n006, n007]" in said and end in said
+
+
+@pytest.mark.parametrize("share", [0.75, 0.9])
+def test_an_uplink_that_is_full_in_most_rounds_only_makes_no_node_suspect_either(share):
+    content = record_with(16, 1)
+    (result,) = content["results"]
+    shares = fair(LEAF, [LEAF, share * LEAF, LEAF, LEAF])
+    for r, c in [(r, c) for r in range(16) for c in range(16) if r != c]:
+        result["values"][r][c] = result["low"][r][c] = result["high"][r][c] = result["values"][r][c] * shares[r, c]
+    found = told(content)
+    assert not found.findings
+    (said,) = [one for one in found.sentences if one.startswith(SHARED)]
+    assert "[n004, n005, n006, n007]" in said
 
 
 def test_with_the_leaf_in_the_record_its_uplink_is_named():

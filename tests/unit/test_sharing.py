@@ -13,9 +13,12 @@ LINE, LEAF = 24.0, 4
 TABLE = References({("cluster", TESTCASE): {"cell[NET]": Reference(LINE, -0.05, 0.1, "GB/s")}})
 
 
-def told(uplinks, seed=1, held=True, alone=None, at_once=8, **network):
+def told(uplinks, seed=1, held=True, alone=None, at_once=8, nodes=LEAF, spoil=None, **network):
     """What is diagnosed of a run; alone: what cells between switches reach of a line when they are measured again."""
-    content = record_of(Machine(LEAF * len(uplinks), 1, leaf=LEAF), matrix(LEAF, uplinks, LINE, seed, **network))
+    values = matrix(nodes, uplinks, LINE, seed, **network)
+    if spoil:
+        spoil(values)
+    content = record_of(Machine(nodes * len(uplinks), 1, leaf=nodes), values)
     (result,) = content["results"]
     result["schedule"] = {**result["schedule"], "pairs_at_once": at_once}
     for r, c in [(r, c) for r in range(LEAF) for c in range(LEAF, 2 * LEAF)] if alone else []:
@@ -60,6 +63,25 @@ def test_an_uplink_that_has_less_than_the_others_is_named_with_its_ratio(uplinks
         assert said.startswith(f"uplink of leaf{bad}: its nodes' cells to other leaf switches share 1/")
         assert float(said.partition(" 1/")[2].split()[0]) == pytest.approx(ratio, rel=0.02)
         assert len(of_network(found)) == (max(uplinks) < LEAF)
+
+
+@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize(("nodes", "share", "usual"), [(8, 0.95, 0.5), (16, 0.95, 1.0)])
+def test_an_uplink_that_lacks_little_is_full_in_some_rounds_alone_and_is_named_nevertheless(nodes, share, usual, held):
+    uplinks = [usual * nodes] * 4
+    uplinks[2] *= share
+    found = told(uplinks, held=held, nodes=nodes)
+    (one,) = found.findings
+    assert (one.kind, one.subject) == ("uplink", 2) and one.shift == pytest.approx(share - 1, abs=0.01)
+    assert not any("more, which no part of these explains" in said for said in found.sentences)
+
+
+def test_a_link_at_fault_beside_such_an_uplink_is_named_too():
+    def spoil(values):
+        values[3, 40] = values[40, 3] = 0.7 * LINE
+
+    found = told([16, 16, 15.2, 16], nodes=16, spoil=spoil)
+    assert [(one.kind, one.subject) for one in found.findings] == [("uplink", 2), ("link", (3, 40))]
 
 
 def test_without_references_the_ratio_of_such_an_uplink_is_said_too():

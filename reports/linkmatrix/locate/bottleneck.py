@@ -2,8 +2,9 @@
 
 Where the record does not say which nodes share a leaf switch, an uplink that is slow looks like many slow paths, or
 many slow nodes. But nodes that are fine with each other are none. The nodes fall into groups by the pairs that are
-measured and not slow: two groups of several nodes each have something between them, of which nobody is to blame by
-name. A node that is slow with everybody is a group of its own, and says nothing of what lies between others.
+measured and not slow, or by whether most of their pairs are slow: two groups of several nodes each have something
+between them, of which nobody is to blame by name. A node that is slow with everybody is a group of its own, and says
+nothing of what lies between others.
 """
 
 from collections.abc import Sequence
@@ -45,26 +46,39 @@ def bottleneck(
     """
     if len(found) < 2 or not layout.has_nodes or any(one.kind in SHARED for one in found):
         return None
+    most = allowed(found, limit)
     with np.errstate(invalid="ignore"):
-        slow = deviation < -np.log1p(np.nan_to_num(limit))
+        slow = deviation < -most
     row, column = (
         np.broadcast_to(node, slow.shape) for node in (layout.row_node[:, None], layout.column_node[None, :])
     )
     net = np.isfinite(deviation) & (row != column)
     is_slow = slow_pairs(row[net], column[net], slow[net])
     is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool))
-    group = components(is_measured & ~is_slow, np.unique(layout.row_node))
-    sizes = np.bincount(group[group >= 0])
-    large = np.flatnonzero(sizes >= FEWEST)
+    nodes = np.unique(layout.row_node)
+    group = components(is_measured & ~is_slow, nodes)
+    if (np.bincount(group[group >= 0]) >= FEWEST).sum() < 2:
+        group = mostly_slow(is_slow, is_measured, nodes)
+    large = np.flatnonzero(np.bincount(group[group >= 0]) >= FEWEST)
     if len(large) < 2 or not all(holds(is_slow, np.flatnonzero(group == one)) for one in large):
         return None
     between = net & (group[row] != group[column]) & np.isin(group[row], large) & np.isin(group[column], large)
     if not (between & slow).any():
         return None
     tried = between & np.isfinite(np.full(slow.shape, np.nan) if alone is None else alone)
-    fine = 0 if alone is None else int((alone[tried] >= -np.log1p(np.nan_to_num(limit[tried]))).sum())
+    fine = 0 if alone is None else int((alone[tried] >= -most[tried]).sum())
     members = sorted((tuple(np.flatnonzero(group == one).tolist()) for one in large), key=lambda of: (len(of), of))
     return Bottleneck(tuple(members), between, float(np.expm1(np.median(deviation[between]))), int(tried.sum()), fine)
+
+
+def allowed(found: Sequence[Finding], limit: np.ndarray) -> np.ndarray:
+    """By how much a cell may be off, in logarithms, so as not to be one of those that the findings are about.
+
+    By its limit, and by half of what they are off together: the limit is of a single cell, and of many that are off by
+    just as much, as at 5 % where there are no references, every other one is within it.
+    """
+    shifts = [-np.log1p(one.shift) for one in found if not one.missing]
+    return np.minimum(np.log1p(np.nan_to_num(limit)), np.median(shifts) / 2 if shifts else np.inf)
 
 
 def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout, names: Names) -> list[str]:
@@ -117,6 +131,21 @@ def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
                 group[other] = number
                 ahead.append(other)
         number += 1
+    return group
+
+
+def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """As `components`: the nodes most of whose pairs are slow are one group, and the rest are the other one.
+
+    An uplink that lacks lines is full in most rounds and not in all: what is fine in the others joins its nodes to all.
+    Where pairs among the slow ones were not measured, nobody knows that they are fine with each other: no groups.
+    """
+    count = is_measured.sum(axis=1)
+    slow = 2 * (is_slow & is_measured).sum(axis=1) > count
+    group = np.full(max(int(nodes.max()) + 1, len(count)), -1)
+    if is_measured[np.ix_(slow, slow)].sum() < AGREE * slow.sum() * (slow.sum() - 1):
+        return group
+    group[nodes] = np.where(slow[nodes], 0, 1)
     return group
 
 

@@ -2,7 +2,9 @@
 
 In rounds all nodes send at once, and the cells between two leaf switches share their uplinks. Where most switches are
 slower to the others than inside by about the same, their uplinks are fewer than their nodes: the cells between them are
-then expected to be as much slower, and a switch is named that is slower than that.
+then expected to be as much slower, and a switch is named that is slower than that. An uplink that lacks a few lines is
+full in those rounds alone in which nearly all of its nodes send to other switches: a third of its cells may be fine, so
+that it is told by medians, and not by what each of its cells says.
 """
 
 from collections.abc import Sequence
@@ -13,11 +15,13 @@ import numpy as np
 from ..record.reading import Result
 from .families import Layout
 from .hypotheses import Finding
+from .sentences import Seen
 
 LEAST_RATIO = 1.05  # of what nodes reach inside a switch to what they reach of others: less is noise
 FEWEST = 3  # switches: of two nobody knows whose uplinks they are
 ALIKE = 0.75  # share of the switches that are as slow as the usual one, at least
 SPREAD = 0.10  # by how much, as a logarithm, they may differ
+LEAST, SIGMAS = 0.03, 5  # by how much one that is named is slower than the usual one, and of what they differ
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,14 @@ class Sharing:
     @property
     def narrow(self) -> list[int]:
         """The switches that reach the others with less than the usual one does."""
-        return [leaf for leaf, of in self.lack.items() if of < self.usual - SPREAD]
+        every = np.array(list(self.lack.values()))
+        differ = 1.4826 * float(np.median(np.abs(every - np.median(every))))
+        return [leaf for leaf, of in self.lack.items() if of < self.usual - max(LEAST, SIGMAS * differ)]
+
+    def cells(self, leaf: int, layout: Layout) -> np.ndarray:
+        """The cells between a switch and the others, rows × columns."""
+        rows, columns = layout.parts["leaf"]
+        return self.crossing & ((rows[:, None] == leaf) | (columns[None, :] == leaf))
 
     def ratio(self, leaf: int) -> float:
         """How many times as much the nodes of a switch reach inside."""
@@ -113,6 +124,24 @@ def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
         return len(ends) > 1 and any(end in uplinks and one.shift > uplinks[end] - SPREAD for end in ends)
 
     return [one for one in found if not is_explained(one)]
+
+
+def narrow_uplinks(one: Sharing, found: Sequence[Finding], seen: Seen) -> tuple[list[Finding], np.ndarray]:
+    """(uplinks that are narrow and not among the findings, cells that they explain), by what nodes reach all at once.
+
+    What is slower than an uplink by more than uplinks differ has a fault of its own, as in `beside_uplinks`.
+    """
+    named = {finding.subject for finding in found if finding.kind in ("uplink", "leaf")}
+    told, every = [], np.zeros(one.crossing.shape, dtype=bool)
+    for leaf in [leaf for leaf in one.narrow if leaf not in named]:
+        cells = one.cells(leaf, seen.layout)
+        x, shift = seen.deviation[cells], one.lack[leaf] - one.usual
+        evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
+        allowed = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()
+        agreeing = int((x <= shift / 2).sum())
+        told.append(Finding("uplink", leaf, float(np.expm1(shift)), x.size, agreeing, evidence, allowed=allowed))
+        every |= cells & (seen.deviation > shift - SPREAD)
+    return told, every
 
 
 def sentences(one: Sharing, leaves: Sequence[str]) -> list[str]:
