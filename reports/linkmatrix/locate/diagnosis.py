@@ -127,15 +127,12 @@ def searched(
         seen = replace(seen, deviation=at_once.without(seen.deviation))
         again = None  # alone nothing was shared
     seen = seen if inside else beside_its_like(content, result, seen, names)
-    findings, left = search(seen.deviation, seen.sigma, seen.limit, layout, again, seen.together)
-    findings = [one for one in findings if not inside or one.kind != "class"]
-    narrow: list[Finding] = []
+    narrow, open_cells = [], seen.deviation
     if at_once:
-        narrow, cells = sharing.narrow_uplinks(at_once, findings, seen)
-    if narrow:
-        rest = np.where(cells, np.nan, seen.deviation)
-        findings, left = search(rest, seen.sigma, seen.limit, layout, again, seen.together)
-        findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]
+        narrow, cells = sharing.narrow_uplinks(at_once, seen)
+        open_cells = np.where(cells, np.nan, open_cells)
+    findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.together)
+    findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]
     shared, findings, left = without_shared(findings, left, seen, again, inside)
     if at_once:
         findings = sharing.beside_uplinks(findings, layout)

@@ -54,10 +54,11 @@ class Sharing:
 
     @property
     def narrow(self) -> list[int]:
-        """The switches that reach the others with less than the usual one does."""
+        """The switches that reach the others with less than the usual one does; not one of a single node."""
         every = np.array(list(self.lack.values()))
         differ = 1.4826 * float(np.median(np.abs(every - np.median(every))))
-        return [leaf for leaf, of in self.lack.items() if of < self.usual - max(LEAST, SIGMAS * differ)]
+        least = self.usual - max(LEAST, SIGMAS * differ)
+        return [leaf for leaf, of in self.lack.items() if of < least and leaf in self.inside]
 
     def cells(self, leaf: int, layout: Layout) -> np.ndarray:
         """The cells between a switch and the others, rows × columns."""
@@ -126,14 +127,13 @@ def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
     return [one for one in found if not is_explained(one)]
 
 
-def narrow_uplinks(one: Sharing, found: Sequence[Finding], seen: Seen) -> tuple[list[Finding], np.ndarray]:
-    """(uplinks that are narrow and not among the findings, cells that they explain), by what nodes reach all at once.
+def narrow_uplinks(one: Sharing, seen: Seen) -> tuple[list[Finding], np.ndarray]:
+    """(uplinks that are narrow, the cells that they explain), by what nodes reach all at once.
 
     What is slower than an uplink by more than uplinks differ has a fault of its own, as in `beside_uplinks`.
     """
-    named = {finding.subject for finding in found if finding.kind in ("uplink", "leaf")}
     told, every = [], np.zeros(one.crossing.shape, dtype=bool)
-    for leaf in [leaf for leaf in one.narrow if leaf not in named]:
+    for leaf in one.narrow:
         cells = one.cells(leaf, seen.layout)
         x, shift = seen.deviation[cells], one.lack[leaf] - one.usual
         evidence = float(x.sum() ** 2 / (2 * (seen.sigma[cells] ** 2).sum()))
