@@ -49,6 +49,47 @@ def test_an_adapter_that_is_down_carries_nothing(nodes):
     assert layout.row_nic.tolist() == [0, 0, 0, 0, -1, -1, -1, -1]
 
 
+def used(content, by, counted=1.01, own=1e9):
+    """What adapters of both nodes counted, n0 by those that `by` says."""
+    uses = [
+        {"label": node, "of": of, "counted": own and counted * own, "own": own, "by": by if node == "n0" else ""}
+        for node in ("n0", "n1")
+        for of in ("net_out", "net_in")
+    ]
+    seen = {"seconds": 1.0, "shared": None, "uses": uses, "nodes": [], "processes": [], "untold": []}
+    content["results"][0]["others"] = seen
+
+
+@pytest.mark.parametrize(
+    ("by", "near"),
+    [
+        ("mlx5_0", ("mlx5_0",)),
+        ("eth0, mlx5_1", ("mlx5_1",)),
+        ("mlx5_1:2", ("mlx5_1",)),  # a port of it
+        ("ens1", ("mlx5_0",)),  # an interface of it
+        ("bond0", ("mlx5_1",)),  # what its interface is a part of
+        ("eth0", ()),  # the data went by another way
+        ("", ("mlx5_0", "mlx5_1")),
+    ],
+)
+def test_an_adapter_that_carried_nothing_is_never_named(nodes, by, near):
+    for device in nodes["devices"]:
+        device["nics"] = ["mlx5_0", "mlx5_1"]
+    nodes["adapters"] = [port("n0", "mlx5_0"), port("n0", "mlx5_1"), port("n0", "mlx5_1")]
+    nodes["adapters"][0]["interfaces"] = [{"name": "ens1", "state": "up"}]
+    nodes["adapters"][1]["interfaces"] = [{"name": "ens2", "state": "up", "bond": "bond0"}]
+    nodes["adapters"][2]["place"]["port"] = "2"
+    used(nodes, by)
+    _, names = laid_out(nodes)
+    assert names.near["gpu0"] == near and names.near["gpu4"] == ("mlx5_0", "mlx5_1")
+
+
+@pytest.mark.parametrize(("counted", "own"), [(0.5, 1e9), (0, 1e9), (1.0, None), (1.0, 0)])
+def test_where_adapters_did_not_count_all_that_ranks_moved_another_one_may_have_carried_it(nodes, counted, own):
+    used(nodes, "mlx5_1", counted, own)
+    assert laid_out(nodes)[1].near["gpu0"] == ("mlx5_0",)
+
+
 def test_one_port_of_two_that_is_up_is_enough(nodes):
     nodes["adapters"] = [port("n0", "mlx5_0", "DOWN"), port("n0", "mlx5_0", "ACTIVE"), port("n0", "mlx5_1", "INIT")]
     layout, names = laid_out(nodes)

@@ -76,6 +76,26 @@ def test_an_uplink_that_lacks_little_is_full_in_some_rounds_alone_and_is_named_n
     assert not any("more, which no part of these explains" in said for said in found.sentences)
 
 
+def test_a_node_alone_at_its_leaf_switch_is_not_the_uplink():
+    def spoil(values):
+        values[15, :15] *= 0.7
+        values[:15, 15] *= 0.7
+
+    content = record_of(Machine(16, 1, leaf=5), values_of_leaves(spoil))
+    (result,) = content["results"]
+    result["schedule"] = {**result["schedule"], "pairs_at_once": 8}
+    (judged,) = evaluate(content, TABLE, "cluster").matrices
+    found = diagnosis.diagnose(content, result, judged)
+    assert [(one.kind, one.subject) for one in found.findings] == [("device", 15)]
+    assert any(kind == "node" for kind, _ in found.findings[0].alike)
+
+
+def values_of_leaves(spoil):
+    values = matrix(4, [4, 4, 4, 4], LINE, 1)
+    spoil(values)
+    return values
+
+
 def test_a_link_at_fault_beside_such_an_uplink_is_named_too():
     def spoil(values):
         values[3, 40] = values[40, 3] = 0.7 * LINE

@@ -1,8 +1,9 @@
 """Where the endpoints of a matrix are, as its record says: node, adapters, PCIe switch, NUMA node, rail, leaf switch.
 
 The adapters of a device are those nearest to it by PCI, those of host memory all of its NUMA node; one that is down
-carries nothing. One adapter that is left is the endpoint's own. Of several nobody knows which one carried its data:
-they are a part together, and none of them is blamed alone.
+carries nothing, nor does one that no rank used where others counted all that the ranks moved. One adapter that is left
+is the endpoint's own. Of several nobody knows which one carried its data: they are a part together, and none of them is
+blamed alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from ..record.reading import Result
 from .families import Layout, Places
 
 UP = ("ACTIVE", "ACTIVE_DEFER", "up", "unknown")  # of a port, in the kernel's words; unknown: it does not say
+LEAST = 0.99  # of what ranks moved, that adapters counted which carried it all: counters may be late
 ONE_SWITCH = ("PIX", "PXB")  # ways by PCI without a host bridge
 Device = Mapping[str, Any]
 
@@ -58,7 +60,7 @@ def layout_of(content: Mapping[str, Any], result: Result, matrix: Matrix) -> tup
     node = numbered(every, lambda device: device["node"])
     rows, columns = list(matrix.rows), list(matrix.columns)
     of_nodes = set(rows) <= set(node.names) - set(devices)  # a matrix of the nodes themselves
-    near = adapters_of(content, every)
+    near = adapters_of(content, result, every)
     parts = {
         "nics": numbered(every, lambda device: called(near[device["label"]], device, alone=False)),
         "switch": numbered(every, switches_of(content, every)),
@@ -100,18 +102,38 @@ def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
     return np.where(applies, number[codes], -1), [matrix.class_names[code] for code in used]
 
 
-def adapters_of(content: Mapping[str, Any], devices: Iterable[Device]) -> dict[str, tuple[str, ...]]:
-    """{label: names of the adapters that may carry a device's data}: those near to it that have a port that is up."""
-    states: dict[tuple[str, str], set[str]] = {}
+def adapters_of(content: Mapping[str, Any], result: Result, devices: Iterable[Device]) -> dict[str, tuple[str, ...]]:
+    """{label: names of the adapters that may carry a device's data}: those near to it that have a port that may.
+
+    It is up, and among those that carried the run's bytes where that is known.
+    """
+    by = carried_by(result)
+    ports: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for port in content.get("adapters", []):
         where = (port["place"].get("node", content["host"]["name"]), port["name"])
-        states.setdefault(where, set()).add(port["state"] or "unknown")
-    return {
-        device["label"]: tuple(
-            name for name in device["nics"] if states.get((device["node"], name), {"unknown"}) & {*UP}
-        )
-        for device in devices
-    }
+        ports.setdefault(where, []).append(port)
+
+    def may(node: str, name: str) -> bool:
+        of_it = ports.get((node, name), [])
+        is_up = not of_it or any((port["state"] or "unknown") in UP for port in of_it)
+        return is_up and (node not in by or bool(called_by_counters(name, of_it) & by[node]))
+
+    return {device["label"]: tuple(name for name in device["nics"] if may(device["node"], name)) for device in devices}
+
+
+def carried_by(result: Result) -> dict[str, set[str]]:
+    """{node: the adapters that its ranks used}, where these counted all bytes that the ranks moved, each way."""
+    uses = [one for one in (result.get("others") or {}).get("uses", []) if one["of"] in ("net_out", "net_in")]
+    unknown = {one["label"] for one in uses if not (one["counted"] and one["own"] and one.get("by"))}
+    unknown |= {one["label"] for one in uses if one["label"] not in unknown and one["counted"] < LEAST * one["own"]}
+    return {one["label"]: {*one["by"].split(", ")} for one in uses if one["label"] not in unknown}
+
+
+def called_by_counters(name: str, ports: Sequence[Mapping[str, Any]]) -> set[str]:
+    """What counters may be called that an adapter's bytes are in: itself, its ports, its interfaces and their bond."""
+    numbers = {f"{name}:{port['place'].get('port', '1')}" for port in ports}
+    interfaces = (interface for port in ports for interface in port.get("interfaces", []))
+    return {name, *numbers, *(word for one in interfaces for word in (one.get("name"), one.get("bond")) if word)}
 
 
 def called(names: Sequence[str], device: Device, alone: bool) -> str:
