@@ -48,6 +48,14 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     #: .. versionadded:: 0.2.0
     unmeasured = variable(str, value="", loggable=True)
 
+    #: Why there was nothing to run on this partition, for ReFrame's report does not say it.
+    #:
+    #: :type: :class:`str`
+    #: :default: set by the run; empty: it was not skipped
+    #:
+    #: .. versionadded:: 0.2.0
+    skipped = variable(str, value="", loggable=True)
+
     sourcesdir = None
     max_pending_time = "8h"
     exclusive_access = True
@@ -86,6 +94,11 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
             raise ReframeError(
                 f"on={self.on}: {self.current_partition.fullname} has no resource 'node' to ask for one by"
             )
+
+    def skip(self, msg=None):
+        """As ReFrame's, with the reason where readers of its report find it."""
+        self.skipped = msg or ""
+        super().skip(msg)
 
     def gpus_of_job(self):
         """A check of host memory asks for no GPUs, unless the partition takes no job without, and says so."""

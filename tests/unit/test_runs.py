@@ -53,6 +53,14 @@ def test_records_are_found_after_the_results_were_copied_elsewhere(tmp_path, rep
     assert run.tests[0].record is not None
 
 
+def test_why_a_test_was_skipped_is_what_its_check_says(report):
+    skipped = report(case(result="skip", skipped="hgx:gpu has one GPU: there is no pair to measure", unmeasured=""))
+    assert stored.find(skipped).tests[0].reason == "skipped: hgx:gpu has one GPU: there is no pair to measure"
+    passed = report(case(result="pass", skipped="hgx:gpu has one GPU"))
+    assert "has one GPU" not in stored.find(passed).tests[0].reason
+    assert stored.find(report(case(result="skip"))).tests[0].reason == ""
+
+
 def test_a_test_case_without_record_stays_and_says_so(tmp_path, report):
     run = stored.find(report(case(tmp_path / "nothing")))
     assert run.tests[0].record is None

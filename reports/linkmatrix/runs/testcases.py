@@ -63,12 +63,19 @@ class Test:
         return self.result == "pass" or self.unreferenced
 
 
+def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
+    """Of a test that was not begun, as its check says it; "" of others, or where it did not."""
+    if case["result"] != "skip":
+        return unmeasured if unmeasured == DRY_RUN else ""
+    return unmeasured or (f"skipped: {case['skipped']}" if case.get("skipped") else "")
+
+
 def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
     """One test case of a report, with its record where it has one, and that is its own."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
     unmeasured = DRY_RUN if is_dry_run(session or {}) else str(case.get("unmeasured") or "")
-    said = case.get("fail_reason") or ((case["result"] == "skip" or unmeasured == DRY_RUN) and unmeasured)
+    said = case.get("fail_reason") or why_not_run(case, unmeasured)
     reasons = [sentence(said)] if said else []
     place, content = record_place(case, report), None
     doubts: list[str] = []

@@ -166,9 +166,9 @@ def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_
     run = login(*matrix("node_to_node_bandwidth_mpi", nodes=None))
     assert run.code == 0, run.output
     assert only(run)["result"] == "skip"
-    assert "slurm-example:cpu does not say how many nodes it has: extras['nodes'], or -S crossnode_matrix.nodes=N" in (
-        run.output
-    )
+    why = "slurm-example:cpu does not say how many nodes it has: extras['nodes'], or -S crossnode_matrix.nodes=N"
+    assert why in run.output
+    assert only(run)["skipped"] == why  # ReFrame's report has no reason of its own
 
 
 def test_pairs_of_ranks_have_every_size_in_one_job_and_more_than_there_are_ranks_are_skipped(login):
