@@ -73,6 +73,40 @@ def test_every_kind_of_finding_has_a_topic_and_every_topic_is_one_that_is_known(
     assert all(re.findall(r"\{\w+\}", line) in ([], ["{who}"]) for lines in steps.TOPICS.values() for line in lines)
 
 
+def not_sure(make_record, testcase, cells):
+    """A record of which some cells did not converge."""
+    record = make_record()
+    record["results"][0]["testcase"] = testcase
+    for column in range(1, 1 + cells):
+        record["results"][0]["converged"][0][column] = False
+    return record
+
+
+def test_what_is_said_of_samples_is_one_finding_however_many_cells_it_is_of(judged_run, make_record):
+    """A busy machine had a line for each number of cells, above what the verdict lacks."""
+    runs = [judged_run(not_sure(make_record, f"device_local_copy{cells}", cells)) for cells in (1, 2, 3)]
+    run, judged = runs[0][0], [one for _, found in runs for one in found]
+    (found,) = headlines.headlines(judged)
+    assert found.text.endswith(
+        " and 2 other test cases: some cells did not converge: their medians are less sure than was asked for"
+    )
+    (alone,) = headlines.headlines(runs[1][1])
+    assert alone.text.startswith("2 of 12 cells did not converge")
+    stream = io.StringIO()
+    terminal.show(run, judged, file=stream, width=300)
+    head, _, rest = stream.getvalue().partition("some cells did not converge")
+    assert "there are no references to hold it against" in head and rest
+
+
+def test_a_test_without_a_record_makes_no_second_node(judged_run, make_record):
+    """Findings and tests of one machine were told apart by its name, as those of several are."""
+    run, judged = judged_run(slow_row(make_record), reference="hgx")
+    _, silent = judged_run(None, result="fail", reason="no ranks", phase="sanity")
+    text = page.render(run, [*judged, *silent], lambda *_: b"")
+    assert "node001: " not in " ".join(one.text for one in headlines.headlines([*judged, *silent]))
+    assert "node001: intranode" not in text
+
+
 def test_terminal_and_page_say_the_same(judged_run, make_record):
     found = judged_run(slow_row(make_record), reference="hgx")
     stream = io.StringIO()

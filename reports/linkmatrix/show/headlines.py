@@ -4,6 +4,7 @@ The same part that is slow in several test cases is one finding. The worst verdi
 (the order of `steps.TOPICS`), then what stands out most.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -48,6 +49,8 @@ OF_KIND = {
     "inside": ("host", "host"),
     "class": ("settings", "settings"),
 }
+#: How many cells a sentence about samples is of, and what stands there where test cases have other numbers of them.
+OF_CELLS, SOME = re.compile(r"\b\d+ of \d+ cells? "), "some cells "
 #: The phase in which ReFrame failed a test → the topic; of what was measured the cells say more.
 OF_PHASE = {
     "setup": "not run",
@@ -61,17 +64,24 @@ OF_PHASE = {
 
 def headlines(judged: list[Judged]) -> list[Headline]:
     """All that was found, the most urgent first; nothing of a run that lacks nothing."""
-    cases, nodes = sum(len(one.matrices) or 1 for one in judged), {sweep.node_of(one) for one in judged}
+    cases, several = sum(len(one.matrices) or 1 for one in judged), sweep.several_nodes(judged)
     merged: dict[tuple[str, str], Headline] = {}
-    found = (on_node(one, sweep.node_of(test), len(nodes) > 1) for test in judged for one in found_in(test))
+    found = (on_node(one, sweep.node_of(test), several) for test in judged for one in found_in(test))
     for one in sorted(found, key=lambda one: one.order):
-        key = (one.topic, one.who or one.text)
+        alike = OF_CELLS.sub(SOME, one.text) if one.topic == "samples" else one.text
+        key = (one.topic, one.who or alike)
         known = merged.get(key)
-        merged[key] = replace(known, where=tuple(dict.fromkeys([*known.where, *one.where]))) if known else one
+        merged[key] = one if known is None else together(known, one, alike)
     odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
     told = [placed(one) if cases > 1 else one for one in merged.values()]
     told += [Headline(Verdict.WARN, "odd", line) for line in dict.fromkeys(odd)]
     return sorted(told, key=lambda one: one.order)
+
+
+def together(known: Headline, one: Headline, alike: str) -> Headline:
+    """One finding of two; alike: the sentence for both, where they differ in how many cells they are of."""
+    where = tuple(dict.fromkeys([*known.where, *one.where]))
+    return replace(known, where=where, text=known.text if known.who or known.text == one.text else alike)
 
 
 def on_node(one: Headline, node: str, several: bool) -> Headline:

@@ -209,7 +209,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
 
 def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
     """What failed or is missing, the worst first; cells that lack nothing but a reference are not listed."""
-    found, several = [], len({sweep.node_of(one) for one in judged}) > 1
+    found, several = [], sweep.several_nodes(judged)
     for one in judged:
         said: dict[str, list[Result]] = {line: [] for line in [*one.reasons, *words.fact_lines(one)]}
         for result, matrix in one.matrices:

@@ -1,6 +1,6 @@
 """Many nodes in a few lines, each by the worst that was found on it: by its own references, without the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..errors import clean
@@ -28,6 +28,11 @@ def node_of(one: Judged) -> str:
         return one.test.node
     nodes = {device["node"] for device in record["devices"]} or {record["host"]["name"]}
     return one.test.node or (nodes.pop() if len(nodes) == 1 else "")
+
+
+def several_nodes(judged: Iterable[Judged]) -> bool:
+    """Whether tests ran on more than one node, or on several at once; one that left no record is of none."""
+    return len({node_of(one) for one in judged if one.test.record or one.test.node}) > 1
 
 
 def found_on(node: str, one: Judged) -> Iterator[Found]:

@@ -77,14 +77,19 @@ def show(
 def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
     """The verdict, what is at fault and how sure that is, what to do now, and the command to run again."""
     verdict, found = judging.overall(judged), headlines.headlines(judged)
+    said = steps.assessment(verdict, judged)
+    lacking = words.only_references_missing(judged)  # then what was found is less than that
     screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
+    if lacking:
+        screen.print(said)
     for at, one in enumerate(found[: headlines.MOST]):
         screen.print(one.text, indent=2)
         for line in one.sure if at < headlines.MOST_SURE else ():
             screen.print(line, "dim", indent=4)
     if len(found) > headlines.MOST:
         screen.print(f"and {len(found) - headlines.MOST} more, below", indent=2)
-    screen.print(steps.assessment(verdict, judged))
+    if not lacking:
+        screen.print(said)
     for number, line in enumerate(steps.steps(verdict, judged, found), 1):
         screen.print(f"{number}. {line}", indent=2, hang=3)
     commands = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)

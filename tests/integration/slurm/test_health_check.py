@@ -69,7 +69,7 @@ def program(login):
 
 @pytest.fixture
 def prolog(cluster, slurm, program, tmp_path):
-    """A function that makes the page's script the prolog, with a fault on the sick node; afterwards all is as it was."""
+    """A function that makes that script the prolog, with a fault on the sick node; afterwards all is as before."""
     configuration = Path(cluster["SLURM_CONF"])
     folder = configuration.parents[1]
     before = configuration.read_text()
