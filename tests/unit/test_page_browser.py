@@ -1,13 +1,35 @@
 """The page in a real browser, where there is one: nothing is refused, it is dark where it should be, and it prints."""
 
+import importlib.util
+import json
+import re
 import shutil
 import subprocess
+from html import unescape
+from pathlib import Path
 
 import pytest
 
 from linkmatrix.cli import main
 
 LIMIT = 120  # seconds for a start of the browser
+DATA = Path(__file__).resolve().parents[1] / "data"
+NARROW = 320  # pixels that WCAG 2.1, success criterion 1.4.10, wants a page to fit
+#: of whatever a page loads: it may load nothing
+POLICY = re.compile(r"<meta http-equiv=.Content-Security-Policy.[^>]*>")
+#: tells who shows the page what there is to say of it, which no script of the page itself may
+ASKED = """
+<script>{axe}</script>
+<script>addEventListener("load", async () => {{
+  const root = document.documentElement, of = {{resultTypes: ["violations"]}};
+  const found = (await axe.run(document, of)).violations.map(one => one.id + ": " + one.nodes[0].html);
+  parent.postMessage({{wider: root.scrollWidth - root.clientWidth, found}}, "*");
+}})</script>
+"""
+SHOWN = """<!DOCTYPE html><title>shown</title><pre>nothing was said</pre>
+<script>onmessage = one => document.querySelector("pre").textContent = JSON.stringify(one.data)</script>
+<iframe src="asked.html" width="{width}" height="900"></iframe>
+"""
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +80,35 @@ def test_it_is_light_or_dark_as_the_system_is_and_prints_in_either(browser, repo
         browser(report, *options, f"--print-to-pdf={tmp_path / name}.pdf")
         assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF-")
     assert corner(tmp_path / "light.png") > 250 and corner(tmp_path / "dark.png") < 60
+
+
+@pytest.fixture
+def asked(browser, tmp_path):
+    """A function that says of a page how much wider it is than a window, and what axe has against it."""
+    spec = importlib.util.find_spec("axe_core_python")
+    axe = (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+
+    def answers(path, width):
+        text = POLICY.sub("", path.read_text(encoding="utf-8"))
+        asking = text.replace("</body>", ASKED.format(axe=axe) + "</body>")
+        assert len(asking) > len(text), "the page has changed, and nothing is asked of it"
+        (tmp_path / "asked.html").write_text(asking, encoding="utf-8")
+        (tmp_path / "shown.html").write_text(SHOWN.format(width=width), encoding="utf-8")
+        done = browser(tmp_path / "shown.html", "--dump-dom", "--virtual-time-budget=60000")
+        return json.loads(unescape(re.search("<pre>(.*?)</pre>", done.stdout, re.DOTALL)[1]))
+
+    return answers
+
+
+@pytest.mark.parametrize("name", ["h200x4_gate_failed", "h200x2_collectives", "cpu16_ranks_storm", "h200x4_sweep"])
+def test_a_page_fits_a_narrow_window_and_axe_has_nothing_against_it(asked, tmp_path, name):
+    """Its tables and pictures scroll by themselves; of the page, half of each line was out of sight."""
+    main(["report", str(DATA / f"{name}.record.json"), "--out", str(tmp_path / "out")])
+    assert asked(tmp_path / "out" / "report.html", NARROW) == {"wider": 0, "found": []}
+
+
+def test_what_is_asked_of_a_page_is_answered(asked, tmp_path):
+    page = tmp_path / "wide.html"
+    page.write_text('<!DOCTYPE html><html lang="en"><title>t</title><body><img style="width: 900px"></body></html>')
+    answer = asked(page, NARROW)
+    assert answer["wider"] > 0 and any(one.startswith("image-alt: ") for one in answer["found"])
