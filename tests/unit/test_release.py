@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import linkmatrix
 
@@ -25,6 +27,27 @@ def read(name):
 )
 def test_the_version_is_the_same_everywhere(file, pattern):
     assert re.findall(pattern, read(file), re.MULTILINE) == [linkmatrix.__version__]
+
+
+def test_what_is_locked_is_what_development_asks_for_with_hashes():
+    """`LOCKED=1 make setup`: a requirement that is new or raised stands there too."""
+    text = re.sub(r"^#.*\n", "", read("requirements.lock"), flags=re.MULTILINE)
+    locked = {}
+    for entry in re.findall(r"^\S.*(?:\n .*)*", text, re.MULTILINE):
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+        one = Requirement(entry.partition("\\")[0])
+        locked.setdefault(canonicalize_name(one.name), []).append(str(one.specifier).removeprefix("=="))
+    project = read("pyproject.toml")
+    lists = [
+        re.search(rf"^{name} = \[(.*?)\]$", project, re.MULTILINE | re.DOTALL)[1]
+        for name in ("dependencies", "test", "docs")
+    ]
+    asked = [Requirement(word) for text in lists for word in re.findall(r'"([^"]+)"', re.sub(r"#.*", "", text))]
+    asked = [one for one in asked if one.name != "linkmatrix"]
+    assert len(asked) > 15
+    for one in asked:
+        versions = locked.get(canonicalize_name(one.name), [])
+        assert versions and all(one.specifier.contains(version) for version in versions), f"{one}: {versions}"
 
 
 def test_github_runs_what_ci_run_runs_and_builds_the_docs():

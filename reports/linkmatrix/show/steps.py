@@ -99,7 +99,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 REFERENCES = (
     "To get references, measure six times, then linkmatrix adopt --table NAME --write. A run is held against them by"
-    " linkmatrix show --reference NAME, and every run by 'reference': NAME in its partition's extras, in config/systems."
+    " linkmatrix show --reference NAME, and each from then on by 'reference': NAME in the partition's extras, in"
+    " config/systems."
 )
 FIRST = "Measure what was found again, alone, before anything is adopted."
 SLOW = ("device", "link", "adapter", "node", "host", "fabric", "rank", "path", "once", "cell", "gone", "wrong data")
