@@ -33,7 +33,8 @@ lint: $(VENV)/.ready-test ## check style and format
 
 docs: $(VENV)/.ready ## build the site into .build/docs; it opens from disk
 	@python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[docs]'
-	@python -m sphinx -q -W --keep-going docs .build/docs && echo "The site: $(CURDIR)/.build/docs/index.html"
+	@# each page anew: what it takes from elsewhere may have changed where it has not
+	@python -m sphinx -q -E -a -W --keep-going docs .build/docs && echo "The site: $(CURDIR)/.build/docs/index.html"
 
 mutants: $(VENV)/.ready-test ## change what judges, a little at a time: does a test fail each time? ARGS: rooms or modules
 	@python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.*'

@@ -32,4 +32,12 @@ def setup(app):
     def complete(_, name, source):
         source[0] = taken.page(source[0], name)
 
+    def by_keyboard_and_ear(_, __, ___, context, ____):
+        """What scrolls is reached by keyboard, and a caption of the contents is a heading of a level."""
+        body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+        context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+        tree = context.get("furo_navigation_tree", "")
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
     app.connect("source-read", complete)
+    app.connect("html-page-context", by_keyboard_and_ear, priority=900)  # after the theme has made its tree

@@ -60,5 +60,11 @@ def test_every_field_of_a_record_is_described(site):
     assert not [name for name in fields if f">{name}<" not in site["record"]]
 
 
+def test_what_scrolls_is_reached_by_keyboard_and_captions_have_a_level(site):
+    for name, text in site.items():
+        assert "<pre>" not in text or name.startswith("run-"), name
+        assert not re.search(r'role="heading"(?! aria-level)', text), name
+
+
 def test_nothing_is_loaded_from_elsewhere(site):
     assert not [name for name, text in site.items() if FETCHED.search(text)]
