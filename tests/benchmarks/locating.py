@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from tests.tools.confusion import NOTHING, RIGHT, SEVERAL, Bench
+from tests.tools.confusion import ALIKE, NOTHING, RIGHT, SEVERAL, Bench
 from tests.tools.fabric import Fabric, Machine
 
 #: Name of a machine → itself, and how many medians its link classes have.
@@ -62,8 +62,9 @@ def table(name: str, one: Bench, trials: int, said: dict[str, Counter]) -> list[
         for depth, least in DEPTHS.items():
             if kind in WANTED and percent(found[depth]) < 100 * least:
                 missed.append(f"{name}: {kind} at -{100 * depth:.0f} %: {percent(found[depth]):.1f} %")
-    share = 100 * sum(one.try_two(0.10) for _ in range(trials)) / trials
-    print(f"{'two at once':13}{share:8.1f}", flush=True)
+    two = Counter(one.try_two(0.10) for _ in range(trials))
+    share, alike = percent(two), 100 * two[ALIKE] / trials
+    print(f"{'two at once':13}{share:8.1f}  beside {alike:.1f} of other parts with the same cells", flush=True)
     return missed + ([f"{name}: two at once: {share:.1f} %"] if share < 100 * TWO_AT_ONCE else [])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from linkmatrix.adopt.propose import cell_references
 from linkmatrix.judge.rules import Expected
 from linkmatrix.locate.deviations import beside_its_like
+from linkmatrix.locate.families import members, named_family
 from linkmatrix.locate.hypotheses import Finding, search
 from linkmatrix.locate.places import layout_of
 from linkmatrix.locate.sentences import Seen, subject_name
@@ -22,7 +23,7 @@ from linkmatrix.references.tolerances import floor_of
 from tests.tools.fabric import Fabric, Machine, Part, Run, record_of
 
 RUNS = 6  # that references are adopted from
-RIGHT, NOTHING, SEVERAL = "right", "nothing", "several"
+RIGHT, NOTHING, SEVERAL, ALIKE = "right", "nothing", "several", "the same cells"
 CALLED = {"nic": "adapter", "node_pair": "node pair"}  # kinds of findings, as faults are called here
 
 
@@ -97,12 +98,26 @@ class Bench:
         """What is said of one run with these faults."""
         return self.answer([*faults], self.find(self.fabric.run([(fault.parts, depth) for fault in faults])))
 
-    def try_two(self, depth: float) -> bool:
-        """Whether two faults of any kinds are named, both of them, and nothing else."""
+    def try_two(self, depth: float) -> str:
+        """RIGHT where two faults of any kinds are named and nothing else, ALIKE where other parts with their cells are.
+
+        What all ways to and from a device have in common is the device, though one fault may be its egress and one its
+        ingress.
+        """
         while True:
             faults = [self.draw(str(kind)) for kind in self.fabric.chance.choice([*self.faults], 2)]
             if apart([self.slow_by(fault) for fault in faults]):
-                return self.try_faults(depth, *faults) == RIGHT
+                break
+        found = self.find(self.fabric.run([(fault.parts, depth) for fault in faults]))
+        said = self.answer(faults, found)
+        slow = np.logical_or.reduce([self.slow_by(fault) for fault in faults])
+        return ALIKE if said != RIGHT and found and (self.cells_of(found) == slow).all() else said
+
+    def cells_of(self, found: list[Finding]) -> np.ndarray:
+        """The cells of findings together, those too that are missing in a run."""
+        named = (named_family(self.layout, one.kind, one.subject) for one in found)
+        every = np.logical_or.reduce([members(*one).reshape(self.layout.classes.shape) for one in named])
+        return every & (self.layout.classes >= 0)
 
     def slow_by(self, fault: Fault) -> np.ndarray:
         """Where a fault makes cells slow."""
