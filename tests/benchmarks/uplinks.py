@@ -1,11 +1,11 @@
-"""uplinks [TRIALS]: how often the uplink of a leaf switch is named by a whole matrix of nodes, and false alarms.
+"""uplinks [TRIALS [HEALTHY]]: how often the uplink of a leaf switch is named by a matrix of nodes, and false alarms.
 
 Simulated clusters (tests/tools/fabric.py) with the noise, routes, drift and missing cells that it says, by default 60
-TRIALS of each. A path that is slow costs each cell that passes the uplink as much; an uplink that lacks lines leaves to
-its nodes what they share fairly, all sending at once (tests/tools/shared_uplinks.py, adaptive routing). Held against
-references that are adopted from six healthy runs of the same network, or seen from inside; with groups, or without:
-then "shared bottleneck, members uncertain" of the right nodes is right, and a node or a path that is named is not.
-In the repository's folder: `python -m tests.benchmarks.uplinks`.
+TRIALS of each, and 3,000 HEALTHY runs of each machine. A path that is slow costs each cell that passes the uplink as
+much; an uplink that lacks lines leaves to its nodes what they share fairly, all sending at once, with adaptive routing
+(tests/tools/shared_uplinks.py). Held against references that are adopted from six healthy runs of the same network, or
+seen from inside; with groups, or without: then "shared bottleneck, members uncertain" of the right nodes is right, and
+a node or a path that is named is not. In the repository's folder: `python -m tests.benchmarks.uplinks`.
 """
 
 import sys
@@ -17,7 +17,8 @@ from functools import cache
 import numpy as np
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate import diagnosis
+from linkmatrix.locate import diagnosis, sharing
+from linkmatrix.locate.deviations import from_inside
 from linkmatrix.record.matrix import lasting_names
 from linkmatrix.references.tables import Reference, References
 from tests.tools.confusion import Bench
@@ -25,6 +26,7 @@ from tests.tools.fabric import Fabric, Machine, Run, record_of
 from tests.tools.shared_uplinks import fair
 
 MACHINES = (Machine(16, 1, leaf=4), Machine(32, 1, leaf=8), Machine(64, 1, leaf=16))
+SMALL = (Machine(6, 1, leaf=2), Machine(9, 1, leaf=3), Machine(8, 8, leaf=2))  # few nodes say what a switch carries
 LEAST = 98  # percent, with groups and adaptive routing
 SELDOM = 3  # without groups a trial takes longer: one of so many
 #: What is at fault: the lines of all uplinks, as a share of their nodes', what one of them has of that, and by how much
@@ -125,12 +127,28 @@ class Tried:
         return "right" if right else "wrong"
 
 
+def alarms(machine: Machine, runs: int) -> tuple[int, int]:
+    """Healthy runs in which an uplink is said to be narrow, with references and from inside."""
+    bench = Bench(Fabric(machine, np.random.default_rng(11)))
+    result = {**bench.result, "schedule": {**bench.result["schedule"], "pairs_at_once": machine.nodes // 2}}
+    count = [0, 0]
+    for _ in range(runs):
+        run = bench.fabric.run()
+        with np.errstate(invalid="ignore"):
+            held = np.log(run.values / bench.expected)
+        inside = from_inside(bench.record, result, run.values, bench.layout, bench.names).deviation
+        for way, deviation in enumerate((held, inside)):
+            at_once = sharing.sharing(deviation, bench.layout, result, None)
+            count[way] += bool(at_once and at_once.narrow)
+    return count[0], count[1]
+
+
 def percent(of: Counter, answer: str) -> float:
     """The share of an answer."""
     return 100 * of[answer] / sum(of.values())
 
 
-def main(trials: int) -> int:
+def main(trials: int, healthy: int) -> int:
     """Prints the table; exit code 1 where less than LEAST is right with groups."""
     missed = 0
     print(f"right, in % of {trials} ({'; '.join(WAYS)}); in brackets where something else was named")
@@ -143,8 +161,14 @@ def main(trials: int) -> int:
             told = [f"{percent(of, 'right'):5.1f} ({percent(of, 'wrong'):.1f})" for of in counts.values()]
             print(f"{fault:18}" + "".join(f"{text:>16}" for text in told), flush=True)
             missed += percent(counts["references, groups"], "right") < LEAST
+    print("\nhealthy runs in which an uplink is named, with references and without")
+    for machine in (*MACHINES, *SMALL):
+        held, inside = alarms(machine, healthy)
+        print(f"{machine.nodes} nodes, {machine.leaf} at a leaf switch: {held} and {inside} of {healthy}", flush=True)
+        missed += 1000 * held > healthy
     return int(missed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 60))
+    numbers = [int(word) for word in sys.argv[1:3]]
+    sys.exit(main(*(numbers + [60, 3000][len(numbers) :])))
