@@ -7,6 +7,7 @@ namespace linkmatrix::ranks {
 namespace {
 
 constexpr double late = 0.01;  // of what the run moved since the look before, that counters may lack
+constexpr double idle = 0.01;  // of the same: an adapter that counted less carried messages of the network itself
 
 }  // namespace
 
@@ -45,20 +46,32 @@ void NodeTraffic::count(Node& node, std::span<const TrafficMessage> ranks) {
                known.used || adapter.used, adapter.rate};
     }
   }
-  node.by.clear();
-  node.rate = 0;
-  bool rates_known = true;
   for (const auto& [name, adapter] : now) {
     const auto before = node.adapters.find(name);
-    if (!adapter.used) continue;
-    node.by += (node.by.empty() ? "" : ", ") + name;
-    rates_known = rates_known && adapter.rate > 0;
-    node.rate += adapter.rate;
-    if (before == node.adapters.end()) continue;
-    node.out.counted += std::max(0.0, adapter.sent - before->second.sent);
-    node.in.counted += std::max(0.0, adapter.received - before->second.received);
+    if (!adapter.used || before == node.adapters.end()) continue;
+    const double sent = std::max(0.0, adapter.sent - before->second.sent);
+    const double received = std::max(0.0, adapter.received - before->second.received);
+    node.out.counted += sent, node.in.counted += received;
+    node.moved[name] += sent + received;
   }
   node.adapters = std::move(now);
+  tell_who_carried(node);
+}
+
+/// MPI opens all adapters of a node and sends by some of them. Until one has counted what was moved, it may be each.
+void NodeTraffic::tell_who_carried(Node& node) {
+  const double own = node.out.own - node.out.own_before + node.in.own - node.in.own_before;
+  const auto carried = [&](const auto& one) { return one.second.used && node.moved[one.first] >= idle * own; };
+  const bool is_known = std::ranges::any_of(node.adapters, carried);
+  bool rates_known = true;
+  node.by.clear();
+  node.rate = 0;
+  for (const auto& one : node.adapters) {
+    if (!(is_known ? carried(one) : one.second.used)) continue;
+    node.by += (node.by.empty() ? "" : ", ") + one.first;
+    rates_known = rates_known && one.second.rate > 0;
+    node.rate += one.second.rate;
+  }
   if (!rates_known) node.rate = 0;
 }
 
@@ -74,6 +87,7 @@ void NodeTraffic::add(Activity& activity) {
       way->counted_before = way->counted, way->own_before = way->own;
     }
     node.known = true;
+    node.moved.clear();
     if (node.tcp.sent == 0) continue;
     for (const auto& [of, count] : {std::pair{"tcp_sent", node.tcp.sent}, std::pair{"tcp_again", node.tcp.again}})
       activity.uses.push_back({name, of, count, std::nullopt});

@@ -34,12 +34,14 @@ class NodeTraffic {
   struct Node {
     std::map<std::string, TrafficMessage::Adapter> adapters;  ///< as they were last
     Way out, in;
-    std::string by;     ///< adapters that were used last
-    double rate = 0;    ///< of all of them; 0: of one it is not known
-    TcpSegments tcp;    ///< as they were last
-    bool known = true;  ///< what its ranks moved since the look before
+    std::map<std::string, double> moved;  ///< bytes by each adapter since the look before
+    std::string by;                       ///< adapters that were used last, and carried something
+    double rate = 0;                      ///< of all of them; 0: of one it is not known
+    TcpSegments tcp;                      ///< as they were last
+    bool known = true;                    ///< what its ranks moved since the look before
   };
   void count(Node& node, std::span<const TrafficMessage> ranks);
+  static void tell_who_carried(Node& node);
 
   std::vector<std::string> nodes_;
   std::map<std::string, Node> found_;

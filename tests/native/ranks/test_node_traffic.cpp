@@ -63,6 +63,22 @@ TEST_F(NodeTrafficTest, OfAnAdapterThatNoRankUsesIsNotCounted) {
   EXPECT_EQ(use.by, "eth0");
 }
 
+TEST_F(NodeTrafficTest, IsNotByAnAdapterThatWasOpenedAndCarriedNothing) {
+  const auto rated = [](const std::string& adapter, double own, double counted) {
+    TrafficMessage one = message(own, counted, adapter);
+    one.adapters.front().rate = adapter == "mlx5_0" ? 50e9 : 25e9;
+    return one;
+  };
+  const Messages before{rated("mlx5_0", 0, 0), rated("mlx5_1", 0, 700), {}};
+  const Use use = sent_between(before, {rated("mlx5_0", 1000, 2010), rated("mlx5_1", 1000, 719), {}});
+  EXPECT_EQ(use.by, "mlx5_0");
+  EXPECT_EQ(use.rate, 50e9) << "what carries nothing adds nothing to what they can carry";
+  EXPECT_EQ(use.counted, 2029);
+  const Use later = sent_between({rated("mlx5_0", 1000, 2010), rated("mlx5_1", 1000, 719), {}},
+                                 {rated("mlx5_0", 1000, 2010), rated("mlx5_1", 2000, 1739), {}});
+  EXPECT_EQ(later.by, "mlx5_1") << "in each look it may be another";
+}
+
 TEST_F(NodeTrafficTest, OfAnAdapterThatCountsLateIsNoAnswer) {
   const Use use = sent_between({message(0, 0), message(0, 0), message(0, 0)},
                                {message(100, 40), message(0, 40), message(100, 100)});
