@@ -246,3 +246,23 @@ def test_where_there_is_no_repository_references_that_are_named_are_those(instal
     done = installed("show", write_record(), *named)
     assert (done.returncode, done.stderr) == (0, "")
     assert installed("show", write_record(off={(0, 1): 300.0}), *named).returncode == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show"],
+        ["history"],
+        ["next", "--budget", "1-node-hours"],
+        ["note", "--place", "n1/0", "x"],
+        ["measure"],
+        ["run"],
+    ],
+    ids=" ".join,
+)
+def test_results_that_would_be_in_a_file_are_bad_input_with_the_variable(tmp_path, monkeypatch, capsys, command):
+    (tmp_path / "file").write_text("whatever")
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "file"))
+    assert cli.main(command) == 2
+    errors = capsys.readouterr().err
+    assert "is no folder: name another in $LINKMATRIX_PREFIX" in errors and errors.count("\n") == 1

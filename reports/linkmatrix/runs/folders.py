@@ -16,9 +16,14 @@ HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
 
 
 def prefix() -> Path:
-    """The folder of all results: $LINKMATRIX_PREFIX, or .linkmatrix beside the config/settings.py that is nearest."""
-    if os.environ.get("LINKMATRIX_PREFIX"):
-        return Path(os.environ["LINKMATRIX_PREFIX"])
+    """The folder of all results: $LINKMATRIX_PREFIX, or .linkmatrix beside the config/settings.py that is nearest.
+
+    Raises BadInput where the variable names what is no folder.
+    """
+    if said := os.environ.get("LINKMATRIX_PREFIX"):
+        if os.path.exists(said) and not os.path.isdir(said):
+            raise BadInput(f"results cannot be in {said}, which is no folder: name another in $LINKMATRIX_PREFIX")
+        return Path(said)
     return repository() / ".linkmatrix"
 
 
