@@ -98,6 +98,18 @@ def test_what_is_said_of_samples_is_one_finding_however_many_cells_it_is_of(judg
     assert "there are no references to hold it against" in head and rest
 
 
+def test_what_had_nothing_to_do_leaves_references_the_only_thing_that_is_missing(judged_run, make_record):
+    _, measured = judged_run(make_record())
+    _, skipped = judged_run(None, result="skip", reason="skipped: one GPU: there is no pair to measure")
+    said = steps.assessment(Verdict.NO_VERDICT, [*measured, *skipped])
+    assert said == "What was measured is verified; there are no references to hold it against."
+    assert steps.steps(Verdict.NO_VERDICT, [*measured, *skipped], []) == [steps.REFERENCES]
+    _, away = judged_run(None, result="skip", reason="not run: drained", unmeasured="not run: drained")
+    for others in (away, judged_run(None, result="skip")[1]):
+        assert "Something is missing" in steps.assessment(Verdict.NO_VERDICT, [*measured, *others])
+    assert steps.REFERENCES not in steps.steps(Verdict.NO_VERDICT, [*skipped], [])
+
+
 def test_a_test_without_a_record_makes_no_second_node(judged_run, make_record):
     """Findings and tests of one machine were told apart by its name, as those of several are."""
     run, judged = judged_run(slow_row(make_record), reference="hgx")

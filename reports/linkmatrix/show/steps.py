@@ -159,7 +159,8 @@ def links_unseen(judged: Iterable[Judged]) -> list[str]:
 
 def meaning(verdict: Verdict, judged: list[Judged]) -> str:
     """The same of what was measured."""
-    good = "What was measured is verified" if words.left_out(judged) else "Everything was measured and verified"
+    some = words.left_out(judged) or any(words.has_nothing_to_do(one) for one in judged)
+    good = "What was measured is verified" if some else "Everything was measured and verified"
     if not judged:
         return "Nothing was measured, so there is nothing to judge."
     if verdict <= Verdict.WARN and not any(one.matrices for one in judged):
@@ -174,6 +175,6 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
     if words.only_references_missing(judged):
         matrices = [matrix for one in judged for _, matrix in one.matrices]
         held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
-        some = f"there are references for only {held} of {count} cells" if held else "there are no references"
-        return f"{good}; {some}{'' if held else ' to hold it against'}."
+        lacks = f"there are references for only {held} of {count} cells" if held else "there are no references"
+        return f"{good}; {lacks}{'' if held else ' to hold it against'}."
     return "Something is missing, as listed: without it there is no verdict."
