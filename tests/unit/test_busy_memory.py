@@ -80,6 +80,40 @@ def test_without_that_process_a_link_so_slow_is_a_failure(idle):
     assert findings != []
 
 
+def result_of(record, testcase):
+    return next(one for one in record["results"] if one["testcase"] == testcase)
+
+
+def idle_there(others, **changes):
+    """In this look nobody used a device."""
+    others.update(changes)
+    for use in others["uses"]:
+        if use["of"] in ("sm", "memory"):
+            use["counted"] = 0
+
+
+@pytest.mark.parametrize("where", ["gpu0", None], ids=["another one is elsewhere", "the host's cores are used"])
+def test_who_has_left_a_device_does_not_slow_its_links_down_any_more(where, idle):
+    record = load("busy_local")
+    others = result_of(record, WRITES)["others"]
+    there = [one | {"where": where} for one in others["processes"] if one["where"] == "gpu1" and where]
+    idle_there(others, shared=where is not None, processes=there)
+    others["uses"].append({"label": "gpu1", "of": "cpu", "counted": 1.0, "own": 0.99})
+    _, verdicts, _ = judged(record, idle)
+    assert verdicts[WRITES, "gpu1", "gpu0"].verdict is Verdict.FAIL
+
+
+def test_that_a_memory_was_used_at_another_look_is_said_so(idle):
+    record = load("busy_local")
+    idle_there(result_of(record, WRITES)["others"])
+    cell = judged(record, idle)[1][WRITES, "gpu1", "gpu0"]
+    assert cell.verdict is Verdict.NO_VERDICT, "a look may have missed it"
+    assert "the memory of gpu1 busy for 100 % of the time, by another look of the run" in cell.reason
+    assert "(pid 5343 hog of root" in cell.reason
+    seen = judged(load("busy_local"), idle)[1][WRITES, "gpu1", "gpu0"]
+    assert "by another look" not in seen.reason
+
+
 def test_what_dies_on_a_device_is_told_and_the_device_is_not_at_fault(idle):
     record = load("busy_crash")
     assert crashes.device_errors(record) == []
@@ -100,6 +134,9 @@ def test_what_dies_on_a_device_is_told_and_the_device_is_not_at_fault(idle):
         ),
         (lambda _, counters: counters.pop(), "which Xid it was nobody knows"),
         (lambda _, counters: counters[0].update(after=3), "its memory had errors"),
+        (lambda _, counters: counters[-2].update(after=8), "of one nobody knows which Xid it was"),
+        (lambda r, _: r["lost"].append({"label": "gpu1", "why": "it failed"}), "it may have been of the run itself"),
+        (lambda r, _: fail_a_cell(r), "it may have been of the run itself"),
     ],
 )
 def test_an_error_that_no_program_of_others_explains_stays_one(change, why):
@@ -114,3 +151,8 @@ def test_an_error_that_no_program_of_others_explains_stays_one(change, why):
 def forget_others(record):
     for others in (record["others"], *(result["others"] for result in record["results"])):
         others.update(processes=[])
+
+
+def fail_a_cell(record):
+    result = result_of(record, WRITES)
+    result["status"][0][1], result["values"][0][1] = "error", None

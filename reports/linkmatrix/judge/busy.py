@@ -163,11 +163,12 @@ class Busy:
         amount = f"{gigabytes(rate * seconds)} {verbs[moved]} {moved[0]}{self.adapters_of(moved[1], moved[0])}"
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
-        used = f"others {SAID[kind].format(share=100 * share, label=label)}{self.who(label)}" if share >= LEAST else ""
+        said = f"{SAID[kind].format(share=100 * share, label=label)}{self.when(share, label, kind)}"
+        used = f"others {said}{self.who(label)}" if share >= LEAST else ""
         of_path = rate * 1e-9 / line if line > 0 else ALL  # of a latency nobody knows what its path carries
         if path == "net" and used and rate > 0:  # which of both it was nobody knows, where both explain something
-            said = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]
-            return "busy: " + "; ".join(one for _, one in sorted(said, reverse=True))
+            both = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]
+            return "busy: " + "; ".join(one for _, one in sorted(both, reverse=True))
         if rate > LEAST_RATE or (path == "net" and rate > 0):
             return sent
         if used:
@@ -194,6 +195,11 @@ class Busy:
         if not (self.by_kernel or of_both):  # what a copy reads and writes is in a memory, whoever makes it
             of = self.uncounted.memory
             yield from ((of[label], label, "memory") for label in (row, column) if label in of)
+
+    def when(self, share: float, label: str, kind: str) -> str:
+        """Of a share that was not seen while this was measured."""
+        seen = self.shares.get(kind, {}).get(label, 0.0)
+        return ", by another look of the run" if share > seen + LEAST else ""
 
     def who(self, label: str) -> str:
         """ " (pid 2983 hog, bob)"; "" where nobody is known."""
@@ -249,6 +255,9 @@ def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = No
     latency = result["metric"] == "latency"
     node = {device["label"]: device["node"] for device in record.get("devices", []) if device.get("node")}
     unread = {kind: with_nodes(labels, node) for kind, labels in unread_of(others).items()}
+    memory = shares.get("memory", {}) | {  # a look may miss what is done there, but not who is there
+        label: max(share, shares.get("memory", {}).get(label, 0.0)) for label, share in memory.items() if label in held
+    }
     held, active = with_nodes(held, node), with_nodes(held & active, node)
     uncounted = Uncounted(held, active, unread, memory, makers, latency, by_kernel, both)
     turns = turns_with_nodes(turns_of_others(others), node)

@@ -3,12 +3,14 @@
 A driver counts an Xid on a device for whatever goes wrong there, also where a program reads memory that is not its own.
 Seen beside seven processes that died so on one of two H100: Xid 31 seven times, every cell as without them. Xids whose
 remedy in NVIDIA's catalogue (https://docs.nvidia.com/deploy/xid-errors) is to restart the program, or none, are held
-against nobody where others had a context on the device; where nobody is known to have been there they stay errors.
+against nobody where others had a context on the device; where nobody is known to have been there they stay errors, and
+where the run itself could not use the device to its end: a driver does not say whose program an Xid ended.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..record import grids
 from ..record.reading import Risen, risen
 from .who import sentence
 
@@ -40,9 +42,25 @@ def of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
     for one in risen(record):
         if one.name.startswith(ALL_EVENTS):
             xids.setdefault(one.label, []).append(one)
-    there = processes_of(record)
-    only = {label: {one.name for one in counted} <= OF_PROGRAMS | {ALL_EVENTS} for label, counted in xids.items()}
-    return {label: counted for label, counted in xids.items() if only[label] and len(counted) > 1 and label in there}
+    there = processes_of(record).keys() - failed_for(record) if xids else set()
+    return {label: counted for label, counted in xids.items() if label in there and are_of_programs(counted)}
+
+
+def are_of_programs(counted: Sequence[Risen]) -> bool:
+    """Whether each Xid of a device is known, and ends a program and nothing else."""
+    known = {one.name: one.after - one.before for one in counted}
+    return known.keys() <= OF_PROGRAMS | {ALL_EVENTS} and known.pop(ALL_EVENTS, 0.0) == sum(known.values())
+
+
+def failed_for(record: Mapping[str, Any]) -> set[str]:
+    """Devices that the run lost, or of which one of its cells ended in an error."""
+    failed = {one["label"] for one in record["lost"]}
+    for result in record["results"]:
+        if "status" in result and "error" in grids.used(result["status"]):  # of the largest, the cells are in a file
+            for row, cells in zip(result["rows"], result["status"], strict=True):
+                ends = [column for column, status in zip(result["columns"], cells, strict=True) if status == "error"]
+                failed.update([row] * bool(ends), ends)
+    return failed
 
 
 def processes_of(record: Mapping[str, Any]) -> dict[str, set[str]]:

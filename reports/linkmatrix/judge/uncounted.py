@@ -34,8 +34,8 @@ class Uncounted:
 
     held: devices on which others have a context. active: those of them on which they did something in the run, or may
     have, for it was not looked at long enough. unread: {"pcie_in": devices whose driver does not count it}. memory:
-    {device: share of the time in which others used its memory, by the look of the run that saw the most}. makers: the
-    axes whose endpoints make the copies.
+    {device: share of the time in which others used its memory, where they still are by the look of the run that saw the
+    most}. makers: the axes whose endpoints make the copies.
     """
 
     held: frozenset[str]
