@@ -143,6 +143,7 @@ def difference(golden, found):
 def test_job_scripts_are_these(reframe, system, name, tmp_path, monkeypatch):
     variant, folder = VARIANTS[name], GOLDEN / system / name
     monkeypatch.setenv("LINKMATRIX_NODES", variant.nodes)
+    monkeypatch.setenv("LINKMATRIX_BUILD", str(tmp_path / ".build"))  # what `make build` left is of this clone alone
     config = changed(system, variant, tmp_path / "config")
     run = reframe(
         f"--system={system.replace('_', '-')}",
