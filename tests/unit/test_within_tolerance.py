@@ -13,16 +13,21 @@ from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, suspects, testcases
+from linkmatrix.show import headlines, machine_marks
 
 ALLOWED = "which their references allow, and more than cells of their link class differ by"
 LINK = [(("link", 1, 10),)]
 
 
-def judged(*slow, depth=0.025, lower=-0.03, noise=0.0015, drift=1.0):
-    """(record, verdicts of its matrix): parts that are slow; drift: what all cells between nodes are times as fast."""
+def judged(*slow, depth=0.025, lower=-0.03, noise=0.0015, drift=1.0, fast=()):
+    """(record, verdicts of its matrix): parts that are slow; drift: what all cells between nodes are times as fast.
+
+    fast: a cell that is faster than its reference allows
+    """
     quiet = {"disturbed": 0, "missing": 0, "drift": 0, "spread": 0.0005, "routes": (0, 0)}
     fabric = Fabric(Machine(4, 4), np.random.default_rng(3), sigma=noise, **quiet)
     run = fabric.run([(parts, depth) for parts in slow])
+    run.values[fast] *= 1.12 if fast else 1.0
     content = record_of(fabric.machine, np.where(fabric.classes == "NET", run.values * drift, run.values))
     reading.check(copy.deepcopy(content))
     table = {"cell[NET]": Reference(45.0, lower, 0.1, "GB/s"), "cell[NV18]": Reference(395.0, -0.02, 0.05, "GB/s")}
@@ -77,3 +82,15 @@ def test_it_is_said_by_diagnose_where_all_passes_and_leaves_no_suspect():
     assert "n000:gpu1->n002:gpu2 and n002:gpu2->n000:gpu1 are off, both ways, 2." in said
     assert "nothing is at fault" not in said
     assert not dict(suspects.blamed_in(one, content, {}))
+
+
+def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
+    content, matrix = judged(*LINK, fast=(4, 12))
+    assert matrix.verdict is Verdict.FAIL
+    one = judging.Judged(testcases.Test("x", "fail", record=content), matrix.verdict, Evaluation((matrix,)))
+    first, second = headlines.headlines([one])
+    assert first.verdict is Verdict.FAIL and first.text.startswith("n001:gpu0->n003:gpu0 50.")
+    assert second.verdict is Verdict.WARN and ALLOWED in second.text
+    marks = machine_marks.marked_in(one)
+    assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "off": Verdict.FAIL}
+    assert {label for label, _ in suspects.blamed_in(one, content, {})} == {"n001:gpu0", "n003:gpu0"}

@@ -144,7 +144,7 @@ def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Kn
             yield from ((label, where + sentence) for label in [*([adapter] if adapter else []), *labels])
         wrong = set(zip(*np.nonzero(matrix.whole.block.is_status("corrupt")), strict=True))
         codes = matrix.whole.codes
-        told = layout.of_nodes or any(not finding.missing for finding in found.findings)
+        told = layout.of_nodes or any(not finding.missing and not finding.allowed for finding in found.findings)
         unexplained = set() if told else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
         for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
             pair = (rows[r], columns[c])

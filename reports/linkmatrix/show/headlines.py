@@ -141,8 +141,10 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
         sure = [line for line in lines if not line.startswith(NEXT)]
         sure += [confirmed] if (confirmed := again.confirmation(result)) else []
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
-        topic = topic_of(finding, one, result)
-        yield Headline(verdict, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+        topic, of_it = topic_of(finding, one, result), Verdict.WARN if finding.allowed else verdict
+        yield Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
+    if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
+        yield from of_cells(result, matrix)
 
 
 def topic_of(finding: Finding, one: Judged, result: Result) -> str:

@@ -55,8 +55,9 @@ def marked_in(one: Judged) -> Iterator[Mark]:
     for result, matrix in one.matrices:
         found, verdict, where = diagnosed(one, result, matrix), one.of_matrix(matrix), (result["testcase"],)
         for finding, who in zip(found.findings, found.who, strict=False):
-            yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word_of(finding), where)
-        if not found.findings and not matrix.problem:
+            of_it = Verdict.WARN if finding.allowed else verdict
+            yield Mark(of_it, tuple(parts_of(finding, who, record, matrix)), who, word_of(finding), where)
+        if all(finding.allowed for finding in found.findings) and not matrix.problem:
             for pair, cell in matrix.marked(1)[0]:
                 if cell.verdict is Verdict.FAIL or cell.value is None:
                     word = "off" if cell.value is not None else "no value"
