@@ -1,12 +1,15 @@
 """Others beside a collective or a simulation: who waits for them is no hardware at fault."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from recorded_references import references_of
 
-from linkmatrix.judge.busy_together import BusyTogether
+from linkmatrix.judge.busy import ALL, TURNS
+from linkmatrix.judge.busy_together import BusyTogether, of_result
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
@@ -77,6 +80,40 @@ def test_what_is_too_little_to_be_told_of_one_rank_explains_nothing_of_a_thousan
     ranks = [f"n{number}:rank{number}" for number in range(16_384)]
     assert BusyTogether.missing(dict.fromkeys(ranks, 0.0002), ranks) == 0
     assert BusyTogether.missing({**dict.fromkeys(ranks, 0.0002), ranks[5]: 0.4}, ranks) == pytest.approx(0.4)
+
+
+class TestRanksThatWaitForEachOther:
+    """Messages of ranks on a node's processors: one that waited for others held up all."""
+
+    LABELS = ("n1:rank0", "n2:rank1", "n3:rank2")
+
+    def share(self, lost, by_messages=True, cpu=0.0):
+        nothing = SimpleNamespace(unread={}, active=frozenset(), held=frozenset())
+        had = {"cpu": {self.LABELS[1]: cpu}}
+        busy = BusyTogether(
+            {"uses": []}, {}, had, ("rows",), False, by_messages, False, nothing, lost=lost, parts={"all": self.LABELS}
+        )
+        return busy.of_all(self.LABELS)
+
+    def test_one_that_waited_a_tenth_of_the_time_explains_however_little_is_left(self):
+        assert self.share({self.LABELS[2]: 1.01 * TURNS}) == ALL
+        assert self.share({self.LABELS[2]: 0.9}) == ALL
+
+    def test_one_that_waited_less_explains_what_others_had(self):
+        assert self.share({self.LABELS[2]: 0.99 * TURNS}, cpu=0.3) == pytest.approx(0.3)
+
+    def test_who_is_none_of_them_holds_nobody_up(self):
+        assert self.share({"n4:rank3": 0.9}) == 0
+
+    def test_what_moves_no_messages_of_theirs_does_not_wait_for_them(self):
+        assert self.share({self.LABELS[2]: 0.9}, by_messages=False) == 0
+
+
+def test_whether_what_others_took_is_counted_is_asked_of_those_that_take_part():
+    others = {**load(NCCL), "results": [{**load(NCCL)["results"][0], "others": devices(HOG)}]}
+    busy = of_result(others, others["results"][0])
+    here, there = (replace(busy, parts={"all": labels}) for labels in (("gpu0", "gpu1"), ("gpu0",)))
+    assert here.is_uncounted("all", "all", "") and not there.is_uncounted("all", "all", "")
 
 
 def test_a_slow_collective_beside_nobody_fails_whatever_the_counters_say_of_its_own_bytes():
