@@ -7,7 +7,7 @@ from recorded_references import references_of
 
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.uncounted import Uncounted
+from linkmatrix.judge.uncounted import Uncounted, told_seconds
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
@@ -107,19 +107,28 @@ def uncounted(**changes):
     [
         ({}, "nvlink", "NV18", []),
         ({"unread": {"nvlink_out": {"gpu1"}}}, "nvlink", "NV18", [("gpu1", "gpu0"), ("gpu1", "gpu1")]),
+        ({"unread": {"nvlink_in": {"gpu1"}}}, "nvlink", "NV18", [("gpu0", "gpu1"), ("gpu1", "gpu1")]),
         ({"unread": {"nvlink_out": {"gpu0"}}}, "nvlink", "NV18", []),
         ({"unread": {"pcie_in": {"gpu1"}}}, "nvlink", "NV18", []),
         ({"is_latency": True}, "nvlink", "NV18", []),
         ({"by_kernel": True, "active": {"gpu1"}}, "nvlink", "NV18", [("gpu1", "gpu0"), ("gpu1", "gpu1")]),
+        (
+            {"by_kernel": True, "active": {"gpu1"}, "makers": ("columns",)},
+            "nvlink",
+            "NV18",
+            [("gpu0", "gpu1"), ("gpu1", "gpu1")],
+        ),
         ({"active": {"gpu1"}}, "nvlink", "NV18", []),
     ],
     ids=[
         "a context alone",
         "its counter was not read",
+        "nor the one of what comes",
         "a counter that was not read where nobody is",
         "of another path",
         "a latency beside a context alone",
         "kernels of a device that computes for others",
+        "those that read from the others",
         "copy engines of that device",
     ],
 )
@@ -127,6 +136,15 @@ def test_only_what_may_have_been_taken_is_not_counted(changes, path, link_class,
     ends = ["gpu0", "gpu1"]
     found = uncounted(**changes).of(path, link_class, ends, ends)
     assert [(ends[r], ends[c]) for r, c in zip(*found.nonzero(), strict=True)] == expected
+
+
+def test_the_time_in_which_a_driver_told_of_others_is_that_of_their_processors_alone():
+    def look(of, counted, seconds):
+        return {"others": {"seconds": seconds, "uses": [{"label": "gpu0", "of": of, "counted": counted}]}}
+
+    looks = [look("sm", 0.0, 1.0), look("sm", None, 2.0), look("pcie_in", 5.0, 4.0), look("sm", 3.0, 8.0)]
+    assert told_seconds({"results": looks}) == {"gpu0": 9.0}
+    assert told_seconds({"results": looks[1:3]}) == {}
 
 
 @pytest.mark.parametrize(

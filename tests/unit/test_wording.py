@@ -15,6 +15,7 @@ FOUR = faults.layout_of(4, per_node=2)
 NAMES = Names(
     ["r0", "r1", "r2", "r3"], ["c0", "c1", "c2", "c3"], ["n7", "n8"], ["m0", "m1", "m2", "m3"], ["NV18", "NET"]
 )
+BARE = {"results": []}  # a record that says nothing of errors and of others
 BANDWIDTH, LATENCY = {"unit": "GB/s", "metric": "bandwidth"}, {"unit": "us", "metric": "latency"}
 
 
@@ -54,14 +55,14 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("kind", "subject", "said", "suspect"), SENTENCES, ids=[kind for kind, *_ in SENTENCES])
 def test_a_finding_is_said_so_and_less_where_not_each_cell_shows_it(kind, subject, said, suspect):
-    text = sentences.sentence(finding(kind, subject), NAMES, {}, BANDWIDTH, seen())
+    text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen())
     assert text.startswith(f"{said} (6 of 6 cells): suspect {suspect}")
-    text = sentences.sentence(finding(kind, subject, 5), NAMES, {}, BANDWIDTH, seen())
+    text = sentences.sentence(finding(kind, subject, 5), NAMES, BARE, BANDWIDTH, seen())
     for word in ("to every peer", "from every peer", "with every peer"):
         said = said.replace(f" {word}", "")
     assert text.startswith(f"{said.removeprefix('all ')} (5 of 6 cells): suspect {suspect}")
     # of some endpoints of a larger matrix nothing is known of the rest
-    text = sentences.sentence(finding(kind, subject), NAMES, {}, BANDWIDTH, seen(part=True))
+    text = sentences.sentence(finding(kind, subject), NAMES, BARE, BANDWIDTH, seen(part=True))
     assert "fine" not in text and "all " not in text and "every" not in text
 
 
@@ -94,16 +95,16 @@ def test_between_different_endpoints_there_is_no_way_back():
 
 
 def test_a_latency_is_more_by_what_the_rate_is_less():
-    text = sentences.sentence(finding("egress", 1), NAMES, {}, LATENCY, seen())
+    text = sentences.sentence(finding("egress", 1), NAMES, BARE, LATENCY, seen())
     assert text.startswith("r1 sends at 25.0 % more latency to every peer, receives fine (6 of 6 cells)")
 
 
 def test_of_sums_of_both_directions_no_side_of_a_device_is_known():
     both = {"unit": "GB/s", "metric": "bidirectional"}
     told = "; sums of both directions cannot tell its egress from its ingress: measure one way"
-    assert sentences.sentence(finding("device", 1), NAMES, {}, both, seen()).endswith(f"links or seat{told}")
-    assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, {}, both, seen())
-    assert told not in sentences.sentence(finding("device", 1), NAMES, {}, BANDWIDTH, seen())
+    assert sentences.sentence(finding("device", 1), NAMES, BARE, both, seen()).endswith(f"links or seat{told}")
+    assert told not in sentences.sentence(finding("link", (1, 3)), NAMES, BARE, both, seen())
+    assert told not in sentences.sentence(finding("device", 1), NAMES, BARE, BANDWIDTH, seen())
 
 
 def test_what_else_has_the_same_cells_is_said_with_what_would_tell():
@@ -134,11 +135,11 @@ def test_an_experiment_settles_which_of_two_it_is(kind, other, said):
 
 def risen(*labels):
     counters = [{"name": f"replay{number}", "before": 1, "after": 3} for number in range(4)]
-    return {"health": [{"label": label, "counters": counters, "readings": []} for label in labels]}
+    return BARE | {"health": [{"label": label, "counters": counters, "readings": []} for label in labels]}
 
 
 def test_counters_of_who_is_at_fault_are_evidence_three_at_most():
-    assert sentences.evidence("r1", risen("r10", "c1")) == "" and sentences.evidence("r1", {}) == ""
+    assert sentences.evidence("r1", risen("r10", "c1")) == "" and sentences.evidence("r1", BARE) == ""
     told = sentences.evidence("r1->c3 and r3->c1", risen("c3", "r2"))
     assert told.startswith(". Evidence: c3: replay0 rose from 1 to 3") and told.count("rose") == 3
     assert told.endswith("; 1 more") and "r2" not in told
@@ -155,7 +156,7 @@ def test_cells_without_a_value_are_counted_by_what_became_of_them(make_record):
     )
     assert "Evidence: r1: replay0" in text
     device = Finding("device", 1, -0.6, 6, 3, 9.0, missing=True)
-    text = sentences.missing_sentence(device, NAMES, {}, matrix, FOUR)
+    text = sentences.missing_sentence(device, NAMES, BARE, matrix, FOUR)
     assert text.startswith("3 of the 6 cells of r1 have no value (2 timeout, 1 not-run): suspect the device itself")
 
 
