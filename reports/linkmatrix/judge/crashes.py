@@ -74,6 +74,6 @@ def processes_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
 
 def looks(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """All that a record says of others."""
-    for holder in (record, *record["results"]):
+    for holder in (record, *record.get("results", ())):
         if holder.get("others"):
             yield holder["others"]

@@ -78,7 +78,8 @@ def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
     """The verdict, what is at fault and how sure that is, what to do now, and the command to run again."""
     verdict, found = judging.overall(judged), headlines.headlines(judged)
     said = steps.assessment(verdict, judged)
-    lacking = words.only_references_missing(judged)  # then what was found is less than that
+    # then what was found is less than that, where nothing is slow
+    lacking = words.only_references_missing(judged) and not any(one.topic in steps.SLOW for one in found)
     screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
     if lacking:
         screen.print(said)
