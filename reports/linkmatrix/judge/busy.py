@@ -255,9 +255,8 @@ def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = No
     latency = result["metric"] == "latency"
     node = {device["label"]: device["node"] for device in record.get("devices", []) if device.get("node")}
     unread = {kind: with_nodes(labels, node) for kind, labels in unread_of(others).items()}
-    memory = shares.get("memory", {}) | {  # a look may miss what is done there, but not who is there
-        label: max(share, shares.get("memory", {}).get(label, 0.0)) for label, share in memory.items() if label in held
-    }
+    # a look may miss what is done there, but not who is there
+    memory = shares.get("memory", {}) | {label: share for label, share in memory.items() if label in held}
     held, active = with_nodes(held, node), with_nodes(held & active, node)
     uncounted = Uncounted(held, active, unread, memory, makers, latency, by_kernel, both)
     turns = turns_with_nodes(turns_of_others(others), node)
