@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..record import grids
-from ..record.reading import Risen, risen
+from ..record.counters import OF_EVENTS, Risen, risen
 from .who import sentence
 
 OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped, cleared up after one
-ALL_EVENTS = "xid"  # the sum of all Xids
 MOST_NAMED = 3
 
 
@@ -30,7 +29,7 @@ def died(record: Mapping[str, Any]) -> list[str]:
     there = processes_of(record)
     return [
         f"{label}: programs of others died on it ({', '.join(sorted(there[label])[:MOST_NAMED])}): "
-        f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != ALL_EVENTS)}; "
+        f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
         "by such the device is not at fault"
         for label, counted in of_others(record).items()
     ]
@@ -40,7 +39,7 @@ def of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
     """{device: its Xids, with their sum}, where all of them are of programs, and others were there."""
     xids: dict[str, list[Risen]] = {}
     for one in risen(record):
-        if one.name.startswith(ALL_EVENTS):
+        if one.name.startswith(OF_EVENTS):
             xids.setdefault(one.label, []).append(one)
     there = processes_of(record).keys() - failed_for(record) if xids else set()
     return {label: counted for label, counted in xids.items() if label in there and are_of_programs(counted)}
@@ -49,7 +48,7 @@ def of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
 def are_of_programs(counted: Sequence[Risen]) -> bool:
     """Whether each Xid of a device is known, and ends a program and nothing else."""
     known = {one.name: one.after - one.before for one in counted}
-    return known.keys() <= OF_PROGRAMS | {ALL_EVENTS} and known.pop(ALL_EVENTS, 0.0) == sum(known.values())
+    return known.keys() <= OF_PROGRAMS | {OF_EVENTS} and known.pop(OF_EVENTS, 0.0) == sum(known.values())
 
 
 def failed_for(record: Mapping[str, Any]) -> set[str]:

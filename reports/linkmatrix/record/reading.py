@@ -6,11 +6,11 @@ Records of linkmatrix.record/1 are read too, see `upgrade`.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ CLASS = re.compile(r"([A-Za-z0-9][A-Za-z0-9._@+:-]{0,63})?")  # "" where nobody 
 LATER = re.compile(r"linkmatrix\.record/[1-9]\d{0,3}")  # a form that is none of ours came later: no number was left out
 PLAIN = {int, float, str, bool, type(None)}
 HUGE = re.compile(r"[eE]\+?\d{3}|\d{200}")  # what a number that no double holds has in it
-OF_EVENTS = "xid"  # counters of events, which are not there before the first one
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # alone it is half a character, which no file can hold
 
 Record = dict[str, Any]
@@ -304,54 +303,6 @@ def check_axes(result: dict[str, Any], devices: list[str]) -> None:
         missing = [label for label in devices if label not in labels]
         if missing and len(missing) < len(devices):
             raise BadInput(f"{name}.{axis} lack {', '.join(missing)}")
-
-
-class Risen(NamedTuple):
-    """An error or event that a device or network adapter counted during the run."""
-
-    label: str
-    name: str
-    before: float
-    after: float
-
-    @property
-    def sentence(self) -> str:
-        """In words."""
-        return f"{self.label}: {self.name} rose from {self.before:.0f} to {self.after:.0f} during the run"
-
-
-def risen(record: Mapping[str, Any]) -> list[Risen]:
-    """All of them."""
-    return [
-        Risen(one["label"], item["name"], item["before"] or 0, item["after"])
-        for one in record.get("health", [])
-        for item in one["counters"]
-        if rose(item)
-    ]
-
-
-def risen_counters(record: Record) -> list[str]:
-    """All of them, a sentence each."""
-    return [one.sentence for one in risen(record)]
-
-
-def signs_of_congestion(record: Record) -> list[str]:
-    """What network adapters counted during the run that a busy network makes them count, a sentence each."""
-    devices = {device["label"] for device in record["devices"]}
-    adapters = [one for one in record.get("health", []) if one["label"] not in devices]
-    risen = {one["label"]: [item for item in one["readings"] if rose(item)] for one in adapters}
-    said = {
-        label: [f"{item['name']} {item['after'] - (item['before'] or 0):.0f} more" for item in items]
-        for label, items in risen.items()
-    }
-    return [f"{label}: {', '.join(texts)}" for label, texts in said.items() if texts]
-
-
-def rose(item: dict[str, Any]) -> bool:
-    """Is a count higher after the run than before it? Of one that could not be read before, nobody knows."""
-    if item["before"] is None and not item["name"].startswith(OF_EVENTS):
-        return False
-    return item["after"] is not None and bool(item["after"] > (item["before"] or 0))
 
 
 Result = dict[str, Any]  # one entry of a record's `results`

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..record.reading import signs_of_congestion
+from ..record.counters import signs_of_congestion
 from ..record.units import first
 
 Row = tuple[str, ...]
@@ -36,7 +36,7 @@ def lines(records: Iterable[Mapping[str, Any]], width: int) -> Iterator[str]:
 
 def congestion(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """What adapters counted that a busy network makes them count, each sentence once."""
-    told = dict.fromkeys(line for record in records for line in signs_of_congestion(dict(record)))
+    told = dict.fromkeys(line for record in records for line in signs_of_congestion(record))
     if told:
         yield f"signs of congestion: {'; '.join(first([*told], MOST_NAMES))}"
 

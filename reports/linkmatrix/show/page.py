@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..judge.crashes import device_errors
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate.sentences import listed
 from ..record import units
 from ..record.collective import is_collective
-from ..record.reading import Result, risen_counters, signs_of_congestion
+from ..record.counters import signs_of_congestion
+from ..record.reading import Result
 from ..runs import judging
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged
@@ -283,7 +285,7 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         *sorted(record["software"].items()),
         ("started", started),
         ("references", one.reference or "none named by the partition"),
-        ("errors counted", "; ".join(risen_counters(record))),
+        ("errors counted", "; ".join(device_errors(record))),
         ("signs of congestion", "; ".join(signs_of_congestion(record))),
         ("used by others", "; ".join(dict.fromkeys(others_of(record)))),
         ("notes", "; ".join(record["notes"])),
