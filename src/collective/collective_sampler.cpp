@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "collective/expected.hpp"
 
@@ -90,8 +91,8 @@ Sampled CollectiveSampler::sample_one(const Place& place, const SampleRule& rule
       continue;
     }
     sampled.transfers = burst.repeats;
-    for (const double seconds : answer.seconds) {
-      if (sampled.samples.size() == most) break;
+    const std::size_t count = std::min(answer.seconds.size(), most - sampled.samples.size());
+    for (const double seconds : std::span(answer.seconds).last(count)) {
       Sample& sample = sampled.samples.emplace_back();
       sample.whole = sample.slowest = {0, seconds};
     }

@@ -137,7 +137,6 @@ class NcclWorker final : public CollectiveWorker {
   RankTimes run_blocking(const Burst& burst, Deadline deadline) {
     once();
     wait(deadline);
-    refuse_other_choice();
     const auto began = Clock::now();
     std::vector<double> moments{0};
     for (int sample = 0; sample < burst.samples; ++sample) {
@@ -147,6 +146,7 @@ class NcclWorker final : public CollectiveWorker {
       }
       moments.push_back(seconds_since(began));
     }
+    refuse_other_choice();
     RankTimes times;
     for (const LocalRank& rank : ranks_)
       if (takes_part(wanted_, rank.number)) times.add(moments);

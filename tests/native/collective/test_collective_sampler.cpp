@@ -30,8 +30,10 @@ class ScriptedCollectives final : public Collectives {
     bursts.push_back(burst);
     if (fails_at == bursts.size()) return {.status = *(gone = fails_as), .why = "rank2 does not answer"};
     const double first = bursts.size() == 1 ? slow_start : 1;
-    return {.seconds = std::vector<double>(static_cast<std::size_t>(burst.samples), seconds_ * burst.repeats * first),
-            .choice = "RING, LL"};
+    CollectiveAnswer answer{.choice = "RING, LL"};
+    answer.seconds.assign(static_cast<std::size_t>(burst.samples), seconds_ * burst.repeats * first);
+    answer.seconds.front() *= slow_in_burst;
+    return answer;
   }
   CollectiveAnswer verify(double) override {
     CollectiveAnswer answer;
@@ -47,7 +49,7 @@ class ScriptedCollectives final : public Collectives {
   CellStatus fails_as = CellStatus::timeout;
   std::optional<CellStatus> gone;
   std::uint64_t wrong = 0;
-  double slow_start = 1;
+  double slow_start = 1, slow_in_burst = 1;
 
  private:
   double seconds_;
@@ -94,6 +96,15 @@ TEST(CollectiveSampler, TakesEachLongCollectiveForASampleAndRunsNoneAlone) {
   const StopRule two{.min_samples = 2, .max_samples = 2};
   EXPECT_EQ(again.sample(first, {.stop = two}).front().samples.size(), 2u) << "as many as are asked for";
   EXPECT_EQ(slow.bursts.back().samples, 3) << "one that runs alone is slower";
+}
+
+TEST(CollectiveSampler, OfABurstThatHasMoreThanIsWantedTheLastOnesCount) {
+  ScriptedCollectives ranks(10);
+  ranks.slow_in_burst = 1.5;  // all begin together, and no collective has run before
+  CollectiveSampler sampler(ranks, {{{0, 0}, all_reduce}}, 1);
+  const StopRule two{.min_samples = 2, .max_samples = 2};
+  for (const double value : values_of(Metric::bandwidth, sampler.sample(first, {.stop = two}).front()))
+    EXPECT_NEAR(value, (1 << 20) * 1.5 / 10 * 1e-9, 1e-12);
 }
 
 TEST(CollectiveSampler, ATimeThatIsNoneIsAnError) {
