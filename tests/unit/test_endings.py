@@ -90,6 +90,7 @@ def test_sigterm_ends_a_command_with_a_sentence_and_its_exit_code(ended, write_r
 LATE = r"""
 import os, signal, sys
 from linkmatrix import cli
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a script started the tests behind it
 with cli.told_of_signals():
     try:
         exec("import os\nos.kill(os.getpid(), int(sys.argv[1]))\nwhile True: pass")
