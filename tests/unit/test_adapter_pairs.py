@@ -15,6 +15,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
 STAND_IN = REPOSITORY / "tests" / "tools" / "recorded_perftest"
 LIMIT = "6"  # seconds of a server or client
+# of this process alone: who listens on a port on which a server does not, in a test beside this one, is taken for it
+OWN_PORTS = str(21000 + 500 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")))
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def pair(tmp_path, monkeypatch):
     make("a100x8_roce", tmp_path / "tree")
     started = []
 
-    def start(*arguments, faults="", ranks=(0, 1), adapters="mlx5_0,mlx5_1", sysfs=None, port="18515"):
+    def start(*arguments, faults="", ranks=(0, 1), adapters="mlx5_0,mlx5_1", sysfs=None, port=OWN_PORTS):
         command = [SCRIPT, "--into", tmp_path / "meeting", "--limit", LIMIT, "--port", port]
         command += ["--adapters", adapters] if adapters else []
         for rank in ranks:
