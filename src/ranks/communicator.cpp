@@ -95,7 +95,8 @@ void Communicator::finish(std::vector<MPI_Request>& requests, Deadline deadline)
 void Communicator::wait(std::span<MPI_Request> requests, Deadline deadline) {
   if (statuses_.size() < requests.size()) statuses_.resize(requests.size());
   std::optional<Clock::time_point> start;  // a clock's price is felt in the shortest messages
-  for (int done = 0, polls = 1;; ++polls) {
+  int done = 0;
+  for (std::uint64_t polls = 1;; ++polls) {  // an int overflows in ten seconds of a fast processor
     const int status = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses_.data());
     if (status != MPI_SUCCESS) check_mpi(error_of(status, requests.size()), rank_, "waiting for a message");
     if (done != 0) return;

@@ -159,7 +159,7 @@ void MpiRanks::collect(int serial, const std::vector<int>& expected, Deadline de
   std::vector<MPI_Request> requests;
   std::set<int> missing(expected.begin(), expected.end());
   for (const int rank : expected) requests.push_back(listen(rank));
-  for (int looks = 0; !missing.empty(); ++looks) {
+  for (std::uint64_t looks = 0; !missing.empty(); ++looks) {
     const bool late = deadline.passed();  // what has come by then is still taken
     int count = 0;
     const int status =

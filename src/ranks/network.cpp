@@ -254,7 +254,7 @@ class MpiNetwork final : public Network {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Irecv(&order, sizeof(order), MPI_BYTE, 0, order_tag, MPI_COMM_WORLD, &request), mpi_.rank(),
               "MPI_Irecv");
-    for (int polls = 0; !mpi_.test(request); ++polls)
+    for (std::uint64_t polls = 0; !mpi_.test(request); ++polls)
       polls < polls_before_sleep ? std::this_thread::yield() : std::this_thread::sleep_for(nap);
     lifeline_.heard();
     return order;

@@ -249,7 +249,7 @@ class NcclWorker final : public CollectiveWorker {
   void wait(Deadline deadline) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       ranks_[i].use();
-      for (int looks = 0;; ++looks) {
+      for (std::uint64_t looks = 0;; ++looks) {
         const cudaError_t status = cudaStreamQuery(ranks_[i].stream.get());
         if (status == cudaSuccess) break;
         if (status != cudaErrorNotReady) check(status, ranks_[i].label, "the collective");

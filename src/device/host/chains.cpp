@@ -14,7 +14,7 @@ std::atomic_ref<std::uint64_t> word_at(std::byte* memory) {
 }
 
 void wait_for(std::byte* memory, std::uint64_t value, const std::atomic<bool>& stop) {
-  for (int looks = 1; word_at(memory).load(std::memory_order_acquire) < value; ++looks) {
+  for (std::uint64_t looks = 1; word_at(memory).load(std::memory_order_acquire) < value; ++looks) {
     if (looks % looks_between_yields != 0) continue;
     if (stop) return;
     std::this_thread::yield();

@@ -26,7 +26,9 @@ enum class Wait { seen, never_seen, stopped };
 /// For `number`, or the word that there will be none.
 Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const HandoverTerms& terms, const Stop& stop) {
   const auto since = Clock::now();
-  for (int looks = 1; std::atomic_ref(word_at(memory, at)).load(std::memory_order_acquire) < number; ++looks) {
+  const std::atomic_ref word(word_at(memory, at));
+  // an int would overflow within the patience: a fast processor looks 2^31 times in five seconds
+  for (std::uint64_t looks = 1; word.load(std::memory_order_acquire) < number; ++looks) {
     if (looks % looks_between_yields != 0) continue;
     if (stop()) return Wait::stopped;
     if (nanoseconds_since(since) > terms.patience_ns) return Wait::never_seen;

@@ -169,7 +169,7 @@ class DevicePayload final : public Payload {
     StagedSender sender(out, outgoing_, source() + x.order.offset, *sending_);
     StagedReceiver receiver(in, x.same_node ? others_.at(x.other) : incoming_, destination() + x.order.offset,
                             *receiving_);
-    for (int looks = 1; !sender.done() || !receiver.done(); ++looks) {
+    for (std::uint64_t looks = 1; !sender.done() || !receiver.done(); ++looks) {
       sender.step();
       receiver.step();
       if (looks % looks_between == 0) mpi_.look(x.deadline);

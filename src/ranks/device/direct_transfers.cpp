@@ -100,7 +100,7 @@ Span DirectTransfers::write(const Exchange& x, const std::byte* source, int copi
 }
 
 void DirectTransfers::wait(const Event& event, const Exchange& x) const {
-  for (int looks = 1;; ++looks) {
+  for (std::uint64_t looks = 1;; ++looks) {
     const cudaError_t status = cudaEventQuery(event.get());
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) check(status, station_.where(), "cudaEventQuery");
