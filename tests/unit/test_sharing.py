@@ -13,8 +13,11 @@ LINE, LEAF = 24.0, 4
 TABLE = References({("cluster", TESTCASE): {"cell[NET]": Reference(LINE, -0.05, 0.1, "GB/s")}})
 
 
-def told(uplinks, seed=1, held=True, alone=None, at_once=8, nodes=LEAF, spoil=None, **network):
-    """What is diagnosed of a run; alone: what cells between switches reach of a line when they are measured again."""
+def told(uplinks, seed=1, held=True, alone=None, at_once=8, nodes=LEAF, spoil=None, table=TABLE, again=(), **network):
+    """What is diagnosed of a run; alone: what cells between switches reach of a line when they are measured again.
+
+    again: (row, column, what it reaches of a line) of such cells
+    """
     values = matrix(nodes, uplinks, LINE, seed, **network)
     if spoil:
         spoil(values)
@@ -22,9 +25,11 @@ def told(uplinks, seed=1, held=True, alone=None, at_once=8, nodes=LEAF, spoil=No
     (result,) = content["results"]
     result["schedule"] = {**result["schedule"], "pairs_at_once": at_once}
     for r, c in [(r, c) for r in range(LEAF) for c in range(LEAF, 2 * LEAF)] if alone else []:
+        again = (*again, (r, c, alone))
+    for r, c, share in again:
         pair = {"row": result["rows"][r], "column": result["columns"][c]}
-        result["remeasured"].append({**pair, "before": result["values"][r][c], "after": alone * LINE})
-    (judged,) = evaluate(content, TABLE if held else References({}), "cluster" if held else None).matrices
+        result["remeasured"].append({**pair, "before": result["values"][r][c], "after": share * LINE})
+    (judged,) = evaluate(content, table if held else References({}), "cluster" if held else None).matrices
     return diagnosis.diagnose(content, result, judged)
 
 
@@ -102,6 +107,34 @@ def test_a_link_at_fault_beside_such_an_uplink_is_named_too():
 
     found = told([16, 16, 15.2, 16], nodes=16, spoil=spoil)
     assert [(one.kind, one.subject) for one in found.findings] == [("uplink", 2), ("link", (3, 40))]
+
+
+def of_a_healthy_run(nodes, uplinks):
+    """References of each cell, by what it reaches where all send at once."""
+    labels = record_of(Machine(nodes * len(uplinks), 1, leaf=nodes), values := matrix(nodes, uplinks, LINE, 9))
+    names = labels["results"][0]["rows"]
+    cells = {
+        f"{row}->{column}": Reference(float(values[r, c]), -0.05, 0.1, "GB/s")
+        for r, row in enumerate(names)
+        for c, column in enumerate(names)
+        if r != c
+    }
+    return References({("cluster", TESTCASE): cells})
+
+
+@pytest.mark.parametrize(("nodes", "share"), [(8, 0.75), (16, 0.75), (16, 0.9)])
+def test_what_a_narrow_uplink_takes_of_a_cell_that_had_more_than_others_is_no_fault_beside_it(nodes, share):
+    # at leaf0, whose flows to the full leaf3 leave a whole line to one cell of a round, and of fewer lines no more
+    half = nodes / 2
+    found = told([half * share, half, half, half], nodes=nodes, table=of_a_healthy_run(nodes, [half] * 4))
+    assert [(one.kind, one.subject) for one in found.findings] == [("uplink", 0)], found.sentences
+    assert not any("more, which no part of these explains" in said for said in found.sentences)
+
+
+def test_a_link_that_had_more_than_others_behind_such_an_uplink_and_is_as_slow_alone_is_named_too():
+    ways = [(0, 17, 0.5), (17, 0, 0.5), *((r, c, 1.0) for r in range(8) for c in range(8, 16))]
+    found = told([3, 4, 4, 4], nodes=8, table=of_a_healthy_run(8, [4] * 4), again=ways)
+    assert [(one.kind, one.subject) for one in found.findings] == [("uplink", 0), ("link", (0, 17))]
 
 
 def test_without_references_the_ratio_of_such_an_uplink_is_said_too():

@@ -121,7 +121,7 @@ def searched(
     inside, whole = not matrix.held, matrix.whole
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
-    again = alone(seen.deviation, result, matrix.matrix)
+    again = by_itself = alone(seen.deviation, result, matrix.matrix)
     at_once = sharing.sharing(seen.deviation, layout, result, again)
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
@@ -129,7 +129,9 @@ def searched(
     seen = seen if inside else beside_its_like(content, result, seen, names)
     narrow, open_cells = [], seen.deviation
     if at_once:
-        narrow, cells = sharing.narrow_uplinks(at_once, seen)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            reached = np.log(whole.observed) * (-1.0 if result["unit"] == "us" else 1.0)
+        narrow, cells = sharing.narrow_uplinks(at_once, seen, reached, by_itself)
         open_cells = np.where(cells, np.nan, open_cells)
     findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.together)
     findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]

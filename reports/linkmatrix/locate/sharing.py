@@ -127,11 +127,19 @@ def beside_uplinks(found: Sequence[Finding], layout: Layout) -> list[Finding]:
     return [one for one in found if not is_explained(one)]
 
 
-def narrow_uplinks(one: Sharing, seen: Seen) -> tuple[list[Finding], np.ndarray]:
+def narrow_uplinks(
+    one: Sharing, seen: Seen, reached: np.ndarray, again: np.ndarray | None
+) -> tuple[list[Finding], np.ndarray]:
     """(uplinks that are narrow, the cells that they explain), by what nodes reach all at once.
 
-    What is slower than an uplink by more than uplinks differ has a fault of its own, as in `beside_uplinks`.
+    reached: logarithms of what cells reach, more is better. again: as in `sharing`. What is slower than an uplink by
+    more than uplinks differ has a fault of its own, as in `beside_uplinks`; but a cell that shared a round with cells
+    that other uplinks held back had what these left over, and of fewer lines nothing is left: it lost more than they.
+    It still reaches what most cells of the uplink do, and is slow by itself only where it is so alone.
     """
+    slow_alone = np.zeros(one.crossing.shape, dtype=bool)
+    if again is not None:
+        slow_alone = np.isfinite(again) & (again < -np.log1p(np.nan_to_num(seen.limit)))
     told, every = [], np.zeros(one.crossing.shape, dtype=bool)
     for leaf in one.narrow:
         cells = one.cells(leaf, seen.layout)
@@ -140,7 +148,8 @@ def narrow_uplinks(one: Sharing, seen: Seen) -> tuple[list[Finding], np.ndarray]
         allowed = not (x < -np.log1p(np.nan_to_num(seen.limit[cells]))).any()
         agreeing = int((x <= shift / 2).sum())
         told.append(Finding("uplink", leaf, float(np.expm1(shift)), x.size, agreeing, evidence, allowed=allowed))
-        every |= cells & (seen.deviation > shift - SPREAD)
+        as_most = (reached > float(np.median(reached[cells])) - SPREAD) & ~slow_alone
+        every |= cells & ((seen.deviation > shift - SPREAD) | as_most)
     return told, every
 
 
