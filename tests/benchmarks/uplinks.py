@@ -69,7 +69,8 @@ class Network(Fabric):
     def run(self, *args, **options) -> Run:
         """As that of a fabric; of cells that share, nobody knows what they are alone."""
         found = super().run(*args, **options)
-        return Run(found.values * self.share, np.where(np.asarray(self.share) < 0.98, np.nan, found.alone))
+        alone, first = (np.where(np.asarray(self.share) < 0.98, np.nan, of) for of in found[1:])
+        return Run(found.values * self.share, alone, first)
 
 
 @dataclass
@@ -110,7 +111,7 @@ class Tried:
         result["schedule"] = {**result["schedule"], "pairs_at_once": self.machine.nodes // 2}
         for r, c in np.argwhere(np.isfinite(run.alone) & np.isfinite(run.values)).tolist():
             cell = {"row": result["rows"][r], "column": result["columns"][c]}
-            result["remeasured"].append({**cell, "before": run.values[r, c], "after": run.alone[r, c]})
+            result["remeasured"].append({**cell, "before": run.first[r, c], "after": run.alone[r, c]})
         for device in [] if groups else content["devices"]:
             device["place"].pop("leaf")
         (matrix,) = evaluate(content, self.table if held else References({}), "cluster" if held else None).matrices

@@ -78,8 +78,9 @@ class Bench:
         """As `diagnose` does with these references, without what it says was seen once, which names no part."""
         with np.errstate(invalid="ignore"):
             deviation, alone = np.log(run.values / self.expected), np.log(run.alone / self.expected)
+            first = None if run.first is None else np.log(run.first / self.expected)
         seen = self.seen(deviation)
-        found, _ = search(deviation, seen.sigma, self.limit, self.layout, alone, seen.together)
+        found, _ = search(deviation, seen.sigma, self.limit, self.layout, alone, seen.together, first)
         return [one for one in found if not one.once]
 
     def named(self, one: Finding) -> set[tuple[str, str]]:

@@ -210,10 +210,14 @@ def port(machine: Machine, node: int, nic: int) -> dict:
 
 
 class Run(NamedTuple):
-    """GB/s of the cells, NaN where nothing was measured; alone: the median of three alone of cells that stood out."""
+    """GB/s of the cells, NaN where nothing was measured.
+
+    alone: the median of three alone of cells that stood out, first: what these were before.
+    """
 
     values: np.ndarray
     alone: np.ndarray
+    first: np.ndarray | None = None
 
 
 @dataclass
@@ -263,16 +267,17 @@ class Fabric:
                 factor = np.where(self.machine.passed[part], np.minimum(factor, 1 - depth), factor)
         rate = rate * factor
         values = rate * self.look(shape)
-        alone = np.full(shape, np.nan)
+        alone, first = np.full(shape, np.nan), np.full(shape, np.nan)
         for word in np.unique(self.classes):
             inside = self.classes == word
             off = inside & (values < (1 - OUTLIER) * np.median(values[inside]))
             again = np.stack([values[off], *(rate[off] * self.look(int(off.sum())) for _ in range(LOOKS - 1))])
+            first[off] = values[off]
             values[off], alone[off] = np.sort(again, axis=0)[1], np.median(again[1:], axis=0)
         if not whole:
             values[self.chance.random(shape) < self.missing] = np.nan
         np.fill_diagonal(values, np.nan)
-        return Run(values, alone)
+        return Run(values, alone, first)
 
     def look(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Median of seven samples with heavy tails, and what else goes on now and then."""

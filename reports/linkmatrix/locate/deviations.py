@@ -84,8 +84,8 @@ def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, name
     return replace(seen, together=together, sigma=np.nan_to_num(together, nan=1.0) / k)
 
 
-def alone(deviation: np.ndarray, result: Result, matrix: Matrix) -> np.ndarray | None:
-    """Deviations of the cells that were measured again, alone: the median of those looks; NaN of the others.
+def looked_at(deviation: np.ndarray, result: Result, matrix: Matrix, look: str) -> np.ndarray | None:
+    """Deviations of the cells that were measured again: "before", or "after", the median alone; NaN of the others.
 
     None where no cell was: nobody knows whether any would have been.
     """
@@ -97,6 +97,6 @@ def alone(deviation: np.ndarray, result: Result, matrix: Matrix) -> np.ndarray |
     sign = -1.0 if result["unit"] == "us" else 1.0
     for one in result["remeasured"]:
         at = rows.get(one["row"], -1), columns.get(one["column"], -1)
-        if min(at) >= 0 and one["after"] and values[at] > 0:
-            found[at] = deviation[at] + sign * math.log(one["after"] / values[at])
+        if min(at) >= 0 and one[look] and values[at] > 0:
+            found[at] = deviation[at] + sign * math.log(one[look] / values[at])
     return found

@@ -20,7 +20,7 @@ from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
 from . import bottleneck, confidence, matchings, ordering, sharing
 from .bottleneck import Bottleneck
-from .deviations import alone, beside_its_like, from_inside, from_references
+from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
@@ -121,7 +121,8 @@ def searched(
     inside, whole = not matrix.held, matrix.whole
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
-    again = by_itself = alone(seen.deviation, result, matrix.matrix)
+    before, by_itself = (looked_at(seen.deviation, result, matrix.matrix, look) for look in ("before", "after"))
+    seen, again = replace(seen, before=before), by_itself
     at_once = sharing.sharing(seen.deviation, layout, result, again)
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))
@@ -133,7 +134,7 @@ def searched(
             reached = np.log(whole.observed) * (-1.0 if result["unit"] == "us" else 1.0)
         narrow, cells = sharing.narrow_uplinks(at_once, seen, reached, by_itself)
         open_cells = np.where(cells, np.nan, open_cells)
-    findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.together)
+    findings, left = search(open_cells, seen.sigma, seen.limit, layout, again, seen.together, seen.before)
     findings = [*narrow, *(one for one in findings if not inside or one.kind != "class")]
     shared, findings, left = without_shared(findings, left, seen, again, inside)
     if at_once:
@@ -208,7 +209,7 @@ def without_shared(
     if shared is None:
         return None, found, left
     rest = np.where(shared.between, np.nan, seen.deviation)
-    others, left = search(rest, seen.sigma, seen.limit, seen.layout, again, seen.together)
+    others, left = search(rest, seen.sigma, seen.limit, seen.layout, again, seen.together, seen.before)
     return shared, [one for one in others if not inside or one.kind != "class"], left
 
 

@@ -29,7 +29,7 @@ BEYOND = 0.05  # share of a hypothesis' cells that must be beyond their own tole
 FEW = 2  # cells, of a pair both ways: these must be slow alone too, where they were measured so
 NEARLY = math.log(20)  # of likelihood: what is worse by less than this is not ruled out
 RETRIED, MOST_RETRIED = 8, 128**2  # hypotheses that an explanation begins with, and cells of a matrix where so many may
-MOMENTS = 0.001  # cells of a healthy run that may be taken for faulty because something disturbed them again and again
+MOMENTS = 0.0005  # cells of a healthy run that may be taken for faulty: something disturbed them again and again
 MOST = 12  # findings; more than this is another problem
 
 
@@ -74,6 +74,7 @@ def search(
     layout: Layout,
     alone: np.ndarray | None = None,
     together: np.ndarray | None = None,
+    before: np.ndarray | None = None,
 ) -> tuple[list[Finding], int]:
     """(what is at fault, MOST findings at most; cells beyond their own limit that these do not explain).
 
@@ -81,7 +82,8 @@ def search(
     cell, as a fraction. limit: by how much a single cell may be off, as a positive fraction: its tolerance. alone: the
     deviation of cells that were measured again, alone, NaN of others; a cell or a link that is fine then had been
     disturbed, while of many cells together each counts as it was. together: by how much the cells of a part may be off,
-    of several cells, if not by `limit`.
+    of several cells, if not by `limit`. before: the deviation of cells that were measured again, as they were at first;
+    without it they were as they are.
     """
     x = np.where(np.isfinite(deviation), deviation, 0.0).ravel()
     again = np.full(x.shape, np.nan) if alone is None else alone.ravel()
@@ -102,6 +104,7 @@ def search(
         noise.sigmas_of(ALARMS / max(count, 1)),
         np.zeros(x.shape, dtype=bool) if alone is None else ~np.isfinite(again),
         np.isfinite(again) & applies & (again >= -least),
+        x if before is None else np.where(np.isfinite(before), before, deviation).ravel(),
         layout.classes.ravel() >= 0,
     )
     best = seen.explained()
@@ -132,7 +135,8 @@ class Evidence:
 
     calm: x, or what a cell was alone where that is better. least, several: how far a cell may be off, alone and as one
     of several of a part. chance: how many σ are beyond it. looks: cells of one look, where others had more. moments:
-    cells that were fine when they were measured again, alone. there: cells of the matrix, with a value or without.
+    cells that were fine when they were measured again, alone; first: what these were before that. there: cells of the
+    matrix, with a value or without.
     """
 
     known: list[Family]
@@ -145,6 +149,7 @@ class Evidence:
     chance: float
     looks: np.ndarray
     moments: np.ndarray
+    first: np.ndarray
     there: np.ndarray
 
     def explained(self, start: Explained | None = None) -> Explanation:
@@ -181,14 +186,15 @@ class Evidence:
 
         Something disturbs a look with a chance p, deeper than `shift` with q. A cell that stands out in its first look
         has three more, alone; its second worst look of all stays, and the median of those alone. So np cells of n are
-        fine alone, 3nq² of them with two looks that deep, and 3nq³, which is no more than 3np³, have three, and are not
-        fine. q is taken from one cell more than there are, for none is no proof; p from as many fewer as chance adds,
-        two standard deviations of a count, for a few cells of a small matrix do not say how often that is.
+        fine alone, nq of them were as deep at first, and 3npq² have two looks alone that are: their first one need not
+        be deep. q is taken from one cell more than there are, for none is no proof, and is no more than p; p from as
+        many fewer as chance adds, two standard deviations of a count, for a few cells of a small matrix do not say how
+        often that is.
         """
         count, moments = int(self.applies.sum()), int(self.moments.sum())
         surely = max(0.0, moments - 2 * math.sqrt(moments))
-        as_deep = int((self.moments & (self.x <= shift)).sum()) + 1
-        return float(min(3 * surely**3 / count**2, as_deep**1.5 / math.sqrt(3 * count)))
+        as_deep = int((self.moments & (self.first <= shift)).sum()) + 1
+        return 3 * surely * min(surely, as_deep) ** 2 / count**2
 
     def likelihood(self, one: Explanation) -> float:
         """The gain in log likelihood over "nothing is wrong", less what so many findings gain by chance.
@@ -292,20 +298,18 @@ def tested(
     else explained must be slow too, or it is only a rest of that.
     """
     cells = members(family, group) & applies
-    fresh = cells & open_cells
-    count = int(fresh.sum())
-    if not count:
+    every = np.flatnonzero(cells)
+    fresh = every[open_cells[every]]
+    number, count = len(every), len(fresh)
+    # a rest of few cells out of many is no evidence for the many
+    if not count or count * 2 < number:
         return None
     x, least = calm if count <= FEW else x, limits[count > 1]
     shift, alone = float(np.median(x[fresh])), float(np.median(least[fresh]))
     together = max(min(alone, LEAST), min(alone, alone * math.sqrt(noise.MEDIAN_EFFICIENCY / count)))
     if shift >= -together or (x[fresh] < -least[fresh]).sum() < max(1.0, BEYOND * count):
         return None
-    agreeing = fresh & (x <= shift / 2)
-    number = int(cells.sum())
-    if agreeing.sum() < AGREE * fresh.sum() or (cells & (x <= shift / 2)).sum() < AGREE * number:
+    agreeing = int((x[fresh] <= shift / 2).sum())
+    if agreeing < AGREE * count or (x[every] <= shift / 2).sum() < AGREE * number:
         return None
-    # a rest of few cells out of many is no evidence for the many
-    if fresh.sum() * 2 < number:
-        return None
-    return shift, cells, number, int(agreeing.sum())
+    return shift, cells, number, agreeing

@@ -171,7 +171,8 @@ class Seen:
     """What sentences are about: the layout, and deviation, limit and sigma of each cell, as `locate` has them.
 
     part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells. together:
-    by how much the cells of a part may be off, of several cells; None: by as much as each alone.
+    by how much the cells of a part may be off, of several cells; None: by as much as each alone. before: deviations of
+    cells that were measured again, as they were at first; None where there are none.
     """
 
     layout: Layout
@@ -180,6 +181,7 @@ class Seen:
     part: bool = False
     sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     together: np.ndarray | None = field(default=None, repr=False)
+    before: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def fine(self) -> np.ndarray:
