@@ -7,15 +7,14 @@ on no page is named. Commands, checks and the record are described by what defin
 
 import contextlib
 import io
-import json
 import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from described import checks, table, variables
+from described import checks, variables
+from fields import record
 
 from linkmatrix import cli
 
@@ -111,32 +110,6 @@ def commands() -> str:
         with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
             cli.parser(name).parse_args([name, "--help"])
         parts.append(f"## {name}\n\n{command.purpose}\n\n{FENCE}text\n{said.getvalue().rstrip()}\n{FENCE}\n")
-    return "\n".join(parts)
-
-
-def kind(schema: Mapping[str, Any]) -> str:
-    """The type of a value of the record in a word."""
-    if "enum" in schema:
-        return ", ".join("null" if word is None else f"`{word}`" for word in schema["enum"])
-    if "$ref" in schema:
-        return schema["$ref"].rpartition("/")[2].replace("_", " ")
-    if "const" in schema:
-        return f"`{schema['const']}`"
-    said = schema.get("type", "")
-    return " or ".join(said) if isinstance(said, list) else said
-
-
-def record() -> str:
-    """The fields of the record and of a matrix of it, with what the schema says of them."""
-    schema = json.loads((REPOSITORY / "reports/linkmatrix/record/record.schema.json").read_text(encoding="utf-8"))
-    matrix = schema["properties"]["results"]["items"]
-    parts = []
-    for title, one in (("The run", schema), ("A matrix, one of `results`", matrix)):
-        rows = [
-            (f"`{name}`", kind(value), "yes" if name in one["required"] else "", value.get("description", ""))
-            for name, value in one["properties"].items()
-        ]
-        parts.append(f"## {title}\n\n{table(('field', 'is', 'always', 'means'), rows)}\n")
     return "\n".join(parts)
 
 

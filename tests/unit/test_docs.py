@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.record import reading
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: what a browser fetches by itself; a link is followed by its reader alone
 FETCHED = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=["'](?:https?:)?//""")
+
+#: whole numbers of a record that count nothing
+NUMBERED = {"index", "pid", "seed", "lines"}
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +59,41 @@ def test_every_variable_of_a_check_is_described_and_says_since_when(site):
         assert re.search(rf">{name}<(?:(?!</tr>).)*<p>\d+\.\d+\.\d+</p>", site["checks"], re.DOTALL), name
 
 
-def test_every_field_of_a_record_is_described(site):
-    fields = ("testcase", "values", "link_class", "health", "others", "lost")
-    assert not [name for name in fields if f">{name}<" not in site["record"]]
+def objects(schema):
+    """Each object of a schema that says its fields."""
+    if isinstance(schema, dict):
+        if "properties" in schema and schema.get("type") == "object":
+            yield schema
+        for one in schema.values():
+            yield from objects(one)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from objects(one)
+
+
+def test_every_field_of_a_record_says_what_it_means_and_numbers_have_a_unit():
+    schema = reading.schema_of()
+    for one in objects(schema):
+        for name, field in one["properties"].items():
+            kinds = [field, schema["$defs"].get(field.get("$ref", "").rpartition("/")[2], {})]
+            assert any("description" in kind for kind in kinds), f"{name} of {one['required']}"
+            if {"minimum", "exclusiveMinimum"} & {key for kind in kinds for key in kind} and name not in NUMBERED:
+                assert any("unit" in kind for kind in kinds), f"{name} of {one['required']} has no unit"
+
+
+def test_every_object_of_a_record_has_its_table(site):
+    text = site["record"]
+    for path in ("host", "nodes[]", "adapters[].gpus[]", "topology", "soak.matrices[]", "results[].parts.NAME"):
+        assert re.search(rf"<h2>.*>{re.escape(path)}<", text), path
+    for title in re.findall(r'<a class="reference internal" href="#(record-[\w-]+)"', text):
+        assert f'id="{title}"' in text, title
+    rows = {
+        tuple(re.sub("<.*?>", "", cell) for cell in re.findall(r"<td>(.*?)</td>", row))
+        for row in re.findall(r"<tr class.*?</tr>", text, re.DOTALL)
+    }
+    assert ("bridges", "whole number", "PCI bridges", "yes", "that both are behind", "2") in rows
+    assert ("wrong", "whole number", "products", "yes", "of which a bit is not what it must be", "2") in rows
+    assert ("started", "time, UTC", "", "yes", "when the program began", "1") in rows
 
 
 def test_what_scrolls_is_reached_by_keyboard_and_captions_have_a_level(site):

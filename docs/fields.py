@@ -1,0 +1,121 @@
+"""The fields of the record, a table for each object in it: out of its schemas, which say what each field means."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from described import table
+
+SCHEMAS = Path(__file__).resolve().parents[1] / "reports/linkmatrix/record"
+#: number of the schema → its file; a field is there since the first that has it
+VERSIONS = {"1": "record-1.schema.json", "2": "record.schema.json"}
+PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+OPTION = re.compile(r"(?<!`)(--[a-z]+)")  # of a program; else it is printed with a dash
+HEAD = ("field", "is", "unit", "always", "means", "since")
+
+Schema = Mapping[str, Any]
+
+
+class Part(NamedTuple):
+    """An object of the record: where it is, as `adapters[].gpus[]`, and its schema; "" is the record itself."""
+
+    path: str
+    schema: Schema
+
+    def below(self, name: str) -> str:
+        return f"{self.path}.{name}".lstrip(".")
+
+
+class Form:
+    """A schema, with what its references refer to."""
+
+    def __init__(self, file: str) -> None:
+        self.whole = json.loads((SCHEMAS / file).read_text(encoding="utf-8"))
+        self.parts = list(self.parts_of(Part("", self.whole)))
+        #: fields of a part → its first place, which has the table
+        self.places: dict[int, str] = {}
+        for part in self.parts:
+            self.places.setdefault(id(part.schema["properties"]), part.path)
+
+    def followed(self, schema: Schema) -> Schema:
+        """What a reference refers to; what stands beside it goes first."""
+        if "$ref" not in schema:
+            return schema
+        found = self.whole["$defs"][schema["$ref"].rpartition("/")[2]]
+        return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+    def inside(self, schema: Schema) -> tuple[str, Schema]:
+        """How the path goes on to an object that a field or each of its items is, and the object's schema; or {}."""
+        schema, steps = self.followed(schema), ""
+        while schema.get("type") == "array":
+            schema, steps = self.followed(schema["items"]), steps + "[]"
+        if isinstance(schema.get("additionalProperties"), Mapping):
+            schema, steps = self.followed(schema["additionalProperties"]), steps + ".NAME"
+        return (steps, schema) if "properties" in schema else ("", {})
+
+    def parts_of(self, part: Part) -> Iterator[Part]:
+        """A part, and all that are in it, in the order of their fields."""
+        yield part
+        for name, field in part.schema["properties"].items():
+            steps, schema = self.inside(field)
+            if schema:
+                yield from self.parts_of(Part(part.below(name) + steps, schema))
+
+    def kind(self, schema: Schema) -> str:
+        """What a value is, in a word or by the words that it may be."""
+        schema = self.followed(schema)
+        if "title" in schema:
+            return schema["title"]
+        if "enum" in schema:
+            return ", ".join("null" if word is None else f"`{word}`" for word in schema["enum"])
+        if "const" in schema:
+            return f"`{schema['const']}`"
+        if "anyOf" in schema:
+            return " or ".join(self.kind(one) for one in schema["anyOf"])
+        if schema["type"] == "array":
+            return f"list of: {self.kind(schema['items'])}"
+        words = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        return " or ".join(PLAIN.get(word, word) for word in words)
+
+    def row(self, part: Part, name: str, since: str) -> tuple[str, ...]:
+        """A field as a line of the table of its part."""
+        field = self.followed(part.schema["properties"][name])
+        steps, schema = self.inside(field)
+        of = "a list of " if "[]" in steps else "names with " if steps else ""
+        said = f"{of}{linked(self.places[id(schema['properties'])])}" if schema else self.kind(field)
+        always = "yes" if name in part.schema["required"] else ""
+        means = OPTION.sub(r"`\1`", field.get("description", ""))
+        return f"`{name}`", said, field.get("unit", ""), always, means, since
+
+
+def anchor(path: str) -> str:
+    return "record-" + (re.sub(r"\W+", "-", path).strip("-") or "run")
+
+
+def linked(path: str) -> str:
+    return f"[`{path}`](#{anchor(path)})"
+
+
+def record() -> str:
+    """The fields of the record, and of each object in it."""
+    forms = {number: Form(file) for number, file in VERSIONS.items()}
+    form = list(forms.values())[-1]
+    since: dict[str, str] = {}
+    for number, of in forms.items():
+        for part in of.parts:
+            for name in part.schema["properties"]:
+                since.setdefault(part.below(name), number)
+    texts = []
+    for part in form.parts:
+        fields = id(part.schema["properties"])
+        if form.places[fields] != part.path:
+            continue
+        also = [f"`{one.path}`" for one in form.parts[1:] if id(one.schema["properties"]) == fields][1:]
+        rows = [form.row(part, name, since[part.below(name)]) for name in part.schema["properties"]]
+        title = f"`{part.path}`" if part.path else "The run"
+        texts += [f"({anchor(part.path)})=", f"## {title}", ""]
+        texts += [f"The same stands at {' and '.join(also)}.", ""] if also else []
+        texts += [table(HEAD, rows), ""]
+    return "\n".join(texts)
