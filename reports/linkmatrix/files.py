@@ -6,12 +6,13 @@ command looks for.
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import re
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        place = path.resolve()
+        place = led_to(path)
         mode = place.stat().st_mode if place.exists() else None
         if mode is not None and not stat.S_ISREG(mode):
             with place.open("wb") as stream:
@@ -98,8 +99,27 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
-def replace(place: Path, content: bytes, mode: int | None, lasting: bool) -> None:
-    """Writes beside the file, then puts it in its place. Raises OSError."""
+def write_new(path: Path, content: bytes) -> None:
+    """Writes a file that nothing is in the place of: what came there meanwhile stays. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        replace(path, content, None, lasting=True, put=os.link)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def led_to(path: Path) -> Path:
+    """Where a path leads, by whatever links. Raises OSError for links in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError:  # Python before 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
+
+
+def replace(
+    place: Path, content: bytes, mode: int | None, lasting: bool, put: Callable[[Path, Path], None] | None = None
+) -> None:
+    """Writes beside the file, then puts it in its place: over what is there, unless `put` does not. Raises OSError."""
     # hosts that share a file system may have the same process numbers
     part = place.with_name(f".{place.name}.{uuid.uuid4().hex}.part")
     try:
@@ -110,7 +130,7 @@ def replace(place: Path, content: bytes, mode: int | None, lasting: bool) -> Non
                 os.fsync(file.fileno())
         if mode is not None:
             part.chmod(stat.S_IMODE(mode))
-        os.replace(part, place)
+        (put or os.replace)(part, place)
     finally:
         part.unlink(missing_ok=True)
 
@@ -118,6 +138,6 @@ def replace(place: Path, content: bytes, mode: int | None, lasting: bool) -> Non
 @contextlib.contextmanager
 def changing(path: Path) -> Iterator[None]:
     """For what reads a file and writes it anew: one process at a time, the others wait. Raises lock.Held, OSError."""
-    place = path.resolve()
+    place = led_to(path)
     with lock.held(place.with_name(f".{place.name}.lock"), PATIENCE):
         yield

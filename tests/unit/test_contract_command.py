@@ -65,7 +65,7 @@ def test_options_for_reframe_stand_behind_dashes_wherever_others_stand(sold, bef
 
 def test_the_examples_of_the_help_are_understood():
     lines = [line.split("    ")[0].strip() for line in EXAMPLES.splitlines()[1:]]
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         words = shlex.split(line.partition(" >")[0])
         found = cli.parser("contract").parse_args(words[1:])

@@ -1,7 +1,8 @@
 """`linkmatrix contract`: limits that are frozen before a run, a bundle that proves the verdict, a page to sign.
 
 `freeze` writes down what was sold; `run` measures under it, through `linkmatrix run`, and packs all that the verdict is
-made of; `verify` judges a bundle again, anywhere and offline; its answer is PASS only for what its records give.
+made of; `pack` does so where a full disk or an interrupt kept `run` from it; `verify` judges a bundle again, anywhere
+and offline; its answer is PASS only for what its records give.
 """
 
 import argparse
@@ -12,12 +13,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from .. import lock
 from ..contract import collecting, example, terms
 from ..contract.cases import WORDS
 from ..contract.ruling import Ruling
 from ..contract.terms import WORD, Terms
 from ..errors import BadInput, clean, say
-from ..files import path_of, write_whole
+from ..files import path_of, write_new, write_whole
 from ..judge.verdicts import EXIT_CODES
 from ..runs import folders
 from ..runs.modes import SWEEP
@@ -31,6 +33,7 @@ EXAMPLES = """examples:
   linkmatrix contract freeze lot1.yaml --out lot1.contract.json
   linkmatrix contract run lot1.contract.json --out lot1.tar
   linkmatrix contract run lot1.contract.json --out lot1.tar -- -S on=n12    options of ReFrame
+  linkmatrix contract pack lot1.contract.json --out other/lot1.tar    where run could not write it
   linkmatrix contract verify lot1.tar --page lot1.html"""
 
 
@@ -65,6 +68,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     measure.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
     measure.add_argument("more", nargs="*", metavar="OPTION", help="for reframe, behind --")
     measure.set_defaults(command=run_contract)
+    pack = verbs.add_parser("pack", help="pack again what was measured, where run could not")
+    pack.add_argument("contract", type=path_of, metavar="CONTRACT")
+    pack.add_argument("--out", type=path_of, metavar="BUNDLE", help="default: CONTRACT with .tar; a page beside it")
+    pack.set_defaults(command=run_pack)
     verify = verbs.add_parser("verify", help="judge a bundle again")
     verify.add_argument("bundle", type=path_of, metavar="BUNDLE")
     verify.add_argument("--sha256", metavar="HEX", help="of the bundle, as the signed page has it")
@@ -84,7 +91,7 @@ def run_freeze(options: argparse.Namespace) -> int:
     if out.exists():
         raise BadInput(f"{out} is there: a contract is frozen once; name another file with --out")
     frozen = terms.frozen(options.draft)
-    write_whole(out, frozen.content)
+    write_new(out, frozen.content)
     parts, cases = len(frozen.parts), len(frozen.cases)
     say(f"{out}: {frozen.title}: {parts} parts of {len(frozen.nodes)} nodes, {cases} test cases")
     say(f"frozen at {frozen.frozen}, SHA-256 {frozen.digest}")
@@ -93,9 +100,7 @@ def run_freeze(options: argparse.Namespace) -> int:
 
 def run_contract(options: argparse.Namespace) -> int:
     """Measures, packs and says the verdict. Raises BadInput."""
-    contract = terms.load(options.contract)
-    out = options.out or options.contract.with_suffix("").with_suffix(".tar")
-    refuse_place(out)
+    contract, out = asked(options)
     prefix, known = folders.prefix(), set(folders.reports(folders.prefix()))
     begun: list[bool] = []
 
@@ -117,20 +122,51 @@ def run_contract(options: argparse.Namespace) -> int:
         say(f"nothing was measured under {contract.title}: the run left no report, and is told in the bundle")
     if not new:
         return code or CANNOT
-    collecting.ended(prefix, contract, new[-1])
-    packed, ruling = collecting.made(prefix, folders.repository(), contract)
-    digest = hashlib.sha256(packed).hexdigest()
+    try:
+        collecting.ended(prefix, contract, new[-1])
+        return packed(prefix, contract, out)
+    except (OSError, lock.Held, KeyboardInterrupt):
+        say(f"note: what was measured is kept: linkmatrix contract pack {shlex.quote(str(options.contract))} packs it")
+        raise
+
+
+def run_pack(options: argparse.Namespace) -> int:
+    """Packs what was measured, and says the verdict: that of `run`, whose bundle could not be written. Raises
+    BadInput.
+    """
+    contract, out = asked(options)
+    prefix = folders.prefix()
+    if not collecting.gathered(prefix, contract):
+        raise BadInput(f"nothing was measured under {options.contract} in {prefix}: linkmatrix contract run measures")
+    return packed(prefix, contract, out)
+
+
+def asked(options: argparse.Namespace) -> tuple[Terms, Path]:
+    """(the contract, where its bundle goes). Raises BadInput."""
+    contract = terms.load(options.contract)
+    out = options.out or options.contract.with_suffix("").with_suffix(".tar")
+    refuse_place(out)
+    return contract, out
+
+
+def packed(prefix: Path, contract: Terms, out: Path) -> int:
+    """Packs what was measured under a contract, and says the verdict. Raises BadInput, OSError, lock.Held."""
+    content, ruling = collecting.made(prefix, folders.repository(), contract)
+    digest = hashlib.sha256(content).hexdigest()
     page = page_beside(out)
     shown = contract_page.page(contract, ruling, digest, out.name)
-    write_whole(out, packed)
-    write_whole(page, shown)
+    write_new(out, content)
     say("", "by the limits of the contract:")
-    say(*lines(contract, ruling, digest), str(out), str(page))
+    say(*lines(contract, ruling, digest), str(out))
+    write_new(page, shown)
+    say(str(page))
     return EXIT_CODES[ruling.verdict]
 
 
 def refuse_place(out: Path) -> None:
     """Raises BadInput where a bundle and its page cannot be written, or something is there: found before measuring."""
+    if not out.name:
+        raise BadInput(f"--out {out} is no name of a file: name a bundle, such as lot1.tar")
     page = page_beside(out)
     if page == out:
         raise BadInput(f"--out {out} is the name of its page: name a bundle, such as {out.with_suffix('.tar')}")

@@ -129,7 +129,11 @@ def locked_run(
     # records lie in folders that have the run's stamp, and no other run's
     variables = {**os.environ, "PATH": environment.search_path(), "RFM_TIMESTAMP_DIRS": stamp}
     variables |= {NODES: options.nodes} if options.nodes else {}
-    begins()
+    try:
+        begins()
+    except BaseException:
+        restore(last, noted)
+        raise
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
@@ -137,7 +141,7 @@ def locked_run(
         say("nothing is left to measure: the report before is judged again")
         report = before.report
     if report is None and code == BAD_INPUT:  # ReFrame said which: nothing was begun, and --resume goes on from before
-        last.unlink() if noted is None else write_whole(last, noted)
+        restore(last, noted)
         return BAD_INPUT
     if report is None:
         say(f"NO VERDICT  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
@@ -153,6 +157,11 @@ def locked_run(
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
     return EXIT_CODES[verdict]
+
+
+def restore(last: Path, noted: bytes | None) -> None:
+    """What --resume goes on from is what it was before; noted: None where there was nothing. Raises OSError."""
+    last.unlink() if noted is None else write_whole(last, noted)
 
 
 def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repository: Path) -> resume.Before:

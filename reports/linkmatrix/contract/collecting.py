@@ -62,6 +62,18 @@ def ended(prefix: Path, terms: Terms, report: Path) -> None:
         write_whole(file, sessions.to_json(terms, with_reports(prefix, terms, [*before, last])))
 
 
+def gathered(prefix: Path, terms: Terms) -> bool:
+    """Was anything begun under a contract? Writes down the reports that were left since, too. Raises BadInput, OSError,
+    lock.Held."""
+    file = kept(prefix, terms)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with changing(file):
+        runs = with_reports(prefix, terms, begun_under(prefix, terms))
+        if runs:
+            write_whole(file, sessions.to_json(terms, runs))
+    return bool(runs)
+
+
 def withdrawn(prefix: Path, terms: Terms) -> None:
     """Takes back the last entry, of a run that ReFrame refused. Raises BadInput, OSError, lock.Held."""
     file = kept(prefix, terms)

@@ -39,7 +39,7 @@ class Inventory:
         self.found: list[tuple[Expected, str]] = []
         self.missing: list[str] = []
         for node in terms.nodes:
-            self.missing += self.of_node(node, terms.of_node(node))
+            self.missing += self.of_node(node, terms.parts_of[node])
         self.missing += self.on_two_nodes(terms.nodes)
 
     def on_two_nodes(self, sold: list[str]) -> Iterator[str]:

@@ -11,11 +11,12 @@ from typing import Any
 
 from .. import __version__
 from ..errors import clean
+from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict, worst
 from ..record.units import counted
 from ..references.tables import References
 from ..runs import judging
-from ..runs.bound import one_host
+from ..runs.bound import one_host, short
 from ..runs.judging import Judged
 from ..runs.stored import measurements
 from ..runs.testcases import Test
@@ -201,9 +202,9 @@ def wrong_data(terms: Terms, one: Judged) -> bool:
 
 def wrong_beyond(terms: Terms, judged: list[Judged]) -> Iterator[str]:
     """Wrong data on nodes that were sold, in tests that are no part of the contract."""
-    for one in judged:
+    for one in (one for one in judged if one.wrong_data and not covers(terms, one)):
         where = sorted(node for node in nodes_of(one) if any(one_host(node, sold) for sold in terms.nodes))
-        if one.wrong_data and where and not covers(terms, one):
+        if where:
             yield f"{one.test.name}, no part of the contract, had wrong data on {where[0]}: {reason_of(one)}"
 
 
@@ -250,10 +251,15 @@ def not_ours(ours: list[Judged]) -> Iterator[str]:
 def of_case(ruling: Ruling, case: Case, ours: list[Judged]) -> OfCase:
     """What came of a test case on all of its nodes."""
     found, verdicts, missing = OfCase(case), [], []
-    here = [(one, matrix) for one in ours for result, matrix in one.matrices if result["testcase"] == case.testcase]
+    here: dict[frozenset[str], list[tuple[Judged, MatrixVerdict]]] = {}
+    for one in ours:
+        on = frozenset(map(short, nodes_of(one)))
+        of_it = [(one, matrix) for result, matrix in one.matrices if result["testcase"] == case.testcase]
+        here.setdefault(on, []).extend(of_it)
     groups = [ruling.terms.nodes] if case.nodes == ALL else [[node] for node in ruling.terms.nodes]
     for nodes in groups:
-        every = [(one, matrix) for one, matrix in here if of_nodes(one, nodes)]
+        on = frozenset(map(short, nodes))
+        every = [(one, matrix) for one, matrix in here.get(on, ()) if of_nodes(one, nodes)]
         # wrong data counts whatever its size
         of_size = [(one, matrix) for one, matrix in every if matrix.matrix.size_bytes == case.size or one.wrong_data]
         if every and not of_size:

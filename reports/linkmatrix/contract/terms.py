@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,14 @@ from .limits import ALL, EACH, Case, is_count, refuse_other_variants, refuse_unk
 
 SCHEMA = "linkmatrix.contract/1"
 MOST_BYTES = 64 * 1024 * 1024
+MOST_TEXT = 1000  # characters
 WORD = "linkmatrix_contract="  # before the digest, in ReFrame's command line
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 SQUARE = re.compile(r"device_to_device_.*|rank_to_rank_.*|node_to_node_.*")  # a cell for each ordered pair
 DRAFT = {"title", "source", "limits", "table", "parts", "testcases"}
 MAY = {"buyer", "seller", "document", "system", "mode", "retries"}
+DOCUMENT = {"name", "sha256"}
 
 
 @dataclass(frozen=True)
@@ -65,22 +69,30 @@ class Terms:
     by: str
     version: str
 
-    @property
+    @cached_property
     def nodes(self) -> list[str]:
         """Its nodes, sorted."""
-        return sorted({part.node for part in self.parts})
+        return sorted(self.parts_of)
 
-    @property
+    @cached_property
+    def parts_of(self) -> dict[str, list[Expected]]:
+        """{node: its parts}."""
+        found: dict[str, list[Expected]] = {}
+        for part in self.parts:
+            found.setdefault(part.node, []).append(part)
+        return found
+
+    @cached_property
     def testcases(self) -> set[str]:
         """The names of its test cases."""
         return {case.testcase for case in self.cases}
 
-    @property
+    @cached_property
     def content(self) -> bytes:
         """The file, byte for byte."""
         return canonical({"schema": SCHEMA, **asdict(self)})
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """What it is known by."""
         return hashlib.sha256(self.content).hexdigest()
@@ -88,10 +100,6 @@ class Terms:
     def references(self) -> References:
         """Its limits; each holds for its own check alone. Raises BadInput."""
         return References.read(self.limits, Path("limits of the contract")).of_their_checks()
-
-    def of_node(self, node: str) -> list[Expected]:
-        """The parts of a node."""
-        return [part for part in self.parts if part.node == node]
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
@@ -164,10 +172,15 @@ def draft_of(draft: Path) -> dict[str, Any]:
 def text_of(said: Mapping[str, Any], name: str, draft: Path, empty: bool = False) -> str:
     """A text of a draft; a number is one. Raises BadInput."""
     value = said[name]
-    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
-    if text is None or UNPRINTABLE.search(text) or not (text.strip() or empty) or len(text) > 1000:
+    text = str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+    if text is None or not is_line(text, empty):
         raise BadInput(f"{draft}: {name}: {str(value)[:60]!r} is no text of one line")
-    return text.strip()
+    return text
+
+
+def is_line(text: str, empty: bool = True) -> bool:
+    """Is a text one line that no terminal, page or command takes for more?"""
+    return not UNPRINTABLE.search(text) and bool(text or empty) and text == text.strip() and len(text) <= MOST_TEXT
 
 
 def parts_of(said: Any, draft: Path) -> tuple[Expected, ...]:
@@ -214,7 +227,9 @@ def cases_of(said: Any, parts: tuple[Expected, ...], draft: Path) -> tuple[Case,
     found = []
     for name, one in said.items():
         one = one or {}
-        where = f"{draft}: testcases.{name}"
+        where = f"{draft}: testcases.{str(name)[:60]}"
+        if not isinstance(name, str) or not is_line(name, empty=False):
+            raise BadInput(f"{where}: it is no name of a test case: linkmatrix show prints those that there are")
         if not isinstance(one, dict) or not one.keys() <= {"cells", "nodes", "size", "classes"}:
             raise BadInput(f"{where}: write {{cells: 12, size: 512MiB}}, with nodes: all where one record has all")
         nodes, cells = one.get("nodes", EACH), one.get("cells")
@@ -272,10 +287,17 @@ def read(content: bytes, name: str) -> Terms:
 
 def checked(terms: Terms) -> None:
     """Raises ValueError or TypeError for terms of wrong types, and BadInput where a test case has no limit."""
-    texts = (terms.title, terms.buyer, terms.seller, terms.source, terms.system, terms.mode, terms.table, terms.limits)
-    texts += (terms.by, terms.version, *(text for part in terms.parts for text in asdict(part).values()))
-    if not all(isinstance(text, str) for text in (*texts, *terms.document.values(), *terms.document)):
+    texts = (terms.title, terms.buyer, terms.seller, terms.source, terms.system, terms.mode, terms.table)
+    texts += (terms.by, terms.version, terms.frozen, *(text for part in terms.parts for text in vars(part).values()))
+    texts += (*terms.document.values(), *terms.document, *(case.testcase for case in terms.cases))
+    if not all(isinstance(text, str) for text in (terms.limits, *texts)):
         raise TypeError("a text is none")
+    if odd := [text for text in texts if not is_line(text)]:
+        raise ValueError(f"{odd[0][:60]!r} is no text of one line")
+    if odd := [node for node in terms.nodes if not NAME.fullmatch(node)]:
+        raise ValueError(f"'{odd[0][:60]}' is no name of a node")
+    if not terms.title or not TIME.fullmatch(terms.frozen) or terms.document.keys() not in (set(), DOCUMENT):
+        raise ValueError("it has no title, no time at which it was frozen, or a document of another form")
     if not terms.parts or not terms.cases or terms.mode not in MODES or shared_name(terms.parts):
         raise ValueError("it has no parts, no test cases or no mode, or nodes that are one")
     if len({case.testcase for case in terms.cases}) != len(terms.cases):
