@@ -63,8 +63,9 @@ def table(name: str, one: Bench, trials: int, said: dict[str, Counter]) -> list[
             if kind in WANTED and percent(found[depth]) < 100 * least:
                 missed.append(f"{name}: {kind} at -{100 * depth:.0f} %: {percent(found[depth]):.1f} %")
     two = Counter(one.try_two(0.10) for _ in range(trials))
-    share, alike = percent(two), 100 * two[ALIKE] / trials
-    print(f"{'two at once':13}{share:8.1f}  beside {alike:.1f} of other parts with the same cells", flush=True)
+    alike, told = two[ALIKE], trials - two[ALIKE]
+    share = 100 * two[RIGHT] / max(told, 1)  # no measurement tells what has the same cells, and is as short
+    print(f"{'two at once':13}{share:8.1f}  of {told}; of {alike} other parts have just the same cells", flush=True)
     return missed + ([f"{name}: two at once: {share:.1f} %"] if share < 100 * TWO_AT_ONCE else [])
 
 

@@ -100,7 +100,7 @@ class Bench:
         return self.answer([*faults], self.find(self.fabric.run([(fault.parts, depth) for fault in faults])))
 
     def try_two(self, depth: float) -> str:
-        """RIGHT where two faults of any kinds are named and nothing else, ALIKE where other parts with their cells are.
+        """RIGHT where two faults of any kinds are named and nothing else, ALIKE where no more parts have their cells.
 
         What all ways to and from a device have in common is the device, though one fault may be its egress and one its
         ingress.
@@ -112,7 +112,8 @@ class Bench:
         found = self.find(self.fabric.run([(fault.parts, depth) for fault in faults]))
         said = self.answer(faults, found)
         slow = np.logical_or.reduce([self.slow_by(fault) for fault in faults])
-        return ALIKE if said != RIGHT and found and (self.cells_of(found) == slow).all() else said
+        is_as_short = said != RIGHT and 0 < len(found) <= len(faults)
+        return ALIKE if is_as_short and (self.cells_of(found) == slow).all() else said
 
     def cells_of(self, found: list[Finding]) -> np.ndarray:
         """The cells of findings together, those too that are missing in a run."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from linkmatrix.locate.hypotheses import Finding
 from tests.tools import confusion
 from tests.tools.fabric import Fabric, Machine, Run
 
@@ -123,6 +124,15 @@ def test_two_faults_that_are_the_cells_of_one_part_are_told_from_a_wrong_answer(
     sides = [fault for kind in ("egress", "ingress") for fault in bench.faults[kind] if fault.parts[0][1] == 3]
     monkeypatch.setattr(bench, "draw", lambda kind: sides.pop())
     assert bench.try_two(0.10) == confusion.ALIKE
+
+
+def test_more_parts_than_faults_are_a_wrong_answer_though_they_have_the_same_cells(benches, monkeypatch):
+    bench = benches(FOUR_NODES["a NIC each"])
+    faults = [bench.faults["device"][18], bench.faults["ingress"][31]]
+    monkeypatch.setattr(bench, "draw", lambda kind: faults.pop())
+    split = [Finding(kind, place, -0.1, 1, 1, 1.0) for kind, place in (("nic", 18), ("links", 18), ("ingress", 31))]
+    monkeypatch.setattr(bench, "find", lambda run: split)
+    assert bench.try_two(0.10) == confusion.SEVERAL
 
 
 @pytest.mark.parametrize("machine", [Machine(1, 4), Machine(1, 8), Machine(4, 8)])
