@@ -109,7 +109,7 @@ def test_congestion_is_said_and_no_fault(judged_run, make_record):
     run, judged = judged_run(record, reference="hgx")
     text, verdict = screen((run, judged))
     assert verdict is Verdict.PASS and "signs of congestion: n1:mlx5_0: np_cnp_sent 1024 more" in text
-    assert ("signs of congestion", "n1:mlx5_0: np_cnp_sent 1024 more") in page.machine(judged[0], record)["facts"]
+    assert ("signs of congestion", "n1:mlx5_0: np_cnp_sent 1024 more") in page.facts(judged[0], record)
     record["health"][0]["label"] = "gpu1"  # power and clocks of a device are none
     assert "congestion" not in screen(judged_run(record, reference="hgx"))[0]
 

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from linkmatrix.show import page
+from linkmatrix.show import html, page
 
 PICTURE = b"\x89PNG"
 
@@ -209,3 +209,63 @@ def test_of_a_matrix_with_many_bad_cells_three_stand_with_what_is_wrong(judged_r
     text = page.render(*judged_run(make_record(off=off), reference="hgx"), lambda *_: PICTURE)
     listed = text[text.index('id="problems"') : text.index("</section>", text.index('id="problems"'))]
     assert listed.count("under its reference") == 3 and "; and 9 more cells, further down" in listed
+
+
+def wrong(text):
+    """What stands under "What is wrong or missing"."""
+    return text[text.index('id="problems"') : text.index("</section>", text.index('id="problems"'))]
+
+
+def test_that_cells_did_not_converge_is_said_once_of_all_test_cases_with_their_number(judged_run, make_record):
+    """A busy machine had twenty such sentences, one for each test, above what a verdict lacks."""
+    runs = []
+    for cells in (1, 3, 2):
+        record = make_record()
+        record["results"][0]["testcase"] = f"device_local_copy{cells}"
+        for column in range(1, 1 + cells):
+            record["results"][0]["converged"][0][column] = False
+        runs.append(judged_run(record))
+    listed = wrong(page.render(runs[0][0], [one for _, found in runs for one in found], lambda *_: PICTURE))
+    assert listed.count("<li>") == listed.count("did not converge") == 1
+    assert "<strong>3 test cases</strong><br>6 of 36 cells did not converge" in listed
+    assert (
+        "the most: device_local_copy3 (3 of 12), device_local_copy2 (2 of 12), device_local_copy1 (1 of 12)" in listed
+    )
+    alone = wrong(rendered(runs[0]))
+    assert "<strong>device_local_copy1</strong><br>1 of 12 cells did not converge" in alone
+
+
+def test_what_is_missing_stands_above_what_is_less_sure(judged_run, make_record):
+    record = make_record(off={(0, 1): "timeout"})
+    record["results"][0]["converged"][2][3] = False
+    record["results"][0]["throttled"] = ["gpu0: power cap"]
+    listed = wrong(rendered(judged_run(record)))
+    places = [listed.index(said) for said in ("was not measured", "was held back", "did not converge")]
+    assert places == sorted(places)
+
+
+def of_many(make_record, count=20):
+    """A record of many devices, one of which sends slowly; another one has other firmware."""
+    record = make_record(count=count, off={(3, column): 352.4 for column in range(count) if column != 3})
+    for device in record["devices"]:
+        device["part"]["vbios"] = "96.00.61" if device["label"] == "gpu7" else "96.00.74"
+    return record
+
+
+def test_of_many_devices_the_odd_ones_stand_there_and_the_others_are_folded(judged_run, make_record):
+    text = rendered(judged_run(of_many(make_record)))
+    folded = text.index("<details><summary>All 20 devices</summary>")
+    odd = text[text.index("<caption>The odd ones</caption>") : folded]
+    assert re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', odd) == [
+        ("gpu3", "gpu3: slow out"),
+        ("gpu7", "vbios is 96.00.61, most have 96.00.74"),
+    ]
+    assert text.count('<th scope="row">gpu19</th><td>', folded) == 1
+    few = rendered(judged_run(of_many(make_record, count=8)))
+    assert "<details>" not in few and "The odd ones" not in few
+
+
+def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line(judged_run, make_record):
+    text = rendered(judged_run(make_record()))
+    assert 'linkmatrix adopt <span class="option">--table</span> NAME' in text
+    assert html.whole_options("<b>--x</b> and a--b") == '&lt;b&gt;<span class="option">--x</span>&lt;/b&gt; and a--b'

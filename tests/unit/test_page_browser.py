@@ -107,6 +107,16 @@ def test_a_page_fits_a_narrow_window_and_axe_has_nothing_against_it(asked, tmp_p
     assert asked(tmp_path / "out" / "report.html", NARROW) == {"wider": 0, "found": []}
 
 
+def test_a_page_of_many_devices_is_folded_and_axe_has_nothing_against_it(asked, write_record, tmp_path):
+    path = write_record(count=40, off={(3, column): 352.4 for column in range(40) if column != 3})
+    main(["report", str(path), "--out", str(tmp_path / "out")])
+    page = tmp_path / "out" / "report.html"
+    assert asked(page, NARROW) == {"wider": 0, "found": []}
+    unfolded = page.with_name("unfolded.html")
+    unfolded.write_text(page.read_text(encoding="utf-8").replace("<details>", "<details open>"), encoding="utf-8")
+    assert asked(unfolded, NARROW) == {"wider": 0, "found": []}
+
+
 def test_what_is_asked_of_a_page_is_answered(asked, tmp_path):
     page = tmp_path / "wide.html"
     page.write_text('<!DOCTYPE html><html lang="en"><title>t</title><body><img style="width: 900px"></body></html>')

@@ -6,15 +6,18 @@ anything (a Content-Security-Policy that allows its own style sheet, by hash, an
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ..errors import clean
 
 TEMPLATES = Path(__file__).with_name("templates")
+#: of a program, in a sentence: a browser ends a line behind its first dashes
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
 def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
@@ -27,11 +30,17 @@ def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
     )
+    environment.filters["whole_options"] = whole_options
     style = (TEMPLATES / sheet).read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template(template).render(
         style=Markup(style), style_hash=Markup(f"sha256-{digest}"), **values
     )
+
+
+def whole_options(text: str) -> Markup:
+    """A sentence whose options stay on one line each."""
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', str(escape(clean(text)))))
 
 
 def picture(png: bytes) -> str:

@@ -18,11 +18,13 @@ from ..runs.stored import Run
 from . import headlines, html, machine_drawing, nodes, reruns, scale, steps, sweep, words
 from .collectives import Collective, groups
 from .curves import on_a_curve
+from .device_table import device_table
+from .machine_marks import marks_of
 from .maps import marks
 from .page_matrix import MOST_ENDPOINTS, Picture, shown_collective, shown_matrix
+from .problems import named, of_size, problems
 
 MOST_COMMANDS = 2  # that measure again
-MOST_CELLS = 3  # of a matrix, of those listed with all that is wrong: its own table has them
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
     "cuda": "cuda: copies of GPUs",
@@ -209,74 +211,28 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
     return rows or [{**common, "link_class": "–", "low": "–", "median": "–", "high": "–"}]
 
 
-def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
-    """What failed or is missing, the worst first; cells that lack nothing but a reference are not listed."""
-    found, several = [], sweep.several_nodes(judged)
-    for one in judged:
-        said: dict[str, list[Result]] = {line: [] for line in [*one.reasons, *words.fact_lines(one)]}
-        for result, matrix in one.matrices:
-            for line in [*words.fact_lines(one, result), *few_cells(matrix)]:
-                said.setdefault(line, []).append(result)
-        alone = len(one.matrices) == 1
-        lines = [line if alone or not where else f"{all_sizes(one, where)}: {line}" for line, where in said.items()]
-        if lines:
-            found.append(
-                (one.verdict, {**marks(one.verdict), "name": named(one, one.test.name, several), "reasons": lines})
-            )
-    found.sort(key=lambda problem: -words.ORDER.index(problem[0]))
-    notes = [{**marks(Verdict.NO_VERDICT), "name": run.path.name, "reasons": run.notes}] if run.notes else []
-    return [problem for _, problem in found] + notes
-
-
-def few_cells(matrix: MatrixVerdict) -> list[str]:
-    """The worst cells of a matrix, and how many more its own table has."""
-    listed, count = words.marked_cells(matrix, MOST_CELLS)[:MOST_CELLS], matrix.marked(1)[1]
-    if count > len(listed) > 0:
-        listed[-1] += f"; and {units.counted(count - len(listed), 'more cell')}, further down"
-    return listed
-
-
-def of_size(one: Judged, result: Result) -> str:
-    """The test case of a matrix, with its size where the test measured several."""
-    several = sum(other["testcase"] == result["testcase"] for other, _ in one.matrices) > 1
-    return f"{result['testcase']}, {words.size(result['size_bytes'])}" if several else str(result["testcase"])
-
-
-def all_sizes(one: Judged, results: Sequence[Result]) -> str:
-    """The test cases of some matrices; of several sizes, how many."""
-    by_case: dict[str, list[Result]] = {}
-    for result in results:
-        by_case.setdefault(result["testcase"], []).append(result)
-    told = [
-        of_size(one, found[0]) if len(found) == 1 else f"{name}, {len(found)} sizes" for name, found in by_case.items()
-    ]
-    return "; ".join(told)
-
-
-def named(one: Judged, name: str, several: bool) -> str:
-    """ "n17: NAME" of a test, or of one of its matrices, where there are several nodes."""
-    node = sweep.node_of(one) if several else ""
-    return f"{node}: {name}" if node else name
-
-
 def machines(judged: list[Judged]) -> list[dict[str, Any]]:
     """The facts of each machine and back end of the run, once."""
     found: dict[tuple, dict[str, Any]] = {}
+    suspects = marks_of(judged)
     for one in judged:
         record = one.test.record
         if record is not None:
             devices = tuple(device["label"] for device in record["devices"])
-            found.setdefault((record["backend"], record["host"]["name"], devices), machine(one, record))
+            found.setdefault(
+                (record["backend"], record["host"]["name"], devices),
+                {"facts": facts(one, record), **device_table(record, suspects)},
+            )
     return list(found.values())
 
 
-def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
+def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of one record, as (name, value)."""
     host = record["host"]
     of_rank = " for rank 0" if record["backend"] in ("mpi", "ipc") else ""  # it may be bound to fewer than there are
     cores, numa = units.counted(host["cores"], "core"), units.counted(host["numa"], "NUMA node")
     started = record["started"].replace("T", " ").replace("Z", " UTC")
-    facts = [
+    known = [
         ("measured", words.measured(record)),
         ("back end", BACKENDS.get(record["backend"], record["backend"])),
         ("host", f"{host['name']}: {host['cpu']}, {cores}{of_rank}, {numa}"),
@@ -290,7 +246,7 @@ def machine(one: Judged, record: dict[str, Any]) -> dict[str, Any]:
         ("used by others", "; ".join(dict.fromkeys(others_of(record)))),
         ("notes", "; ".join(record["notes"])),
     ]
-    return {"facts": [fact for fact in facts if fact[1]], "devices": record["devices"]}
+    return [fact for fact in known if fact[1]]
 
 
 def others_of(record: dict[str, Any]) -> Iterator[str]:
