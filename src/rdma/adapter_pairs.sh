@@ -122,6 +122,20 @@ address_of() { # ADAPTER: by which its server is found
   echo "${address:-$node}"
 }
 
+addresses_here() { # of this node, for whoever does not know its name
+  hostname -I 2>/dev/null || ip -4 -o addr show scope global 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'
+}
+
+reached_by() { # NAME ADDRESS…: the name of the server's node where it is known here; those of containers mostly are not
+  if getent ahosts "$1" > /dev/null || [ $# -eq 1 ]; then
+    echo "$1"
+  elif [ "$1" = "$node" ]; then
+    echo 127.0.0.1
+  else
+    echo "$2"
+  fi
+}
+
 shared_parts() { # PATH PATH: how many folders they begin with in common
   local -a one other
   IFS=/ read -ra one <<< "$1"
@@ -202,7 +216,7 @@ serve() { # STEP ADAPTER: tells by which port, or why not; its process is $serve
     tell "$folder/$1.$2.port" "failed the server on $node did not begin: ${words:-it did not listen within $limit s}"
     return
   done
-  tell "$folder/$1.$2.port" "$(address_of "$2") $port"
+  tell "$folder/$1.$2.port" "$port $(address_of "$2") $(addresses_here | tr '\n' ' ')"
   port=$((port + 1))
 }
 
@@ -217,15 +231,16 @@ serve_step() { # STEP ADAPTER…
 }
 
 ask_step() { # STEP ADAPTER…
-  local step=$1 name host at how=alone code
+  local step=$1 name at words how=alone code
   local -A process=() why=()
   shift
   [ $# -gt 1 ] && how="at-once"
   for name in "$@"; do
     wait_for "$folder/$step.$name.port"
-    read -r host at < "$folder/$step.$name.port"
-    [ "$host" = failed ] && why[$name]=$at && continue
-    run "$name" "$at" "$host" > "$folder/$step.$name.client" &
+    read -r at words < "$folder/$step.$name.port"
+    [ "$at" = failed ] && why[$name]=$words && continue
+    # shellcheck disable=SC2086 # a name, and addresses
+    run "$name" "$at" "$(reached_by $words)" > "$folder/$step.$name.client" &
     process[$name]=$!
   done
   for name in "$@"; do

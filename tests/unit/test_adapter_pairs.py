@@ -88,6 +88,19 @@ def test_each_adapter_is_measured_alone_and_all_at_once(pair):
     assert text.count("mlx5_1 100 Gb/sec (4X EDR)") == 2 and text.endswith("Result: PASS\n")
 
 
+@pytest.mark.parametrize("name", ["n0.invalid", "n$PMIX_RANK.invalid"], ids=["one machine", "two machines"])
+def test_names_of_nodes_need_not_resolve(pair, tmp_path, name):
+    """Those of a container mostly do not."""
+    said = tmp_path / "bin" / "uname"
+    said.write_text(f'#!/bin/sh\necho "{name}"\n')
+    said.chmod(0o755)
+    addresses = tmp_path / "bin" / "hostname"
+    addresses.write_text("#!/bin/sh\necho 127.0.0.1 fd00::1\n")
+    addresses.chmod(0o755)
+    (_, (client, text, errors)) = pair(*BANDWIDTH)
+    assert (client, errors) == (0, "") and "Result: PASS" in text
+
+
 def test_without_a_list_it_is_every_port_that_is_active(pair):
     (_, _, _), (code, text, _) = pair("ib_send_lat", "-F", adapters="")
     assert code == 0
