@@ -44,6 +44,7 @@ ROOMS = {
         "test_busy_between_nodes",
         "test_busy_looks",
         "test_busy_memory",
+        "test_busy_paths",
         "test_busy_ranks_recorded",
         "test_busy_together",
         "test_busy_uncounted",
