@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""sweep [NODES [AT_ONCE]]: what a sweep of many nodes costs ReFrame, and how often it asks the scheduler.
+"""sweep [NODES…] [--at-once N] [--without report]: what a session of a test for each of many simulated nodes costs.
 
-ReFrame, checks and judge are real; Slurm's commands are played by a script that counts them. The first job runs the
-program, each other one gets what that left, with its own node's name. One node in a hundred is drained, and waits for
-nobody. By default 500 nodes, 50 jobs at once.
+ReFrame, checks and judge are real; Slurm's commands are played by a script that counts them, and so are the nodes: the
+first job runs the program, each other one gets what that left, with its own node's name. One node in a hundred is
+drained, and waits for nobody. By default 50, 150, 500 and 1,000 nodes, 50 jobs at once. Of each command its wall-clock
+time, its processor time without that of the programs that it started, and its memory at most.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -14,7 +16,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DRAINED = 100  # one of so many
@@ -57,6 +61,15 @@ esac
 """
 
 
+class Cost(NamedTuple):
+    """Wall-clock seconds, seconds of processors, MiB, exit code."""
+
+    wall: float
+    seconds: float
+    memory: int
+    code: int
+
+
 def played(folder: Path, nodes: int) -> dict[str, str]:
     """The environment in which the commands of Slurm are the script above."""
     (folder / "bin").mkdir(parents=True)
@@ -79,8 +92,8 @@ def configuration(folder: Path, at_once: int) -> Path:
     return folder
 
 
-def measured(command: list[str], environment: dict[str, str]) -> str:
-    """Runs a command; what it needed itself, without the programs that it started, in words."""
+def measured(command: list[str], environment: dict[str, str]) -> Cost:
+    """Runs a command; what it needed itself, without the programs that it started."""
     began, ticks, memory = time.monotonic(), 0, 0
     child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     while child.poll() is None:
@@ -93,34 +106,49 @@ def measured(command: list[str], environment: dict[str, str]) -> str:
             pass
         time.sleep(0.05)
     seconds = ticks / os.sysconf("SC_CLK_TCK")
-    wall = time.monotonic() - began
-    return f"{wall:.0f} s, {seconds:.1f} s of its own processor time, {memory >> 10} MiB, ended with {child.returncode}"
+    return Cost(time.monotonic() - began, seconds, memory >> 10, child.returncode)
+
+
+def costs(nodes: int, asked_for: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Cost]]:
+    """What each command on a session of so many nodes costs; prints what came of the session."""
+    prefix = folder / "results"
+    environment = {**os.environ, **played(folder / "slurm", nodes), "LINKMATRIX_PREFIX": str(prefix)}
+    environment |= {"LINKMATRIX_NODES": "all", "PYTHONPATH": str(REPOSITORY / "reports")}
+    settings = str(configuration(folder / "config", asked_for.at_once) / "settings.py")
+    reframe = [str(Path(sys.executable).parent / "reframe"), "-C", settings, "-c", str(REPOSITORY / "checks"), "-R"]
+    reframe += ["--system=slurm-example:cpu", "--mode=sweep"]
+    yield "list", measured([*reframe, "-l"], environment)
+    (folder / "slurm" / "asked").write_text("")
+    yield "run", measured([*reframe, "-r", "-S", "node_sweep.extra_opts=--samples,7,--size,1MiB"], environment)
+    (report,) = (prefix / "reports").glob("run-report-*.json")
+    cases = json.loads(report.read_text())["runs"][-1]["testcases"]
+    asked = Counter((folder / "slurm" / "asked").read_text().split())
+    build = next(case["time_total"] for case in cases if case["name"].startswith("build_"))
+    print(f"of that the build: {build:.0f} s of wall time; report: {report.stat().st_size / 1e6:.1f} MB")
+    print(f"tests: {dict(Counter(case['result'] for case in cases if not case['fixture']))}")
+    print(f"commands of the scheduler: {dict(asked)}; srun and scontrol show hostnames ask no daemon", flush=True)
+    for verb, *options in (["show"], ["diagnose"], ["history"], ["report", "--out", str(folder / "page")]):
+        if verb not in asked_for.without:
+            yield verb, measured([sys.executable, "-m", "linkmatrix", verb, str(report), *options], environment)
 
 
 def main() -> None:
-    given = [int(word) for word in sys.argv[1:]]
-    nodes, at_once = [*given, *(500, 50)[len(given) :]]
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        prefix = folder / "results"
-        environment = {**os.environ, **played(folder / "slurm", nodes), "LINKMATRIX_PREFIX": str(prefix)}
-        environment |= {"LINKMATRIX_NODES": "all", "PYTHONPATH": str(REPOSITORY / "reports")}
-        settings = str(configuration(folder / "config", at_once) / "settings.py")
-        reframe = [str(Path(sys.executable).parent / "reframe"), "-C", settings, "-c", str(REPOSITORY / "checks"), "-R"]
-        reframe += ["--system=slurm-example:cpu", "--mode=sweep"]
-        print(f"list {nodes} nodes: {measured([*reframe, '-l'], environment)}")
-        (folder / "slurm" / "asked").write_text("")
-        run = ["-r", "-S", "node_sweep.extra_opts=--samples,7,--size,1MiB"]
-        print(f"run, {at_once} jobs at once: {measured([*reframe, *run], environment)}")
-        (report,) = (prefix / "reports").glob("run-report-*.json")
-        cases = json.loads(report.read_text())["runs"][-1]["testcases"]
-        asked = Counter((folder / "slurm" / "asked").read_text().split())
-        build = next(case["time_total"] for case in cases if case["name"].startswith("build_"))
-        print(f"of that the build: {build:.0f} s of wall time; report: {report.stat().st_size / 1e6:.1f} MB")
-        print(f"tests: {dict(Counter(case['result'] for case in cases if not case['fixture']))}")
-        print(f"commands of the scheduler: {dict(asked)}; srun and scontrol show hostnames ask no daemon")
-        page = [sys.executable, "-m", "linkmatrix", "report", str(report), "--out", str(folder / "page")]
-        print(f"page: {measured(page, environment)}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("nodes", nargs="*", type=int, default=[50, 150, 500, 1_000])
+    parser.add_argument("--at-once", type=int, default=50, metavar="N", help="jobs at once; default: 50")
+    parser.add_argument("--without", action="append", default=[], metavar="COMMAND", help="that is not measured")
+    asked = parser.parse_args()
+    last: dict[str, tuple[int, float]] = {}
+    for nodes in sorted(asked.nodes):
+        with tempfile.TemporaryDirectory() as place:
+            for name, cost in costs(nodes, asked, Path(place)):
+                said = f"{nodes:5d} simulated nodes, {name:9s}{cost.wall:6.0f} s, {cost.seconds:6.1f} s of processors, "
+                said += f"{cost.memory:4d} MiB, exit {cost.code}"
+                if name in last:
+                    before, seconds = last[name]
+                    said += f", {cost.seconds / seconds:.2f} times the time for {nodes / before:.2f} times the nodes"
+                last[name] = nodes, cost.seconds
+                print(said, flush=True)
 
 
 if __name__ == "__main__":
