@@ -6,6 +6,8 @@
 #include <sstream>
 #include <utility>
 
+#include "core/activity_json.hpp"
+
 namespace linkmatrix {
 namespace {
 
@@ -94,7 +96,9 @@ void write_soak(JsonWriter& w, const Soak& soak) {
   for (const Soak::Event& event : soak.events)
     w.begin_object().member("at", event.at).member("what", event.what).end_object();
   w.end_array();
-  w.member("events_left_out", soak.events_left_out).end_object();
+  w.member("events_left_out", soak.events_left_out);
+  write_others(w, soak.others);
+  w.end_object();
 }
 
 }  // namespace linkmatrix

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/activity.hpp"
 #include "core/json.hpp"
 #include "core/matrix.hpp"
 
@@ -50,6 +52,7 @@ struct Soak {
   std::vector<Device> heated;
   std::vector<Event> events;  ///< the first of them
   std::uint64_t events_left_out = 0;
+  std::optional<Activity> others;  ///< what they did meanwhile
 
   void note(double at, std::string what);
 };

@@ -95,6 +95,8 @@ class P2pRun final : public ProgramRun {
     how.measure.stop.min_samples = how.measure.stop.max_samples = samples_of_a_pass;
     how.measure.fit = false;
     soak(*measurer_, soaked_, how, options_.fault, deadline(), record());
+    const std::optional<Activity> others = look_again();
+    record().change([&](Record& record) { record.soak->others = others; });
     supervisor().print(record().look([](const Record& record) { return soak_text(*record.soak); }));
     end_phase("soak");
   }

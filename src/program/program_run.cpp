@@ -110,14 +110,19 @@ void ProgramRun::write_record() {
   if (machine().is_root()) supervisor_.write_to(record_file_, options_.max_display);
 }
 
-void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
-  const auto throttled = machine().throttle_reasons();
+std::optional<Activity> ProgramRun::look_again() {
   Activity look = machine().activity();
   Activity others = between(std::exchange(last_look_, look), look);
   if (!counts_own_bytes()) lose_own_bytes(others);
+  return others.empty() ? std::nullopt : std::optional(std::move(others));
+}
+
+void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
+  const auto throttled = machine().throttle_reasons();
+  const std::optional<Activity> others = look_again();
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
-    if (!others.empty()) record.results.back().others = others;
+    record.results.back().others = others;
     change(record);
     return record.results.back();
   });

@@ -73,6 +73,9 @@ class ProgramRun {
   /// for them or throws DeviceError, as asked.
   void look_first();
 
+  /// At what others did since the look before; nothing where that cannot be seen.
+  std::optional<Activity> look_again();
+
   /// From now on there is something to be kept.
   void write_record();
 

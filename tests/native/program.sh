@@ -210,6 +210,7 @@ soak="--backend host --devices 0,1 --size 1MiB --samples 3 --testcase device_to_
 expect 0 "a soak" $soak 3s --record "$work/r.json"
 prints '^cpu1: [0-9]* products, 0 with wrong bits$'
 grep -q '"soak":{"asked":3,' "$work/r.json" || fail "the record must have the soak"
+grep -q '"events_left_out":0,"others":{"seconds":' "$work/r.json" || fail "the record must have what others did in the soak"
 # shellcheck disable=SC2086
 expect 1 "a device that computes a wrong bit" $soak 1s --simulate-fault flip:cpu1 --record "$work/r.json"
 prints '^after [0-9.]* s: cpu1 computed wrong bits in 1 of [0-9]* products$'

@@ -8,15 +8,17 @@ fault: 16,384 endpoints, 268 million cells, need no more memory than a block.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput
 from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
+from ..record.reading import Result
 from ..references import noise
 from ..references.tables import References
-from . import busy_together
+from . import busy_together, hot
 from .busy import Busy, at_work
 from .closely import endpoints
 from .rules import ORDER, Expected, Judged, judge, name
@@ -226,15 +228,20 @@ class MatrixVerdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdicts on one record, its `results` in their order; floor: what its program said of the whole run."""
+    """The verdicts on one record, its `results` in their order; floor: what its program said of the whole run.
+
+    soaked: what a soak says against that.
+    """
 
     matrices: tuple[MatrixVerdict, ...]
     floor: Verdict = Verdict.PASS
+    soaked: tuple[hot.Hot, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         """The worst of the matrices and of what the record itself says."""
-        return max(self.floor, worst(matrix.verdict for matrix in self.matrices))
+        said = [self.floor, *(one.verdict for one in self.soaked)]
+        return max(*said, worst(matrix.verdict for matrix in self.matrices))
 
     @property
     def exit_code(self) -> int:
@@ -246,14 +253,18 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
     """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
     known = at_work(record)
-    matrices = tuple(
-        judge_matrix(
-            result, references.of(record, result), reference_name, node, busy_together.of_result(record, result, known)
-        )
-        for result in record["results"]
+
+    def judged(result: Result) -> MatrixVerdict:
+        others = busy_together.of_result(record, result, known)
+        return judge_matrix(result, references.of(record, result), reference_name, node, others)
+
+    matrices = tuple(judged(result) for result in record["results"])
+    soaked = (
+        hot.sentences(place, result["testcase"], matrices[place].whole, judged(result).whole)
+        for place, result in hot.results(record)
     )
     ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
-    return Evaluation(matrices, ended)
+    return Evaluation(matrices, ended, tuple(chain.from_iterable(soaked)))
 
 
 def judge_matrix(

@@ -67,12 +67,13 @@ def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float
 
 def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
     """Who used what was measured, in sentences: for a partition whose nodes are promised to a job alone."""
-    for result in record["results"] or [record]:
+    soak = [record["soak"]] if record.get("soak", {}).get("others") else []
+    for result in (record["results"] or [record]) + soak:
         others = result.get("others")
         if others is None:
             yield "the node was not seen to be ours: the record does not say what others did"
             return
-        where = f" during {result['testcase']}" if "testcase" in result else ""
+        where = f" during {result['testcase']}" if "testcase" in result else " during the soak" if result in soak else ""
         yield from (f"the node was not ours: {one}{where}" for one in used_by_others(others, result))
 
 

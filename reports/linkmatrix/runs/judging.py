@@ -88,7 +88,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         return Judged(test, verdict, None, tuple(one.sentence for one in said))
     name = with_variant(reference_name, test.variant) if reference_name else test.reference
     evaluation = evaluate(test.record, references, name or None)
-    said = tuple(facts(test.record, test.as_expected, name))
+    said = (*facts(test.record, test.as_expected, name), *(Fact(*one) for one in evaluation.soaked))
     if test.phase == "performance" and others_explain(evaluation):
         found = [Verdict.NO_VERDICT if one is Verdict.FAIL else one for one in found]
     found += [evaluation.verdict, *(fact.verdict for fact in said)]

@@ -1,0 +1,77 @@
+"""A soak is no PASS where cells were at half of their references in it: each of these was one."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from recorded_references import references_of
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.facts import facts
+from linkmatrix.judge.others import disturbances
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record import reading
+
+RECORD = Path(__file__).parents[1] / "data/h200x2_soak.record.json"
+TOLERANCE = {"GB/s": (-0.02, None), "us": (None, 0.10)}
+
+
+@pytest.mark.parametrize(
+    "speed",
+    [
+        lambda at, count: 0.5,
+        lambda at, count: 0.5 if at < count / 2 else 1.0,
+        lambda at, count: 1.0 if at < count / 2 else 0.5,
+        lambda at, count: 0.5 if count / 3 <= at < 2 * count / 3 else 1.0,
+        lambda at, count: 0.5 if at % 2 else 1.0,
+    ],
+    ids=["from the first pass on", "at first", "later on", "for a while", "in each second pass"],
+)
+def test_a_link_at_half_of_its_reference_while_it_is_hot_fails_a_soak(speed):
+    record = reading.load(RECORD)
+    references = references_of(record, "cold", TOLERANCE)
+    for matrix in record["soak"]["matrices"]:
+        bins = matrix["bins"][0][1]
+        known = [at for at, value in enumerate(bins) if value is not None]
+        for place, at in enumerate(known):
+            bins[at] *= speed(place, len(known))
+        measured = [bins[at] for at in known]
+        matrix["mean"][0][1], matrix["least"][0][1] = sum(measured) / len(measured), min(measured)
+    reading.check(record)
+    verdicts = [evaluate(record, references, "cold").verdict, *(one.verdict for one in facts(record, False, "cold"))]
+    assert max(verdicts) is Verdict.FAIL
+
+
+def halved(record):
+    """A soak in which gpu0->gpu1 was at half of what it is cold."""
+    for matrix in record["soak"]["matrices"]:
+        matrix["bins"][0][1] = [value and 0.5 * value for value in matrix["bins"][0][1]]
+    return record
+
+
+def test_what_others_took_of_a_link_in_a_soak_is_no_fault_of_it():
+    cold = reading.load(RECORD)
+    record = halved(copy.deepcopy(cold))
+    hog = {"where": "gpu0", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
+    uses = [{"label": "gpu0", "of": "nvlink_out", "counted": 5e12, "own": 1e12}]
+    rest = {"shared": True, "nodes": [], "processes": [hog], "untold": []}
+    record["soak"]["others"] = {"seconds": 20.0, "uses": uses, **rest}
+    reading.check(record)
+    evaluation = evaluate(record, references_of(cold, "cold", TOLERANCE), "cold")
+    assert evaluation.verdict is Verdict.NO_VERDICT
+    assert all("pid 2983 hog of bob" in one.sentence for one in evaluation.soaked) and evaluation.soaked
+    assert [said for said in disturbances(record) if "during the soak" in said]
+
+
+def test_one_disturbed_pass_and_cells_that_failed_before_are_not_told_again():
+    cold = reading.load(RECORD)
+    references = references_of(cold, "cold", TOLERANCE)
+    once = copy.deepcopy(cold)
+    bins = once["soak"]["matrices"][0]["bins"][0][1]
+    bins[[value is not None for value in bins].index(True)] *= 0.5
+    assert evaluate(once, references, "cold").soaked == ()
+    failed = halved(copy.deepcopy(cold))
+    for result in failed["results"]:
+        for grid in ("values", "low", "high"):
+            result[grid][0][1] *= 0.5
+    assert evaluate(failed, references, "cold").soaked == ()
