@@ -13,7 +13,7 @@ from linkmatrix.record.matrix import Block, from_result
 
 ENDS = ["gpu0", "gpu1"]
 HOG = {"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
-UNKNOWN = {"held": frozenset(), "active": frozenset(), "unread": {}, "memory": {}, "makers": ("rows",)}
+UNKNOWN = {"held": {}, "active": frozenset(), "unread": {}, "memory": {}, "makers": ("rows",)}
 UNKNOWN |= {"is_latency": False, "by_kernel": False, "both_ways": False}
 
 
@@ -235,7 +235,7 @@ def test_a_look_is_another_one_where_this_one_saw_less(seen, told):
 
 
 def test_where_nothing_is_counted_it_is_said_of_whom():
-    held = {"held": frozenset({"gpu1"}), "unread": {"nvlink_in": frozenset({"gpu1"})}}
+    held = {"held": {"gpu1": 1}, "unread": {"nvlink_in": frozenset({"gpu1"})}}
     words = "busy: others were on gpu1 (pid 2983 hog of bob), "
     assert said(busy(uncounted=held, processes=[HOG])) == f"{words}and what they took of this path is not counted"
     assert said(busy(uncounted={**held, "unread": {}}, processes=[HOG])) == f"{words}beside whom it may lose as little"

@@ -11,6 +11,7 @@ from recorded_references import references_of
 from linkmatrix.judge.busy import ALL, TURNS
 from linkmatrix.judge.busy_together import BusyTogether, of_result
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.others import LEAST
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
@@ -78,8 +79,8 @@ def test_a_share_too_small_to_be_told_does_not_hide_who_has_a_context_there():
 def test_what_is_too_little_to_be_told_of_one_rank_explains_nothing_of_a_thousand():
     """0.02 % each of 16,384 ranks explained 96 % of whatever was missing."""
     ranks = [f"n{number}:rank{number}" for number in range(16_384)]
-    assert BusyTogether.missing(dict.fromkeys(ranks, 0.0002), ranks) == 0
-    assert BusyTogether.missing({**dict.fromkeys(ranks, 0.0002), ranks[5]: 0.4}, ranks) == pytest.approx(0.4)
+    assert BusyTogether.missing(dict.fromkeys(ranks, 0.0002), ranks, LEAST) == 0
+    assert BusyTogether.missing({**dict.fromkeys(ranks, 0.0002), ranks[5]: 0.4}, ranks, LEAST) == pytest.approx(0.4)
 
 
 class TestRanksThatWaitForEachOther:
@@ -88,7 +89,7 @@ class TestRanksThatWaitForEachOther:
     LABELS = ("n1:rank0", "n2:rank1", "n3:rank2")
 
     def share(self, lost, by_messages=True, cpu=0.0):
-        nothing = SimpleNamespace(unread={}, active=frozenset(), held=frozenset())
+        nothing = SimpleNamespace(unread={}, active=frozenset(), held={})
         had = {"cpu": {self.LABELS[1]: cpu}}
         busy = BusyTogether(
             {"uses": []}, {}, had, ("rows",), False, by_messages, False, nothing, lost=lost, parts={"all": self.LABELS}

@@ -7,7 +7,8 @@ from recorded_references import references_of
 
 from linkmatrix.cli import main
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.judge.uncounted import Uncounted, told_seconds
+from linkmatrix.judge.others import LEAST_BESIDE_WORDS
+from linkmatrix.judge.uncounted import AMONG, TAKEN, Uncounted, told_seconds, unread_of
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
@@ -90,7 +91,7 @@ def test_what_to_do_about_it_is_to_measure_without_the_others(capsys):
 
 def uncounted(**changes):
     what = {
-        "held": frozenset({"gpu1"}),
+        "held": {"gpu1": 1},
         "active": frozenset(),
         "unread": {},
         "memory": {},
@@ -159,4 +160,30 @@ def test_the_time_in_which_a_driver_told_of_others_is_that_of_their_processors_a
 )
 def test_a_little_is_allowed_on_a_device_where_others_may_have_worked(changes, found):
     """Copies inside gpu1 lost 2.3 % to one that copied 55 GB/s from host memory to it."""
-    assert bool(uncounted(**changes).beside(["local"], ["gpu1"])[0, 0]) is found
+    assert bool(uncounted(**changes).beside("pcie", ["local"], ["gpu1"])[0, 0]) is found
+
+
+def test_what_is_not_counted_of_another_path_allows_a_link_nothing():
+    """Links lost 0.4 % to one that copied from host memory, which is within what references allow."""
+    silent = uncounted(unread={"pcie_in": frozenset({"gpu1"})})
+    assert silent.beside("nvlink", ["gpu0"], ["gpu1"])[0, 0] == 0
+
+
+def test_several_processes_may_have_taken_more_of_a_device_than_one_and_less_of_the_one_beside_it():
+    silent = {"pcie_in": frozenset({"gpu1"})}
+    of_one, of_two = (
+        uncounted(unread=silent, held={"gpu1": number}).of("pcie", "HOST", ["host"], ["gpu0", "gpu1"])[0].tolist()
+        for number in (1, 2)
+    )
+    assert of_one == pytest.approx([AMONG, TAKEN])
+    assert of_two == pytest.approx([AMONG, 1 - (1 - TAKEN) / 2])
+
+
+def test_bytes_of_which_nobody_knows_whose_they_are_are_known_where_there_are_hardly_any():
+    def unread(counted):
+        return unread_of(
+            {"seconds": 2.0, "uses": [{"label": "gpu0", "of": "nvlink_in", "counted": counted, "own": None}]}
+        )
+
+    assert unread(None) == unread(LEAST_BESIDE_WORDS * 2.1) == {"nvlink_in": frozenset({"gpu0"})}
+    assert unread(LEAST_BESIDE_WORDS * 1.9) == {"nvlink_in": frozenset()}

@@ -2,8 +2,8 @@
 
 A device, a core or an adapter counts what went through it, whoever sent it, and the program knows what of that was its
 own. What is left over, as a share f of what the path carries, explains a cell that is as much slower. Such a cell is no
-observation: neither a failure nor a PASS. One that is slower than that is broken beside being busy. No share is
-guessed: where others were and nobody counted what they took (`uncounted`), a slow cell is no observation at all.
+observation: neither a failure nor a PASS. One that is slower than that is broken beside being busy. Where
+others were and nobody counted what they took (`uncounted`), they may have had as much as the worst that was seen did.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Busy:
         kinds = ["cpu"] + ["sm"] * self.by_kernel + ["memory"] * (link_class == "LOCAL")
         for kind in kinds:
             share = np.maximum(share, self.executed(kind, rows, columns))
-        share = np.maximum(share, self.uncounted.beside(rows, columns))
-        share = np.minimum(np.where(self.uncounted.of(path, link_class, rows, columns), MOST, share), MOST)
+        share = np.maximum(share, self.uncounted.beside(path, rows, columns))
+        share = np.minimum(np.maximum(self.uncounted.of(path, link_class, rows, columns), share), MOST)
         if not self.by_messages:
             return share
         turns = self.of_both(self.shares.get("cpu", {}), rows, columns)
@@ -182,7 +182,7 @@ class Busy:
 
     def is_uncounted(self, row: str, column: str, link_class: str) -> bool:
         """Whether nobody knows what others took of a cell's path."""
-        return bool(self.uncounted.of(self.path_of(link_class), link_class, [row], [column])[0, 0])
+        return bool(self.uncounted.of(self.path_of(link_class), link_class, [row], [column])[0, 0] > 0)
 
     def used(self, row: str, column: str, link_class: str) -> Iterator[tuple[float, str, str]]:
         """(share of others, of which end, kind) of what a cell needs beside its path."""
@@ -257,7 +257,8 @@ def busy_of(record: Mapping[str, Any], result: Result, known: AtWork | None = No
     unread = {kind: with_nodes(labels, node) for kind, labels in unread_of(others).items()}
     # a look may miss what is done there, but not who is there
     memory = shares.get("memory", {}) | {label: share for label, share in memory.items() if label in held}
-    held, active = with_nodes(held, node), with_nodes(held & active, node)
+    active = with_nodes(active & held.keys(), node)
+    held = {label: held.get(label, 1) for label in with_nodes(frozenset(held), node)}
     uncounted = Uncounted(held, active, unread, memory, makers, latency, by_kernel, both)
     turns = turns_with_nodes(turns_of_others(others), node)
     had = {one: late / wanted for one, (late, wanted, _) in turns.items() if wanted >= LEAST_SECONDS}

@@ -16,7 +16,9 @@ from ..record.collective import devices_of, is_collective, is_simulation
 from ..record.matrix import Block, Matrix
 from ..record.reading import Result
 from .busy import ALL, MOST, TURNS, AtWork, Busy, busy_of
-from .others import LEAST, SAID
+from .others import LEAST, PROMISED, SAID
+
+LEASTS = {"cpu": PROMISED, "sm": LEAST}  # shares of an endpoint below which nobody is seen to be there
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,11 @@ class BusyTogether(Busy):
 
     def of_all(self, labels: Sequence[str]) -> float:
         """The share in which not all of them had what they need."""
-        if self.unknown(labels):
-            return MOST
-        if self.by_messages and self.missing(self.lost, labels) >= TURNS:
+        if unknown := self.unknown(labels):
+            return max(self.uncounted.taken_of(label) for label in unknown)
+        if self.by_messages and self.missing(self.lost, labels, PROMISED) >= TURNS:
             return ALL
-        return min(MOST, max(self.missing(self.shares.get(kind, {}), labels) for kind in self.kinds))
+        return min(MOST, max(self.missing(self.shares.get(kind, {}), labels, LEASTS[kind]) for kind in self.kinds))
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -44,18 +46,18 @@ class BusyTogether(Busy):
         return ("cpu", "sm") if self.by_kernel else ("cpu",)
 
     @staticmethod
-    def missing(had: Mapping[str, float], labels: Sequence[str]) -> float:
+    def missing(had: Mapping[str, float], labels: Sequence[str], least: float) -> float:
         """The share of the time in which others had at least one, were they there at random.
 
-        A share of one endpoint that is too small to be told explains nothing, however many have one.
+        least: a share below it, as an endpoint has where nobody else is, explains nothing, however many have one
         """
         shares = (had.get(label, 0.0) for label in labels)
-        return float(1 - np.prod([1 - share for share in shares if share >= LEAST]))
+        return float(1 - np.prod([1 - share for share in shares if share >= least]))
 
     def unknown(self, labels: Sequence[str]) -> list[str]:
         """Devices of others who did something there, or moved bytes that nobody counts."""
         silent = frozenset().union(*self.uncounted.unread.values())
-        return [label for label in labels if label in self.uncounted.active | (self.uncounted.held & silent)]
+        return [label for label in labels if label in self.uncounted.active | (self.uncounted.held.keys() & silent)]
 
     def sentence(self, row: str, column: str, link_class: str, line: float = np.nan) -> str:
         """ "busy: others had 63 % of the time that n1:rank0 wanted its cores (pid 2983 hog)", of the worst endpoint."""

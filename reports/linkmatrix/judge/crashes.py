@@ -3,8 +3,9 @@
 A driver counts an Xid on a device for whatever goes wrong there, also where a program reads memory that is not its own.
 Seen beside seven processes that died so on one of two H100: Xid 31 seven times, every cell as without them. Xids whose
 remedy in NVIDIA's catalogue (https://docs.nvidia.com/deploy/xid-errors) is to restart the program, or none, are held
-against nobody where others had a context on the device; where nobody is known to have been there they stay errors, and
-where the run itself could not use the device to its end: a driver does not say whose program an Xid ended.
+against nobody where others had a context on the device and were gone at the end; where nobody is known to have left
+they stay errors, and where the run itself could not use the device to its end: a driver does not say whose program an
+Xid ended.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ def device_errors(record: Mapping[str, Any]) -> list[str]:
 
 def died(record: Mapping[str, Any]) -> list[str]:
     """What programs of others made devices count, a sentence for each device."""
-    there = processes_of(record)
+    there = gone_of(record)
     return [
         f"{label}: programs of others died on it ({', '.join(sorted(there[label])[:MOST_NAMED])}): "
         f"{', '.join(f'{one.name} {one.after - one.before:.0f} times' for one in counted if one.name != OF_EVENTS)}; "
@@ -41,7 +42,7 @@ def of_others(record: Mapping[str, Any]) -> dict[str, list[Risen]]:
     for one in risen(record):
         if one.name.startswith(OF_EVENTS):
             xids.setdefault(one.label, []).append(one)
-    there = processes_of(record).keys() - failed_for(record) if xids else set()
+    there = gone_of(record).keys() - failed_for(record) if xids else set()
     return {label: counted for label, counted in xids.items() if label in there and are_of_programs(counted)}
 
 
@@ -62,17 +63,22 @@ def failed_for(record: Mapping[str, Any]) -> set[str]:
     return failed
 
 
-def processes_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
-    """{device: who had a context on it at any look of the run, "pid 2983 hog of bob"}."""
-    found: dict[str, set[str]] = {}
+def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
+    """{device: who had a context on it at a look of the run and at its last one no more, "pid 2983 hog of bob"}."""
+    found: dict[str, dict[int, str]] = {}
+    last: set[tuple[str, int]] = set()
     for others in looks(record):
-        for process in others["processes"] if others["shared"] else ():
-            found.setdefault(process["where"], set()).add(sentence(process))
-    return found
+        there = others["processes"] if others["shared"] else ()
+        last = {(process["where"], process["pid"]) for process in there}
+        for process in there:
+            named = found.setdefault(process["where"], {})
+            named[process["pid"]] = max(named.get(process["pid"], ""), sentence(process), key=len)
+    gone = {label: {said for pid, said in named.items() if (label, pid) not in last} for label, named in found.items()}
+    return {label: said for label, said in gone.items() if said}
 
 
 def looks(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """All that a record says of others."""
-    for holder in (record, *record.get("results", ())):
+    """All that a record says of others, in the order of time."""
+    for holder in (record, *record.get("results", ()), record.get("soak", {})):
         if holder.get("others"):
             yield holder["others"]

@@ -41,6 +41,7 @@ def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float
     rates: dict[str, dict[str, float]] = {}
     shares: dict[str, dict[str, float]] = {}
     own_bytes = {(use["label"], use["of"]): use["own"] for use in others["uses"]}
+    again = sent_again(others)
     turns = turns_of_others(others)
     for use in others["uses"]:
         counted, own, kind = use["counted"], use["own"], use["of"]
@@ -59,10 +60,18 @@ def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float
             path, _, way = kind.partition("_")
             back = own_bytes.get((use["label"], f"{path}_{BACK[way]}")) or 0.0
             heads = MESSAGE_HEADS / message if path == "net" and message else 0.0
-            ours = (1 + OVERHEAD[path] + heads) * own + (REQUESTS.get(path, 0.0) + heads) * back
+            twice = again.get(use["label"], 0.0) if kind == "net_out" else 0.0
+            ours = (1 + OVERHEAD[path] + heads + twice) * own + (REQUESTS.get(path, 0.0) + heads) * back
             amount = (counted - ours) / others["seconds"]
         (shares if kind in SAID else rates).setdefault(kind, {})[use["label"]] = max(0.0, amount)
     return rates, shares
+
+
+def sent_again(others: Others) -> dict[str, float]:
+    """{node: TCP segments that it had to send once more, for each that it sent}: its adapters count both."""
+    counted = {(use["label"], use["of"]): use["counted"] for use in others["uses"]}
+    sent = {label: count for (label, kind), count in counted.items() if kind == "tcp_sent" and count}
+    return {label: (counted.get((label, "tcp_again")) or 0.0) / count for label, count in sent.items()}
 
 
 def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
@@ -73,7 +82,8 @@ def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
         if others is None:
             yield "the node was not seen to be ours: the record does not say what others did"
             return
-        where = f" during {result['testcase']}" if "testcase" in result else " during the soak" if result in soak else ""
+        where = " during the soak" if result in soak else ""
+        where = f" during {result['testcase']}" if "testcase" in result else where
         yield from (f"the node was not ours: {one}{where}" for one in used_by_others(others, result))
 
 
