@@ -81,6 +81,17 @@ def test_an_uplink_that_lacks_little_is_full_in_some_rounds_alone_and_is_named_n
     assert not any("more, which no part of these explains" in said for said in found.sentences)
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_a_path_that_is_slow_by_more_than_machines_differ_is_named_with_references_or_without(held):
+    def spoil(values):
+        values[8:12, [*range(8), *range(12, 16)]] *= 0.973
+        values[[*range(8), *range(12, 16)], 8:12] *= 0.973
+
+    for seed in range(3):
+        found = told([4, 4, 4, 4], seed, held=held, spoil=spoil)
+        assert [(one.kind, one.subject) for one in found.findings] == [("uplink", 2)], found.sentences
+
+
 def test_a_node_alone_at_its_leaf_switch_is_not_the_uplink():
     def spoil(values):
         values[15, :15] *= 0.7

@@ -14,14 +14,14 @@ import numpy as np
 
 from ..record.reading import Result
 from .families import Layout
-from .hypotheses import Finding
+from .hypotheses import LEAST, Finding
 from .sentences import Seen
 
 LEAST_RATIO = 1.05  # of what nodes reach inside a switch to what they reach of others: less is noise
 FEWEST = 3  # switches: of two nobody knows whose uplinks they are
 ALIKE = 0.75  # share of the switches that are as slow as the usual one, at least
 SPREAD = 0.10  # by how much, as a logarithm, they may differ
-LEAST, SIGMAS = 0.03, 5  # by how much one that is named is slower than the usual one, and of what they differ
+SIGMAS = 5  # of what switches differ, that one is slower which is named, and by LEAST of many cells at least
 
 
 @dataclass(frozen=True)
