@@ -230,6 +230,8 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
             *self.cmake_opts,
         ]
         folder = built or self.build_folder()
+        if said := patience(folder):
+            getlogger().info(said)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.build_system.builddir = shlex.quote(str(folder))
         self.alone_in(folder)
@@ -321,3 +323,10 @@ def on_path(*tools):
     """Which files the tools are that PATH gives first, and how old they are: a build is of its MPI."""
     found = [os.path.realpath(path) for path in map(shutil.which, filter(None, tools)) if path]
     return [(path, os.stat(path).st_mtime_ns) for path in found]
+
+
+def patience(folder):
+    """What whoever waits must know of a build that begins from nothing; "" of one that was made before."""
+    if (folder / "CMakeCache.txt").exists():
+        return ""
+    return f"building in {folder}: the first time takes some minutes, in which nothing is printed"

@@ -18,10 +18,10 @@ mkdir .venv && ln -s "$INSTALLED"/* .venv/ && touch -d '+1 hour' .venv/.ready
 """
 
 
-def commands(name):
-    """The text of a block of README.md."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    return re.search(rf"<!-- commands: {name}, run here -->\n```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
+def commands(name, file="README.md", where="here"):
+    """The text of a block of a page."""
+    text = (REPOSITORY / file).read_text(encoding="utf-8")
+    return re.search(rf"<!-- commands: {name}, run {where} -->\n```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1]
 
 
 @pytest.fixture
@@ -80,3 +80,9 @@ def test_the_first_two_commands_end_with_no_verdict_and_how_to_call_the_programs
     ):
         code, text = type_it(command, clone)
         assert code == 0 and said in text, text
+    figures = commands("reframe-figures", "docs/recipes.md", "in tests/integration/test_documents.py")
+    code, text = type_it(f"PATH=$PWD/.venv/bin:$PATH\n{figures}", clone)
+    assert code == 0 and "ERROR" not in text, text
+    sessions, listed, compared = re.split(r"^(?=pvar )", text, flags=re.MULTILINE)
+    assert "measure-" in sessions and re.search(r"^median\[\S+ +GB/s +\d", listed, re.MULTILINE), text
+    assert "pdiff (%)" in compared

@@ -56,6 +56,13 @@ def test_a_build_knows_an_mpi_by_the_file_that_a_link_leads_to(tmp_path, monkeyp
     assert path == str(real)
 
 
+def test_who_waits_for_a_first_build_is_told_that_it_takes_minutes(tmp_path):
+    """Ten minutes without a word looked like a program that hangs."""
+    assert "the first time takes some minutes" in module.patience(tmp_path)
+    (tmp_path / "CMakeCache.txt").touch()
+    assert module.patience(tmp_path) == ""
+
+
 @pytest.fixture
 def build(tmp_path, monkeypatch):
     """A function that builds with an option of CMake, and what CMake was asked for: "configure" and "build"."""
