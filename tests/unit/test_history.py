@@ -1,5 +1,6 @@
 """Values over time: a change of level is found and annotated, an outlier or noise is none."""
 
+import io
 import json
 import random
 from pathlib import Path
@@ -13,7 +14,7 @@ from linkmatrix import cli
 from linkmatrix.record import reading
 from linkmatrix.runs import changes, table
 from linkmatrix.runs.testcases import Test
-from linkmatrix.show import fleet, over_time
+from linkmatrix.show import fleet, over_time, time_chart
 
 DATA = Path(__file__).parents[1] / "data"
 WAYS = ("out-of-place", "in-place")
@@ -232,6 +233,25 @@ def test_several_hosts_in_turn_are_no_events(make_record):
     points = [over_time.Point("2026", 1.0, f"n{number % 2}", "", facts) for number in range(20)]
     assert over_time.changed(points) == []
     assert over_time.changed(points[:2]) == [(1, "host n0 -> n1")]
+
+
+@pytest.mark.parametrize("ends", [("0001-01-01", "9999-12-31"), ("1970-01-01", "2026-11-21"), ("9999-12-31",) * 2])
+def test_a_clock_may_be_off_by_any_number_of_years(ends):
+    """It ended by what nobody foresaw."""
+    started = [f"{day}T23:59:59Z" for day in ends]
+    pictures = time_chart.draw("t", started, [1.0, 2.0], "us", (), [(1, "host n1 -> n2")])
+    assert pictures["png"].startswith(b"\x89PNG")
+
+
+def test_of_many_changes_the_newest_are_told():
+    """The picture grew by a line for each, without an end."""
+    from PIL import Image
+
+    started = [f"2026-01-01T{at // 60:02}:{at % 60:02}:00Z" for at in range(900)]
+    pictures = time_chart.draw("t", started, [1.0] * 900, "us", (), [(at, f"driver is {at}") for at in range(1, 900)])
+    text = pictures["svg"].decode()
+    assert "driver is 899" in text and "driver is 869" not in text
+    assert max(Image.open(io.BytesIO(pictures["png"])).size) < 2000
 
 
 def test_one_run_is_drawn_too(history, tmp_path):
