@@ -110,6 +110,7 @@ module_of(CONFIG / "colours.py").keep_out_of_files()
 module_of(CONFIG / "live_line.py").say_what_goes_on()
 module_of(CONFIG / "full_disk.py").end_the_session(PREFIX)
 module_of(CONFIG / "steady_polls.py").mend()
+module_of(CONFIG / "interrupted.py").mend()
 module_of(CONFIG / "deprecations.py").look_for_callers_alone()
 
 # ReFrame takes the first system whose hostnames match, and generic.py matches all of them. It asks nvidia-smi twice,
