@@ -61,14 +61,17 @@ DEBUG, DEBUG_HELP = "--debug", "where the program was, when it ends by what nobo
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code: whatever happens, one of EXIT_HELP."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Runs the command line and returns the exit code: whatever happens, one of EXIT_HELP.
+
+    arguments: None: those of this process, which then ends.
+    """
+    is_last, arguments = arguments is None, sys.argv[1:] if arguments is None else arguments
     if sys.stdout is None:
         return complain("standard output is closed, so nothing could be told: leave it open", CANNOT)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="linkmatrix.ascii")
-    with told_of_signals():
+    with told_of_signals(is_last):
         code = ended(arguments)
     try:
         sys.stdout.flush()
@@ -87,8 +90,11 @@ class Interruption(KeyboardInterrupt):
 
 
 @contextmanager
-def told_of_signals() -> Iterator[None]:
-    """Within it SIGTERM, as of a scheduler or a timer, ends a command as an interrupt does: with a sentence."""
+def told_of_signals(is_last: bool = False) -> Iterator[None]:
+    """Within it SIGTERM, as of a scheduler or a timer, ends a command as an interrupt does: with a sentence.
+
+    is_last: nothing but the end of the process comes after it, which takes a while: what was answered is its exit code.
+    """
 
     def interrupt(*_: Any) -> None:
         raise Interruption
@@ -103,7 +109,7 @@ def told_of_signals() -> Iterator[None]:
         yield
     finally:
         for number, how in usual.items():
-            signal.signal(number, how)
+            signal.signal(number, signal.SIG_IGN if is_last else how)
 
 
 def ended(arguments: list[str]) -> int:

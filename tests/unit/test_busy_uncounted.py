@@ -120,6 +120,14 @@ def uncounted(**changes):
             [("gpu0", "gpu1"), ("gpu1", "gpu1")],
         ),
         ({"active": {"gpu1"}}, "nvlink", "NV18", []),
+        ({"unread": {"pcie_in": {"gpu1"}}}, "net", "NET", [("gpu0", "gpu1"), ("gpu1", "gpu1")]),
+        ({"unread": {"pcie_out": {"gpu1"}}}, "net", "NET", [("gpu1", "gpu0"), ("gpu1", "gpu1")]),
+        (
+            {"unread": {"nvlink_in": {"gpu1"}}, "both_ways": True},
+            "nvlink",
+            "NV18",
+            [("gpu0", "gpu1"), ("gpu1", "gpu0"), ("gpu1", "gpu1")],
+        ),
     ],
     ids=[
         "a context alone",
@@ -131,12 +139,22 @@ def uncounted(**changes):
         "kernels of a device that computes for others",
         "those that read from the others",
         "copy engines of that device",
+        "what comes into it over the network",
+        "what leaves it over the network",
+        "both ways at once",
     ],
 )
 def test_only_what_may_have_been_taken_is_not_counted(changes, path, link_class, expected):
     ends = ["gpu0", "gpu1"]
     found = uncounted(**changes).of(path, link_class, ends, ends)
     assert [(ends[r], ends[c]) for r, c in zip(*found.nonzero(), strict=True)] == expected
+
+
+def test_who_was_there_is_named_at_an_end_of_the_cell_if_it_can_be():
+    held = frozenset({"gpu3", "gpu2"})
+    assert [uncounted(held=held).where(*ends) for ends in (("gpu3", "gpu2"), ("gpu0", "gpu2"))] == ["gpu3", "gpu2"]
+    assert uncounted(held=held).where("gpu0", "gpu1") == "gpu2"
+    assert uncounted(held=frozenset()).where("gpu0", "gpu1") == "gpu0"
 
 
 def test_the_time_in_which_a_driver_told_of_others_is_that_of_their_processors_alone():

@@ -113,6 +113,20 @@ def changed(content, **changes):
     return content
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_after_the_answer_leaves_the_exit_code_of_the_answer(number):
+    """Python takes a while to end: the verdict is said, and was then ended by the signal."""
+    source = f"""
+import atexit, os, sys
+from linkmatrix import cli
+atexit.register(os.kill, os.getpid(), {int(number)})
+sys.argv = ["linkmatrix", "contract", "freeze", "--example"]
+sys.exit(cli.main())
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "title:" in done.stdout and done.stderr == ""
+
+
 @pytest.mark.parametrize("command", ["show", "diagnose", "report", "compact", "history"])
 def test_a_size_with_a_decimal_point_is_bad_input_that_is_named(ended, tmp_path, make_record, command):
     path = tmp_path / "record.json"
