@@ -48,6 +48,7 @@ ROOMS = {
         "test_busy_ranks_recorded",
         "test_busy_together",
         "test_busy_uncounted",
+        "test_crashes",
     ),
     "locate": (
         "test_hypotheses",

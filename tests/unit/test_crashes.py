@@ -1,0 +1,104 @@
+"""What a device counts of programs of others that died there is no error of it, and no error is taken for that."""
+
+import pytest
+
+from linkmatrix.judge.crashes import MOST_NAMED, are_of_programs, device_errors, died, failed_for, looks, of_others
+from linkmatrix.judge.crashes import processes_of as processes
+from linkmatrix.record.counters import risen
+
+SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
+
+
+def process(where="gpu1", pid=2983, name="hog"):
+    return {"where": where, "pid": pid, "name": name, "user": "bob", "bytes": 1 << 30, "seconds": None}
+
+
+def counts(**named):
+    return [{"name": name, "before": before, "after": after} for name, (before, after) in named.items()]
+
+
+def others(*there, shared=True):
+    return {"seconds": 1.0, "shared": shared, "processes": list(there)}
+
+
+def record_of(of_devices, *there, shared=True, lost=(), results=()):
+    """As much of a record as is asked; of_devices: {device: what counts}."""
+    health = [{"label": label, "counters": counts(**named)} for label, named in of_devices.items()]
+    found = {"health": health, "lost": [{"label": label} for label in lost], "results": list(results)}
+    return {**found, "others": others(*there, shared=shared)}
+
+
+def result(status, rows=("gpu0", "gpu1"), columns=("gpu0", "gpu1")):
+    return {"rows": list(rows), "columns": list(columns), "status": status}
+
+
+def test_what_died_is_told_with_whose_it_was_and_how_often():
+    record = record_of({"gpu1": {"xid": (2, 9), "xid_31": (1, 6), "xid_43": (None, 2)}}, process())
+    assert died(record) == [
+        "gpu1: programs of others died on it (pid 2983 hog of bob): xid_31 5 times, xid_43 2 times; "
+        "by such the device is not at fault"
+    ]
+    assert device_errors(record) == []
+
+
+def test_of_many_that_were_there_the_first_are_named():
+    record = record_of({"gpu1": SEVEN}, *(process(pid=pid, name=f"p{pid}") for pid in range(9, 4, -1)))
+    (said,) = died(record)
+    assert MOST_NAMED == 3 and "(pid 5 p5 of bob, pid 6 p6 of bob, pid 7 p7 of bob)" in said
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shared": False},
+        {"lost": ["gpu1"]},
+        {"results": [result([["ok", "error"], ["ok", "ok"]])]},
+        {"results": [result([["ok", "ok"], ["error", "ok"]])]},
+    ],
+    ids=["nobody was there", "the run lost it", "a cell into it failed", "a cell out of it failed"],
+)
+def test_what_may_be_of_the_run_itself_stays_an_error(changes):
+    record = record_of({"gpu1": SEVEN}, process(), **changes)
+    assert died(record) == [] and len(device_errors(record)) == 2
+    assert device_errors(record)[0] == "gpu1: xid rose from 0 to 7 during the run"
+
+
+def test_where_others_were_elsewhere_it_stays_an_error():
+    record = record_of({"gpu1": SEVEN, "gpu0": SEVEN}, process(where="gpu0"))
+    assert list(of_others(record)) == ["gpu0"]
+    assert [line.partition(":")[0] for line in device_errors(record)] == ["gpu1", "gpu1"]
+
+
+def test_other_errors_of_a_device_on_which_programs_died_stay_errors():
+    record = record_of({"gpu1": {"ecc_uncorrected": (0, 3), **SEVEN}}, process())
+    assert device_errors(record) == ["gpu1: ecc_uncorrected rose from 0 to 3 during the run"]
+    assert len(died(record)) == 1
+
+
+@pytest.mark.parametrize("name", ["xid_13", "xid_31", "xid_43", "xid_45"])
+def test_an_event_that_ends_a_program_is_one_of_a_program(name):
+    assert are_of_programs(risen(record_of({"gpu1": {"xid": (0, 2), name: (0, 2)}})))
+    assert are_of_programs(risen(record_of({"gpu1": {name: (0, 2)}}))) is False
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"xid": (0, 3), "xid_31": (0, 2)}, {"xid": (0, 2), "xid_31": (0, 1), "xid_79": (0, 1)}, {"xid": (0, 2)}],
+    ids=["one that nobody knows", "it fell off the bus", "none is known"],
+)
+def test_an_event_that_nobody_knows_or_that_is_of_the_device_is_none(named):
+    assert not are_of_programs(risen(record_of({"gpu1": named})))
+
+
+def test_devices_that_the_run_could_not_use_are_those_of_its_cells_and_those_it_lost():
+    failed = result([["ok", "error", "ok"]], rows=("gpu2",), columns=("gpu3", "gpu4", "gpu5"))
+    in_a_file = {"rows": ["gpu7"], "columns": ["gpu8"], "cells": {"file": "cells.npy"}}
+    fine = result([["ok"]], rows=("gpu8",), columns=("gpu9",))
+    assert failed_for(record_of({}, lost=["gpu6"], results=[fine, in_a_file, failed])) == {"gpu2", "gpu4", "gpu6"}
+
+
+def test_who_was_there_is_known_by_any_look_of_the_run():
+    results = [{"others": others(process(pid=7))}, {"others": None}, {"others": others(process(pid=8), shared=False)}]
+    record = record_of({}, process(pid=9), results=results)
+    assert processes(record) == {"gpu1": {"pid 7 hog of bob", "pid 9 hog of bob"}}
+    assert len(list(looks(record))) == 3 and list(looks({})) == []
