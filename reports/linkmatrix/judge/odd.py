@@ -9,6 +9,7 @@ from ..record import units
 MOST_NAMED = 4
 OF_PART = ("vbios", "firmware")  # of a device's part
 OF_STATE = {"nvlinks_active": "active NVLinks", "pcie_width": "PCIe width"}  # of a device's state; its PCIe speed rests
+OF_GPUS = ("cuda", "ipc")  # back ends that open every GPU of a node
 SOFTWARE = ("CUDA", "NCCL", "MPI")
 
 
@@ -31,11 +32,33 @@ def odd_ones(name: str, found: Mapping[str, str]) -> list[str]:
 
 def odd_nodes(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """What differs between the nodes of a partition: driver, kernel, product, board, BIOS, CUDA, NCCL and MPI, VBIOS
-    and firmware of devices and adapters, and the rates and widths of their links.
+    and firmware of devices and adapters, the rates and widths of their links, and how many devices each has.
 
     records: (partition, record), of any number of nodes each; of two that say another thing of a node the first counts
     """
-    return [line for (_, name), of in by_fact(records).items() for line in odd_ones(name, of)]
+    records = list(records)
+    found = [line for (_, name), of in by_fact(records).items() for line in odd_ones(name, of)]
+    return [*found, *odd_counts(records)]
+
+
+def odd_counts(records: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Nodes with fewer devices of a model than the others, or more: of the records of one check, each of one node.
+
+    Another check may use some of the devices, as who says --devices does, and ranks are as many as were started.
+    """
+    found: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
+    for partition, record in records:
+        nodes = {device["node"] for device in record["devices"]}
+        some = any(word.startswith("--devices") for word in record["command"])
+        if len(nodes) != 1 or record["backend"] not in OF_GPUS or some:
+            continue
+        for model, count in Counter(device["name"] for device in record["devices"]).items():
+            found[partition, model, record["asked_by"] or ""].setdefault(*nodes, str(count))
+    told: dict[str, str] = {}  # of several checks that say it of a node the first
+    for (_, model, _), of in found.items():
+        for line in odd_ones(f"number of {model}", of):
+            told.setdefault(line.partition(", ")[0], line)
+    return list(told.values())
 
 
 def equal_groups(records: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
