@@ -1,8 +1,9 @@
 """Where the endpoints of a matrix are, as its record says: node, adapters, PCIe switch, NUMA node, rail, leaf switch.
 
 The adapters of a device are those nearest to it by PCI, those of host memory all of its NUMA node; one that is down
-carries nothing, nor does one that no rank used where others counted all that the ranks moved. One adapter that is left
-is the endpoint's own. Of several nobody knows which one carried its data: they are a part together, and none of them is
+carries nothing, nor does one that no rank used where others counted all that the ranks moved. Where one adapter counted
+all that the ranks of a node moved, it is that of all of its devices, whichever is nearest. One adapter that is left is
+the endpoint's own. Of several nobody knows which one carried its data: they are a part together, and none of them is
 blamed alone.
 """
 
@@ -102,23 +103,42 @@ def classes_of(matrix: Matrix) -> tuple[np.ndarray, list[str]]:
     return np.where(applies, number[codes], -1), [matrix.class_names[code] for code in used]
 
 
-def adapters_of(content: Mapping[str, Any], result: Result, devices: Iterable[Device]) -> dict[str, tuple[str, ...]]:
+def adapters_of(content: Mapping[str, Any], result: Result, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:
     """{label: names of the adapters that may carry a device's data}: those near to it that have a port that may.
 
-    It is up, and among those that carried the run's bytes where that is known.
+    It is up, and among those that carried the run's bytes where that is known; one that carried all is everybody's.
     """
     by = carried_by(result)
     ports: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for port in content.get("adapters", []):
         where = (port["place"].get("node", content["host"]["name"]), port["name"])
         ports.setdefault(where, []).append(port)
+    for where in ((device["node"], name) for device in devices for name in device["nics"]):
+        ports.setdefault(where, [])
 
     def may(node: str, name: str) -> bool:
-        of_it = ports.get((node, name), [])
+        of_it = ports[node, name]
         is_up = not of_it or any((port["state"] or "unknown") in UP for port in of_it)
         return is_up and (node not in by or bool(called_by_counters(name, of_it) & by[node]))
 
-    return {device["label"]: tuple(name for name in device["nics"] if may(device["node"], name)) for device in devices}
+    alone = {node: carried_all(node, ports, names) for node, names in by.items()}
+    return {
+        device["label"]: alone.get(device["node"])
+        or tuple(name for name in device["nics"] if may(device["node"], name))
+        for device in devices
+    }
+
+
+def carried_all(
+    node: str, ports: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], by: set[str]
+) -> tuple[str, ...]:
+    """The one adapter of a node that counted all that its ranks moved, as nothing else did; () where it was not one.
+
+    ports: {(node, adapter): its ports}. by: as `carried_by` says of the node
+    """
+    called = {name: called_by_counters(name, of_it) for (where, name), of_it in ports.items() if where == node}
+    carried = [name for name, words in called.items() if words & by]
+    return (carried[0],) if len(carried) == 1 and by <= called[carried[0]] else ()
 
 
 def carried_by(result: Result) -> dict[str, set[str]]:
