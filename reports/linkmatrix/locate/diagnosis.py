@@ -25,6 +25,7 @@ from .effects import effects
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
 from .hypotheses import AGREE, Finding, search
+from .lost import Lost
 from .places import Names, layout_of
 from .sentences import Seen, missing_sentence, sentence, subject_name
 from .sharing import Sharing
@@ -74,8 +75,10 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     told += bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
     if found.at_once:
         told += sharing.sentences(found.at_once, names.parts["leaf"])
-    gone = missing(matrix.matrix, layout)
-    told += [missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
+    lost = Lost.of(content, matrix.matrix, matrix.matrix.whole.is_status(*LACKING))
+    gone = lost.leaves(missing(matrix.matrix, layout), layout)
+    told += [lost.of_finding(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
+    told += lost.sentences(gone)
     if found.shared:
         told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
     told += beside_findings(found, result, matrix)

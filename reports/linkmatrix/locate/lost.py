@@ -1,0 +1,84 @@
+"""Endpoints that the run lost: of such a one no way and no peer is at fault, for it is gone as a whole.
+
+Which of its cells have a value tells how far the run had come by then, and nothing else.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..record import units
+from ..record.matrix import Matrix
+from .families import Layout, members, named_family
+from .hypotheses import Finding
+from .sentences import evidence
+
+MOST_NAMED = 4
+OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the kinds that have some cells of an endpoint
+
+
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """Those of a matrix. why: {row or column: (endpoint that was lost, itself or the first of a node; the reason)}.
+
+    lacking: cells without a value
+    """
+
+    content: Mapping[str, Any]
+    matrix: Matrix
+    why: Mapping[str, tuple[str, str]]
+    lacking: np.ndarray
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> "Lost":
+        """What a record says of the endpoints of a matrix that is held."""
+        labels, why = {*matrix.rows, *matrix.columns}, {}
+        node = {device["label"]: device["node"] for device in content.get("devices", [])}
+        for one in content.get("lost", []):
+            name = one["label"] if one["label"] in labels else node.get(one["label"])
+            if name in labels:
+                why.setdefault(name, (one["label"], one["why"]))
+        return cls(content, matrix, why, lacking)
+
+    def cells(self, names: Iterable[str]) -> np.ndarray:
+        """True for the cells of these endpoints."""
+        row, column = (np.isin(labels, [*names]) for labels in (self.matrix.rows, self.matrix.columns))
+        return (row[:, None] | column[None, :]) & self.matrix.whole.applies
+
+    def leaves(self, found: Iterable[Finding], layout: Layout) -> list[Finding]:
+        """Findings of cells without a value, but those of one way or one peer of what was lost."""
+        if not self.why:
+            return list(found)
+        others = self.lacking & ~self.cells(self.why)
+
+        def is_of_lost(one: Finding) -> bool:
+            family, group = named_family(layout, one.kind, one.subject)
+            return one.kind.endswith(OF_A_PART) and not others.ravel()[members(family, group)].any()
+
+        return [one for one in found if not is_of_lost(one)]
+
+    def of_finding(self, one: Finding) -> str:
+        """The sentence of a finding that is about one endpoint as a whole, which was lost; "" of another finding."""
+        name = self.endpoint(one)
+        return self.sentence(name) if name in self.why else ""
+
+    def endpoint(self, one: Finding) -> str:
+        """Of which a finding has all cells; "" of another finding."""
+        return self.matrix.rows[one.subject] if one.kind == "device" and isinstance(one.subject, int) else ""
+
+    def sentence(self, name: str) -> str:
+        """ "gpu2 was lost: it does not answer any more (5 of 6 cells of gpu2 without a value)"."""
+        (label, why), own = self.why[name], self.cells([name])
+        cells = units.counted(int(own.sum()), "cell")
+        text = f"{label} was lost: {why} ({int((own & self.lacking).sum())} of {cells} of {name} without a value)"
+        return text + evidence(label, self.content)
+
+    def sentences(self, told: Iterable[Finding]) -> Iterator[str]:
+        """Of each that lacks a value, and of which no finding says it."""
+        said = {self.endpoint(one) for one in told}
+        rest = [name for name in self.why if name not in said and (self.lacking & self.cells([name])).any()]
+        yield from map(self.sentence, rest[:MOST_NAMED])
+        if len(rest) > MOST_NAMED:
+            yield f"and {len(rest) - MOST_NAMED} more were lost"

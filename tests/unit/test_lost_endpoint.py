@@ -1,0 +1,53 @@
+"""An endpoint that the run lost in the middle is said to be lost, not that what it sends is at fault."""
+
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate import diagnosis
+from linkmatrix.record import reading
+from linkmatrix.references.tables import References
+
+
+def test_of_an_endpoint_that_did_not_answer_any_more_no_direction_is_suspect(make_record):
+    """Its process was stopped (SIGSTOP) when it had received once: recorded so with three ranks."""
+    off = {(2, c): "timeout" for c in (0, 1, 3)} | {(r, 2): "timeout" for r in (0, 3)}
+    record = make_record(off=off, result="TIMEOUT", error="gpu2 was lost: it does not answer any more")
+    record["lost"] = [{"label": "gpu2", "why": "it does not answer any more"}]
+    reading.check(record)
+    matrix = evaluate(record, References({}), None).matrices[0]
+    said = diagnosis.diagnose(record, record["results"][0], matrix).sentences
+    assert said and not any("egress" in text for text in said), said
+
+
+def said_of(record):
+    reading.check(record)
+    matrix = evaluate(record, References({}), None).matrices[0]
+    return diagnosis.diagnose(record, record["results"][0], matrix)
+
+
+def lost(make_record, off, labels):
+    record = make_record(off=off, result="TIMEOUT", error="somebody was lost")
+    record["lost"] = [{"label": label, "why": "it does not answer any more"} for label in labels]
+    return record
+
+
+def test_it_is_said_how_many_of_its_cells_have_no_value(make_record):
+    found = said_of(lost(make_record, {(2, c): "timeout" for c in (0, 1, 3)} | {(0, 2): "not-run"}, ["gpu2"]))
+    assert found.sentences == ("gpu2 was lost: it does not answer any more (4 of 6 cells of gpu2 without a value)",)
+    assert found.findings == ()
+
+
+def test_one_that_never_answered_is_said_to_be_lost_too(make_record):
+    off = {(r, c): "timeout" for r in range(4) for c in range(4) if r != c and 2 in (r, c)}
+    found = said_of(lost(make_record, off, ["gpu2"]))
+    assert found.sentences == ("gpu2 was lost: it does not answer any more (6 of 6 cells of gpu2 without a value)",)
+    assert [(one.kind, one.subject, one.missing) for one in found.findings] == [("device", 2, True)]
+
+
+def test_what_another_one_lacks_stays_a_finding(make_record):
+    off = {(2, c): "timeout" for c in (0, 1, 3)} | {(0, 1): "timeout", (0, 3): "timeout"}
+    first, second = said_of(lost(make_record, off | {(0, 2): "timeout"}, ["gpu2"])).sentences
+    assert first == "none of the 3 cells that gpu0 sends has a value (3 timeout): suspect its egress"
+    assert second.startswith("gpu2 was lost")
+
+
+def test_an_endpoint_that_has_all_of_its_values_lacks_nothing_here(make_record):
+    assert said_of(lost(make_record, {}, ["gpu2"])).sentences == ()
