@@ -2,8 +2,16 @@
 
 import pytest
 
-from linkmatrix.judge.crashes import MOST_NAMED, are_of_programs, device_errors, died, failed_for, looks, of_others
-from linkmatrix.judge.crashes import processes_of as processes
+from linkmatrix.judge.crashes import (
+    MOST_NAMED,
+    are_of_programs,
+    device_errors,
+    died,
+    failed_for,
+    gone_of,
+    looks,
+    of_others,
+)
 from linkmatrix.record.counters import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
@@ -22,9 +30,13 @@ def others(*there, shared=True):
 
 
 def record_of(of_devices, *there, shared=True, lost=(), results=()):
-    """As much of a record as is asked; of_devices: {device: what counts}."""
+    """As much of a record as is asked, whose last look found nobody; of_devices: {device: what counts}."""
     health = [{"label": label, "counters": counts(**named)} for label, named in of_devices.items()]
-    found = {"health": health, "lost": [{"label": label} for label in lost], "results": list(results)}
+    found = {
+        "health": health,
+        "lost": [{"label": label} for label in lost],
+        "results": [*results, {"others": others()}],
+    }
     return {**found, "others": others(*there, shared=shared)}
 
 
@@ -97,8 +109,18 @@ def test_devices_that_the_run_could_not_use_are_those_of_its_cells_and_those_it_
     assert failed_for(record_of({}, lost=["gpu6"], results=[fine, in_a_file, failed])) == {"gpu2", "gpu4", "gpu6"}
 
 
-def test_who_was_there_is_known_by_any_look_of_the_run():
+def test_who_is_there_at_the_last_look_has_not_died():
+    stays = {"others": others(process(), process(pid=7, name=None))}
+    record = record_of({"gpu1": SEVEN}, process())
+    record["results"][-1] = stays
+    assert died(record) == [] and len(device_errors(record)) == 2
+    record["soak"] = {"others": others(process(pid=7))}
+    (said,) = died(record)
+    assert "(pid 2983 hog of bob)" in said
+
+
+def test_who_is_gone_was_there_at_any_look_of_the_run():
     results = [{"others": others(process(pid=7))}, {"others": None}, {"others": others(process(pid=8), shared=False)}]
     record = record_of({}, process(pid=9), results=results)
-    assert processes(record) == {"gpu1": {"pid 7 hog of bob", "pid 9 hog of bob"}}
-    assert len(list(looks(record))) == 3 and list(looks({})) == []
+    assert gone_of(record) == {"gpu1": {"pid 7 hog of bob", "pid 9 hog of bob"}}
+    assert len(list(looks(record))) == 4 and list(looks({})) == []
