@@ -269,3 +269,13 @@ def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line(judged_run, 
     text = rendered(judged_run(make_record()))
     assert 'linkmatrix adopt <span class="option">--table</span> NAME' in text
     assert html.whole_options("<b>--x</b> and a--b") == '&lt;b&gt;<span class="option">--x</span>&lt;/b&gt; and a--b'
+
+
+def test_rows_that_are_as_they_should_be_are_none_of_the_worst(judged_run, make_record):
+    """Beside a row that lacks 8 % stood three that lack -0.0 %."""
+    count = 20
+    text = rendered(
+        judged_run(make_record(count=count, off={(3, column): 364.3 for column in range(count) if column != 3}))
+    )
+    assert "worst rows (median of their cells, against what is expected): gpu3 -8.0 %</li>" in text
+    assert re.search(r"worst columns .*: gpu\d+ with less than 0.1 %</li>", text) and "0.0 %</li>" not in text

@@ -161,7 +161,9 @@ def axis_lines(matrix: MatrixVerdict, most: int = MOST_AXES) -> list[str]:
     for word, names, off in zip(("rows", "columns"), labels, matrix.axis_medians(), strict=True):
         order = sorted(range(len(names)), key=lambda at, off=off: -off[at])[:most]
         sign = 100 if matrix.matrix.unit == "us" else -100
-        told = [f"{names[at]} {sign * off[at]:+.1f} %" for at in order]
+        percent = {at: round(sign * float(off[at]), 1) for at in order}
+        told = [f"{names[at]} {percent[at]:+.1f} %" for at in order if percent[at] and off[at] > 0]
+        told = told or [f"{names[order[0]]} with less than 0.1 %"]
         lines.append(f"worst {word} (median of their cells, against what is expected): {', '.join(told)}")
     return lines
 
