@@ -58,6 +58,7 @@ ROOMS = {
         "test_diagnose",
         "test_between_nodes",
         "test_bottleneck",
+        "test_bottleneck_parts",
         "test_busy_together",
         "test_halves",
         "test_left_out",

@@ -53,9 +53,10 @@ def bottleneck(
         np.broadcast_to(node, slow.shape) for node in (layout.row_node[:, None], layout.column_node[None, :])
     )
     net = np.isfinite(deviation) & (row != column)
-    is_slow = slow_pairs(row[net], column[net], slow[net])
-    is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool))
     nodes = np.unique(layout.row_node)
+    count = int(nodes.max()) + 1  # the last one may have no cell that was measured
+    is_slow = slow_pairs(row[net], column[net], slow[net], count)
+    is_measured = slow_pairs(row[net], column[net], np.ones(int(net.sum()), dtype=bool), count)
     group = components(is_measured & ~is_slow, nodes)
     if (np.bincount(group[group >= 0]) >= FEWEST).sum() < 2:
         group = mostly_slow(is_slow, is_measured, nodes)
@@ -108,9 +109,8 @@ def alike_nodes(found: Sequence[Finding], deviation: np.ndarray, layout: Layout,
     ]
 
 
-def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray) -> np.ndarray:
-    """nodes × nodes: True where most cells between two nodes are slow, whoever sends; of none nobody knows."""
-    count = int(max(row.max(initial=0), column.max(initial=0))) + 1
+def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray, count: int) -> np.ndarray:
+    """`count` nodes × nodes: True where most cells between two are slow, whoever sends; of none nobody knows."""
     low, high = np.minimum(row, column), np.maximum(row, column)
     cells, bad = (np.bincount(low * count + high, weights, count * count) for weights in (None, slow.astype(float)))
     found = ((cells > 0) & (bad >= AGREE * cells)).reshape(count, count)
@@ -119,7 +119,7 @@ def slow_pairs(row: np.ndarray, column: np.ndarray, slow: np.ndarray) -> np.ndar
 
 def components(joined: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """The group of each node, -1 of those that are not among `nodes`: joined nodes have the same."""
-    group, number = np.full(int(max(nodes.max(), len(joined) - 1)) + 1, -1), 0
+    group, number = np.full(len(joined), -1), 0
     for start in nodes.tolist():
         if group[start] >= 0:
             continue
@@ -142,7 +142,7 @@ def mostly_slow(is_slow: np.ndarray, is_measured: np.ndarray, nodes: np.ndarray)
     """
     count = is_measured.sum(axis=1)
     slow = 2 * (is_slow & is_measured).sum(axis=1) > count
-    group = np.full(max(int(nodes.max()) + 1, len(count)), -1)
+    group = np.full(len(count), -1)
     if is_measured[np.ix_(slow, slow)].sum() < AGREE * slow.sum() * (slow.sum() - 1):
         return group
     group[nodes] = np.where(slow[nodes], 0, 1)

@@ -1,0 +1,224 @@
+"""What makes groups of nodes between which something is slow: each rule of locate/bottleneck.py alone."""
+
+import numpy as np
+import pytest
+
+from linkmatrix.locate.bottleneck import (
+    FEWEST_ALIKE,
+    LIKE,
+    Bottleneck,
+    alike_nodes,
+    allowed,
+    bottleneck,
+    components,
+    holds,
+    mostly_slow,
+    sentence,
+    slow_pairs,
+)
+from linkmatrix.locate.families import Layout
+from linkmatrix.locate.hypotheses import AGREE, Finding
+
+
+class Called:
+    """Names of nodes, and which kinds of parts are known."""
+
+    def __init__(self, nodes, parts=()):
+        self.nodes, self.parts = nodes, parts
+
+
+NAMES = Called([f"n{at}" for at in range(1, 13)])
+
+
+def pairs(count, *joined):
+    """nodes × nodes, True for these pairs."""
+    found = np.zeros((count, count), dtype=bool)
+    for one, other in joined:
+        found[one, other] = found[other, one] = True
+    return found
+
+
+def every(members):
+    return [(one, other) for one in members for other in members if one < other]
+
+
+def test_a_pair_is_slow_where_most_of_its_cells_are_whoever_sends():
+    row, column = np.array([0, 1, 0, 2, 1, 1]), np.array([1, 0, 2, 0, 2, 2])
+    assert (slow_pairs(row, column, np.array([1, 1, 1, 0, 0, 0], dtype=bool), 3) == pairs(3, (0, 1))).all()
+    many = np.arange(10)
+    for bad in range(11):
+        found = slow_pairs(np.zeros(10, dtype=int), np.ones(10, dtype=int), many < bad, 2)
+        assert bool(found[0, 1]) is (bad >= AGREE * 10) and found[0, 1] == found[1, 0]
+    assert (
+        slow_pairs(np.array([], dtype=int), np.array([], dtype=int), np.array([], dtype=bool), 3).tolist()
+        == [[False] * 3] * 3
+    )
+
+
+def test_nodes_that_are_joined_by_others_are_one_group():
+    joined = pairs(6, (0, 2), (2, 4), (1, 5))
+    assert components(joined, np.arange(6)).tolist() == [0, 1, 0, 2, 0, 1]
+    assert components(joined, np.array([0, 1, 4, 5])).tolist() == [0, 1, -1, -1, 2, 1], "2 is not among them"
+
+
+def test_nodes_of_which_more_than_half_of_the_pairs_are_slow_are_a_group():
+    left, right = range(3), range(3, 9)
+    slow = pairs(9, *((one, other) for one in left for other in right if (one, other) != (0, 3)))
+    measured = pairs(9, *every(range(9)))
+    assert mostly_slow(slow, measured, np.arange(9)).tolist() == [0] * 3 + [1] * 6
+    assert mostly_slow(slow, measured, np.arange(1, 9)).tolist() == [-1] + [0] * 2 + [1] * 6
+    # node 8 has just half of its pairs slow
+    half = pairs(9, *((one, other) for one in left for other in right), (8, 7))
+    assert mostly_slow(half, measured, np.arange(9)).tolist() == [0] * 3 + [1] * 6
+    unmeasured = measured & ~pairs(9, *every(left))
+    assert mostly_slow(slow, unmeasured, np.arange(9)).tolist() == [-1] * 9, "are they fine with each other?"
+    # what was not measured is not slow
+    assert mostly_slow(pairs(9, *every(range(9))), pairs(9, (0, 1)), np.arange(9)).tolist()[2:] == [1] * 7
+
+
+def test_a_group_holds_where_most_of_its_pairs_are_fine():
+    members = np.arange(5)
+    few, many = every(members)[:1], every(members)[: int((1 - AGREE) * 10) + 1]
+    assert holds(pairs(5), members) and holds(pairs(5, *few), members) is ((1 - AGREE) * 10 >= 1)
+    assert not holds(pairs(5, *many), members)
+    assert holds(pairs(8, *[(5, 6), (6, 7)]), members), "of others it is no matter"
+
+
+def finding(kind="node", subject=0, shift=-0.3, **more):
+    return Finding(kind, subject, shift, cells=6, agreeing=6, evidence=50.0, **more)
+
+
+def test_a_cell_may_be_off_by_its_limit_and_by_half_of_what_is_slow_together():
+    limit = np.array([[0.05, 0.5], [np.nan, 0.02]])
+    found = allowed([finding(shift=-0.3), finding(shift=-0.1), finding(shift=-0.2)], limit)
+    half = -np.log1p(-0.2) / 2
+    assert np.allclose(found, [[np.log1p(0.05), half], [0.0, np.log1p(0.02)]])
+    assert np.allclose(allowed([finding(missing=True)], limit), np.log1p([[0.05, 0.5], [0.0, 0.02]]))
+
+
+@pytest.mark.parametrize(
+    ("shift", "unit", "amount"),
+    [(-0.3, "GB/s", "are 30.0 % slow, and inside"), (-0.2, "us", "are at 25.0 % more latency, and inside")],
+)
+def test_how_slow_it_is_between_groups_is_said_in_its_unit(shift, unit, amount):
+    one = Bottleneck(((0, 1), (2, 3, 4, 5, 6)), np.zeros((1, 1)), shift, 0, 0)
+    said = sentence(one, NAMES, unit, leaves_known=False)
+    assert said.startswith(
+        f"cells between groups of nodes {amount} each group they are fine: [n1, n2] and [n3, n4, n5, n6, 1 more]: a"
+        " shared bottleneck between them, members uncertain"
+    )
+    assert sentence(one, NAMES, unit, leaves_known=True).endswith("members uncertain")
+    assert (
+        said == f"{sentence(one, NAMES, unit, leaves_known=True)}; --groups FILE says which nodes share a leaf switch"
+    )
+
+
+@pytest.mark.parametrize(
+    ("again", "fine", "expected"),
+    [
+        (0, 0, "members uncertain"),
+        (4, 2, "; alone, 2 of 4 of them are as they should be: congestion, which is no fault"),
+        (4, 4, "; alone, 4 of 4 of them are as they should be: congestion, which is no fault"),
+        (4, 1, "; alone too, 3 of 4 of them are: suspect the path, not its load"),
+        (1, 0, "; alone too, 1 of 1 of them are: suspect the path, not its load"),
+    ],
+)
+def test_what_a_second_look_alone_showed_is_said(again, fine, expected):
+    one = Bottleneck(((0, 1), (2, 3)), np.zeros((1, 1)), -0.3, again, fine)
+    assert sentence(one, NAMES, "GB/s", leaves_known=True).endswith(expected)
+
+
+def layout_of(row_node, **more):
+    """Endpoints of nodes, all over a network."""
+    node, nowhere = np.array(row_node), np.full(len(row_node), -1)
+    classes = np.zeros((len(node), len(node)), dtype=int)
+    return Layout(classes, node, node, nowhere, nowhere, nowhere, nowhere, **more)
+
+
+def of_two_groups(sizes=(2, 4), shift=-0.3, **more):
+    """(deviation of a matrix of nodes in two groups, between which all is slow; its layout)."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    deviation = np.where(group[:, None] == group[None, :], 0.0, np.log1p(shift))
+    np.fill_diagonal(deviation, np.nan)
+    return deviation, layout_of(range(len(group)), of_nodes=True, **more)
+
+
+def located(deviation, layout, found=None, alone=None):
+    limit = np.full(deviation.shape, 0.05)
+    named = [finding(subject=0), finding(subject=1)] if found is None else found
+    return bottleneck(named, deviation, limit, layout, alone)
+
+
+def test_two_groups_between_which_all_is_slow_have_something_between_them():
+    deviation, layout = of_two_groups()
+    one = located(deviation, layout)
+    assert one.groups == ((0, 1), (2, 3, 4, 5)) and one.shift == pytest.approx(-0.3)
+    assert one.between.sum() == 16 and not one.between[0, 1] and one.between[0, 2] and one.between[2, 0]
+    assert (one.again, one.fine) == (0, 0)
+    larger_first = located(*of_two_groups((4, 2)))
+    assert larger_first.groups == ((4, 5), (0, 1, 2, 3)), "the smallest first"
+
+
+def test_what_is_measured_alone_again_is_counted_between_the_groups_only():
+    deviation, layout = of_two_groups()
+    alone = np.full(deviation.shape, np.nan)
+    alone[0, 2], alone[0, 3], alone[2, 0], alone[0, 1] = 0.0, np.log1p(-0.3), -np.log1p(0.05), 0.0
+    assert (lambda one: (one.again, one.fine))(located(deviation, layout, alone=alone)) == (3, 2)
+
+
+def test_a_group_of_one_says_nothing_and_one_of_two_does():
+    assert located(*of_two_groups((1, 5))) is None
+    assert located(*of_two_groups((2, 2))) is not None
+    three = located(*of_two_groups((1, 2, 3)))
+    assert three.groups == ((1, 2), (3, 4, 5)) and not three.between[0].any(), "a node alone is no group"
+
+
+def test_what_is_explained_otherwise_is_no_bottleneck():
+    deviation, layout = of_two_groups()
+    assert located(deviation, layout, found=[finding()]) is None, "one part explains it"
+    for kind in ("leaf", "uplink", "rail", "rail_ends", "class"):
+        assert located(deviation, layout, found=[finding(), finding(kind=kind)]) is None, kind
+    assert located(np.zeros_like(deviation), layout) is None, "nothing is slow"
+    assert located(deviation, layout_of([0] * 6)) is None, "one node"
+    assert located(deviation, layout_of([-1, 0, 1, 2, 3, 4])) is None, "a node that nobody knows"
+
+
+def test_groups_that_are_not_fine_inside_are_none():
+    deviation, layout = of_two_groups((4, 4))
+    for one, other in every(range(4))[:4]:
+        deviation[one, other] = deviation[other, one] = np.log1p(-0.3)
+    assert located(deviation, layout) is None
+
+
+def test_nodes_that_are_as_slow_as_each_other_may_share_what_nobody_knows():
+    deviation, layout = np.full((6, 6), np.nan), layout_of(range(6), of_nodes=True)
+    slow = [finding(subject=at, shift=-0.3) for at in (4, 0, 2)]
+    deviation[np.ix_([0, 2, 4], [0, 2, 4])] = np.log1p(-0.3)
+    (said,) = alike_nodes(slow, deviation, layout, NAMES)
+    assert said.startswith("[n1, n3, n5] are as slow as each other, and no slower among themselves: a leaf switch that")
+    assert said.endswith("explains it as well; --groups FILE says which nodes share one")
+    assert FEWEST_ALIKE == 3 and alike_nodes(slow[:2], deviation, layout, NAMES) == []
+    assert alike_nodes(slow, deviation, layout, Called(NAMES.nodes, ("leaf",))) == [], "their leaf switches are known"
+    assert alike_nodes([*slow[:2], finding(subject=2, shift=-0.3, missing=True)], deviation, layout, NAMES) == []
+    assert alike_nodes([*slow[:2], finding("egress", 2)], deviation, layout, NAMES) == [], "no node as a whole"
+    other = float(np.expm1(np.log1p(-0.3) * (1 + 1.5 * LIKE)))
+    assert alike_nodes([*slow[:2], finding(subject=2, shift=other)], deviation, layout, NAMES) == [], "another amount"
+    deviation[np.ix_([0, 2, 4], [0, 2, 4])] = 2 * np.log1p(-0.3)
+    assert alike_nodes(slow, deviation, layout, NAMES) == [], "slower among themselves: each of them is"
+    assert alike_nodes(slow, np.full((6, 6), np.nan), layout, NAMES) == [], "among themselves nobody knows"
+
+
+def test_of_nodes_of_one_device_each_the_device_is_the_node():
+    deviation, slow = np.full((5, 5), np.log1p(-0.3)), [finding("device", at) for at in (0, 1, 2)]
+    assert len(alike_nodes(slow, deviation, layout_of(range(5)), NAMES)) == 1
+    assert alike_nodes(slow, deviation, layout_of(range(5), of_nodes=True), NAMES) == []
+    two = layout_of([0, 0, 1, 1, 2])
+    assert alike_nodes(slow, deviation, two, NAMES) == []
+
+
+@pytest.mark.parametrize("at", [0, 3, 5])
+def test_a_node_without_any_value_is_in_no_group_and_ends_nothing(at):
+    deviation, layout = of_two_groups((3, 3))
+    deviation[at, :] = deviation[:, at] = np.nan
+    one = located(deviation, layout)
+    assert one.groups == tuple(sorted([tuple(sorted({0, 1, 2} - {at})), tuple(sorted({3, 4, 5} - {at}))], key=len))
