@@ -130,7 +130,9 @@ int visible_devices(std::string& reason) {
   else if (no_driver || status == cudaErrorNoDevice)
     reason = no_driver ? "no NVIDIA driver" : "no NVIDIA GPU is visible";
   else
-    reason = std::string("the CUDA driver says: ") + cudaGetErrorString(status);
+    reason = "the CUDA driver says: " + words_of(status);
+  // Devices are there: what no variable hides is no bad input, and host memory is not measured in their place.
+  if (is_of_mps(status)) throw CudaError(reason, status);
   return 0;
 }
 

@@ -19,7 +19,8 @@ namespace linkmatrix::cuda {
 /// is until the gate gives up.
 void ask_for_queues(int devices);
 
-/// Number of visible devices; `reason` says why there is none. To be called before anything else of CUDA.
+/// Number of visible devices; `reason` says why there is none. To be called before anything else of CUDA. Throws
+/// CudaError where MPS refuses this process.
 int visible_devices(std::string& reason);
 
 /// GPUs that the driver lists in /proc/driver/nvidia/gpus or as /dev/nvidia0, 1 …, whatever this process may see of

@@ -11,7 +11,7 @@ std::optional<std::string> why_broken(Station& device) {
   if (status == cudaSuccess && !device.lanes.empty()) status = cudaStreamQuery(device.lanes.front().stream.get());
   cudaGetLastError();
   if (status == cudaSuccess || status == cudaErrorNotReady) return std::nullopt;
-  return std::string(cudaGetErrorString(status));
+  return words_of(status);
 }
 
 }  // namespace

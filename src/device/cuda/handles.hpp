@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/cuda/refusals.hpp"
 
 namespace linkmatrix::cuda {
 
@@ -24,7 +25,7 @@ class CudaError : public DeviceError {
 inline void check(cudaError_t status, const std::string& where, const char* call) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // else the next launch would be told of this one
-  throw CudaError(where + ": " + call + " failed: " + cudaGetErrorString(status), status);
+  throw CudaError(where + ": " + call + " failed: " + words_of(status), status);
 }
 
 /// Makes a device the calling thread's own.

@@ -14,7 +14,7 @@ void await_all(std::vector<Awaited> events, Deadline deadline, Failures& failure
       if (status == cudaErrorNotReady) open.push_back(awaited);
       if (status == cudaErrorNotReady || status == cudaSuccess) continue;
       cudaGetLastError();
-      failures.failed(awaited.copy, cudaGetErrorString(status));
+      failures.failed(awaited.copy, words_of(status));
     }
     if (open.empty()) return;
     if (!given_up && deadline.passed()) {
