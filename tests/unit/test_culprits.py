@@ -135,6 +135,18 @@ def test_more_parts_than_faults_are_a_wrong_answer_though_they_have_the_same_cel
     assert bench.try_two(0.10) == confusion.SEVERAL
 
 
+def test_a_link_that_is_1_4_percent_below_the_middle_of_its_class_is_held_against_a_reference_of_its_own():
+    """Beside the drift of a run it would be 2 % off that of the class, both ways, which is a finding."""
+    fabric = Fabric(Machine(16, 2), np.random.default_rng(5))
+    ways = ([3, 20], [20, 3])
+    fabric.level[fabric.classes == "NET"] = 45.0
+    fabric.level[ways] = 0.986 * 45.0
+    bench = confusion.Bench(fabric)
+    assert bench.expected[ways] == pytest.approx(0.986 * 45.0, rel=0.005)
+    values = bench.fabric.level * np.where(fabric.classes == "NET", 0.994, 1.0)
+    assert bench.find(Run(values, np.full(values.shape, np.nan))) == []
+
+
 @pytest.mark.parametrize("machine", [Machine(1, 4), Machine(1, 8), Machine(4, 8)])
 def test_healthy_clusters_raise_no_alarm(benches, machine):
     assert benches(machine).alarms(150) == 0

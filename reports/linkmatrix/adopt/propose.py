@@ -17,11 +17,13 @@ from ..judge.facts import facts
 from ..judge.others import devices_used
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
+from ..locate.deviations import ROUNDED
+from ..locate.hypotheses import LEAST
 from ..record.collective import extent_of, is_collective
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
 from ..references import noise
 from ..references.tables import References, Table
-from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
+from ..references.tolerances import FLOORS, STEADY, Carrier, Floor, carrier_of, floor_of
 from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
@@ -43,8 +45,8 @@ from .proposal import (
 
 Floors = Mapping[str, Floor]  # of each link class
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
-
-
+#: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
+OF_STEADY = {FLOORS[one] for one in STEADY}
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
 
 
@@ -247,6 +249,8 @@ def cell_references(
             table[f"cell[{group}]"] = reference
             # what is better than its class may lose no more than others before it is seen
             near = min(-(reference.lower or 0), reference.upper or 0) / 2
+            if floors[group] in OF_STEADY and -(reference.lower or 0) <= floors[group].lower + ROUNDED:
+                near = min(near, LEAST / 2)
             within = np.abs(found.centre / middle - 1) <= near
             shared |= of_class & within & (found.sigma <= noise.OWN_SPREAD * sigma)
     for r, c in np.argwhere(applies & ~shared):
