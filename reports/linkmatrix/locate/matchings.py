@@ -6,17 +6,19 @@ fault where more of its cells are slow than flukes explain, and where it is so a
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..judge import few, uplinks
+from ..judge import busy, few, uplinks
+from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.matrix import Matrix
 from ..record.reading import Result
+from . import unsettled
 from .hypotheses import Finding
 
 SMALLEST = 0.05  # loss that is looked for, as a fraction
@@ -44,6 +46,10 @@ class Cells:
     together: np.ndarray
     after: np.ndarray
 
+    def only(self, those: np.ndarray) -> "Cells":
+        """Some of them."""
+        return Cells(*(getattr(self, one.name)[those] for one in fields(self)))
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -66,17 +72,32 @@ class Fault:
         return self.again >= min(CONFIRMED, self.tried)
 
 
-def cells_of(result: Result, matrix: Matrix, explained: np.ndarray | None = None) -> Cells:
+def cells_of(result: Result, matrix: Matrix, judged: MatrixVerdict | None = None) -> Cells:
     """The measured cells of a matrix of matchings, each once; of one that is not held, block by block.
 
-    explained: those of a held matrix that others explain, which say nothing of the machine.
+    judged: of a held matrix, those that others explain say nothing of the machine
     """
+    explained = None if judged is None or judged.whole is None else judged.whole.explained
     values: dict[tuple[int, int], float] = {}
     for block in matrix.blocks():
         r, c = np.nonzero(np.isfinite(block.measured) & (True if explained is None else ~explained))
         places = zip((r + block.first).tolist(), c.tolist(), strict=True)
         values.update(zip(places, block.measured[r, c].tolist(), strict=True))
     return arranged(values, result["matchings"]["drawn"], result["metric"] == "bidirectional")
+
+
+def slowed_by_others(cells: Cells, judged: MatrixVerdict | None, unit: str) -> np.ndarray:
+    """True for the cells that are slow beside those that ran with them by no more than others took of their path.
+
+    They may be as good as their references, which is all that `cells_of` holds them against.
+    """
+    if judged is None or judged.whole is None or judged.others is None:
+        return np.zeros(len(cells.values), dtype=bool)
+    whole, off = judged.whole, off_together(cells, unit == "us")
+    expected = np.where(np.isfinite(whole.value), whole.value, whole.block.values)
+    share = judged.others.of(judged.matrix, whole.block, expected)[cells.rows, cells.columns]
+    worse = np.expm1(-off) if unit == "us" else -np.expm1(off)
+    return (off < -threshold(off)) & busy.explained(worse, share, unit)
 
 
 def arranged(values: Mapping[tuple[int, int], float], drawn: Sequence[Mapping[str, Any]], both_ways: bool) -> Cells:
@@ -197,35 +218,53 @@ def sentence(one: Fault, label: str, result: Result) -> str:
 
 
 def told(
-    result: Result, matrix: Matrix, explained: np.ndarray | None = None
+    result: Result, matrix: Matrix, judged: MatrixVerdict | None = None
 ) -> tuple[list[tuple[Fault, str]], list[str]]:
-    """(endpoints at fault that last, each with its sentence; what else is to be said). explained: as of `cells_of`."""
+    """(endpoints at fault that last, each with its sentence; what else is to be said). judged: as of `cells_of`."""
     bottleneck = few.shared(result)
     if bottleneck:
         return [], [bottleneck]
-    cells, labels = cells_of(result, matrix, explained), matrix.rows
+    cells, labels = cells_of(result, matrix, judged), matrix.rows
+    both_ways, latency = result["metric"] == "bidirectional", result["unit"] == "us"
+    taken = slowed_by_others(cells, judged, result["unit"])
+    of_others = busy_sentences(cells, taken, judged)
+    cells = cells.only(~taken)
     if not len(cells.values):
-        return [], ["nothing was measured"]
-    found, left = faults(cells, len(labels), result["metric"] == "bidirectional", result["unit"] == "us")
+        return [], [*of_others, "nothing was measured"]
+    found, left = faults(cells, len(labels), both_ways, latency)
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
     rest = [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
     rest += [text for one, text in said if not one.lasts]
-    rest += paths(result, {(labels[cells.rows[at]], labels[cells.columns[at]]) for at in left.tolist()})
+    rest += [*of_no_fault(cells, found, left, result, labels), *of_others]
     return [(one, text) for one, text in said if one.lasts], rest
 
 
-def paths(result: Result, slow: set[tuple[str, str]]) -> list[str]:
-    """Pairs that are slow while both of their endpoints are fine with others: those that were so again, by name."""
+def busy_sentences(cells: Cells, taken: np.ndarray, judged: MatrixVerdict | None) -> list[str]:
+    """What others did to these cells, each once."""
+    if judged is None or judged.whole is None:
+        return []
+    places = zip(cells.rows[taken].tolist(), cells.columns[taken].tolist(), strict=True)
+    return units.first(list(dict.fromkeys(judged.whole.busy_sentence(*place) for place in places)), few.MOST_NAMED)
+
+
+def of_no_fault(
+    cells: Cells, found: Sequence[Fault], left: np.ndarray, result: Result, labels: Sequence[str]
+) -> Iterator[str]:
+    """What is said of the slow cells that no endpoint at fault explains. left: as `faults` says."""
+    latency = result["unit"] == "us"
+    slow, rest = np.isin(np.arange(len(cells.values)), left), np.ones(len(cells.values), dtype=bool)
+    for one in found:
+        rest &= (cells.rows != one.endpoint) | ("sends" not in one.how)
+        rest &= (cells.columns != one.endpoint) | ("receives" not in one.how)
+    if not rest.any():
+        return
+    logs = np.log(cells.values[rest]) * (-1 if latency else 1)
+    beside_fastest = unsettled.held_against_fastest(logs, SMALLEST / 2)
+    slow = beside_fastest if beside_fastest.mean() >= unsettled.MANY else slow[rest]
     again = [(one["row"], one["column"]) for one in result["remeasured"]]
-    stayed = [f"{row}->{column}" for row, column in again if (row, column) in slow]
-    said = []
-    if stayed:
-        names = ", ".join(units.first(stayed, few.MOST_NAMED))
-        said.append(f"{names}: slow each time, and both ends are fine with others: suspect the path between them")
-    rest = len(slow) - len(stayed)
-    if rest > 0:
-        said.append(f"{units.counted(rest, 'cell')} slow, once, and of no endpoint that is slow with others")
-    return said
+    known = unsettled.Known({*result["matchings"]["open"]}, again)
+    rows, columns = cells.rows[rest], cells.columns[rest]
+    yield from unsettled.sentences(rows, columns, slow, labels, result["metric"] == "bidirectional", known)
 
 
 def finding(one: Fault, of_nodes: bool) -> Finding:
@@ -235,6 +274,6 @@ def finding(one: Fault, of_nodes: bool) -> Finding:
     return Finding(kind, one.endpoint, one.shift, one.cells + one.tried, one.slow + one.again, 0.0)
 
 
-def blamed(result: Result, matrix: Matrix, explained: np.ndarray | None = None) -> list[tuple[str, str]]:
-    """(endpoint, sentence) of those that are at fault, and were so again after the pause. explained: as of `told`."""
-    return [(matrix.rows[one.endpoint], text) for one, text in told(result, matrix, explained)[0] if one.tried]
+def blamed(result: Result, matrix: Matrix, judged: MatrixVerdict | None = None) -> list[tuple[str, str]]:
+    """(endpoint, sentence) of those that are at fault, and were so again after the pause. judged: as of `told`."""
+    return [(matrix.rows[one.endpoint], text) for one, text in told(result, matrix, judged)[0] if one.tried]

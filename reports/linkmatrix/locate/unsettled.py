@@ -1,0 +1,135 @@
+"""Slow cells of a few matchings that no endpoint at fault explains: what is true of them, and how to find out more.
+
+A fault of an endpoint is settled where more of its cells are slow than flukes explain. Where many endpoints are slow,
+others are so often slow by their partners that chance may do as much; where half of the pairs are, the median of those
+that ran together is slow itself. Then it is said who was slow with everyone it met, or how many pairs are slow.
+"""
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..judge import few
+from ..record import units
+from ..references import noise
+
+MANY = 0.2  # share of slow cells from which on the median of those that ran together, or what they differ by, is theirs
+TOO_MANY = 0.5  # share from which on it is not told which end of them it is
+FASTEST = 0.90, 0.97  # quantiles of all cells, which tell how fast a good one is, and by how much those vary
+ABOUT = 0.2  # of as many cells as are fast, those nearer to the limit than half of its way to them: of noise 0.5
+PARTNERS = 2  # of an end that is slow with each of them, at least
+HOW = {  # of who sends, receives
+    (True, True): "{was} slow with everyone {it} met",
+    (True, False): "sent slow to everyone {it} met",
+    (False, True): "received slow from everyone {it} met",
+}
+AGAIN = "measure again with more --max-time, or the full matrix of {it} and of some others"
+
+
+class Ends(NamedTuple):
+    """The two ends of each cell, as numbers below `count`: what an endpoint sends, and behind those what it receives.
+
+    Of cells that measure both ways an end is an endpoint.
+    """
+
+    senders: np.ndarray
+    receivers: np.ndarray
+    count: int
+
+    def having(self, cells: np.ndarray) -> np.ndarray:
+        """How many of these cells each end has."""
+        return sum(np.bincount(side[cells], minlength=self.count) for side in (self.senders, self.receivers))
+
+    def cells(self, ends: np.ndarray) -> np.ndarray:
+        """True for the cells that one of these ends has."""
+        return ends[self.senders] | ends[self.receivers]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a program said beside its cells.
+
+    still: endpoints that it had not settled. stayed: pairs that were slow again.
+    """
+
+    still: Set[str]
+    stayed: Sequence[tuple[str, str]]
+
+
+def held_against_fastest(logs: np.ndarray, least: float) -> np.ndarray:
+    """True for the cells that are slower than the fastest by more than noise, and than `least`, as a logarithm.
+
+    The fastest tell their noise as 90 % and 97 % of a normal distribution do, 1.282 and 1.881 σ above its middle. Of
+    few cells that is a guess: where many lie about the limit, slow and fast ones are no two groups, and none is slow.
+    """
+    high, higher = np.quantile(logs, FASTEST)
+    sigma = float(higher - high) / (1.8808 - 1.2816)
+    limit = high - 1.2816 * sigma - max(least, noise.sigmas(len(logs)) * sigma)
+    slow = logs < limit
+    about = np.abs(logs - limit) < float(np.median(logs[~slow]) - limit) / 2
+    return slow & bool(about.sum() <= ABOUT * (~slow).sum())
+
+
+def slow_with_everyone(ends: Ends, slow: np.ndarray) -> np.ndarray:
+    """Ends all of whose cells are slow, two at least of which no such end with more cells explains."""
+    count = ends.having(np.ones(len(slow), dtype=bool))
+    every = (ends.having(slow) == count) & (count >= PARTNERS)
+    found = np.zeros(ends.count, dtype=bool)
+    for most in sorted({*count[every].tolist()}, reverse=True):
+        rest = ends.having(slow & ~ends.cells(found))
+        found |= every & (count == most) & (rest >= PARTNERS)
+    return found
+
+
+def sentences(
+    rows: np.ndarray, columns: np.ndarray, slow: np.ndarray, labels: Sequence[str], both_ways: bool, known: Known
+) -> Iterator[str]:
+    """rows, columns: of the cells that no endpoint at fault has, as indices of labels. slow: which of them are."""
+    total = f"{int(slow.sum())} of {units.counted(len(slow), 'cell')}"
+    if slow.sum() >= TOO_MANY * len(slow):
+        yield (
+            f"{total} are slow beside the fastest: too many to tell by few matchings whose fault that is; measure the"
+            " full matrix, of some endpoints at least"
+        )
+        return
+    ends = Ends(rows, columns if both_ways else len(labels) + columns, len(labels) * (1 if both_ways else 2))
+    found = slow_with_everyone(ends, slow)
+    ways = (found, found) if both_ways else (found[: len(labels)], found[len(labels) :])
+    for how, text in HOW.items():
+        named = [labels[at] for at in np.flatnonzero((ways[0] == how[0]) & (ways[1] == how[1]))]
+        yield from with_everyone([one for one in named if one in known.still], text, "whether it lasts was not settled")
+        others = [one for one in named if one not in known.still]
+        yield from with_everyone(others, text, f"chance may do that where {total} are slow")
+    slow = slow & ~ends.cells(found)
+    count = ends.having(slow)
+    alone = slow & (count[ends.senders] == 1) & (count[ends.receivers] == 1)
+    yield from of_paths(
+        [(labels[row], labels[column]) for row, column in zip(rows[alone], columns[alone], strict=True)], known
+    )
+    worst = sorted(np.flatnonzero(count > 1).tolist(), key=lambda end: -count[end])
+    if worst:
+        names = units.first(list(dict.fromkeys(labels[end % len(labels)] for end in worst)), few.MOST_NAMED)
+        cells = units.counted(int((slow & ~alone).sum()), "cell")
+        them = AGAIN.format(it="them" if len(names) > 1 else "it")
+        yield f"{cells} slow, of {', '.join(names)}, slow with some and fine with others: {them}"
+
+
+def with_everyone(names: Sequence[str], text: str, why: str) -> Iterator[str]:
+    """ "n5 was slow with everyone it met: not certain, as whether it lasts was not settled; measure again …"."""
+    if names:
+        was, it, them = ("was", "it", "it") if len(names) == 1 else ("were", "they", "them")
+        who = ", ".join(units.first(list(names), few.MOST_NAMED))
+        yield f"{who} {text.format(was=was, it=it)}: not certain, as {why}; {AGAIN.format(it=them)}"
+
+
+def of_paths(pairs: Sequence[tuple[str, str]], known: Known) -> Iterator[str]:
+    """Pairs that are slow while both of their endpoints are fine with others: those that were so again, by name."""
+    stayed = [f"{row}->{column}" for row, column in pairs if (row, column) in known.stayed]
+    if stayed:
+        names = ", ".join(units.first(stayed, few.MOST_NAMED))
+        yield f"{names}: slow each time, and both ends are fine with others: suspect the path between them"
+    if len(pairs) > len(stayed):
+        once = units.counted(len(pairs) - len(stayed), "cell")
+        yield f"{once} slow, once, and of no endpoint that is slow with others"
