@@ -18,7 +18,7 @@ from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from . import bottleneck, confidence, matchings, ordering, sharing
+from . import bottleneck, bursts, confidence, matchings, ordering, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
@@ -69,6 +69,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
+    found = replace(found, findings=bursts.marked(found.findings, result, matrix, layout))
     # what is found beside a bottleneck has not all of its cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in found.findings]
@@ -176,6 +177,7 @@ def beside_others(one: Finding, matrix: MatrixVerdict, layout: Layout) -> str:
     rows, columns, classes = matrix.matrix.rows, matrix.matrix.columns, matrix.matrix.class_names
     cell = rows[r], columns[c], classes[judged.block.classes[r, c]]
     less = "" if others.is_uncounted(*cell) else ", which explains less on average"
+    less += ", and as much in bursts" if one.bursts and less else ""
     said = others.sentence(*cell).removeprefix("busy: ")
     return f". Beside others: {said}{less}: measure it again without them (--wait-idle)"
 

@@ -151,6 +151,8 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
     """The row of `steps.TOPICS` that a finding belongs to."""
     if finding.once:
         return "once"
+    if finding.bursts:
+        return "busy"
     if finding.missing:
         return "gone"
     of_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")
