@@ -15,6 +15,9 @@ std::string sentence_of(const Visibility& seen, const std::string& writer, const
   if (seen.unseen_flags > 0) found.push_back("flag never seen: " + reader + " waited for that of " + writer + after);
   if (seen.unseen_answers > 0)
     found.push_back("answer never seen: " + writer + " waited for that of " + reader + after);
+  if (seen.broken_off > 0)
+    found.push_back(writer + " or " + reader + " stood still, stopped or preempted, and the other one waited in vain" +
+                    after);
   return join(found, "; ");
 }
 

@@ -48,6 +48,11 @@ struct HandoverPlace {
   std::byte* answers;  ///< the buffer that has the answer's word
 };
 
+/// What a back end gives two sides at most.
+struct HandoverTimes {
+  std::uint64_t patience_ns, longest_ns;  ///< as those of HandoverTerms
+};
+
 /// How long two sides go on.
 struct HandoverTerms {
   std::uint64_t first;        ///< the rounds are those after this number, which no earlier round has had
@@ -56,6 +61,14 @@ struct HandoverTerms {
   std::uint64_t longest_ns;   ///< after this the writing side begins no further round; the first one is always made
   WriteFault fault;
 
+  /// What a step between two looks counts against the patience: who did not look for longer was stopped, preempted or
+  /// paused, and what came meanwhile was not missed.
+  LINKMATRIX_HOST_DEVICE constexpr std::uint64_t counted(std::uint64_t step_ns) const {
+    const std::uint64_t most = patience_ns / 10;
+    return step_ns < most ? step_ns : most;
+  }
+  /// Whether a side that did not look for so long may be why the other one has given up.
+  LINKMATRIX_HOST_DEVICE constexpr bool stands_still(std::uint64_t step_ns) const { return step_ns > patience_ns / 2; }
   /// Whether a round, from 1, that begins then gets its flag. Where rounds are slow, a drill would end unseen with the
   /// time that they may take: its middle comes first.
   LINKMATRIX_HOST_DEVICE constexpr bool sets_flag(std::uint64_t round, std::uint64_t elapsed_ns) const {
@@ -67,12 +80,27 @@ struct HandoverTerms {
   }
 };
 
+/// When a side looked at a clock, so that it knows how long it did not.
+struct HandoverWatch {
+  std::uint64_t last_ns;
+  std::uint64_t longest_ns = 0;  ///< step between two looks
+
+  /// Returns the step since the look before.
+  LINKMATRIX_HOST_DEVICE constexpr std::uint64_t look(std::uint64_t now_ns) {
+    const std::uint64_t step = now_ns > last_ns ? now_ns - last_ns : 0;
+    last_ns = now_ns;
+    if (step > longest_ns) longest_ns = step;
+    return step;
+  }
+};
+
 /// What one side saw. Only the checking one knows of wrong words.
 struct HandoverEnd {
-  std::uint64_t rounds;       ///< written and answered, or checked
-  std::uint64_t wrong_words;  ///< behind a flag that was set
-  std::uint64_t first_wrong;  ///< round of the first, from 1; 0: none
-  std::uint64_t unseen;       ///< 1: what this side waited for did not come
+  std::uint64_t rounds;           ///< written and answered, or checked
+  std::uint64_t wrong_words;      ///< behind a flag that was set
+  std::uint64_t first_wrong;      ///< round of the first, from 1; 0: none
+  std::uint64_t unseen;           ///< 1: what this side waited for did not come
+  std::uint64_t stood_still = 0;  ///< 1: for so long that the other one may have given up
 };
 
 /// What both saw, of one run or of several.
@@ -81,6 +109,7 @@ struct Visibility {
   std::uint64_t wrong_words = 0;
   std::uint64_t first_wrong = 0;                       ///< round of the first, from 1
   std::uint64_t unseen_flags = 0, unseen_answers = 0;  ///< never seen: by who reads the data, by who wrote it
+  std::uint64_t broken_off = 0;  ///< runs in which one side stood still, so that what was not seen says nothing
 
   bool holds() const { return wrong_words == 0 && is_seen(); }
   bool is_seen() const { return unseen_flags == 0 && unseen_answers == 0; }
@@ -91,10 +120,11 @@ struct Visibility {
     wrong_words += next.wrong_words;
     unseen_flags += next.unseen_flags;
     unseen_answers += next.unseen_answers;
+    broken_off += next.broken_off;
   }
 };
 
-/// What was found of the writes of one endpoint, as another one reads them; empty where they hold.
+/// What was found of the writes of one endpoint, as another one reads them; empty where they hold and were read.
 std::string sentence_of(const Visibility& seen, const std::string& writer, const std::string& reader);
 
 /// Of both sides of a run. Where a round has been checked and its writer has not seen the answer, it is this that was
@@ -102,7 +132,10 @@ std::string sentence_of(const Visibility& seen, const std::string& writer, const
 constexpr Visibility visibility_of(const HandoverEnd& writer, const HandoverEnd& checker) {
   Visibility seen{checker.rounds, checker.wrong_words, checker.first_wrong, 0, 0};
   if (writer.unseen == 0 && checker.unseen == 0) return seen;
-  (checker.rounds > writer.rounds ? seen.unseen_answers : seen.unseen_flags) = 1;
+  if (writer.stood_still != 0 || checker.stood_still != 0)
+    seen.broken_off = 1;
+  else
+    (checker.rounds > writer.rounds ? seen.unseen_answers : seen.unseen_flags) = 1;
   return seen;
 }
 

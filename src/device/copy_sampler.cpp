@@ -292,15 +292,15 @@ bool CopySampler::append(Group& group, const Timeline& timeline, bool whatever) 
   return true;
 }
 
-/// Of every run, whether it is a sample or not: a wrong word is wrong.
+/// Of every run, whether it is a sample or not: a wrong word is wrong. One that was broken off is late, no more.
 void CopySampler::look_at_visibility(Group& group, const Timeline& timeline) {
   for (std::size_t c = 0; c < group.copies.size(); ++c) {
     if (!timeline.copies[c].visibility) continue;
     Sampled& answer = *group.answers[group.owner[c]];
     if (!answer.visibility) answer.visibility.emplace();
     answer.visibility->add(*timeline.copies[c].visibility);
-    if (answer.visibility->holds()) continue;
-    answer.status = CellStatus::corrupt;
+    if (answer.visibility->holds() && answer.visibility->broken_off == 0) continue;
+    answer.status = answer.visibility->holds() ? CellStatus::timeout : CellStatus::corrupt;
     answer.why = sentence_of(*answer.visibility, label(group.copies[c].source), label(group.copies[c].destination));
   }
 }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -14,18 +16,18 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t for_ever_ns = 600'000'000'000, soon_ns = 20'000'000;
+constexpr std::uint64_t for_ever_ns = 600'000'000'000, soon_ns = 20'000'000,
+                        patience_ns = 400'000'000;  // a busy machine lets a thread wait for some of it
 constexpr std::uint64_t rounds = 40;
 constexpr std::array all_testcases_of_it{"device_to_device_visibility_write_sm", "device_to_device_visibility_read_sm",
                                          "device_to_host_visibility_write_sm", "host_to_device_visibility_read_sm"};
 
 /// What two threads see that hand data over in memory that a round of another run has left behind.
-Visibility handed_over(WriteFault fault, std::uint64_t patience_ns = for_ever_ns,
-                       std::uint64_t longest_ns = for_ever_ns) {
+Visibility handed_over(WriteFault fault, std::uint64_t patience = for_ever_ns, std::uint64_t longest_ns = for_ever_ns) {
   std::vector<std::uint64_t> there(handover_bytes / 8, 1), here(handover_bytes / 8, 1);
   const HandoverPlace place{reinterpret_cast<std::byte*>(there.data()), reinterpret_cast<std::byte*>(here.data())};
   reset_handovers(place);
-  const HandoverTerms terms{take_numbers(rounds), rounds, patience_ns, longest_ns, fault};
+  const HandoverTerms terms{take_numbers(rounds), rounds, patience, longest_ns, fault};
   const auto never = [] { return false; };
   HandoverEnd writer{};
   std::thread other([&] { writer = write_handovers(place, terms, never); });
@@ -56,7 +58,7 @@ TEST(Handovers, SeeAWordThatIsNotWrittenInEveryRound) {
 }
 
 TEST(Handovers, GiveAFlagUpThatIsNeverSet) {
-  const Visibility seen = handed_over(WriteFault::drop_flag, soon_ns);
+  const Visibility seen = handed_over(WriteFault::drop_flag, patience_ns);
   EXPECT_EQ(seen.wrong_words, 0u);
   EXPECT_EQ(seen.unseen_flags + seen.unseen_answers, 1u);
   EXPECT_FALSE(seen.holds());
@@ -64,7 +66,7 @@ TEST(Handovers, GiveAFlagUpThatIsNeverSet) {
 
 TEST(Handovers, GiveThatFlagUpToWhereRoundsAreSoSlowThatTheirTimeEndsBeforeTheirMiddle) {
   constexpr std::uint64_t no_time_ns = 0;
-  const Visibility seen = handed_over(WriteFault::drop_flag, soon_ns, no_time_ns);
+  const Visibility seen = handed_over(WriteFault::drop_flag, patience_ns, no_time_ns);
   EXPECT_EQ(seen.unseen_flags + seen.unseen_answers, 1u);
   EXPECT_FALSE(seen.holds());
 }
@@ -75,6 +77,44 @@ TEST(Handovers, OfWhichTheAnswerIsLostAreNoneWithoutAFlag) {
   EXPECT_EQ(sentence_of(flag, "gpu0", "gpu1"), "flag never seen: gpu1 waited for that of gpu0 after 3 rounds");
   EXPECT_EQ(answer.unseen_answers, 1u);
   EXPECT_EQ(sentence_of(answer, "gpu0", "gpu1"), "answer never seen: gpu0 waited for that of gpu1 after 4 rounds");
+}
+
+/// As by SIGSTOP, a freezer of containers, a suspended job or a virtual machine that is moved.
+TEST(Handovers, OfAProcessThatWasStoppedForLongerThanTheirPatienceLackNoAnswer) {
+  std::vector<std::byte> area(handover_bytes), answers(handover_bytes);
+  constexpr auto patience = std::chrono::milliseconds(50);
+  const HandoverTerms terms{7, 1, std::uint64_t(std::chrono::nanoseconds(patience).count()), ~0ULL, WriteFault::none};
+  std::thread other;
+  const HandoverEnd writer = write_handovers({area.data(), answers.data()}, terms, [&] {
+    if (other.joinable()) return false;
+    std::this_thread::sleep_for(2 * patience);  // both sides stood still
+    other = std::thread([&] {
+      std::this_thread::sleep_for(patience / 5);
+      auto& word = *reinterpret_cast<std::uint64_t*>(answers.data() + handover_answer_at);
+      std::atomic_ref(word).store(terms.first + 1, std::memory_order_release);
+    });
+    return false;
+  });
+  other.join();
+  EXPECT_EQ(writer.unseen, 0u);
+  EXPECT_EQ(writer.rounds, 1u);
+}
+
+TEST(Handovers, SayNothingOfAFlagWhereOneSideStoodStillWhileTheOtherOneWaited) {
+  const Visibility seen = visibility_of({3, 0, 0, 1}, {4, 0, 0, 1, 1});
+  EXPECT_TRUE(seen.holds());
+  EXPECT_EQ(seen.broken_off, 1u);
+  EXPECT_EQ(sentence_of(seen, "gpu0", "host0"),
+            "gpu0 or host0 stood still, stopped or preempted, and the other one waited in vain after 4 rounds");
+  EXPECT_EQ(visibility_of({4, 0, 0, 0, 1}, {4, 0, 0, 0, 1}).broken_off, 0u) << "each saw all that it waited for";
+}
+
+TEST(Handovers, KnowThatTheyStoodStill) {
+  std::vector<std::byte> area(handover_bytes), answers(handover_bytes);
+  const HandoverTerms terms{7, 1, soon_ns, ~0ULL, WriteFault::none};
+  const HandoverWatch begun_long_ago{0};
+  const auto stop = [] { return true; };
+  EXPECT_EQ(check_handovers({area.data(), answers.data()}, terms, stop, begun_long_ago).stood_still, 1u);
 }
 
 TEST(Handovers, EndWithTheTimeAfterOneRoundAtLeast) {
@@ -124,6 +164,15 @@ TEST(HostBackend, ChecksWritesWhileTheyAreMadeBetweenDevicesAndWithHostMemory) {
       EXPECT_EQ(backend->verify(copies, 7, Deadline::in(60)).front().wrong_bytes, 0u) << name;
     }
   }
+}
+
+TEST(HostBackend, GivesAFlagUpBeforeTheTimeOfTheCellIsOver) {
+  const auto backend = make_host_backend({});
+  const std::vector<Copy> copies = copies_of(*backend, "device_to_device_visibility_write_sm", WriteFault::drop_flag);
+  backend->prepare(copies, Deadline::in(60));
+  const CopyTime time = backend->run(copies, Deadline::in(4)).copies.front();
+  ASSERT_TRUE(time.visibility);
+  EXPECT_FALSE(time.visibility->is_seen());
 }
 
 /// A machine that loses what `lose` says, in a run of that number.
@@ -184,6 +233,27 @@ TEST(VisibilityTest, DoesNotWaitAgainForAFlagThatWasNeverSeen) {
   EXPECT_EQ(result.status(1, 0), CellStatus::ok);
   EXPECT_EQ(*result.parts.at("unseen").values(0, 1), 1);
   EXPECT_TRUE(has_note(result, "dev0->dev1: flag never seen: dev1 waited for that of dev0"));
+}
+
+TEST(VisibilityTest, IsMadeAgainWhereOneSideStoodStill) {
+  ScriptedBackend backend(2, at_10_gigabytes);
+  bool once = false;
+  const Record record = measured(backend, [&](const Copy& copy, int, Visibility& seen) {
+    if (copy.source == 0 && !std::exchange(once, true)) seen.broken_off = 1;
+  });
+  EXPECT_TRUE(record.results.front().complete());
+  EXPECT_EQ(judge(record).word, std::string("PASS"));
+}
+
+TEST(VisibilityTest, IsNoVerdictOnWritesWhereOneSideStoodStillAgainAndAgain) {
+  ScriptedBackend backend(2, at_10_gigabytes);
+  const Record record = measured(backend, [&](const Copy& copy, int, Visibility& seen) {
+    if (copy.source == 0) seen.broken_off = 1;
+  });
+  const MatrixResult& result = record.results.front();
+  EXPECT_EQ(result.status(0, 1), CellStatus::timeout);
+  EXPECT_EQ(result.cells(CellStatus::corrupt), 0u);
+  EXPECT_TRUE(has_note(result, "dev0 or dev1 stood still"));
 }
 
 TEST(VisibilityTest, HasDrillsThatNoOtherTestCaseHas) {

@@ -15,7 +15,7 @@ namespace {
 
 /// Of a flag or an answer, and of all rounds but the last: together less than the time that a device is given to
 /// settle.
-constexpr std::uint64_t patience_ns = 1'000'000'000, longest_ns = 500'000'000;
+constexpr HandoverTimes handover_times{.patience_ns = 1'000'000'000, .longest_ns = 500'000'000};
 
 std::uint64_t accesses(const Copy& copy) { return static_cast<std::uint64_t>(copy.repeats) * accesses_per_repeat; }
 
@@ -169,8 +169,7 @@ HandoverPlace CopyWork::handover_place(const Copy& copy) const {
 }
 
 void CopyWork::set_up_handovers(const Copy& copy, Deadline deadline) const {
-  const std::uint64_t rounds = accesses(copy);
-  executor(copy).terms = {take_numbers(rounds), rounds, patience_ns, longest_ns, copy.write_fault};
+  executor(copy).terms = make_terms(accesses(copy), copy.write_fault, handover_times, deadline);
   station(copy.source).source.at(copy.source_slot).ring = {};
   if (with_host(copy)) return reset_handovers(handover_place(copy));
   for (const auto& [at, memory] :

@@ -22,16 +22,25 @@ __device__ void set(std::byte* memory, std::uint64_t at, Word number) {
   SystemWord(word_at(memory, at)).store(number, ::cuda::memory_order_release);
 }
 
-/// By one thread: for `number`, or the word that there will be none.
-__device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, std::uint64_t patience_ns) {
-  const std::uint64_t since = nanoseconds();
+/// By one thread: for `number`, or the word that there will be none. It looks once more when its patience is over.
+__device__ Wait wait_for(std::byte* memory, std::uint64_t at, Word number, const HandoverTerms& terms,
+                         HandoverWatch& watch) {
+  watch.look(nanoseconds());
+  std::uint64_t waited_ns = 0;
   const SystemWord word(word_at(memory, at));
   for (;;) {
     const Word found = word.load(::cuda::memory_order_acquire);
     if (found == no_more_rounds) return Wait::over;
     if (found >= number) return Wait::seen;
-    if (nanoseconds() - since > patience_ns) return Wait::never_seen;
+    if (waited_ns > terms.patience_ns) return Wait::never_seen;
+    waited_ns += terms.counted(watch.look(nanoseconds()));
   }
+}
+
+/// By the same thread, at the end: whether the block did not run for so long that the other side may have given up.
+__device__ std::uint64_t stood_still(const HandoverTerms& terms, HandoverWatch& watch) {
+  watch.look(nanoseconds());
+  return terms.stands_still(watch.longest_ns) ? 1 : 0;
 }
 
 /// By all threads of the block. Plain stores: that the flag's release orders those of the whole block, which met at a
@@ -53,6 +62,7 @@ __global__ void write_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
   __shared__ Wait answer;
   const std::uint64_t since = nanoseconds();
   std::byte* const data = place.area + handover_data_at;
+  HandoverWatch watch{since};
   std::uint64_t answered = 0;
   bool unseen = false;
   while (answered < terms.rounds) {
@@ -66,7 +76,7 @@ __global__ void write_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
         answer = Wait::over;
       } else {
         if (terms.sets_flag(round, elapsed_ns)) set(place.area, handover_flag_at, number);
-        answer = wait_for(place.answers, handover_answer_at, number, terms.patience_ns);
+        answer = wait_for(place.answers, handover_answer_at, number, terms, watch);
       }
     }
     __syncthreads();
@@ -75,7 +85,7 @@ __global__ void write_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
     if (terms.fault == WriteFault::reorder) write_words(data, number, terms.fault);
     answered = round;
   }
-  if (threadIdx.x == 0) *end = {answered, 0, 0, unseen ? 1u : 0u};
+  if (threadIdx.x == 0) *end = {answered, 0, 0, unseen ? 1u : 0u, stood_still(terms, watch)};
 }
 
 __global__ void check_kernel(HandoverPlace place, HandoverTerms terms, HandoverEnd* end) {
@@ -83,11 +93,12 @@ __global__ void check_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
   __shared__ Word wrong, first_wrong;
   if (threadIdx.x == 0) wrong = 0, first_wrong = no_more_rounds;
   std::byte* const data = place.area + handover_data_at;
+  HandoverWatch watch{nanoseconds()};
   std::uint64_t checked = 0;
   bool unseen = false;
   while (checked < terms.rounds) {
     const std::uint64_t round = checked + 1, number = terms.first + round;
-    if (threadIdx.x == 0) flag = wait_for(place.area, handover_flag_at, number, terms.patience_ns);
+    if (threadIdx.x == 0) flag = wait_for(place.area, handover_flag_at, number, terms, watch);
     __syncthreads();
     unseen = flag == Wait::never_seen;
     if (flag != Wait::seen) break;
@@ -100,7 +111,8 @@ __global__ void check_kernel(HandoverPlace place, HandoverTerms terms, HandoverE
     checked = round;
   }
   __syncthreads();
-  if (threadIdx.x == 0) *end = {checked, wrong, wrong > 0 ? first_wrong : 0, unseen ? 1u : 0u};
+  if (threadIdx.x == 0)
+    *end = {checked, wrong, wrong > 0 ? first_wrong : 0, unseen ? 1u : 0u, stood_still(terms, watch)};
 }
 
 }  // namespace

@@ -7,9 +7,10 @@ namespace linkmatrix::cuda {
 
 HostSide::HostSide(const HandoverPlace& place, const HandoverTerms& terms, bool writes)
     : end_{std::async(std::launch::async, [this, place, terms, writes] {
-        while (!begun_) std::this_thread::yield();
+        HandoverWatch watch = watch_handovers();  // the device may wait for it before it is told to begin
+        for (; !begun_; look(watch)) std::this_thread::yield();
         const auto never = [] { return false; };
-        return writes ? write_handovers(place, terms, never) : check_handovers(place, terms, never);
+        return writes ? write_handovers(place, terms, never, watch) : check_handovers(place, terms, never, watch);
       })} {}
 
 }  // namespace linkmatrix::cuda

@@ -91,6 +91,7 @@ struct Station {
   ChaseState* chase_state() const { return reinterpret_cast<ChaseState*>(counters.get() + chase_at); }
   /// What one side of a visibility test leaves: of a copy that the device executes, or answers.
   HandoverEnd* handover_end(bool answers_it) const {
+    static_assert(handovers_at + 2 * sizeof(HandoverEnd) <= counters_bytes);
     return reinterpret_cast<HandoverEnd*>(counters.get() + handovers_at) + (answers_it ? 1 : 0);
   }
   /// Memory for all of these, zeroed.

@@ -1,5 +1,6 @@
 #include "device/host/handovers.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -9,6 +10,9 @@
 namespace linkmatrix {
 namespace {
 
+constexpr double patience_share = 0.5, rounds_share = 0.1;  // of the time that a cell has left
+constexpr std::uint64_t least_patience_ns = 50'000'000;
+constexpr double no_end_ns = 1e18;
 constexpr int looks_between_yields = 4096;  // the other side may be waiting for this core
 
 std::uint64_t& word_at(std::byte* memory, std::uint64_t at) { return *reinterpret_cast<std::uint64_t*>(memory + at); }
@@ -17,21 +21,24 @@ void set(std::byte* memory, std::uint64_t at, std::uint64_t number) {
   std::atomic_ref(word_at(memory, at)).store(number, std::memory_order_release);
 }
 
-std::uint64_t nanoseconds_since(Clock::time_point since) {
-  return static_cast<std::uint64_t>((Clock::now() - since) / std::chrono::nanoseconds(1));
+std::uint64_t nanoseconds() {
+  return static_cast<std::uint64_t>(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
 enum class Wait { seen, never_seen, stopped };
 
 /// For `number`, or the word that there will be none.
-Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const HandoverTerms& terms, const Stop& stop) {
-  const auto since = Clock::now();
+Wait wait_for(std::byte* memory, std::uint64_t at, std::uint64_t number, const HandoverTerms& terms, const Stop& stop,
+              HandoverWatch& watch) {
+  look(watch);
+  std::uint64_t waited_ns = 0;
   const std::atomic_ref word(word_at(memory, at));
   // an int would overflow within the patience: a fast processor looks 2^31 times in five seconds
   for (std::uint64_t looks = 1; word.load(std::memory_order_acquire) < number; ++looks) {
     if (looks % looks_between_yields != 0) continue;
     if (stop()) return Wait::stopped;
-    if (nanoseconds_since(since) > terms.patience_ns) return Wait::never_seen;
+    if (waited_ns > terms.patience_ns) return Wait::never_seen;  // it has looked since
+    waited_ns += terms.counted(watch.look(nanoseconds()));
     std::this_thread::yield();
   }
   return Wait::seen;
@@ -50,21 +57,20 @@ std::uint64_t wrong_words(std::byte* data, std::uint64_t number) {
   return wrong;
 }
 
-}  // namespace
-
-HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop) {
-  const auto since = Clock::now();
+HandoverEnd write_rounds(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
+                         HandoverWatch& watch) {
+  const std::uint64_t since = nanoseconds();
   HandoverEnd end{};
   for (std::uint64_t round = 1; round <= terms.rounds; ++round) {
     const std::uint64_t number = terms.first + round;
-    const std::uint64_t elapsed_ns = nanoseconds_since(since);
+    const std::uint64_t elapsed_ns = nanoseconds() - since;
     if (terms.is_over(round, elapsed_ns)) {
       set(place.area, handover_flag_at, no_more_rounds);
       return end;
     }
     if (terms.fault != WriteFault::reorder) write_words(place.area + handover_data_at, number, terms.fault);
     if (terms.sets_flag(round, elapsed_ns)) set(place.area, handover_flag_at, number);
-    const Wait answer = wait_for(place.answers, handover_answer_at, number, terms, stop);
+    const Wait answer = wait_for(place.answers, handover_answer_at, number, terms, stop, watch);
     if (answer == Wait::never_seen) end.unseen = 1;
     if (answer != Wait::seen) return end;
     if (terms.fault == WriteFault::reorder) write_words(place.area + handover_data_at, number, terms.fault);
@@ -73,11 +79,12 @@ HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& ter
   return end;
 }
 
-HandoverEnd check_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop) {
+HandoverEnd check_rounds(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
+                         HandoverWatch& watch) {
   HandoverEnd end{};
   for (std::uint64_t round = 1; round <= terms.rounds; ++round) {
     const std::uint64_t number = terms.first + round;
-    const Wait flag = wait_for(place.area, handover_flag_at, number, terms, stop);
+    const Wait flag = wait_for(place.area, handover_flag_at, number, terms, stop, watch);
     if (flag == Wait::never_seen) end.unseen = 1;
     if (flag != Wait::seen) return end;
     if (std::atomic_ref(word_at(place.area, handover_flag_at)).load(std::memory_order_acquire) == no_more_rounds)
@@ -91,10 +98,40 @@ HandoverEnd check_handovers(const HandoverPlace& place, const HandoverTerms& ter
   return end;
 }
 
+/// Of a side that may have been stopped after its last wait.
+HandoverEnd ended(HandoverEnd end, const HandoverTerms& terms, HandoverWatch& watch) {
+  look(watch);
+  end.stood_still = terms.stands_still(watch.longest_ns) ? 1 : 0;
+  return end;
+}
+
+}  // namespace
+
+HandoverWatch watch_handovers() { return {nanoseconds()}; }
+
+void look(HandoverWatch& watch) { watch.look(nanoseconds()); }
+
+HandoverEnd write_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
+                            HandoverWatch watch) {
+  return ended(write_rounds(place, terms, stop, watch), terms, watch);
+}
+
+HandoverEnd check_handovers(const HandoverPlace& place, const HandoverTerms& terms, const Stop& stop,
+                            HandoverWatch watch) {
+  return ended(check_rounds(place, terms, stop, watch), terms, watch);
+}
+
 std::uint64_t take_numbers(std::uint64_t rounds) {
   static std::atomic<std::uint64_t> next{
       static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1))};
   return next.fetch_add(rounds);
+}
+
+HandoverTerms make_terms(std::uint64_t rounds, WriteFault fault, const HandoverTimes& most, Deadline deadline) {
+  const double left_ns = std::clamp(deadline.seconds_left() * 1e9, 0.0, no_end_ns);
+  const auto share = [&](double of_it) { return static_cast<std::uint64_t>(left_ns * of_it); };
+  return {take_numbers(rounds), rounds, std::clamp(share(patience_share), least_patience_ns, most.patience_ns),
+          std::min(share(rounds_share), most.longest_ns), fault};
 }
 
 void reset_handovers(const HandoverPlace& place) {

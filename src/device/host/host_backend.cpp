@@ -29,7 +29,7 @@ constexpr double rate_seconds = 0.01;             // that a run lasts by which t
 constexpr double time_to_cool = 10;               // seconds after its time that a product may take, where cores are few
 constexpr int rate_runs = 3;                      // … and of so many the fastest says how fast the path is
 /// A thread may wait long for a core: a flag is called never seen after more than that.
-constexpr std::uint64_t patience_ns = 5'000'000'000, longest_ns = 250'000'000;
+constexpr HandoverTimes handover_times{.patience_ns = 5'000'000'000, .longest_ns = 250'000'000};
 
 class HostBackend final : public Backend {
  public:
@@ -108,7 +108,7 @@ class HostBackend final : public Backend {
 
   Timeline run(std::span<const Copy> copies, Deadline deadline) override {
     refuse_lost(copies);
-    const std::vector<HostPart> answers = set_up_chains(copies);
+    const std::vector<HostPart> answers = set_up_chains(copies, deadline);
     const auto run = last_run_ = std::make_shared<HostRun>(deadline);
     std::vector<Job> jobs = jobs_of(copies);
     agree_on_terms(jobs, answers);
@@ -267,7 +267,7 @@ class HostBackend final : public Backend {
   }
 
   /// Rings that a verification wrote over are laid anew, flags put down; returns the copies that the other end answers.
-  std::vector<HostPart> set_up_chains(std::span<const Copy> copies) {
+  std::vector<HostPart> set_up_chains(std::span<const Copy> copies, Deadline deadline) {
     std::vector<HostPart> answers;
     for (std::size_t k = 0; k < copies.size(); ++k) {
       const Copy& copy = copies[k];
@@ -281,7 +281,7 @@ class HostBackend final : public Backend {
       if (copy.operation == Operation::visibility) {
         const std::uint64_t rounds = transfers_of(copy);
         part.writes = other_end_of(stations_, copy) == copy.source;
-        part.terms = {take_numbers(rounds), rounds, patience_ns, longest_ns, copy.write_fault};
+        part.terms = make_terms(rounds, copy.write_fault, handover_times, deadline);
         reset_handovers(handover_place(part));
       }
       answers.push_back(part);
