@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/crowds.hpp"
@@ -41,41 +42,38 @@ const T* found_in(const std::vector<T>& items, const Same& same) {
 
 bool is_traffic(const Use& use) { return use.of.ends_with("_out") || use.of.ends_with("_in"); }
 
-/// What a node's adapters and its TCP count says nothing of an endpoint.
-bool is_of_node(const Use& use) { return use.of.starts_with("net_") || use.of.starts_with("tcp_"); }
+/// Which process of two looks: a node may be called as one of its devices is.
+using Which = std::tuple<std::string_view, bool, unsigned>;
+Which which(const OtherProcess& one) { return {one.where, one.is_on_device(), one.pid}; }
 
-std::set<std::string_view> endpoints_of(const Activity& look) {
-  std::set<std::string_view> labels;
-  for (const Use& use : look.uses)
-    if (!is_of_node(use)) labels.insert(use.label);
-  return labels;
-}
-
-bool is_on_device(const OtherProcess& process, const std::set<std::string_view>& endpoints) {
-  return endpoints.contains(process.where) || process.bytes.has_value();
-}
-
-std::vector<OtherProcess> processes_between(const Activity& before, const Activity& after) {
-  std::vector<OtherProcess> on_devices, others;
-  using Which = std::pair<std::string_view, unsigned>;
+/// All of the later look, with what they used since the one before.
+std::vector<OtherProcess> used_between(const Activity& before, const Activity& after) {
   std::map<Which, const OtherProcess*> earlier;
-  std::set<Which> later;
-  for (const OtherProcess& one : before.processes) earlier.emplace(Which(one.where, one.pid), &one);
-  for (const OtherProcess& one : after.processes) later.emplace(one.where, one.pid);
-  const std::set<std::string_view> endpoints = endpoints_of(after), endpoints_before = endpoints_of(before);
-  for (OtherProcess process : after.processes) {
-    const auto known = earlier.find(Which(process.where, process.pid));
+  for (const OtherProcess& one : before.processes) earlier.emplace(which(one), &one);
+  std::vector<OtherProcess> found = after.processes;
+  for (OtherProcess& process : found) {
+    const auto known = earlier.find(which(process));
     if (process.lately)
       process.seconds = process.lately;
     else if (known != earlier.end())
       process.seconds = difference(known->second->seconds, process.seconds);
-    if (is_on_device(process, endpoints))
-      on_devices.push_back(std::move(process));
+  }
+  return found;
+}
+
+/// Of them those that are worth a word, and those that have left a device.
+std::vector<OtherProcess> worth_a_word(const std::vector<OtherProcess>& used, const Activity& before) {
+  std::vector<OtherProcess> on_devices, others;
+  std::set<Which> later;
+  for (const OtherProcess& process : used) {
+    later.insert(which(process));
+    if (process.is_on_device())
+      on_devices.push_back(process);
     else if (process.seconds.value_or(0) >= least_busy_seconds)
-      others.push_back(std::move(process));
+      others.push_back(process);
   }
   for (OtherProcess process : before.processes)  // it has ended: what it used by then nobody knows
-    if (is_on_device(process, endpoints_before) && !later.contains(Which(process.where, process.pid))) {
+    if (process.is_on_device() && !later.contains(which(process))) {
       process.seconds.reset();
       on_devices.push_back(std::move(process));
     }
@@ -86,27 +84,50 @@ std::vector<OtherProcess> processes_between(const Activity& before, const Activi
   return on_devices;
 }
 
+/// Of each core.
+std::map<int, double> difference(const std::map<int, double>& before, const std::map<int, double>& after) {
+  std::map<int, double> found;
+  for (const auto& [core, seconds] : after) {
+    const auto earlier = before.find(core);
+    found[core] = std::max(0.0, seconds - (earlier == before.end() ? 0 : earlier->second));
+  }
+  return found;
+}
+
+NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
+  return {after.node,
+          after.load,
+          difference(before.stalled, after.stalled),
+          difference(before.stolen, after.stolen),
+          difference(before.busy, after.busy),
+          difference(before.own_busy, after.own_busy),
+          difference(before.helpers, after.helpers)};
+}
+
 }  // namespace
 
 Activity between(const Activity& before, const Activity& after) {
   Activity found;
   found.seconds = std::max(0.0, after.seconds - before.seconds);
-  using Which = std::pair<std::string_view, std::string_view>;
-  std::map<Which, const Use*> uses_before;  // of thousands of ranks
-  for (const Use& use : before.uses) uses_before.emplace(Which(use.label, use.of), &use);
+  using Label = std::pair<std::string_view, std::string_view>;
+  std::map<Label, const Use*> uses_before;  // of thousands of ranks
+  for (const Use& use : before.uses) uses_before.emplace(Label(use.label, use.of), &use);
   for (const Use& use : after.uses)
-    if (const auto earlier = uses_before.find(Which(use.label, use.of)); earlier != uses_before.end())
+    if (const auto earlier = uses_before.find(Label(use.label, use.of)); earlier != uses_before.end())
       found.uses.push_back({use.label, use.of, difference(earlier->second->counted, use.counted),
                             difference(earlier->second->own, use.own), use.by, use.rate, use.cores,
                             difference(earlier->second->busy, use.busy), had_by_others(*earlier->second, use)});
+  const std::vector<OtherProcess> used = used_between(before, after);
+  std::map<std::string_view, double> listed;
+  for (const OtherProcess& process : used)
+    if (!process.is_on_device()) listed[process.where] += process.seconds.value_or(0);
   for (const NodeLoad& node : after.nodes) {
     const NodeLoad* const earlier = found_in(before.nodes, [&](const NodeLoad& one) { return one.node == node.node; });
-    if (earlier != nullptr)
-      found.nodes.push_back({node.node, node.load, difference(earlier->stalled, node.stalled),
-                             difference(earlier->stolen, node.stolen), difference(earlier->busy, node.busy),
-                             difference(earlier->own_busy, node.own_busy)});
+    if (earlier == nullptr) continue;
+    found.nodes.push_back(difference(*earlier, node));
+    found.nodes.back().listed = listed[node.node];
   }
-  found.processes = processes_between(before, after);
+  found.processes = worth_a_word(used, before);
   found.untold = after.untold;
   found.shared = before.shared && after.shared ? std::optional(*before.shared || *after.shared) : std::nullopt;
   return found;
@@ -120,9 +141,8 @@ void lose_own_bytes(Activity& difference) {
 Activity at_rest(const Activity& look) {
   Activity found;
   found.shared = look.shared;
-  const std::set<std::string_view> endpoints = endpoints_of(look);
   for (const OtherProcess& process : look.processes)
-    if (is_on_device(process, endpoints)) found.processes.push_back(process);
+    if (process.is_on_device()) found.processes.push_back(process);
   found.untold = look.untold;
   return found;
 }
@@ -131,13 +151,12 @@ std::optional<std::string> disturbance(const Activity& difference) {
   std::vector<std::string> said;
   const bool by_processors = found_in(difference.uses, [](const Use& use) { return use.of == "cpu"; }) != nullptr;
   const Crowds crowds(difference);
-  const std::set<std::string_view> endpoints = endpoints_of(difference);
   std::vector<OtherProcess> who;
   for (const OtherProcess& process : difference.processes) {
     const bool runs =
         by_processors && (crowds.knows(process.where) ? crowds.has(process)
                                                       : process.seconds.value_or(0) > least_share * difference.seconds);
-    if (is_on_device(process, endpoints) || runs) who.push_back(process);
+    if (process.is_on_device() || runs) who.push_back(process);
   }
   if (!who.empty()) said.push_back(list_of(who));
   for (const std::string& sentence : crowds.unlisted()) said.push_back(sentence);

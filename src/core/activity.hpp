@@ -36,6 +36,7 @@ struct NodeLoad {
   std::optional<double> own_busy;   ///< of them, by this process
   std::map<int, double> helpers{};  ///< of each core, by the kernel's threads, which may work for the run, and by what
                                     ///< started it
+  double listed = 0;                ///< of a difference: by processes of others that the looks list, all of them
 };
 
 /// A process that is none of this run's.
@@ -47,6 +48,9 @@ struct OtherProcess {
   std::optional<double> seconds;       ///< of processors, or of the device
   std::optional<double> lately{};      ///< of them those since the look before, where that one did not list it
   std::string cores{};                 ///< that it may use, "0-3,8"; empty: not readable
+  bool on_device = false;              ///< `where` is a device, whatever the node is called; so it is where `bytes` are
+
+  bool is_on_device() const { return on_device || bytes.has_value(); }
 };
 
 /// What a machine and its devices do, whoever makes them: counters, which say something by their difference. `untold`:

@@ -22,7 +22,8 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
   }
   w.end_array().key("processes").begin_array();
   for (const OtherProcess& process : others->processes) {
-    w.begin_object().member("where", process.where).member("pid", process.pid);
+    w.begin_object().member("where", process.where).member("on", process.is_on_device() ? "device" : "node");
+    w.member("pid", process.pid);
     w.member("name", text_or_null(process.name)).member("user", text_or_null(process.user));
     w.member("bytes", process.bytes).member("seconds", process.seconds);
     if (!process.cores.empty()) w.member("cores", process.cores);

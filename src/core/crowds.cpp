@@ -16,6 +16,12 @@ bool may_use(const OtherProcess& process, const std::vector<int>& cores) {
   return process.cores.empty() || share_a_core(cores_in(process.cores), cores);
 }
 
+std::string unlisted_sentence(double processors, const std::string& where) {
+  std::array<char, 96> amount{};
+  std::snprintf(amount.data(), amount.size(), "processes that cannot be listed had %.2g processors of ", processors);
+  return amount.data() + where;
+}
+
 }  // namespace
 
 Crowds::Crowds(const Activity& difference) {
@@ -27,9 +33,12 @@ Crowds::Crowds(const Activity& difference) {
     ++group.alike;
     if (use.others) group.used = std::max(group.used.value_or(0), *use.others / seconds);
   }
+  const bool by_processors = std::ranges::any_of(difference.uses, [](const Use& use) { return use.of == "cpu"; });
+  for (const NodeLoad& node : difference.nodes)
+    if (by_processors && !knows(node.node)) look_for_hidden(node, seconds);
   for (const OtherProcess& process : difference.processes) {
     const auto node = nodes_.find(process.where);
-    if (node == nodes_.end()) continue;
+    if (node == nodes_.end() || process.is_on_device()) continue;
     const double had = process.seconds.value_or(0) / seconds;
     node->second.used += had;
     for (auto& [text, group] : node->second.groups)
@@ -42,6 +51,14 @@ Crowds::Crowds(const Activity& difference) {
       if (!group.used) group.used = group.listed;
       node.used = std::max(node.used, *group.used);
     }
+}
+
+/// What started the run is counted twice, as its own and as a helper: so much less is said to be hidden.
+void Crowds::look_for_hidden(const NodeLoad& node, double seconds) {
+  if (!node.busy || !node.own_busy) return;
+  double known = *node.own_busy + node.listed;
+  for (const auto& [core, helped] : node.helpers) known += helped;
+  if (const double had = (*node.busy - known) / seconds; had > of_a_job) hidden_[node.node] = had;
 }
 
 /// As the ranks take turns with others only where there are more of all than processors.
@@ -61,11 +78,9 @@ std::vector<std::string> Crowds::unlisted() const {
   for (const auto& [name, node] : nodes_)
     for (const auto& [text, group] : node.groups) {
       if (!(group.is_crowded() || *group.used > of_a_job) || group.listed > *group.used / 2) continue;
-      std::array<char, 96> amount{};
-      std::snprintf(amount.data(), amount.size(), "processes that cannot be listed had %.2g processors of ",
-                    *group.used - group.listed);
-      said.push_back(amount.data() + group.first);
+      said.push_back(unlisted_sentence(*group.used - group.listed, group.first));
     }
+  for (const auto& [name, had] : hidden_) said.push_back(unlisted_sentence(had, name));
   return said;
 }
 

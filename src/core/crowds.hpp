@@ -23,7 +23,8 @@ class Crowds {
   /// Whether a process on a node that is known is one of those that ranks will wait for, or of those that compute.
   bool has(const OtherProcess& process) const;
 
-  /// Of whom none is listed: "others had 0.9 processors of n1:rank0".
+  /// Of whom none is listed: "others had 0.9 processors of n1:rank0". Of a node on which no rank says which processors
+  /// it may use, but where processors copy, whoever had one and more of all together.
   std::vector<std::string> unlisted() const;
 
  private:
@@ -39,7 +40,10 @@ class Crowds {
     std::map<std::string, Group> groups;
     double used = 0;  ///< processors that others had on the node
   };
+  void look_for_hidden(const NodeLoad& node, double seconds);
+
   std::map<std::string, Node> nodes_;
+  std::map<std::string, double> hidden_;  ///< processors of other nodes that nobody had who is known
 };
 
 }  // namespace linkmatrix

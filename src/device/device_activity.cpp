@@ -168,7 +168,13 @@ void DeviceActivity::add_processes(Activity& activity, const Seen& seen, const s
   if (!lists_this(seen.use))
     activity.untold.push_back(label + ": the driver does not list this process, so others may be missing too");
   for (const DeviceUse::Process& process : others_on(seen.use))
-    activity.processes.push_back({label, process.pid, printable_name(process.name), "", process.bytes, {}});
+    activity.processes.push_back({.where = label,
+                                  .pid = process.pid,
+                                  .name = printable_name(process.name),
+                                  .user = "",
+                                  .bytes = process.bytes,
+                                  .seconds = {},
+                                  .on_device = true});
 }
 
 }  // namespace linkmatrix

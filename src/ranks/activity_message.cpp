@@ -40,6 +40,7 @@ OtherProcess process_of(TextReader& reader) {
   process.seconds = reader.optional_number<double>();
   process.lately = reader.optional_number<double>();
   process.cores = reader.text();
+  process.on_device = reader.number<int>() != 0;
   return process;
 }
 
@@ -67,6 +68,7 @@ std::vector<std::byte> pack(const Activity& look) {
     writer.text(process.name), writer.text(process.user);
     writer.optional_number(process.bytes), writer.optional_number(process.seconds);
     writer.optional_number(process.lately), writer.text(process.cores);
+    writer.number(int{process.on_device});
   }
   writer.number(look.untold.size());
   for (const std::string& sentence : look.untold) writer.text(sentence);

@@ -134,6 +134,53 @@ TEST(Activity, BesideRanksIsADisturbanceThoughNobodyIsListed) {
             "processes that cannot be listed had 0.9 processors of n1:rank0");
 }
 
+TEST(Activity, IsNoDisturbanceOnADeviceThatItsNodeIsCalledAs) {
+  Activity daemons = look(2, 0, 0);  // a node of gpu0, gpu1, gpu2 …
+  daemons.processes = {{"gpu0", 1, "systemd", "root", {}, 0.0}};
+  daemons.nodes = {{"gpu0", {}, {}, {}, {}, {}}};
+  EXPECT_FALSE(disturbance(between(look(1, 0, 0), daemons)));
+  EXPECT_TRUE(at_rest(daemons).processes.empty());
+  Activity both = daemons;
+  both.processes.push_back(
+      {.where = "gpu0", .pid = 1, .name = "systemd", .user = "root", .bytes = {}, .seconds = {}, .on_device = true});
+  EXPECT_EQ(between(daemons, both).processes.size(), 1u) << "what of it is on the device, and no more";
+}
+
+/// A node of which these looks' processors were busy for so long, in a second.
+Activity busy_node(double busy, std::vector<OtherProcess> processes) {
+  Activity before, after;
+  before.seconds = 1, after.seconds = 2;
+  before.uses = after.uses = {{"cpu0", "cpu", 0.0, 0.0}};
+  before.nodes = {{"n1", {}, {}, {}, 100.0, 50.0, {{0, 7.0}}}};
+  after.nodes = {{"n1", {}, {}, {}, 100.0 + busy, 51.0, {{0, 7.5}, {1, 0.25}}}};
+  for (const OtherProcess& one : processes) {
+    OtherProcess earlier = one;
+    earlier.seconds = 0.0;
+    before.processes.push_back(earlier);
+  }
+  after.processes = std::move(processes);
+  return between(before, after);
+}
+
+TEST(Activity, IsNoDisturbanceWhatTheRunItsHelpersAndIdleDaemonsUsed) {
+  EXPECT_FALSE(disturbance(busy_node(2.0, {})));
+  EXPECT_EQ(disturbance(busy_node(3.0, {})), "processes that cannot be listed had 1.2 processors of n1");
+  std::vector<OtherProcess> daemons;
+  for (unsigned pid = 1; pid <= 30; ++pid) daemons.push_back({"n1", pid, "daemon", "", {}, 0.09});
+  EXPECT_FALSE(disturbance(busy_node(4.5, daemons))) << "each of them does next to nothing";
+  Activity of_devices = busy_node(9.0, {});
+  of_devices.uses.clear();
+  EXPECT_FALSE(disturbance(of_devices)) << "GPUs copy without processors";
+}
+
+TEST(Activity, WhereProcessorsCopyIsADisturbanceThoughNobodyIsListed) {
+  Activity inside;  // a container: the processes of others are hidden, the kernel's counters are not
+  inside.seconds = 0.5;
+  inside.uses = {{"cpu0", "cpu", 0.05, 0.0}, {"cpu1", "cpu", 0.0, 0.0}};
+  inside.nodes = {{"n1", 15.9, 0.5, 0.0, 1.0, 0.0}};  // both processors worked all the time, and not for the run
+  EXPECT_TRUE(disturbance(inside));
+}
+
 TEST(Activity, OfAdaptersIsADisturbanceWhatCouldExplainASlowCell) {
   Activity found;
   found.seconds = 1;

@@ -57,6 +57,14 @@ TEST_F(DeviceActivityTest, SaysWhatTheRunDidNotSend) {
   EXPECT_EQ(found.processes[0].bytes, 77u);
 }
 
+TEST_F(DeviceActivityTest, HasWhoIsOnItThoughTheDriverDoesNotTellHowMuchOfItsMemory) {
+  driver.answers = {answer(1000, {{100, "p2p_matrix", 1}, {2983, "hog", {}}})};
+  const Activity before = look(), after = look();
+  ASSERT_EQ(after.processes.size(), 1u);
+  EXPECT_TRUE(after.processes[0].is_on_device());
+  EXPECT_EQ(disturbance(between(before, after)), "pid 2983 (hog) on dev0");
+}
+
 TEST_F(DeviceActivityTest, KeepsAShareThatTheDriverTellsWhileACounterIsWaitedFor) {
   DeviceUse early = answer(1000, with_hog), late = answer(3000, with_hog);
   early.shares->clear();

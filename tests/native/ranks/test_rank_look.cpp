@@ -116,6 +116,8 @@ Activity a_look() {
       {this_rank, "sm", {}, 0.0}};
   look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7, {{3, 0.5}}}};
   look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5, 0.75, "0,8"}};
+  look.processes.push_back(
+      {.where = this_rank, .pid = 14, .name = "", .user = "", .bytes = {}, .seconds = {}, .on_device = true});
   look.untold = {"rank: it cannot be told: why", "node: neither"};
   return look;
 }
@@ -145,6 +147,7 @@ TEST(ActivityMessage, BringsALookByTheNamesOfItsRankAndNode) {
   EXPECT_TRUE(on_device.bytes == 77u && !on_device.seconds && on_device.pid == 2983);
   EXPECT_EQ(beside.where + beside.name + beside.cores, "n2a: b0,8");
   EXPECT_EQ(beside.lately, 0.75);
+  EXPECT_TRUE(on_device.is_on_device() && !beside.is_on_device() && all.processes.at(2).is_on_device());
   EXPECT_EQ(all.untold.at(0), "n2:rank1: it cannot be told: why");
   EXPECT_EQ(all.untold.at(1), "n2: neither");
 }
