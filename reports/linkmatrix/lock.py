@@ -57,7 +57,8 @@ def held(path: Path, patience: float = 0.0) -> Iterator[str]:
     finally:
         if same_file(path, own):  # and not another's, after somebody removed this one by hand
             path.unlink(missing_ok=True)
-        own.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # no command looks for it, and a read-only file system says no to all
+            own.unlink(missing_ok=True)
 
 
 def describe(own: Path, lock: Path) -> None:

@@ -141,3 +141,14 @@ def test_what_is_no_file_in_the_place_of_a_lock_is_left_alone_and_not_waited_for
         pass
     assert other.read_text() == "mine" and os.path.lexists(path)
     assert {one.name for one in tmp_path.iterdir()} == {"a.lock", "other"}
+
+
+def test_a_file_system_that_takes_no_writes_is_said_with_the_name_of_the_lock(tmp_path, monkeypatch):
+    def refused(path, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "write_text", refused)
+    monkeypatch.setattr(Path, "unlink", refused)  # also of what is not there
+    with pytest.raises(OSError, match="Read-only") as error, lock.held(tmp_path / "node.lock"):
+        pass
+    assert error.value.filename == str(tmp_path / "node.lock")
