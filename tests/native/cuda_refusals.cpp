@@ -47,8 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Each, MpsRefuses,
                          [](const auto& one) { return std::to_string(one.param.error); });
 
 TEST(MpsRefusesNobody, HostMemoryIsMeasuredWhereItIsAskedFor) {
-  const auto [code, said] =
-      refused(805, "--backend host --testcase device_local_copy --size 64KiB --samples 7");
+  const auto [code, said] = refused(805, "--backend host --testcase device_local_copy --size 64KiB --samples 7");
   EXPECT_EQ(code, 0) << said;
 }
 
