@@ -7,6 +7,7 @@ from recorded_references import references_of
 
 from linkmatrix.judge import crashes
 from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.others import disturbances
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
@@ -104,3 +105,19 @@ def test_an_agent_that_uses_two_percent_of_a_device_excuses_no_more_than_one_tha
     reading.check(record)
     cell = evaluate(record, references, "idle").matrices[at].cells[result["rows"][r], result["columns"][c]]
     assert cell.verdict is Verdict.FAIL, cell.reason
+
+
+def test_a_node_that_is_called_as_a_device_is_has_no_processes_on_that_device():
+    """As 'gpu1' of a cluster of gpu1, gpu2, …: its daemons are listed with the name of their node."""
+
+    def renamed(one):
+        if isinstance(one, dict):
+            return {key: renamed(value) for key, value in one.items()}
+        return [renamed(value) for value in one] if isinstance(one, list) else "gpu1" if one == "vm" else one
+
+    record = renamed(load("h200x2_idle"))
+    daemon = {"where": "gpu1", "on": "node", "pid": 1, "name": "systemd", "user": "root", "bytes": None, "seconds": 0.2}
+    for one in (record["others"], *(result["others"] for result in record["results"])):
+        one["processes"] = [daemon]
+    reading.check(record)
+    assert [*disturbances(record)] == []

@@ -68,7 +68,7 @@ def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
     for others in looks(record):
-        there = others["processes"] if others["shared"] else ()
+        there = [one for one in others["processes"] if one.get("on") != "node"] if others["shared"] else []
         last = {(process["where"], process["pid"]) for process in there}
         for process in there:
             named = found.setdefault(process["where"], {})

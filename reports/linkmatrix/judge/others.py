@@ -90,8 +90,7 @@ def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
 def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
     """What others used of endpoints, and who has a context on a device."""
     who = Who(others)
-    endpoints = who.devices | {one["where"] for one in others["processes"] if one["bytes"]}
-    held = dict.fromkeys(one["where"] for one in others["processes"] if one["where"] in endpoints)
+    held, endpoints = who.on_devices, who.devices | who.on_devices.keys()
     yield from (f"{label} was used by others{who.used(label)}" for label in held)
     if others["shared"] and not held:
         why = [one for one in others["untold"] if any(one.startswith(f"{label}: ") for label in endpoints)]

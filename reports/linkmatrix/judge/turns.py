@@ -40,7 +40,7 @@ def may_meet(some: str | None, others: str | None) -> bool:
 def of_ranks(others: Others) -> Iterator[tuple[Mapping[str, Any], float]]:
     """(what is known of a rank's processors, seconds of listed processes of others that may run there)."""
     there: dict[str, list[Mapping[str, Any]]] = {}
-    for one in others["processes"]:
+    for one in (one for one in others["processes"] if one.get("on") != "device"):
         there.setdefault(one["where"], []).append(one)
     for use in others["uses"]:
         node = node_of(use["label"])

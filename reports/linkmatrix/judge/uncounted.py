@@ -21,7 +21,7 @@ import numpy as np
 
 from .others import LEAST_BESIDE_WORDS
 from .turns import node_of
-from .who import OF_NODES
+from .who import OF_NODES, is_on_device
 
 BESIDE = 0.02  # share that a device where others may have worked can lose beyond what counts as theirs: 0.2 to 3 % seen
 # Share that a copy loses whose data are in a memory that others use all the time: two H200 lost 2 to 3 % beside copies
@@ -129,7 +129,7 @@ def at_either(labels: Collection[str], rows: Sequence[str], columns: Sequence[st
 def held_of(others: Mapping[str, Any]) -> dict[str, int]:
     """{device: how many processes of others have a context there}, as its driver lists them."""
     devices = {use["label"] for use in others["uses"] if use["of"] != "cpu" and not use["of"].startswith(OF_NODES)}
-    there = (one["where"] for one in others["processes"]) if others["shared"] else ()
+    there = (one["where"] for one in others["processes"] if is_on_device(one, devices)) if others["shared"] else ()
     return dict(Counter(label for label in there if label in devices))
 
 

@@ -1,6 +1,6 @@
 """Who others were, by what they used: their processes, and that some could not be listed."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from ..record.units import figure
@@ -17,15 +17,27 @@ def endpoints_of(others: Others) -> set[str]:
     return {use["label"] for use in others["uses"] if not use["of"].startswith(OF_NODES)}
 
 
+def is_on_device(process: Process, devices: Container[str]) -> bool:
+    """Whether a process has a context on a device; of older records, where it is on one that is called so.
+
+    A node may have the name of a device, as the first of gpu0, gpu1, …
+    """
+    if "on" in process:
+        return bool(process["on"] == "device")
+    return process["where"] in devices or bool(process["bytes"])
+
+
 class Who:
     """Who used what, of a record's `others`: read once, for each of thousands of ranks asks."""
 
     def __init__(self, others: Others) -> None:
         self.devices = endpoints_of(others)
         self.nodes = {one["node"] for one in others["nodes"]}
-        self.processes: dict[str, list[Process]] = {}
+        self.on_devices: dict[str, list[Process]] = {}
+        self.on_nodes: dict[str, list[Process]] = {}
         for one in others["processes"]:
-            self.processes.setdefault(one["where"], []).append(one)
+            there = self.on_devices if is_on_device(one, self.devices) else self.on_nodes
+            there.setdefault(one["where"], []).append(one)
         cores = (use for use in others["uses"] if use["of"] == "cpu")
         self.cores: dict[str, str | None] = {use["label"]: use.get("cores") for use in cores}
         self.hidden: dict[str, float] = {}  # seconds, by rank and, of its worst rank, by node
@@ -41,7 +53,7 @@ class Who:
         rank its own. "" where nobody is known.
         """
         if label not in self.told:
-            there = self.processes.get(label) or [*beside(self.near(label), self.cores.get(label))]
+            there = self.on_devices.get(label) or [*beside(self.near(label), self.cores.get(label))]
             who = [", ".join(sentence(one) for one in there[:MOST_NAMED])] if there else []
             if label in self.hidden:
                 amount = figure(self.hidden[label], 1)
@@ -52,8 +64,7 @@ class Who:
     def near(self, label: str) -> Iterator[Process]:
         """Processes without a context on a device, of the label's node; of all where it is of none."""
         node = label if label in self.nodes and node_of(label) is None else node_of(label)
-        places = self.processes if node is None else {node}
-        return (one for place in places if place not in self.devices for one in self.processes.get(place, ()))
+        return (one for place in (self.on_nodes if node is None else {node}) for one in self.on_nodes.get(place, ()))
 
 
 def sentence(process: Process) -> str:
