@@ -101,7 +101,10 @@ NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
           difference(before.stolen, after.stolen),
           difference(before.busy, after.busy),
           difference(before.own_busy, after.own_busy),
-          difference(before.helpers, after.helpers)};
+          difference(before.helpers, after.helpers),
+          0,
+          before.quota == after.quota ? difference(before.throttled, after.throttled) : std::nullopt,
+          after.quota};
 }
 
 }  // namespace
@@ -169,6 +172,18 @@ std::optional<std::string> disturbance(const Activity& difference) {
     said.push_back(use.label + " has " + text.data());
   }
   return said.empty() ? std::nullopt : std::optional(join(said, "; "));
+}
+
+std::vector<std::string> held_back(const Activity& difference) {
+  std::vector<std::string> said;
+  for (const NodeLoad& node : difference.nodes) {
+    if (node.throttled.value_or(0) < least_busy_seconds) continue;
+    std::array<char, 32> seconds{};
+    std::snprintf(seconds.data(), seconds.size(), "%.1f s", *node.throttled);
+    said.push_back(node.node + ": the job's CPU quota held it back for " + seconds.data() + " (" + node.quota +
+                   "): give it more cores");
+  }
+  return said;
 }
 
 std::string node_of_rank(const std::string& label) {

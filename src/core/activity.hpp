@@ -37,6 +37,9 @@ struct NodeLoad {
   std::map<int, double> helpers{};  ///< of each core, by the kernel's threads, which may work for the run, and by what
                                     ///< started it
   double listed = 0;                ///< of a difference: by processes of others that the looks list, all of them
+  std::optional<double> throttled{};  ///< that processors did not run for the run because of its own quota, each for
+                                      ///< itself; nothing: it has none, or has become another
+  std::string quota{};                ///< this, as "cpu.max 50000 100000"; empty: none
 };
 
 /// A process that is none of this run's.
@@ -84,6 +87,9 @@ Activity at_rest(const Activity& look);
 /// beside ranks those that took more than a fifth of a processor where not one is left for each rank that may use the
 /// same, and all of a node together that used one or more. Nothing where nobody did.
 std::optional<std::string> disturbance(const Activity& difference);
+
+/// What a run's own quota of processors kept it from, one sentence for each node: nobody else is to blame for that.
+std::vector<std::string> held_back(const Activity& difference);
 
 /// A name that a process has given itself, for a record and a terminal: what is no printable ASCII becomes '?'.
 std::string printable_name(std::string name);

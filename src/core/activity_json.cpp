@@ -18,7 +18,9 @@ void write_others(JsonWriter& w, const std::optional<Activity>& others) {
   w.end_array().key("nodes").begin_array();
   for (const NodeLoad& node : others->nodes) {
     w.begin_object().member("node", node.node).member("load", node.load).member("stalled", node.stalled);
-    w.member("stolen", node.stolen).member("busy", node.busy).member("own_busy", node.own_busy).end_object();
+    w.member("stolen", node.stolen).member("busy", node.busy).member("own_busy", node.own_busy);
+    if (!node.quota.empty()) w.member("throttled", node.throttled).member("quota", node.quota);
+    w.end_object();
   }
   w.end_array().key("processes").begin_array();
   for (const OtherProcess& process : others->processes) {

@@ -1,5 +1,7 @@
 #include "program/program_run.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -123,6 +125,7 @@ void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
     record.results.back().others = others;
+    if (others) std::ranges::move(held_back(*others), std::back_inserter(record.results.back().notes));
     change(record);
     return record.results.back();
   });

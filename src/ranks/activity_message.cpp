@@ -12,7 +12,8 @@ namespace {
 /// The figures of a node's load, in the order of the message.
 template <class Load, class Visit>
 void for_each_figure(Load& load, const Visit& visit) {
-  for (auto* figure : {&load.load, &load.stalled, &load.stolen, &load.busy, &load.own_busy}) visit(*figure);
+  for (auto* figure : {&load.load, &load.stalled, &load.stolen, &load.busy, &load.own_busy, &load.throttled})
+    visit(*figure);
 }
 
 /// Of each core.
@@ -61,6 +62,7 @@ std::vector<std::byte> pack(const Activity& look) {
     writer.text(node.node);
     for_each_figure(node, [&](std::optional<double> figure) { writer.optional_number(figure); });
     put_seconds(writer, node.helpers);
+    writer.text(node.quota);
   }
   writer.number(look.processes.size());
   for (const OtherProcess& process : look.processes) {
@@ -91,6 +93,7 @@ Activity unpack_activity(std::span<const std::byte> bytes) {
     node.node = reader.text();
     for_each_figure(node, [&](std::optional<double>& figure) { figure = reader.optional_number<double>(); });
     node.helpers = seconds_of(reader);
+    node.quota = reader.text();
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.processes.push_back(process_of(reader));
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.untold.push_back(reader.text());

@@ -162,6 +162,21 @@ Activity busy_node(double busy, std::vector<OtherProcess> processes) {
   return between(before, after);
 }
 
+TEST(Activity, OfARunThatItsOwnQuotaHeldBackSaysSo) {
+  const auto with_quota = [](double throttled, const std::string& quota) {
+    Activity found;
+    found.nodes = {{"n1", {}, {}, {}, {}, {}, {}, 0, throttled, quota}};
+    return found;
+  };
+  const Activity before = with_quota(10, "cpu.max 50000 100000");
+  EXPECT_EQ(held_back(between(before, with_quota(14.2, "cpu.max 50000 100000"))),
+            std::vector<std::string>{
+                "n1: the job's CPU quota held it back for 4.2 s (cpu.max 50000 100000): give it more cores"});
+  EXPECT_TRUE(held_back(between(before, with_quota(10.05, "cpu.max 50000 100000"))).empty());
+  EXPECT_TRUE(held_back(between(before, with_quota(14, "cpu.max 90000 100000"))).empty()) << "another group's counter";
+  EXPECT_TRUE(held_back(between(Activity{}, before)).empty());
+}
+
 TEST(Activity, IsNoDisturbanceWhatTheRunItsHelpersAndIdleDaemonsUsed) {
   EXPECT_FALSE(disturbance(busy_node(2.0, {})));
   EXPECT_EQ(disturbance(busy_node(3.0, {})), "processes that cannot be listed had 1.2 processors of n1");

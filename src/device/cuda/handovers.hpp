@@ -11,7 +11,7 @@
 namespace linkmatrix::cuda {
 
 /// One side of a visibility test (core/visibility.hpp) by the threads of one block, which leave in `end` what they saw.
-/// Flag and answer are 0 before. A kernel ends by the device's clock: no wait is longer than the patience.
+/// Flag and answer are 0 before. A kernel ends by the device's clock: running, none waits longer than the patience.
 void launch_writer(const HandoverPlace& place, const HandoverTerms& terms, HandoverEnd* end, cudaStream_t stream);
 void launch_checker(const HandoverPlace& place, const HandoverTerms& terms, HandoverEnd* end, cudaStream_t stream);
 

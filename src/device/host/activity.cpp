@@ -16,6 +16,7 @@
 
 #include "core/clock.hpp"
 #include "core/cpu_list.hpp"
+#include "device/host/cpu_quota.hpp"
 #include "device/host/kernel_files.hpp"
 #include "device/host/proc_tasks.hpp"
 
@@ -151,6 +152,7 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) {
     }
   }
   if (!run.empty()) load.own_busy = own;
+  if (const auto quota = cpu_quota(proc_.parent_path())) load.throttled = quota->throttled, load.quota = quota->text;
   load.helpers = helper_seconds(helpers);
   if (!load.busy) activity.untold.push_back(node + ": how busy its processors are cannot be read");
   if (!load.stalled) activity.untold.push_back(node + ": its kernel does not count the pressure on its processors");

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/units.hpp"
+#include "device/host/control_groups.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -36,17 +36,14 @@ std::optional<std::uint64_t> number_of(const fs::path& file, std::string_view wa
 
 /// How a version of control groups calls its files.
 struct GroupFiles {
-  std::string_view mounted;                ///< below the root
   std::array<std::string_view, 2> limits;  ///< what may be used; beyond the second, the kernel slows everything down
   std::string_view used;
   std::string_view reclaimable;  ///< in memory.stat: file pages that nobody has used lately
 };
 
-constexpr GroupFiles version_1{"sys/fs/cgroup/memory",
-                               {"memory.limit_in_bytes", "memory.limit_in_bytes"},
-                               "memory.usage_in_bytes",
-                               "total_inactive_file"};
-constexpr GroupFiles version_2{"sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file"};
+constexpr GroupFiles version_1{
+    {"memory.limit_in_bytes", "memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"};
+constexpr GroupFiles version_2{{"memory.max", "memory.high"}, "memory.current", "inactive_file"};
 
 std::uint64_t available_in(const fs::path& group, const GroupFiles& files) {
   std::uint64_t limit = no_limit;
@@ -57,42 +54,13 @@ std::uint64_t available_in(const fs::path& group, const GroupFiles& files) {
   return limit - std::min(limit, kept);
 }
 
-/// Of a group and all those around it. In a container the path may be the host's, which is not to be seen there: what
-/// is mounted is the container's own then.
-std::uint64_t available_along(const fs::path& root, const std::string& path, const GroupFiles& files) {
-  fs::path group = root / files.mounted;
-  std::uint64_t least = available_in(group, files);
-  for (const fs::path& name : fs::path(path).relative_path()) {
-    group /= name;
-    least = std::min(least, available_in(group, files));
-  }
-  return least;
-}
-
-/// The group files that a line of /proc/self/cgroup, "number:controllers:path", is about.
-const GroupFiles* files_of(const std::vector<std::string>& fields) {
-  if (fields.size() != 3) return nullptr;
-  if (fields[0] == "0" && fields[1].empty()) return &version_2;
-  const auto controllers = split(fields[1], ',');
-  return std::find(controllers.begin(), controllers.end(), "memory") != controllers.end() ? &version_1 : nullptr;
-}
-
-std::vector<std::string> fields_of(const std::string& line) {
-  const auto first = line.find(':'), second = line.find(':', first + 1);
-  if (first == std::string::npos || second == std::string::npos) return {};
-  return {line.substr(0, first), line.substr(first + 1, second - first - 1), line.substr(second + 1)};
-}
-
 }  // namespace
 
 std::uint64_t available_memory(const fs::path& root) {
   const auto kilobytes = number_of(root / "proc/meminfo", "MemAvailable:");
   std::uint64_t least = kilobytes ? *kilobytes * KiB : no_limit;
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const auto fields = fields_of(line);
-    if (const GroupFiles* files = files_of(fields)) least = std::min(least, available_along(root, fields[2], *files));
-  }
+  for (const auto& [folder, version] : control_groups(root, "memory"))
+    least = std::min(least, available_in(folder, version == 1 ? version_1 : version_2));
   return least;
 }
 

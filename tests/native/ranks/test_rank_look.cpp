@@ -114,7 +114,7 @@ Activity a_look() {
   look.uses = {
       {.label = this_rank, .of = "cpu", .counted = 5.5, .own = {}, .cores = "0-3", .busy = 9.5, .roaming = {{5, 1.5}}},
       {this_rank, "sm", {}, 0.0}};
-  look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7, {{3, 0.5}}}};
+  look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7, {{3, 0.5}}, 0, 4.25, "cpu.max 5 10"}};
   look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5, 0.75, "0,8"}};
   look.processes.push_back(
       {.where = this_rank, .pid = 14, .name = "", .user = "", .bytes = {}, .seconds = {}, .on_device = true});
@@ -138,6 +138,7 @@ TEST(ActivityMessage, BringsALookByTheNamesOfItsRankAndNode) {
   EXPECT_EQ(load.node, "n2");
   EXPECT_EQ(*load.load + *load.stolen + *load.busy + *load.own_busy, 1.5 + 0.25 + 3e6 + 7);
   EXPECT_FALSE(load.stalled);
+  EXPECT_TRUE(load.throttled == 4.25 && load.quota == "cpu.max 5 10");
   EXPECT_EQ(load.helpers, (std::map<int, double>{{3, 0.5}}));
   EXPECT_EQ(use_of(all, "n2:rank1", "cpu").cores, "0-3");
   EXPECT_EQ(use_of(all, "n2:rank1", "cpu").busy, 9.5);
