@@ -60,6 +60,7 @@ ROOMS = {
         "test_bottleneck",
         "test_bottleneck_parts",
         "test_busy_together",
+        "test_deviations",
         "test_halves",
         "test_left_out",
         "test_ordering",
