@@ -1,4 +1,7 @@
-"""What a newcomer types first, as it is written, in a fresh clone: README.md, commands: first-run."""
+"""What a newcomer types first, as it is written, in a fresh clone: README.md, commands: first-run.
+
+Then what ReFrame itself tells of such runs: docs/recipes.md, commands: reframe-figures.
+"""
 
 import os
 import re

@@ -289,6 +289,25 @@ def test_a_run_beside_processes_that_copied_memory_on_the_same_cores_is_busy(tmp
     assert judged_as(record, 3, tmp_path / "idle") == ({Verdict.FAIL}, []), "on an idle machine it is broken"
 
 
+def test_what_the_job_s_own_quota_kept_from_it_is_said_of_nobody_else(tmp_path):
+    """As where the kernel holds all of a run back for 70 % of the time: others were there, and took nothing of it."""
+    record = reading.load(Path(__file__).parents[1] / "data" / "host_busy.record.json")
+    for result in record["results"]:
+        waited = sum(use["counted"] - use["own"] for use in result["others"]["uses"])
+        for node in result["others"]["nodes"]:
+            node.update(throttled=0.9 * waited, quota="cpu.max 30000 100000")
+    reading.check(record)
+    verdicts, said = judged_as(record, 3, tmp_path / "quota")
+    assert verdicts == {Verdict.NO_VERDICT}
+    assert all("busy: the job's own CPU quota (cpu.max 30000 100000) held it back for" in one for one in said)
+    assert not [one for one in disturbances(record) if "wanted its cores" in one]
+    for result in record["results"]:
+        for node in result["others"]["nodes"]:
+            node["throttled"] /= 3
+    _, said = judged_as(record, 3, tmp_path / "others")
+    assert all("busy: others had" in one for one in said), "a third of it is not what they lacked"
+
+
 AMOUNT = st.none() | st.floats(0, 1e300) | st.sampled_from([0.0, 5e-324, 1e9, 1e12])
 USE = st.tuples(
     st.sampled_from(["gpu0", "gpu1", "gpu3", "numa0", "n1"]),

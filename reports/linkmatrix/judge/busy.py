@@ -28,7 +28,7 @@ from .others import (
     foreign,
     gigabytes,
 )
-from .turns import node_of, turns_of_others
+from .turns import node_of, quota_of, turns_of_others
 from .uncounted import Uncounted, held_of, most_of_memory, told_seconds, unread_of
 from .who import Who
 
@@ -164,7 +164,8 @@ class Busy:
         sent = f"busy: {amount} that linkmatrix did not send{self.who(moved[0])}"
         share, label, kind = max(self.used(row, column, link_class), default=(0.0, row, "cpu"))
         said = f"{SAID[kind].format(share=100 * share, label=label)}{self.when(share, label, kind)}"
-        used = f"others {said}{self.who(label)}" if share >= LEAST else ""
+        quota = quota_of(self.others, label) if kind == "cpu" else ""
+        used = (quota or f"others {said}{self.who(label)}") if share >= LEAST else ""
         of_path = rate * 1e-9 / line if line > 0 else ALL  # of a latency nobody knows what its path carries
         if path == "net" and used and rate > 0:  # which of both it was nobody knows, where both explain something
             both = [(of_path, f"{amount} that linkmatrix did not send")] * (of_path >= LEAST) + [(share, used)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..record.units import figure
-from .turns import Others, node_of, turns_of_others
+from .turns import Others, node_of, quota_of, turns_of_others
 from .who import Who
 
 LEAST = 0.015  # share of others, below which nothing is said of them
@@ -100,7 +100,7 @@ def used_by_others(others: Others, result: Mapping[str, Any]) -> Iterator[str]:
         # a rank that mostly naps wants a processor so seldom that any daemon has a share of that
         if node_of(label) is not None and turns[label][0] <= PROMISED * others["seconds"]:
             continue
-        if share > LEAST and label not in held:
+        if share > LEAST and label not in held and not quota_of(others, label):
             yield f"others {SAID['cpu'].format(share=100 * share, label=label)}{who.used(label)}"
     yield from (said for label, said in devices_used(result) if label in endpoints and label not in held)
 

@@ -48,6 +48,25 @@ def of_ranks(others: Others) -> Iterator[tuple[Mapping[str, Any], float]]:
             yield use, sum(one["seconds"] or 0.0 for one in beside(there.get(node, ()), use.get("cores")))
 
 
+def quota_of(others: Others, label: str) -> str:
+    """What the run's own quota of processors kept an endpoint's node from, in a sentence, where that is half or more
+    of what its threads waited: the kernel says how long it let none of them run. "" where it has none.
+    """
+    node = node_of(label) or next((one["node"] for one in others["nodes"] if one["node"] == label), None)
+    for one in others["nodes"]:
+        held = one.get("throttled") or 0.0
+        if node not in (None, one["node"]) or not held:
+            continue
+        waits = [
+            max(0.0, use["counted"] - use["own"])
+            for use in others["uses"]
+            if use["of"] == "cpu" and node_of(use["label"]) in (None, node) and None not in (use["counted"], use["own"])
+        ]
+        if 2 * held >= sum(waits):
+            return f"the job's own CPU quota ({one.get('quota')}) held it back for {held:.1f} s: give it more cores"
+    return ""
+
+
 def beside(processes: Iterable[Process], cores: str | None) -> Iterator[Process]:
     """The processes that may run on some of these cores."""
     return (one for one in processes if may_meet(one.get("cores"), cores))
