@@ -150,7 +150,7 @@ def test_what_is_slower_than_others_explain_on_average_says_that_they_were_there
     told = {one.partition(" ")[0]: one for one in diagnosis.diagnose(judged.test.record, result, matrix).sentences}
     assert told["gpu1->gpu2"].endswith(
         ". Beside others: 386 GB left gpu1 that linkmatrix did not send (pid 2983 hog of bob), which explains less on"
-        " average, and as much in bursts: measure it again without them (--wait-idle)"
+        " average: measure it again without them (--wait-idle)"
     )
     assert "gpu3" in told and "Beside others" not in told["gpu3"]
 

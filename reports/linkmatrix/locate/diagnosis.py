@@ -177,7 +177,6 @@ def beside_others(one: Finding, matrix: MatrixVerdict, layout: Layout) -> str:
     rows, columns, classes = matrix.matrix.rows, matrix.matrix.columns, matrix.matrix.class_names
     cell = rows[r], columns[c], classes[judged.block.classes[r, c]]
     less = "" if others.is_uncounted(*cell) else ", which explains less on average"
-    less += ", and as much in bursts" if one.bursts and less else ""
     said = others.sentence(*cell).removeprefix("busy: ")
     return f". Beside others: {said}{less}: measure it again without them (--wait-idle)"
 

@@ -226,7 +226,7 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
         return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
     text += ALLOWED if one.allowed else ""
     if one.bursts:  # what others did follows, and nothing is suspected
-        return text + evidence(who, content)
+        return f"{text}, as bursts of others may make it{evidence(who, content)}"
     text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"
