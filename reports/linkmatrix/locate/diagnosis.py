@@ -73,12 +73,13 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     # what is found beside a bottleneck has not all of its cells
     seen = replace(found.seen, part=part or found.shared is not None)
     told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in found.findings]
+    lost = Lost.of(content, matrix.matrix, matrix.matrix.whole.is_status(*LACKING))
+    gone = lost.leaves(missing(matrix.matrix, layout), layout)
+    # the first sentences are those of the findings, in their order
+    told += [lost.of_finding(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
     told += bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
     if found.at_once:
         told += sharing.sentences(found.at_once, names.parts["leaf"])
-    lost = Lost.of(content, matrix.matrix, matrix.matrix.whole.is_status(*LACKING))
-    gone = lost.leaves(missing(matrix.matrix, layout), layout)
-    told += [lost.of_finding(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
     told += lost.sentences(gone)
     if found.shared:
         told.append(bottleneck.sentence(found.shared, names, result["unit"], "leaf" in names.parts))
