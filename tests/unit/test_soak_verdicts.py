@@ -12,7 +12,8 @@ from linkmatrix.judge.others import disturbances
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 
-RECORD = Path(__file__).parents[1] / "data/h200x2_soak.record.json"
+DATA = Path(__file__).parents[1] / "data"
+RECORD = DATA / "h200x2_soak.record.json"
 TOLERANCE = {"GB/s": (-0.02, None), "us": (None, 0.10)}
 
 
@@ -75,3 +76,17 @@ def test_one_disturbed_pass_and_cells_that_failed_before_are_not_told_again():
         for grid in ("values", "low", "high"):
             result[grid][0][1] *= 0.5
     assert evaluate(failed, references, "cold").soaked == ()
+
+
+def test_a_real_soak_is_held_against_what_the_same_devices_reach_cold():
+    """On two H100, with what others did in it: nobody was there."""
+    record = reading.load(DATA / "h100x2/soak.record.json")
+    evaluation = evaluate(record, references_of(record, "cold", TOLERANCE), "cold")
+    assert (evaluation.verdict, evaluation.soaked) == (Verdict.PASS, ())
+    assert record["soak"]["others"]["shared"] is False and not [*disturbances(record)]
+    for result in record["results"]:
+        for grid in ("values", "low", "high"):
+            result[grid] = [[value and 2 * value for value in row] for row in result[grid]]
+        result["limit"] = [[None for _ in row] for row in result["limit"]]
+    twice = references_of(record, "cold", TOLERANCE)
+    assert evaluate(record, twice, "cold").verdict is Verdict.FAIL, "hot they are at half of that"
