@@ -167,7 +167,7 @@ until [ "$attempt" -eq 20 ] || grep -q '"measured beside others: pid ' "$work/r.
   try 1 $one --wait-idle 0.1
 done
 grep -q '"others":{"seconds":[^[]*"uses":\[{"label":"cpu0","of":"cpu"' "$work/r.json" || fail "the record must say how others used cores"
-grep -q '"processes":\[{"where":"[^"]*","pid":' "$work/r.json" || fail "the record must say who else was there"
+grep -q '"processes":\[{"where":"[^"]*","on":"[a-z]*","pid":' "$work/r.json" || fail "the record must say who else was there"
 grep -q '"measured beside others: pid ' "$work/r.json" || fail "the record must say that it was measured beside others"
 attempt=0
 code=0
