@@ -3,6 +3,7 @@
 import pytest
 
 from linkmatrix.adopt import proposal, writing
+from linkmatrix.commands.adopt import told_once
 from linkmatrix.references.tables import Reference, References
 
 TESTCASE = "device_to_device_memcpy_write_ce"
@@ -85,3 +86,12 @@ def test_a_file_that_is_not_ours_is_refused_and_stays(run, store):
     run.file.write_text("intranode_p2p: [")
     assert run(store(), "--table", "hgx", "--write")[0] == 2
     assert run.file.read_text() == "intranode_p2p: ["
+
+
+def test_what_is_refused_of_many_test_cases_alike_is_said_once():
+    few = "too few runs: 1, at least 6 are needed to know their noise"
+    assert told_once([f"a: {few}", "b: other", f"c: {few}", f"d: {few}", "whole", "whole"]) == [
+        f"a and 2 more: {few}",
+        "b: other",
+        "whole",
+    ]

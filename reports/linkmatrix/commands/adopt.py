@@ -8,7 +8,7 @@ import argparse
 import contextlib
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from pathlib import Path
 
@@ -107,10 +107,10 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
         problems.append(f"{len(lowered)} references would be lowered: find out why, then --allow-lower --reason TEXT")
     proposed = updated(text, changes, options.reason, options.as_is)
     show_difference(text, proposed, file)
-    for problem in problems:
+    for problem in (said := told_once(problems)):
         say(f"refused: {problem}")
     if problems:
-        reasons = units.counted(len(problems), "reason")
+        reasons = units.counted(len(said), "reason")
         say(f"REFUSED: nothing was written, for {reasons}: see 'refused:' above")
         return REFUSED
     if options.write and proposed != text:
@@ -119,6 +119,19 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
     elif proposed != text:
         say("Nothing was written: --write does.")
     return 0
+
+
+def told_once(sentences: Sequence[str]) -> list[str]:
+    """Sentences of which those that say the same of several subjects, "subject: what", are one with their number."""
+    subjects: dict[str, list[str]] = {}
+    for one in sentences:
+        subject, _, what = one.partition(": ")
+        subjects.setdefault(what or one, []).append(subject)
+    told = []
+    for what, of in subjects.items():
+        alike = f" and {len(of) - 1:,} more" if len(of) > 1 else ""
+        told.append(what if what in of else f"{of[0]}{alike}: {what}")
+    return told
 
 
 def proposed_changes(
