@@ -140,6 +140,20 @@ def test_a_file_is_no_folder_for_a_site(tmp_path, capsys, below):
     assert (tmp_path / "file").read_text() == "kept"
 
 
+@pytest.mark.parametrize("name", ["", "/config", "/config/references"])
+@pytest.mark.parametrize("target", [None, "nowhere", "loop"])
+def test_what_is_no_folder_in_the_place_of_one_is_said_and_left_alone(tmp_path, capsys, name, target):
+    place = tmp_path / f"loop{name}"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if target:
+        place.symlink_to(place if target == "loop" else tmp_path / target)
+    else:
+        place.write_text("kept")
+    assert cli.main(["init", str(tmp_path / "loop")]) == 2
+    assert f"{place} is no folder" in capsys.readouterr().err
+    assert place.is_symlink() if target else place.read_text() == "kept"
+
+
 def test_a_site_that_lies_in_a_clone_already_is_brought_up_to_date(site, tmp_path):
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "settings.py").write_text("site_configuration = {}\n")

@@ -55,6 +55,29 @@ def test_wrong_data_comes_before_what_is_slow(judged_run, make_record):
     assert told((run, judged))[0].startswith("Take the nodes of gpu0->gpu1 out of service")
 
 
+@pytest.mark.parametrize("reference", ["hgx", None])
+def test_what_no_path_can_carry_is_said_beside_a_part_that_is_slow(judged_run, make_record, reference):
+    off = {(3, column): 340.0 for column in range(3)} | {(2, 1): 500.0}
+    found = judged_run(make_record(off=off), reference=reference)
+    first, second = headlines.headlines(found[1])
+    assert (first.topic, first.who, first.verdict) == ("impossible", "gpu2->gpu1", Verdict.FAIL)
+    assert (second.who, second.verdict) == ("gpu3", Verdict.FAIL if reference else Verdict.NO_VERDICT)
+    assert told(found)[0].startswith("Believe nothing of gpu2->gpu1")
+
+
+def test_where_no_cell_has_a_value_one_does_not_stand_for_all(judged_run, make_record):
+    off = {(row, column): "error" for row in range(4) for column in range(4) if row != column}
+    (found,) = [one for one in headlines.headlines(judged_run(make_record(off=off))[1]) if one.topic == "missing"]
+    assert found.text == "gpu0->gpu1 was not measured: error; 11 other cells have no verdict either"
+
+
+def test_a_matrix_without_pairs_is_not_said_to_be_measured(judged_run, make_record):
+    run, judged = judged_run(make_record(count=1))
+    assert "Everything" not in steps.assessment(judging.overall(judged), judged)
+    assert [one.text for one in headlines.headlines(judged)] == ["it has no pair: nothing was measured"]
+    assert steps.REFERENCES not in told((run, judged))
+
+
 def test_a_run_in_which_all_is_well_asks_for_nothing(judged_run, make_record):
     assert told(judged_run(make_record(), reference="hgx")) == []
 

@@ -67,12 +67,13 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def for_site(folder: Path) -> Path:
-    """The folder. Raises BadInput where it can be no site's: for its path, or as there is a file."""
+    """The folder. Raises BadInput where it can be no site's: for its path, or as a file is in the way."""
     suite.usable(folder)
     if clean(str(folder)) != str(folder):
         raise BadInput(f"{folder} has signs in its path that no terminal shows: name another folder")
-    for place in (folder, *folder.parents):
-        if place.exists() and not place.is_dir():
+    inside = [folder / "config", *(folder / "config" / name for name in (*COPIED, "systems"))]
+    for place in (folder, *folder.parents, *inside):
+        if os.path.lexists(place) and not place.is_dir():  # a link that leads nowhere, too
             raise BadInput(f"{place} is no folder: name one, which is made where it is not there")
     return folder
 

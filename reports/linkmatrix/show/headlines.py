@@ -8,14 +8,16 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from ..judge.evaluate import MatrixVerdict
 from ..judge.odd import odd_nodes
-from ..judge.rules import name
+from ..judge.rules import ORDER, name
 from ..judge.verdicts import Verdict
 from ..locate.diagnosis import NEXT
 from ..locate.hypotheses import Finding
 from ..record import units
-from ..record.matrix import has_status
+from ..record.matrix import Pair, has_status
 from ..record.reading import Result
 from ..runs.judging import Judged
 from . import again, sweep, words
@@ -115,7 +117,8 @@ def found_in(one: Judged) -> Iterator[Headline]:
     for result, matrix in one.matrices:
         where = result["testcase"]
         told = [*of_facts(one, result, where), *of_matrix(one, result, matrix)]
-        yield from told if any(one.topic != "samples" for one in told) else [*told, *of_cells(result, matrix)]
+        alone = not any(one.topic not in ("samples", "impossible") for one in told)
+        yield from [*told, *of_cells(result, matrix)] if alone else told
 
 
 def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headline]:
@@ -127,10 +130,12 @@ def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headlin
 def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     """What is at fault in a matrix: wrong data first, then the parts, then what else is said of it."""
     verdict, where = one.of_matrix(matrix), (result["testcase"],)
-    wrong = wrong_cells(matrix) if has_status(result, "corrupt") else []
+    wrong = cells_by(matrix, "corrupt") if has_status(result, "corrupt") else []
     if wrong:
-        cells = ", ".join(units.first(wrong, MOST_NAMED))
+        cells = ", ".join(units.first(list(map(name, wrong)), MOST_NAMED))
         yield Headline(verdict, "wrong data", f"what arrived is not what was sent: {cells}", cells, where)
+    for pair in cells_by(matrix, "impossible")[:1]:
+        yield Headline(verdict, "impossible", matrix.cells[pair].reason, name(pair), where)
     found, busy = diagnosed(one, result, matrix), matrix.busy_sentences()
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):
@@ -142,6 +147,8 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
         sure += [confirmed] if (confirmed := again.confirmation(result)) else []
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), Verdict.WARN if finding.allowed else verdict
+        if found.from_inside:  # no cell of a part fails without a reference: what did is told above
+            of_it = min(of_it, Verdict.NO_VERDICT)
         yield Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
     if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
         yield from of_cells(result, matrix)
@@ -161,20 +168,28 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
 
 def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     """The worst cell of a matrix in which no part is suspect."""
-    for pair, cell in matrix.marked(1)[0]:
-        topic = "cell" if cell.value is not None else "missing"
-        yield Headline(
-            cell.verdict, topic, cell.reason, name(pair), (result["testcase"],), weight=abs(cell.deviation or 0)
-        )
+    where = (result["testcase"],)
+    if not any(matrix.counts.values()):
+        yield Headline(Verdict.NO_VERDICT, "noted", "it has no pair: nothing was measured", where=where)
+    told = cells_by(matrix, "impossible")[:1]
+    for pair, cell in [item for item in matrix.marked(2)[0] if item[0] not in told][:1]:
+        topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))
+        yield Headline(cell.verdict, topic, text, name(pair), where, weight=abs(cell.deviation or 0))
 
 
-def wrong_cells(matrix: MatrixVerdict) -> list[str]:
-    """Cells of which wrong data arrived, of a matrix that is held."""
+def others_too(matrix: MatrixVerdict) -> str:
+    """That the cell which is told is one of several that nothing is said of."""
+    more = matrix.counts[Verdict.NO_VERDICT] - matrix.unjudged - 1
+    verb = "has" if more == 1 else "have"
+    return f"; {units.counted(more, 'other cell')} {verb} no verdict either" if more > 0 and not matrix.problem else ""
+
+
+def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
+    """The cells of which a rule decided, of a matrix that is held."""
     if matrix.whole is None:
         return []
-    block, of = matrix.whole.block, matrix.matrix
-    places = zip(*block.is_status("corrupt").nonzero(), strict=True)
-    return [name((of.rows[row], of.columns[column])) for row, column in places]
+    of, found = matrix.matrix, np.argwhere(matrix.whole.rules == ORDER[rule]).tolist()
+    return [(of.rows[row], of.columns[column]) for row, column in found]
 
 
 def commands(found: Iterable[Headline]) -> list[str]:

@@ -17,6 +17,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Take the nodes of {who} out of service now: what arrives is not what was sent, and jobs compute with it.",
         "Look for errors of memory and links (dmesg, nvidia-smi -q -d ECC), and at IOMMU and ACS; then measure again.",
     ),
+    "impossible": (
+        "Believe nothing of {who} yet, which was faster than its path can be: see that the link is the one that the"
+        " record names (nvidia-smi topo -m), and measure again.",
+    ),
     "build": (
         "Read the end of the build's output, mend what it names, and run it again: nothing was measured, so no part is"
         " suspect.",

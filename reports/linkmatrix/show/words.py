@@ -240,6 +240,7 @@ def only_references_missing(judged: list[Judged]) -> bool:
         and all(
             (result["verified"] or result["size_bytes"] == 0)
             and matrix.verdict <= Verdict.NO_VERDICT
+            and any(matrix.counts.values())
             and matrix.counts[Verdict.NO_VERDICT] == matrix.unjudged
             for result, matrix in one.matrices
         )
