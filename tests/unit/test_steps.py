@@ -3,14 +3,17 @@
 import html
 import io
 import re
+from pathlib import Path
 
 import pytest
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import sentences
+from linkmatrix.record import reading
 from linkmatrix.runs import judging
 from linkmatrix.show import headlines, page, steps, terminal
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 REPLACED = "before a part is replaced"
 
 
@@ -53,6 +56,13 @@ def test_wrong_data_comes_before_what_is_slow(judged_run, make_record):
     run, judged = judged_run(record, reference="hgx")
     assert headlines.headlines(judged)[0].topic == "wrong data"
     assert told((run, judged))[0].startswith("Take the nodes of gpu0->gpu1 out of service")
+
+
+def test_a_device_that_computes_wrong_bits_is_taken_out_of_service_before_anything_else(judged_run):
+    found = judged_run(reading.load(DATA / "h200x2_soak_flip.record.json"))
+    first, *rest = headlines.headlines(found[1])
+    assert (first.topic, first.who) == ("computes wrong", "gpu1") and "program" in [one.topic for one in rest]
+    assert told(found)[0].startswith("Take gpu1 out of service now")
 
 
 @pytest.mark.parametrize("reference", ["hgx", None])

@@ -15,13 +15,15 @@ from .verdicts import Verdict
 class Fact(NamedTuple):
     """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all.
 
-    topic: what it is about, where more can be said of what to do: "counters", "throttled" or "samples".
+    topic: what it is about, where more can be said of what to do: "counters", "throttled", "samples" or "computes
+    wrong". who: the part that it is about, where one is named.
     """
 
     verdict: Verdict
     sentence: str
     result: int | None = None
     topic: str = ""
+    who: str = ""
 
 
 def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterator[Fact]:

@@ -36,8 +36,8 @@ class Step(NamedTuple):
         return f"and was so in {self.lasting} of {self.bins} bins since"
 
 
-def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
-    """The verdict that each finding allows at best, and what it is."""
+def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """What `facts.Fact` takes of each finding: the verdict that it allows at best, what it is, and what it is about."""
     events = soak["events"]
     for device in soak["heated"]:
         if device["wrong"]:
@@ -49,6 +49,9 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
                     f"{device['label']} computed wrong bits in {device['wrong']} of {device['products']} products"
                     f" while it was heated{since}: it corrupts results in silence, take it out of service"
                 ),
+                None,
+                "computes wrong",
+                device["label"],
             )
         elif not device["products"]:
             yield Verdict.NO_VERDICT, f"{device['label']} was not heated: the soak says nothing of it"

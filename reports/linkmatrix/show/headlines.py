@@ -124,7 +124,7 @@ def found_in(one: Judged) -> Iterator[Headline]:
 def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headline]:
     """What the record says of all its test cases, or of one."""
     for fact in words.facts_of(one, result):
-        yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, where=(where,))
+        yield Headline(fact.verdict, fact.topic or "noted", fact.sentence, fact.who, (where,))
 
 
 def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:

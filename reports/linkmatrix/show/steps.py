@@ -17,6 +17,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Take the nodes of {who} out of service now: what arrives is not what was sent, and jobs compute with it.",
         "Look for errors of memory and links (dmesg, nvidia-smi -q -d ECC), and at IOMMU and ACS; then measure again.",
     ),
+    "computes wrong": (
+        "Take {who} out of service now: it computes wrong bits in silence, and jobs take them for results.",
+        "Heat it again, alone (p2p_matrix --soak): one that does so again is to be replaced.",
+    ),
     "impossible": (
         "Believe nothing of {who} yet, which was faster than its path can be: see that the link is the one that the"
         " record names (nvidia-smi topo -m), and measure again.",
@@ -107,7 +111,21 @@ REFERENCES = (
     " config/systems."
 )
 FIRST = "Measure what was found again, alone, before anything is adopted."
-SLOW = ("device", "link", "adapter", "node", "host", "fabric", "rank", "path", "once", "cell", "gone", "wrong data")
+SLOW = (
+    "device",
+    "link",
+    "adapter",
+    "node",
+    "host",
+    "fabric",
+    "rank",
+    "path",
+    "once",
+    "cell",
+    "gone",
+    "wrong data",
+    "computes wrong",
+)
 
 
 @dataclass(frozen=True)
