@@ -58,6 +58,13 @@ def test_github_runs_what_ci_run_runs_and_builds_the_docs():
     assert not any(package in command for command in commands for package in ("g++", "slurm", "pytest"))
 
 
+def test_what_github_keeps_of_hidden_folders_is_asked_for():
+    """Without the word upload-artifact leaves out whatever has a name with a dot first, since its 4.4."""
+    jobs = yaml.safe_load(read(".github/workflows/ci.yml"))["jobs"]
+    kept = [step["with"] for job in jobs.values() for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert kept and all(one.get("include-hidden-files") is True for one in kept if one["path"].startswith("."))
+
+
 @pytest.mark.parametrize(
     "path", sorted((REPOSITORY / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda p: p.name
 )
