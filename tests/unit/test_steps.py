@@ -75,6 +75,12 @@ def test_what_no_path_can_carry_is_said_beside_a_part_that_is_slow(judged_run, m
     assert told(found)[0].startswith("Believe nothing of gpu2->gpu1")
 
 
+@pytest.mark.parametrize("reference", ["hgx", None])
+def test_a_way_back_that_is_faster_than_its_path_is_not_said_to_be_fine(judged_run, make_record, reference):
+    found = headlines.headlines(judged_run(make_record(off={(1, 2): 200.0, (2, 1): 500.0}), reference=reference)[1])
+    assert [one.who for one in found] == ["gpu2->gpu1", "gpu1->gpu2"] and "is fine" not in found[1].text
+
+
 def test_where_no_cell_has_a_value_one_does_not_stand_for_all(judged_run, make_record):
     off = {(row, column): "error" for row in range(4) for column in range(4) if row != column}
     (found,) = [one for one in headlines.headlines(judged_run(make_record(off=off))[1]) if one.topic == "missing"]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
+from ..judge.rules import ORDER
 from ..judge.uncounted import BESIDE
 from ..record import units
 from ..record.checking import is_of_matchings
@@ -126,7 +127,8 @@ def searched(
     assert whole is not None
     seen = from_inside(content, result, whole.observed, layout, names) if inside else from_references(matrix, layout)
     before, by_itself = (looked_at(seen.deviation, result, matrix.matrix, look) for look in ("before", "after"))
-    seen, again = replace(seen, before=before), by_itself
+    seen = replace(seen, before=before, impossible=whole.rules == ORDER["impossible"])
+    again = by_itself
     at_once = sharing.sharing(seen.deviation, layout, result, again)
     if at_once and at_once.is_oversubscribed:
         seen = replace(seen, deviation=at_once.without(seen.deviation))

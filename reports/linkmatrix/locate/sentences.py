@@ -172,7 +172,8 @@ class Seen:
 
     part: whether these are some endpoints of a larger matrix, so that nothing is known of all of its cells. together:
     by how much the cells of a part may be off, of several cells; None: by as much as each alone. before: deviations of
-    cells that were measured again, as they were at first; None where there are none.
+    cells that were measured again, as they were at first; None where there are none. impossible: cells that are more
+    than their path can carry; None: none is.
     """
 
     layout: Layout
@@ -182,12 +183,14 @@ class Seen:
     sigma: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     together: np.ndarray | None = field(default=None, repr=False)
     before: np.ndarray | None = field(default=None, repr=False)
+    impossible: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def fine(self) -> np.ndarray:
-        """Where a cell is measured and within its limit."""
+        """Where a cell is measured, within its limit and no more than its path can carry."""
         with np.errstate(invalid="ignore"):
-            return self.deviation >= -np.log1p(np.nan_to_num(self.limit))
+            within = self.deviation >= -np.log1p(np.nan_to_num(self.limit))
+        return within if self.impossible is None else within & ~self.impossible
 
     def each(self, one: Finding) -> bool:
         """Is each cell that the matrix has measured, and each of the finding's as slow as it says?"""
