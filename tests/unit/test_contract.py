@@ -241,7 +241,7 @@ def test_the_example_can_be_frozen(tmp_path, capsys):
     text = limits_of(380) + "    host_to_device_memcpy_ce:\n      cell[HOST]: [50, 0, null, GB/s]\n"
     (tmp_path / "limits.yaml").write_text(text)
     assert cli.main(["contract", "freeze", str(tmp_path / "lot.yaml")]) == 0
-    assert "2 parts of 1 nodes, 2 test cases" in "".join(capsys.readouterr())
+    assert "2 parts of 1 node, 2 test cases" in "".join(capsys.readouterr())
     assert terms.load(tmp_path / "lot.contract.json").document["name"] == "quote.pdf"
 
 

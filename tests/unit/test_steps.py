@@ -81,6 +81,14 @@ def test_a_way_back_that_is_faster_than_its_path_is_not_said_to_be_fine(judged_r
     assert [one.who for one in found] == ["gpu2->gpu1", "gpu1->gpu2"] and "is fine" not in found[1].text
 
 
+def test_a_pass_that_no_reference_is_needed_for_is_not_said_to_be_as_they_say(judged_run, make_record):
+    _, judged = judged_run(reading.load(DATA / "h200x2_visibility.record.json"))
+    assert judging.overall(judged) is Verdict.PASS
+    assert steps.assessment(Verdict.PASS, judged).endswith("verified, and nothing of it needs a reference.")
+    _, judged = judged_run(make_record(), reference="hgx")
+    assert steps.assessment(Verdict.PASS, judged).endswith("is as the references say.")
+
+
 def test_where_no_cell_has_a_value_one_does_not_stand_for_all(judged_run, make_record):
     off = {(row, column): "error" for row in range(4) for column in range(4) if row != column}
     (found,) = [one for one in headlines.headlines(judged_run(make_record(off=off))[1]) if one.topic == "missing"]

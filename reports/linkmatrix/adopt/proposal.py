@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.rules import IMPLAUSIBLE
 from ..record.matrix import Matrix
+from ..record.units import counted
 from ..references import noise
 from ..references.keys import check_of
 from ..references.tables import FURTHEST, Reference, Table
@@ -64,9 +65,8 @@ class Proposal:
 def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:
     """Raises BadInput where there are some, and nobody said that they may be."""
     if told and not with_outliers:
-        raise BadInput(
-            f"{name}: {len(told)} outliers, such as {told[0]}: adopt from healthy runs, or say --with-outliers"
-        )
+        found = f"{counted(len(told), 'outlier')}, such as {told[0]}"
+        raise BadInput(f"{name}: {found}: adopt from healthy runs, or say --with-outliers")
 
 
 def refuse_sick(name: str, told: Sequence[str], as_is: bool) -> None:

@@ -21,6 +21,7 @@ from ..contract.terms import WORD, Terms
 from ..errors import BadInput, clean, say
 from ..files import path_of, write_new, write_whole
 from ..judge.verdicts import EXIT_CODES
+from ..record.units import counted
 from ..runs import folders
 from ..runs.modes import SWEEP
 from ..show import contract_page
@@ -92,8 +93,8 @@ def run_freeze(options: argparse.Namespace) -> int:
         raise BadInput(f"{out} is there: a contract is frozen once; name another file with --out")
     frozen = terms.frozen(options.draft)
     write_new(out, frozen.content)
-    parts, cases = len(frozen.parts), len(frozen.cases)
-    say(f"{out}: {frozen.title}: {parts} parts of {len(frozen.nodes)} nodes, {cases} test cases")
+    parts, nodes = counted(len(frozen.parts), "part"), counted(len(frozen.nodes), "node")
+    say(f"{out}: {frozen.title}: {parts} of {nodes}, {counted(len(frozen.cases), 'test case')}")
     say(f"frozen at {frozen.frozen}, SHA-256 {frozen.digest}")
     return 0
 

@@ -189,7 +189,8 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
         rest = ": look at what is marked WARN." if verdict else ", and the checks passed."
         return f"Nothing was to be measured{rest}"
     if verdict is Verdict.PASS:
-        return f"{good}, and is as the references say."
+        held = any(matrix.held for one in judged for _, matrix in one.matrices)
+        return f"{good}, and {'is as the references say' if held else 'nothing of it needs a reference'}."
     if verdict is Verdict.WARN:
         return "All cells are within their limits, but look at what is marked WARN."
     if verdict is Verdict.FAIL:
