@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs import modes, stored, testcases
 from linkmatrix.show import reruns
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 AWKWARD = [
     "two words",
     "  around  ",
@@ -86,6 +88,15 @@ def test_the_line_of_a_record_is_the_command_that_made_it(tmp_path, typed, write
         (file.unlink if file.is_file() else file.rmdir)()
     assert on_page == run.rerun
     assert typed(run.rerun) == ["--devices", name, name]
+
+
+@pytest.mark.parametrize(("name", "said"), [("slurm3_nodes", "3 ranks on 3 nodes"), ("cpu16_ranks_hog", "4 ranks")])
+def test_the_line_of_ranks_says_that_something_else_starts_them(name, said):
+    """A record has the words of a rank, and not those of mpirun or srun."""
+    run = stored.find(DATA / f"{name}.record.json")
+    assert run.rerun.startswith("p2p_matrix ") and run.rerun.endswith(f"  # by mpirun, srun or the like: {said}")
+    whole = stored.find(DATA / "h200x4_write_ce.record.json")
+    assert "#" not in whole.rerun
 
 
 def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):

@@ -1,8 +1,10 @@
 """What ReFrame is told in each mode of `linkmatrix run`, and what of its command line tells what ran."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from ..record.units import counted
 from .patrol import TOGETHER
 
 STRICT = ["-S", "require_reference=yes", "--warn-as-error"]
@@ -69,3 +71,13 @@ def selects(more: Sequence[str]) -> bool:
         if HARMLESS[option] and "=" not in word[2:]:
             next(words, None)
     return False
+
+
+def of_program(record: Mapping[str, Any]) -> str:
+    """The command line that made a record; of ranks it has not the words of what started them, which is said."""
+    command = shlex.join(record["command"])
+    if record["backend"] != "mpi":
+        return command
+    nodes = len({device["node"] for device in record["devices"]})
+    ranks = counted(len(record["devices"]), "rank") + (f" on {counted(nodes, 'node')}" if nodes > 1 else "")
+    return f"{command}  # by mpirun, srun or the like: {ranks}"

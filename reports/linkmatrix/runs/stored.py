@@ -8,7 +8,6 @@ whose record is not its own: `bound.py` says when it is.
 import contextlib
 import os
 import re
-import shlex
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -209,7 +208,7 @@ def of_records(paths: Iterable[Path]) -> Run:
                 record=content,
             )
         )
-    rerun = shlex.join(tests[0].record["command"]) if len(tests) == 1 else ""
+    rerun = modes.of_program(tests[0].record) if len(tests) == 1 else ""
     return Run(path=paths[0] if len(paths) == 1 else Path(os.path.commonpath(paths)), tests=tuple(tests), rerun=rerun)
 
 

@@ -8,7 +8,7 @@ from ..errors import clean
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..runs.judging import Judged
-from ..runs.modes import NODES
+from ..runs.modes import NODES, of_program
 from ..runs.stored import Run
 
 MOST_REASONS, MOST_CHARACTERS = 5, 400
@@ -63,4 +63,4 @@ def all_commands(run: Run, judged: list[Judged]) -> list[str]:
     if run.rerun:
         return [run.rerun]
     records = (one.test.record for one in judged if one.test.record is not None)
-    return list(dict.fromkeys(shlex.join(record["command"]) for record in records))
+    return list(dict.fromkeys(of_program(record) for record in records))
