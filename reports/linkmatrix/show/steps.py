@@ -34,8 +34,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " before it was measured.",
     ),
     "program": (
-        "Read what the program printed last, in the folder of its test: it did not end well, so what it measured does"
-        " not count. Run it again.",
+        "Read what the program printed last, in the folder of its test: it did not end well, so that its run is"
+        " no PASS, whatever it measured by then. Run it again.",
     ),
     "gone": (
         "See whether {who} is there at all: nvidia-smi -L or ibstat, and dmesg for a device or link that was lost.",
