@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .others import segments
+
 LEAST_SHARE = 0.001  # of the segments that were sent
 LEAST_COUNT = 10
 MOST_NAMED = 4
@@ -16,13 +18,11 @@ MOST_NAMED = 4
 
 def sentences(result: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each node whose TCP sent much again, the worst first; nothing where nobody counted."""
-    uses = (result.get("others") or {"uses": []})["uses"]
-    counted = {(use["label"], use["of"]): use["counted"] for use in uses}
-    found = []
-    for (label, of), again in counted.items():
-        sent = counted.get((label, "tcp_sent"))
-        if of == "tcp_again" and again and sent and again >= max(LEAST_COUNT, LEAST_SHARE * sent):
-            found.append((again / sent, label, again, sent))
+    found = [
+        (again / sent, label, again, sent)
+        for label, (sent, again) in segments(result.get("others") or {"uses": []}).items()
+        if again >= max(LEAST_COUNT, LEAST_SHARE * sent)
+    ]
     for share, label, again, sent in sorted(found, reverse=True)[:MOST_NAMED]:
         yield (
             f"{label} sent {100 * share:.2g} % of its TCP segments again ({again:,.0f} of {sent:,.0f}):"

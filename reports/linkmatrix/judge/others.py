@@ -69,9 +69,14 @@ def foreign(others: Others, message: int = 0) -> tuple[dict[str, dict[str, float
 
 def sent_again(others: Others) -> dict[str, float]:
     """{node: TCP segments that it had to send once more, for each that it sent}: its adapters count both."""
+    return {label: again / sent for label, (sent, again) in segments(others).items()}
+
+
+def segments(others: Others) -> dict[str, tuple[float, float]]:
+    """{node: TCP segments that it sent, and that it sent again}, of those that sent any."""
     counted = {(use["label"], use["of"]): use["counted"] for use in others["uses"]}
     sent = {label: count for (label, kind), count in counted.items() if kind == "tcp_sent" and count}
-    return {label: (counted.get((label, "tcp_again")) or 0.0) / count for label, count in sent.items()}
+    return {label: (count, counted.get((label, "tcp_again")) or 0.0) for label, count in sent.items()}
 
 
 def disturbances(record: Mapping[str, Any]) -> Iterator[str]:
