@@ -171,6 +171,11 @@ class Judged:
         return np.where(self.explained, np.nan, self.block.measured)
 
     @property
+    def should_be(self) -> np.ndarray:
+        """The reference of each cell, and what it is where it has none."""
+        return np.where(np.isfinite(self.value), self.value, self.block.values)
+
+    @property
     def unjudged(self) -> np.ndarray:
         """True for cells that lack nothing but a reference."""
         return self.rules == ORDER["no reference"]

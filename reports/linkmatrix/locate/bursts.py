@@ -27,8 +27,7 @@ def marked(found: Sequence[Finding], result: Result, matrix: MatrixVerdict, layo
     whole, others = matrix.whole, matrix.others
     if whole is None or others is None or matrix.matrix.unit == "us":  # no bytes tell how long a word waited
         return list(found)
-    expected = np.where(np.isfinite(whole.value), whole.value, whole.block.values)
-    share = counted_alone(others).of(matrix.matrix, whole.block, expected)
+    share = counted_alone(others).of(matrix.matrix, whole.block, whole.should_be)
     seconds = seconds_of(result, layout.classes.shape)
 
     def in_bursts(one: Finding) -> bool:

@@ -94,8 +94,7 @@ def slowed_by_others(cells: Cells, judged: MatrixVerdict | None, unit: str) -> n
     if judged is None or judged.whole is None or judged.others is None:
         return np.zeros(len(cells.values), dtype=bool)
     whole, off = judged.whole, off_together(cells, unit == "us")
-    expected = np.where(np.isfinite(whole.value), whole.value, whole.block.values)
-    share = judged.others.of(judged.matrix, whole.block, expected)[cells.rows, cells.columns]
+    share = judged.others.of(judged.matrix, whole.block, whole.should_be)[cells.rows, cells.columns]
     worse = np.expm1(-off) if unit == "us" else -np.expm1(off)
     return (off < -threshold(off)) & busy.explained(worse, share, unit)
 
