@@ -16,7 +16,8 @@ class Fact(NamedTuple):
     """The verdict that a fact allows at best, and a sentence; result: the place of its test case, None: of all.
 
     topic: what it is about, where more can be said of what to do: "counters", "throttled", "samples" or "computes
-    wrong". who: the part that it is about, where one is named.
+    wrong". who: the part that it is about, where one is named. cells: of samples, how many cells it is about and of how
+    many, with which its sentence begins.
     """
 
     verdict: Verdict
@@ -24,6 +25,7 @@ class Fact(NamedTuple):
     result: int | None = None
     topic: str = ""
     who: str = ""
+    cells: tuple[int, int] = (0, 0)
 
 
 def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterator[Fact]:
@@ -52,7 +54,7 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
-            yield from (Fact(*one, place, "samples") for one in of_samples(result))
+            yield from of_samples(result, place)
         yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in left_out(result))
 
 
@@ -72,18 +74,20 @@ def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"{first} and {device['label']} are one device, {device['uuid']}: what is between them is no link"
 
 
-def of_samples(result: Result) -> Iterator[tuple[Verdict, str]]:
+def of_samples(result: Result, place: int) -> Iterator[Fact]:
     """Whether there are enough samples to know a median, and whether sampling ended because it was known."""
     least, single, few, open_cells, measured = counted(result)
-    if single:
-        what = f"{single} of {units.counted(measured, 'cell')} were measured once: how sure they are, nobody knows"
-        yield Verdict.NO_VERDICT, f"{what}; measure with --samples {LEAST_SAMPLES} or more"
-    elif few:
-        what = f"{few} of {units.counted(measured, 'cell')} have too few samples for an interval, {least} at least"
-        yield Verdict.WARN, f"{what}; measure with --samples {LEAST_SAMPLES} or more"
-    elif open_cells:
-        what = f"{open_cells} of {units.counted(measured, 'cell')} did not converge"
-        yield Verdict.WARN, f"{what}: their medians are less sure than was asked for"
+    more = f"measure with --samples {LEAST_SAMPLES} or more"
+    kinds = (
+        (single, Verdict.NO_VERDICT, f"were measured once: how sure they are, nobody knows; {more}"),
+        (few, Verdict.WARN, f"have too few samples for an interval, {least} at least; {more}"),
+        (open_cells, Verdict.WARN, "did not converge: their medians are less sure than was asked for"),
+    )
+    for count, verdict, what in kinds:
+        if count:
+            sentence = f"{count} of {units.counted(measured, 'cell')} {what}"
+            yield Fact(verdict, sentence, place, "samples", cells=(count, measured))
+            return
 
 
 def counted(result: Result) -> tuple[int, int, int, int, int]:

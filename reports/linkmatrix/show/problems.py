@@ -1,6 +1,5 @@
 """What is wrong or missing in a run, as the page lists it: the worst first, and what is alike once."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,8 +15,6 @@ from .maps import marks
 
 MOST_CELLS = 3  # of a matrix, of those listed with all that is wrong: its own table has them
 MOST_NAMED = 6  # test cases of which one sentence is said
-#: How a sentence about the samples of a test case begins; what follows is alike for all.
-OF_CELLS = re.compile(r"(?P<some>\d+) of (?P<all>\d+) cells? ")
 WORST = {words.WORDS[verdict]: at for at, verdict in enumerate(reversed(words.ORDER))}
 
 
@@ -56,9 +53,9 @@ def of_samples(judged: list[Judged]) -> list[dict[str, Any]]:
     """That medians are not as sure as was asked for: once for all test cases, with the worst of them first."""
     alike: dict[tuple[Verdict, str], list[tuple[int, int, str]]] = {}
     for one, result, fact in facts_of_samples(judged):
-        if cells := OF_CELLS.match(fact.sentence):
-            case = (int(cells["some"]), int(cells["all"]), of_size(one, result))
-            alike.setdefault((fact.verdict, fact.sentence[cells.end() :]), []).append(case)
+        some, every = fact.cells
+        rest = fact.sentence.removeprefix(f"{some} of {units.counted(every, 'cell')} ")  # alike for all
+        alike.setdefault((fact.verdict, rest), []).append((some, every, of_size(one, result)))
     shown = []
     for (verdict, rest), cases in sorted(alike.items(), key=lambda item: -item[0][0]):
         cases.sort(key=lambda case: -case[0] / case[1])
