@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "core/clock.hpp"
 #include "core/statistics.hpp"
+#include "measure/references.hpp"
 #include "measure/rounds.hpp"
 #include "measure/sampler.hpp"
 #include "measure/store.hpp"
@@ -19,8 +21,9 @@ struct MeasureOptions {
   bool warm_both_ways = false;  ///< before a matrix is sampled, copies both ways at once between its devices
   bool verify = true;
   Concurrency concurrency = Concurrency::automatic;
-  std::optional<std::uint32_t> seed{};  ///< of matchings; nothing: one is drawn
-  double confirm_after = 10;            ///< seconds of pause before matchings confirm what was found
+  std::optional<std::uint32_t> seed{};             ///< of matchings; nothing: one is drawn
+  double confirm_after = 10;                       ///< seconds of pause before matchings confirm what was found
+  std::shared_ptr<const References> references{};  ///< what cells should be, where a site says it
   bool fit = true;  ///< take a second size for each bandwidth, and separate the time that every copy costs
 };
 

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "core/statistics.hpp"
 
 namespace linkmatrix {
 namespace {
 
+constexpr std::size_t least_cap = 16;
 constexpr double bandwidth_outlier = 0.02;  // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
 constexpr double latency_outlier = 0.05;    // healthy loads vary by 4 % with the place of the memory on the chip
 
@@ -25,6 +28,25 @@ std::string percent(double fraction) {
   std::ostringstream out;
   out << std::fixed << std::setprecision(1) << 100 * fraction << " %";
   return out.str();
+}
+
+std::size_t most_remeasured(std::size_t cells, std::size_t rounds) {
+  return std::max(least_cap, std::min(cells / 100, rounds / 4));
+}
+
+void order_by_need(std::vector<Standing>& outliers) {
+  using Line = std::pair<std::string_view, std::size_t>;
+  std::map<Line, std::size_t> in_row, in_column;
+  for (const Standing& cell : outliers) {
+    ++in_row[{cell.link_class, cell.row}];
+    ++in_column[{cell.link_class, cell.column}];
+  }
+  const auto beside = [&](const Standing& cell) {
+    return std::max(in_row[{cell.link_class, cell.row}], in_column[{cell.link_class, cell.column}]);
+  };
+  std::stable_sort(outliers.begin(), outliers.end(), [&](const Standing& a, const Standing& b) {
+    return std::pair(beside(a), -a.worse) < std::pair(beside(b), -b.worse);
+  });
 }
 
 double outlier_limit(Metric metric) { return metric == Metric::latency ? latency_outlier : bandwidth_outlier; }

@@ -10,10 +10,14 @@
 
 namespace linkmatrix {
 
-constexpr std::size_t most_remeasured = 16;  ///< more are not outliers: the whole class is noisy
 constexpr std::size_t most_controls = 4;
 
-/// By which fraction a cell may be worse than its link class before it is measured again.
+/// How many outliers of so many cells, measured in so many rounds, are measured again: 16; of large matrices one in a
+/// hundred cells, which is twice what is disturbed by chance where 0.5 % of the looks are, as far as three looks at
+/// each take no longer than three quarters of the matrix did.
+std::size_t most_remeasured(std::size_t cells, std::size_t rounds);
+
+/// By which fraction a cell may be worse than its reference, or than its link class, before it is measured again.
 double outlier_limit(Metric metric);
 
 /// By which fraction `after` is worse than `before`; below 0: better.
@@ -22,13 +26,18 @@ double worse_by(Metric metric, double before, double after);
 /// "2.5 %" of 0.025.
 std::string percent(double fraction);
 
-/// Where a cell stands in its link class.
+/// Where a cell stands.
 struct Standing {
   std::size_t index;  ///< the caller's
   std::size_t row, column;
   std::string_view link_class;
-  double worse;  ///< than the median of its class, as a fraction
+  double worse;  ///< than its reference, or without one than the median of its class, as a fraction
 };
+
+/// Outliers in the order in which they are worth another look: those first that have the fewest others of their class
+/// beside them in their row or column, and of these the worst. What a slow part has in common is seen by many cells,
+/// each of which speaks for the others; a cell that was disturbed stands alone, and may be taken for a slow link.
+void order_by_need(std::vector<Standing>& outliers);
 
 /// Healthy cells to be measured again beside outliers, in the same way, so that a cell which is slow can be told from a
 /// machine which is slower by then. For each outlier in turn: one of its class from the same source, one to the same

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int tries = 3;  // each as thorough as the first look: their median is the second
 constexpr int brief_samples = 3;
-const std::string most_text = "at most " + std::to_string(most_remeasured) + " are";
 const std::string late_text = "the time for this matrix was over";
 
 template <class Visit>
@@ -24,7 +23,8 @@ void for_each_cell(const Rounds& rounds, const Visit& visit) {
 
 struct Standings {
   std::vector<Place> places;                ///< by Standing::index
-  std::vector<Standing> outliers, healthy;  ///< the worst first; in the order of the rounds
+  std::vector<Standing> outliers, healthy;  ///< as order_by_need has them; in the order of the rounds
+  std::size_t most = 0;                     ///< outliers that are measured again
 };
 
 /// What the cells of a link class are and vary by themselves.
@@ -40,13 +40,19 @@ struct ClassOfCells {
   }
 };
 
+std::size_t rounds_measured(Context& context) {
+  std::size_t rounds = 0;
+  context.store().change([&](const MatrixResult& result) { rounds = result.schedule.rounds; });
+  return rounds;
+}
+
 /// What a cell varies by itself, as a fraction of its value.
 double noise_of(Context& context, const Place& place, double value) {
   const auto interval = context.store().interval(place);
   return interval ? 1.5 * (interval->high - interval->low) / value : 0;
 }
 
-/// Where every cell that was measured and still can be stands in its link class; not the partial ones.
+/// Where every cell that was measured and still can be stands, by its reference or in its link class; not partial ones.
 Standings standings_of(Context& context) {
   const Metric metric = context.shape().metric;
   std::map<std::string_view, ClassOfCells> classes;
@@ -59,19 +65,22 @@ Standings standings_of(Context& context) {
     of_class.noises.push_back(noise_of(context, place, *value));
     found.places.push_back(place);
   });
+  const auto& known = context.options().references;
+  const Matrix<std::optional<double>> references = known ? known->of(context.shape()) : Matrix<std::optional<double>>{};
   std::map<std::string_view, std::pair<double, double>> usual;  // value, and by how much a cell may be worse
   for (const auto& [link_class, cells] : classes)
     usual[link_class] = {cells.usual(), std::max(outlier_limit(metric), cells.noise())};
   for (std::size_t i = 0; i < found.places.size(); ++i) {
     const Place& place = found.places[i];
     const std::string_view link_class = context.link_class(place);
-    const auto& [value, limit] = usual.at(link_class);
+    const auto& [of_class, limit] = usual.at(link_class);
+    const double value = references.empty() ? of_class : references(place.row, place.column).value_or(of_class);
     const double worse = worse_by(metric, value, *context.store().value(place));
     if (!context.sampler().is_there(place)) continue;
     (worse > limit ? found.outliers : found.healthy).push_back({i, place.row, place.column, link_class, worse});
   }
-  std::stable_sort(found.outliers.begin(), found.outliers.end(),
-                   [](const Standing& a, const Standing& b) { return a.worse > b.worse; });
+  order_by_need(found.outliers);
+  found.most = std::min(found.outliers.size(), most_remeasured(found.places.size(), rounds_measured(context)));
   return found;
 }
 
@@ -115,8 +124,9 @@ void append(Context& context, List list, const Place& place, double before, doub
   });
 }
 
-void note_doubts_of(Context& context, std::size_t outliers, std::size_t again, const std::string& why) {
-  context.store().change([&](MatrixResult& result) { note_doubts(result, outliers, again, why); });
+void note_doubts_of(Context& context, const Standings& cells, std::size_t again) {
+  const std::string why = again < cells.most ? late_text : "at most " + std::to_string(cells.most) + " are";
+  context.store().change([&](MatrixResult& result) { note_doubts(result, cells.outliers.size(), again, why); });
 }
 
 void put_loss(Context& context, const Place& place, double alone) {
@@ -196,7 +206,7 @@ void remeasure_outliers(Context& context) {
   const Standings cells = standings_of(context);
   Choice choice(context);
   std::size_t again = 0;
-  for (; again < std::min(cells.outliers.size(), most_remeasured) && !context.out_of_time(); ++again) {
+  for (; again < cells.most && !context.out_of_time(); ++again) {
     const Place& place = cells.places[cells.outliers[again].index];
     const double before = *context.store().value(place);
     const std::vector<Sampled> alone = sample_alone(context, place, tries);
@@ -212,7 +222,7 @@ void remeasure_outliers(Context& context) {
     if (const std::vector<Sampled> alone = sample_alone(context, place, tries); !alone.empty())
       append(context, List::controls, place, before, context.median_of(alone[alone.size() / 2]));
   }
-  note_doubts_of(context, cells.outliers.size(), again, again < most_remeasured ? late_text : most_text);
+  note_doubts_of(context, cells, again);
 }
 
 void compare_with_isolated(Context& context) {
@@ -222,8 +232,7 @@ void compare_with_isolated(Context& context) {
     return;
   }
   const Standings cells = standings_of(context);
-  const std::size_t again = std::min(cells.outliers.size(), most_remeasured);
-  std::vector<std::size_t> others = choose_controls(std::span(cells.outliers).first(again), cells.healthy);
+  std::vector<std::size_t> others = choose_controls(std::span(cells.outliers).first(cells.most), cells.healthy);
   for (std::size_t k = 0; k < std::min(most_controls, cells.healthy.size()); ++k)  // from all over the matrix
     others.push_back(cells.healthy[k * cells.healthy.size() / most_controls].index);
   const std::set<std::size_t> once(others.begin(), others.end());
@@ -236,10 +245,10 @@ void compare_with_isolated(Context& context) {
     put_loss(context, place, context.median_of(alone.front()));
   };
   std::size_t looked = 0;
-  for (; looked < again && !context.out_of_time(); ++looked) look(cells.outliers[looked].index, List::remeasured);
+  for (; looked < cells.most && !context.out_of_time(); ++looked) look(cells.outliers[looked].index, List::remeasured);
   for (const std::size_t index : once)
     if (!context.out_of_time()) look(index, List::controls);
-  note_doubts_of(context, cells.outliers.size(), looked, looked < most_remeasured ? late_text : most_text);
+  note_doubts_of(context, cells, looked);
 }
 
 }  // namespace linkmatrix

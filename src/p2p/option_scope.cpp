@@ -68,6 +68,11 @@ const Condition draws{
 const Condition confirms{[](auto& o, auto&) { return o.measure.concurrency == Concurrency::matchings; },
                          "it is for a few matchings: say --concurrency matchings too"};
 
+const Condition has_one_size{[](auto& o, auto&) { return o.sizes.size() < 2 && o.blocks.size() < 2; },
+                             "references are of one size: leave it out, or measure one size and number of blocks"};
+const Condition takes_second_looks{[](auto& o, auto&) { return o.measure.concurrency != Concurrency::matchings; },
+                                   "matchings confirm what they find by themselves: leave it out"};
+
 const Condition copies_by_kernels{any<copies_by_kernel>,
                                   "no test case measured copies by kernels: leave it out, or name one of --engine sm"};
 const Condition by_any_kernel{

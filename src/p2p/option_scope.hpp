@@ -32,6 +32,8 @@ extern const Condition of_devices;       ///< not of ranks, which the launcher c
 extern const Condition has_sizes;        ///< some test case has no size of its own
 extern const Condition draws;            ///< --random-sizes, or --concurrency matchings
 extern const Condition confirms;         ///< --concurrency matchings
+extern const Condition has_one_size;     ///< of transfers: references are of one
+extern const Condition takes_second_looks;
 extern const Condition copies_by_kernels, by_any_kernel, has_blocks;
 extern const Condition pairs_of_devices, pairs_with_themselves;
 extern const Condition gpus_host_memory, huge_pages;

@@ -176,6 +176,14 @@ std::vector<Group> option_table(Given& given) {
              "of --concurrency matchings: pause before what was found is measured again (default: 10)",
              [&](auto v) { o.measure.confirm_after = parse_number("--confirm-after", v, 0, 86400); }},
             {measures, confirms}},
+           {{"--references", "FILE",
+             "what cells should be: those that are worse than theirs are measured again, as outliers are; lines of "
+             "TESTCASE, NAME, VALUE and UNIT, with tabs between them",
+             [&](auto v) {
+               if (v.empty()) throw BadInput("--references '': name a file");
+               o.references = v;
+             }},
+            {measures, has_one_size, takes_second_looks}},
            {{"--verify", "", "compare the data that arrived; the default", [&](auto) { o.measure.verify = true; }},
             {measures}},
            {{"--no-verify", "", "do not compare the data that arrived", [&](auto) { o.measure.verify = false; }},

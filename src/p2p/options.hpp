@@ -38,6 +38,7 @@ struct P2pOptions : ProgramOptions {
   double soak = 0;                     ///< seconds that all is measured again while devices are heated; 0: not
   std::optional<double> budget;        ///< seconds after which no further test case begins
   std::optional<std::string> backend;  ///< nothing: chosen from what is here
+  std::string references;              ///< a file of them; empty: none are known
   std::optional<SimulatedFault> fault;
   std::vector<std::string_view> given;  ///< names of the options, as given
 };

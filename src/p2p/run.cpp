@@ -68,6 +68,8 @@ class P2pRun final : public ProgramRun {
   void measure_all() {
     const auto all = testcases();
     refuse_unused(options_, {machine().name(), all});
+    if (!options_.references.empty())
+      references_ = std::make_shared<const References>(References::read(options_.references));
     refuse_idle_fault(all);
     look_first();
     record().change([&](Record& record) {
@@ -162,6 +164,7 @@ class P2pRun final : public ProgramRun {
   void measure_one(const TestCase& testcase, const PlanOptions& plan_options) {
     MatrixResult result = measurer_->plan(testcase, plan_options);
     MeasureOptions how = options_.measure;
+    how.references = references_;
     how.fit = options_.sizes.size() < 2;
     result.verify = how.verify && result.size_bytes > 0;
     record().change([&](Record& record) { record.results.push_back(std::move(result)); });
@@ -186,6 +189,7 @@ class P2pRun final : public ProgramRun {
 
   const P2pOptions& options_;
   std::unique_ptr<Measurer> measurer_;
+  std::shared_ptr<const References> references_;
   std::vector<Soaked> soaked_;
 };
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/text_file.hpp"
 
 namespace linkmatrix::ranks {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 constexpr std::size_t most_hosts = 1'000'000, most_digits = 9;
 constexpr std::size_t most_name = 320;  // characters of a host
 constexpr std::ptrdiff_t most_brackets = 8;
-constexpr std::uintmax_t most_bytes = 64 << 20;
 constexpr std::string_view blanks = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -148,12 +146,7 @@ std::map<std::string, std::string> parse_groups(std::string_view text) {
 }
 
 std::map<std::string, std::string> read_groups(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > most_bytes)
-    throw BadInput("--groups " + file.string() + " is no file that can be read: name one with the groups of the nodes");
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw BadInput("--groups " + file.string() + " cannot be read");
+  const std::string text = text_of_file("--groups", file, "the groups of the nodes");
   try {
     return parse_groups(text);
   } catch (const BadInput& refusal) {

@@ -34,7 +34,9 @@ inline Record measured(ScriptedSampler& sampler, std::size_t n, const MeasureOpt
   const ListedRounds rounds(matchings(n, metric));
   record.change([&](Record& r) {
     MatrixResult& result = r.results.emplace_back();
+    result.testcase = "pairs";
     result.metric = metric;
+    result.unit = "GB/s";
     result.shape(labels, labels);
     for (std::size_t row = 0; row < n; ++row)
       for (std::size_t column = 0; column < n; ++column)
