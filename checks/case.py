@@ -9,9 +9,10 @@ from reframe.core.builtins import run_before, variable
 import linkmatrix.record.printed
 import linkmatrix.record.reading
 
-from . import large
+from . import large, references
 from .expect import cell_faults, table_faults
 from .p2p import p2p_matrix_run
+from .programs import BUILT
 from .sizes import has_own_size
 from .variables import link_classes_of, matrix_variables
 
@@ -39,6 +40,12 @@ class p2p_matrix_case(p2p_matrix_run):
 
     def program_opts(self):
         return ["--backend", self.backend()]
+
+    def known_references(self, testcase):
+        if self.program != BUILT[0] or not self.reference_name:
+            return ()
+        file = self.current_partition.extras.get("reference_file", "p2p.yaml")
+        return references.lines_of(type(self).__name__, self.reference_name, testcase, file)
 
     def size_asked_for(self):
         return self.size if self.takes_size() else None

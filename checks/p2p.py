@@ -10,7 +10,7 @@ from linkmatrix.judge.crashes import device_errors
 from linkmatrix.record import reading
 from linkmatrix.runs.bound import short
 
-from . import endings
+from . import endings, references
 from .expect import exclusive_faults, listed, run_faults
 from .processes import Wish
 from .programs import BUILT
@@ -116,6 +116,7 @@ class p2p_matrix_run(session_test, special=True):
             group="puts" if "_put_" in testcase else "",  # an MPI may be unable to, and the process then ends
             node=self.on,
             environment=self.environment_of_ranks(),
+            references=self.told_references(testcase),
         )
 
     def idle_opts(self):
@@ -124,6 +125,15 @@ class p2p_matrix_run(session_test, special=True):
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
+
+    def told_references(self, testcase):
+        """What its program is told that the cells of a test case should be, unless an option changes what they are."""
+        given = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
+        return () if given & references.OTHERS else self.known_references(testcase)
+
+    def known_references(self, testcase):
+        """Those that cells of a test case are held against, as `references.lines_of` makes them."""
+        return ()
 
     def environment_of_ranks(self):
         """NAME=VALUE of each variable that its process has beside those of the job, for MPI."""

@@ -37,6 +37,7 @@ class Wish:
     where it does not matter. group: only tests with the same word share a process. becomes: whether the program takes
     another one's command behind `--into FOLDER`, writes what it has to say there, and becomes that one. environment:
     NAME=VALUE of variables of its processes alone. starter: what starts the program, an absolute path and its options.
+    references: lines of what the program is told of cells that should be so, as `references.lines_of` makes them.
     """
 
     check: str
@@ -53,6 +54,7 @@ class Wish:
     becomes: bool = False
     environment: tuple[str, ...] = ()
     starter: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
 
     @property
     def measures(self):
@@ -82,6 +84,7 @@ class Process:
     tests: list[str] = field(default_factory=list)
     looking: list[str] = field(default_factory=list)
     before: "Process | None" = None
+    references: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each test case
 
     def takes(self, wish):
         """Whether the test can be measured by this process too."""
@@ -92,6 +95,8 @@ class Process:
         self.size = wish.size if self.size is None else self.size
         self.testcases += [wish.testcase] if wish.testcase and wish.testcase not in self.testcases else []
         self.tests.append(wish.check)
+        if wish.references:
+            self.references.setdefault(wish.testcase, wish.references)
         self.looking += [] if wish.testcase or not wish.measures else [wish.check]
 
     def follows(self, other):
@@ -124,8 +129,9 @@ class Process:
         size = ["--size", self.size] if self.size else []
         limit = ["--timeout", str(self.seconds())] if self.seconds() > LEAST_SECONDS else []
         limit = [] if "--timeout" in self.wish.opts else limit
+        known = ["--references", f"{folder}.tsv"] if self.references else []
         kept = ["--record", f"{folder}/record.json", "--max-display", "1024", "--asked-by", shlex.quote(asked_by)]
-        return [*named, *size, *limit, *kept, *self.wish.opts]
+        return [*named, *size, *limit, *known, *kept, *self.wish.opts]
 
 
 def processes_of(wishes):
@@ -184,6 +190,7 @@ def fill(test, processes, asked_by):
     commands = []
     for number, process in enumerate(processes):
         folder = folder_of(number)
+        write_references(process, Path(test.stagedir, f"{folder}.tsv"))
         commands += commands_of(test, process, folder, asked_by)
         if look := process.look():
             instead = "; ".join(commands_of(test, look, f"{folder}/{LOOK}", asked_by))
@@ -191,6 +198,16 @@ def fill(test, processes, asked_by):
     test.job.launcher = getlauncher("local")()
     test.prerun_cmds = [*test.prerun_cmds, *commands[:-1]]
     test.executable, test.executable_opts = commands[-1], []
+
+
+def write_references(process, file):
+    """What the process is told that cells should be; where it cannot be written, nothing."""
+    lines = [line for of_testcase in process.references.values() for line in of_testcase]
+    try:
+        if lines:
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError:
+        process.references.clear()
 
 
 def commands_of(test, process, folder, asked_by):

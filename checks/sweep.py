@@ -1,7 +1,6 @@
 """Is every node of a partition well? One job and one test a node, with all test cases of a suite inside."""
 
 import contextlib
-import functools
 import os
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.references.tables import References
 from linkmatrix.runs import judging, testcases
 from linkmatrix.show import words
 
@@ -19,17 +17,12 @@ from .adapters import adapter_faults
 from .expect import device_faults, path_faults
 from .intranode import CASES, limit_options, without_pairs
 from .p2p import p2p_matrix_run
+from .references import lines_of, references
 from .sizes import has_own_size
 
 MOST = 3  # of a test case that are named
 SUITES = ("smoke", "quick")
 NODES = nodes.asked_for()
-
-
-@functools.cache
-def references(folder):
-    """All references, read once for all nodes."""
-    return References.load(folder)
 
 
 class node_sweep(p2p_matrix_run, special=True):
@@ -103,8 +96,18 @@ class node_sweep(p2p_matrix_run, special=True):
     def wishes(self):
         """One process: what has a size of its own shares it with what has the program's."""
         return [
-            replace(self.wish(), testcase=name, size=None if has_own_size(name) else "") for name in self.testcases()
+            replace(
+                self.wish(),
+                testcase=name,
+                size=None if has_own_size(name) else "",
+                references=self.told_references(name),
+            )
+            for name in self.testcases()
         ]
+
+    def known_references(self, testcase):
+        """Those of the test that measures the same, of all files: what `judged` is made by."""
+        return lines_of("intranode_p2p", self.reference_name, testcase) if testcase and self.reference_name else ()
 
     @run_before("run")
     def be_skipped_where_no_job_starts(self):

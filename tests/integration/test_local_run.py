@@ -116,6 +116,17 @@ def test_a_slow_endpoint_is_red_and_its_pairs_are_named(fault):
     assert re.search(r"\b(cpu1->cpu0|cpu0->cpu1)=\d", only(run)["fail_reason"])
 
 
+def test_a_pair_below_its_reference_is_measured_again_before_it_fails(reframe):
+    """Its link class has no other pairs here, so that nothing else can tell that it is slow."""
+    high = references({"cpu0->cpu1": 1e6}, tolerance=0.05).replace("bench:", "bench@1MiB:")
+    told = ("-S", "intranode_p2p.size=1MiB", "-S", "intranode_p2p.reference_name=bench")
+    run = reframe(*ONE, *told, "-S", "intranode_p2p.extra_opts=--samples,3", references=high)
+    assert "cpu0->cpu1" in only(run)["fail_reason"], run.output
+    record = linkmatrix.record.reading.load(Path(only(run)["stagedir"]) / "record.json")
+    (result,) = record["results"]
+    assert [(one["row"], one["column"]) for one in result["remeasured"]] == [("cpu0", "cpu1")]
+
+
 @pytest.mark.parametrize("kind, word", [("corrupt", "corrupt"), ("error", "error")])
 def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind, word):
     run = fault("--simulate-fault", f"{kind}:cpu1")

@@ -95,9 +95,13 @@ class Bench:
             return NOTHING
         return CALLED.get(found[0].kind, found[0].kind) if len(found) == 1 else SEVERAL
 
+    def run(self, *slow: tuple[tuple[Part, ...], float]) -> Run:
+        """A run of a program that is told the references; slow: as for the fabric."""
+        return self.fabric.run(slow, expected=self.expected)
+
     def try_faults(self, depth: float, *faults: Fault) -> str:
         """What is said of one run with these faults."""
-        return self.answer([*faults], self.find(self.fabric.run([(fault.parts, depth) for fault in faults])))
+        return self.answer([*faults], self.find(self.run(*((fault.parts, depth) for fault in faults))))
 
     def try_two(self, depth: float) -> str:
         """RIGHT where two faults of any kinds are named and nothing else, ALIKE where no more parts have their cells.
@@ -109,7 +113,7 @@ class Bench:
             faults = [self.draw(str(kind)) for kind in self.fabric.chance.choice([*self.faults], 2)]
             if apart([self.slow_by(fault) for fault in faults]):
                 break
-        found = self.find(self.fabric.run([(fault.parts, depth) for fault in faults]))
+        found = self.find(self.run(*((fault.parts, depth) for fault in faults)))
         said = self.answer(faults, found)
         slow = np.logical_or.reduce([self.slow_by(fault) for fault in faults])
         is_as_short = said != RIGHT and 0 < len(found) <= len(faults)
@@ -141,7 +145,7 @@ class Bench:
 
     def alarms(self, runs: int) -> int:
         """Healthy runs in which something is named."""
-        return sum(bool(self.find(self.fabric.run())) for _ in range(runs))
+        return sum(bool(self.find(self.run())) for _ in range(runs))
 
     def row(self, kind: str, depth: float, trials: int) -> Counter:
         """{what was said: how often}."""

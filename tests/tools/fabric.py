@@ -24,8 +24,9 @@ NVLINK = {"NV18": 395.0}
 PCIE = {"PIX": 52.0, "NODE": 48.0, "SYS": 37.0}
 NET = 45.0  # GB/s between nodes
 LOOKS = 4  # of a cell that stands out: the first, and three more alone, of which the second worst stays
+LEAST_CAP = 16  # of a matrix, so many cells that stand out are measured again, or more of large ones
 MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
-OUTLIER = 0.02  # below the median of its class: a cell is measured again
+OUTLIER = 0.02  # below its reference, or without one the median of its class: a cell is measured again
 Part = tuple[object, ...]
 
 
@@ -252,10 +253,16 @@ class Fabric:
         self.level = base * (1 - 0.04 * apart) * np.exp(self.spread * self.chance.standard_normal(shape))
         self.second = (self.classes == "NET") & (self.chance.random(shape) < self.routes[0])
 
-    def run(self, slow: Sequence[tuple[Sequence[Part], float]] = (), whole: bool = False) -> Run:
+    def run(
+        self,
+        slow: Sequence[tuple[Sequence[Part], float]] = (),
+        whole: bool = False,
+        expected: np.ndarray | None = None,
+    ) -> Run:
         """A run; slow: parts that are faulty together, and by which fraction.
 
         The narrowest part of a way decides. whole: without missing cells, as runs are that references are adopted from.
+        expected: the references that the program is told.
         """
         shape = self.level.shape
         rate = self.level * np.where(self.second & (self.chance.random(shape) < 0.3), 1 - self.routes[1], 1.0)
@@ -268,16 +275,37 @@ class Fabric:
         rate = rate * factor
         values = rate * self.look(shape)
         alone, first = np.full(shape, np.nan), np.full(shape, np.nan)
-        for word in np.unique(self.classes):
-            inside = self.classes == word
-            off = inside & (values < (1 - OUTLIER) * np.median(values[inside]))
-            again = np.stack([values[off], *(rate[off] * self.look(int(off.sum())) for _ in range(LOOKS - 1))])
-            first[off] = values[off]
-            values[off], alone[off] = np.sort(again, axis=0)[1], np.median(again[1:], axis=0)
+        off = self.looked_at_again(values, expected)
+        again = np.stack([values[off], *(rate[off] * self.look(int(off.sum())) for _ in range(LOOKS - 1))])
+        first[off] = values[off]
+        values[off], alone[off] = np.sort(again, axis=0)[1], np.median(again[1:], axis=0)
         if not whole:
             values[self.chance.random(shape) < self.missing] = np.nan
         np.fill_diagonal(values, np.nan)
         return Run(values, alone, first)
+
+    def looked_at_again(self, values: np.ndarray, expected: np.ndarray | None) -> np.ndarray:
+        """Which cells are measured again: of those that stand out as many as src/measure/outliers.cpp has, those first
+        that are alone with it in their row and column.
+        """
+        usual = np.full(values.shape, np.nan) if expected is None else expected.copy()
+        cells = ~np.eye(len(values), dtype=bool)
+        for word in np.unique(self.classes[cells]):
+            inside = self.classes == word
+            usual[inside & np.isnan(usual)] = np.median(values[inside])
+        off, worse = np.zeros(values.shape, dtype=bool), np.zeros(values.shape)
+        worse[cells] = 1 - values[cells] / usual[cells]
+        off[worse > OUTLIER] = True
+        rounds = 2 * (len(values) - 1)
+        most = max(LEAST_CAP, min(int(cells.sum()) // 100, rounds // 4))
+        beside = np.zeros(values.shape, dtype=int)
+        for word in np.unique(self.classes[off]):
+            inside = off & (self.classes == word)
+            np.copyto(beside, np.maximum(inside.sum(1)[:, None], inside.sum(0)[None, :]), where=inside)
+        order = np.lexsort((-worse[off], beside[off]))[:most]
+        chosen = np.zeros(values.shape, dtype=bool)
+        chosen[tuple(np.argwhere(off)[order].T)] = True
+        return chosen
 
     def look(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Median of seven samples with heavy tails, and what else goes on now and then."""

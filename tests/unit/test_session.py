@@ -168,3 +168,61 @@ def test_ranks_that_are_started_in_another_way_or_on_several_nodes_say_it_by_the
     assert len(processes.processes_of([ranks(tasks=8), ranks("b", tasks=8)])) == 2
     same = ranks(becomes=False)
     assert len(processes.processes_of([same, ranks("b")])) == 2
+
+
+LINES = ("a\tgpu0->gpu1\t395.0\tGB/s", "a\tcell[NV18]\t390.0\tGB/s")
+
+
+def test_a_process_is_told_what_the_cells_of_its_test_cases_should_be(processes, wish, tmp_path):
+    (process,) = processes.processes_of([wish("a", references=LINES), wish("b"), wish("a", check="twice")])
+    said = process.options("session", "process1")
+    assert said[said.index("--references") + 1] == "process1.tsv"
+    processes.write_references(process, tmp_path / "process1.tsv")
+    assert (tmp_path / "process1.tsv").read_text() == "".join(f"{line}\n" for line in LINES)
+
+
+def test_a_process_without_references_is_told_of_none(processes, wish, tmp_path):
+    (process,) = processes.processes_of([wish("a")])
+    processes.write_references(process, tmp_path / "process1.tsv")
+    assert "--references" not in process.options("session", "process1") and not list(tmp_path.iterdir())
+
+
+def test_what_only_looks_is_told_of_no_references(processes, wish):
+    wishes = [wish("a", references=LINES), wish("", check="topology", size=None)]
+    (process,) = processes.processes_of(wishes)
+    assert "--references" not in process.look().options("topology", "process1")
+
+
+def test_references_that_cannot_be_written_are_told_to_nobody(processes, wish, tmp_path):
+    """They are an aid of measuring: the cells are judged by the same ones afterwards."""
+    (process,) = processes.processes_of([wish("a", references=LINES)])
+    processes.write_references(process, tmp_path / "no folder" / "process1.tsv")
+    assert "--references" not in process.options("session", "process1")
+
+
+@pytest.fixture
+def lines_of(monkeypatch, tmp_path):
+    """`checks.references.lines_of`, of what `p2p.yaml` has."""
+    module = importlib.import_module("linkmatrix_checks.references")
+    module.references.cache_clear()
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    (tmp_path / "p2p.yaml").write_text(
+        "intranode_p2p:\n  $index: [reference_name, testcase]\n  mine:\n    a:\n"
+        "      gpu0->gpu1: [395.0, -0.02, null, GB/s]\n      cell[NV18]: [390.5, -0.02, 0.02, GB/s]\n"
+        "      min[NV18]: [380.0, -0.02, null, GB/s]\n"
+    )
+    yield module.lines_of
+    module.references.cache_clear()
+
+
+def test_the_program_is_told_of_cells_and_link_classes_and_of_no_summaries(lines_of):
+    expected = ("a\tgpu0->gpu1\t395.0\tGB/s", "a\tcell[NV18]\t390.5\tGB/s")
+    assert lines_of("intranode_p2p", "mine", "a", "p2p.yaml") == lines_of("intranode_p2p", "mine", "a") == expected
+    assert lines_of("intranode_p2p", "mine", "b") == lines_of("intranode_p2p", "other", "a") == ()
+    assert lines_of("crossnode_matrix", "mine", "a") == (), "nothing of another check's"
+
+
+def test_references_that_cannot_be_read_are_refused_elsewhere_and_told_to_nobody(lines_of, tmp_path):
+    (tmp_path / "p2p.yaml").write_text("[")
+    assert lines_of("intranode_p2p", "mine", "a", "p2p.yaml") == ()
+    assert lines_of("intranode_p2p", "mine", "a", "none.yaml") == ()

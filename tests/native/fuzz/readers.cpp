@@ -23,6 +23,7 @@
 #include "device/host/activity.hpp"
 #include "device/host/adapters.hpp"
 #include "device/host/numa.hpp"
+#include "measure/references.hpp"
 #include "nbody/options.hpp"
 #include "p2p/options.hpp"
 #include "ranks/activity_message.hpp"
@@ -127,6 +128,15 @@ void read_nvml(const std::string& text) {
   nvml.shares(pci, since), nvml.throttle_reasons(pci);
 }
 
+void read_references(const std::string& text) {
+  MatrixDescription shape;
+  shape.testcase = "t";
+  shape.unit = "GB/s";
+  shape.rows = shape.columns = {"gpu0", "gpu1"};
+  shape.link_class = {2, 2, "NV18"};
+  References::parse(text).of(shape);
+}
+
 using Read = std::function<void(const std::string&)>;
 
 const std::map<std::string, Read>& readers() {
@@ -135,6 +145,7 @@ const std::map<std::string, Read>& readers() {
       {"collective_options", [](const auto& text) { read_options(text, parse_collective_options); }},
       {"nbody_options", [](const auto& text) { read_options(text, parse_nbody_options); }},
       {"hosts", [](const auto& text) { ranks::expanded_hosts(text); }},
+      {"references", read_references},
       {"groups", [](const auto& text) { ranks::parse_groups(text); }},
       {"node_message", read_message},
       {"activity_message", read_look},

@@ -1,0 +1,37 @@
+"""A site's references, for whom they are read before a job and not only after it.
+
+The program measures cells again that are worse than their reference: what only chance made slow is no FAIL then, in a
+link class of several medians either.
+"""
+
+import functools
+import os
+
+from linkmatrix.errors import BadInput
+from linkmatrix.references.tables import References
+
+#: Options of the program behind which references of one size are not those of what it measures.
+OTHERS = {"--references", "--size", "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+
+
+@functools.cache
+def references(path):
+    """All references of a file or folder, read once for all tests."""
+    return References.load(path)
+
+
+def lines_of(check, table, testcase, file=""):
+    """What the program's --references reads, of a test case in a table: (test case, name, value and unit) of cells and
+    link classes. file: of the partition; empty: all of them.
+
+    Nothing where there are none. Files that cannot be read are refused where cells are judged.
+    """
+    try:
+        known = references(os.path.join(os.environ["RFM_REFERENCE_PREFIX"], file)).of_check(check)
+    except BadInput:
+        return ()
+    return tuple(
+        "\t".join((testcase, name, repr(one.value), one.unit))
+        for name, one in known.table(table, testcase).items()
+        if "->" in name or name.startswith("cell[")
+    )
