@@ -42,7 +42,7 @@ void order_by_need(std::vector<Standing>& outliers) {
     ++in_column[{cell.link_class, cell.column}];
   }
   const auto beside = [&](const Standing& cell) {
-    return std::max(in_row[{cell.link_class, cell.row}], in_column[{cell.link_class, cell.column}]);
+    return in_row[{cell.link_class, cell.row}] + in_column[{cell.link_class, cell.column}];
   };
   std::stable_sort(outliers.begin(), outliers.end(), [&](const Standing& a, const Standing& b) {
     return std::pair(beside(a), -a.worse) < std::pair(beside(b), -b.worse);

@@ -35,7 +35,7 @@ struct Standing {
 };
 
 /// Outliers in the order in which they are worth another look: those first that have the fewest others of their class
-/// beside them in their row or column, and of these the worst. What a slow part has in common is seen by many cells,
+/// beside them in their row and column, and of these the worst. What a slow part has in common is seen by many cells,
 /// each of which speaks for the others; a cell that was disturbed stands alone, and may be taken for a slow link.
 void order_by_need(std::vector<Standing>& outliers);
 

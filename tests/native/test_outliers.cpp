@@ -121,6 +121,16 @@ TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfASlowDevice) {
   EXPECT_NEAR(*result.values(3, 4), 10, 1e-9);
 }
 
+TEST(Outliers, ADisturbedCellIsToldFromABlockOfSlowOnesInItsRow) {
+  // 0 … 2 send slowly to 3 … 5, and 0 -> 8 was disturbed
+  std::vector<Standing> outliers;
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t column = 3; column < 6; ++column) outliers.push_back({outliers.size(), row, column, "NET", 0.3});
+  outliers.push_back({outliers.size(), 0, 8, "NET", 0.1});
+  order_by_need(outliers);
+  EXPECT_EQ(outliers.front().column, 8u);
+}
+
 /// A matrix of four devices of which each pair has 10 GB/s, but 0 -> 1 has 8; held against these references.
 MatrixResult held_against(std::string_view references) {
   ScriptedSampler sampler([](const Place& place, std::size_t) { return place == Place{0, 1} ? 8.0 : 10.0; });

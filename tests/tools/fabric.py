@@ -301,7 +301,7 @@ class Fabric:
         beside = np.zeros(values.shape, dtype=int)
         for word in np.unique(self.classes[off]):
             inside = off & (self.classes == word)
-            np.copyto(beside, np.maximum(inside.sum(1)[:, None], inside.sum(0)[None, :]), where=inside)
+            np.copyto(beside, inside.sum(1)[:, None] + inside.sum(0)[None, :], where=inside)
         order = np.lexsort((-worse[off], beside[off]))[:most]
         chosen = np.zeros(values.shape, dtype=bool)
         chosen[tuple(np.argwhere(off)[order].T)] = True
