@@ -48,7 +48,7 @@ def test_a_rank_whose_cores_others_had_is_not_blamed_by_its_matchings(beside_a_h
     record, matrix = beside_a_hog(0.93, latency)
     assert matrix.verdict <= Verdict.WARN
     found = diagnosis.diagnose(record, record["results"][0], matrix)
-    assert found.findings == () and matchings.blamed(record["results"][0], matrix.matrix, matrix) == []
+    assert found.findings == () and matchings.blamed(record["results"][0], matrix) == []
     (said,) = found.sentences
     assert said.startswith("busy: others had 50 % of the time that n5") and "hog" in said
 

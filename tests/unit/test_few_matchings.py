@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from few_records import COUNT, drawn_for, few_record
+from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
@@ -13,7 +13,6 @@ from linkmatrix.judge.facts import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate import matchings
 from linkmatrix.record import reading
-from linkmatrix.record.matrix import from_result
 from linkmatrix.references import keys
 
 
@@ -29,7 +28,7 @@ def record(make_record):
 
 def sentences(content):
     (result,) = content["results"]
-    found, rest = matchings.told(result, from_result(result))
+    found, rest = matchings.told(result, held_against_nothing(result))
     return [*(text for _, text in found), *rest]
 
 
@@ -61,7 +60,7 @@ def test_what_is_fine_after_the_pause_passed_by_itself_and_is_no_fault(record):
     (said,) = sentences(content)
     assert "n5 was 30." in said and "in 0 of 3 matchings after a pause of 10 s: it passed by itself" in said
     (result,) = content["results"]
-    assert matchings.told(result, from_result(result))[0] == []
+    assert matchings.told(result, held_against_nothing(result))[0] == []
 
 
 def test_what_was_not_measured_again_says_so_and_blames_nobody(record):
@@ -69,7 +68,7 @@ def test_what_was_not_measured_again_says_so_and_blames_nobody(record):
     (result,) = content["results"]
     (said,) = sentences(content)
     assert "not measured again after a pause" in said
-    assert matchings.blamed(result, from_result(result)) == []
+    assert matchings.blamed(result, held_against_nothing(result)) == []
 
 
 def test_a_path_that_stays_slow_is_one_and_a_cell_that_was_slow_once_is_counted(record):

@@ -4,17 +4,16 @@ import math
 import random
 
 import pytest
-from few_records import COUNT, drawn_for, few_record
+from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
 from linkmatrix.locate import matchings
-from linkmatrix.record.matrix import from_result
 
 
 @pytest.mark.parametrize("bad", [{1, 5, 9, 14}, {1, 5, 9, 14, 20}], ids=["four of 24", "five of 24"])
 def test_endpoints_that_are_slow_with_whomever_they_meet_are_not_said_to_be_fine_with_others(make_record, bad):
     record = few_record(make_record(COUNT), drawn_for(COUNT, sorted(bad)), lambda r, c, _: 0.7 if {r, c} & bad else 1.0)
     (result,) = record["results"]
-    found, rest = matchings.told(result, from_result(result))
+    found, rest = matchings.told(result, held_against_nothing(result))
     said = [*(text for _, text in found), *rest]
     assert said, "52 cells are 30 % slow"
     assert not any("once, and of no endpoint that is slow with others" in text for text in said), said
@@ -24,7 +23,7 @@ def test_an_endpoint_that_was_slow_with_both_that_it_met_before_the_time_was_ove
     record = few_record(make_record(COUNT), drawn_for(COUNT), lambda r, c, _: 0.7 if 5 in (r, c) else 1.0)
     (result,) = record["results"]
     result["matchings"]["open"] = ["n5"]
-    found, rest = matchings.told(result, from_result(result))
+    found, rest = matchings.told(result, held_against_nothing(result))
     assert found or not any("of no endpoint that is slow with others" in text for text in rest), rest
 
 
@@ -32,7 +31,7 @@ def said_of(make_record, drawn, slow, still=()):
     record = few_record(make_record(COUNT), drawn, slow)
     (result,) = record["results"]
     result["matchings"]["open"] = [*still]
-    found, rest = matchings.told(result, from_result(result))
+    found, rest = matchings.told(result, held_against_nothing(result))
     assert found == []
     return rest
 

@@ -96,7 +96,7 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
 
 def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
     """What is at fault in a matrix of which a few cells of each endpoint were measured."""
-    found, rest = matchings.told(result, matrix.matrix, matrix)
+    found, rest = matchings.told(result, matrix)
     rest += [one for one in matrix.busy_sentences() if one not in rest][:MOST_BUSY]
     of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
     told = (*(text for _, text in found), *rest)

@@ -16,7 +16,6 @@ import numpy as np
 from ..judge import busy, few, uplinks
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
-from ..record.matrix import Matrix
 from ..record.reading import Result
 from . import unsettled
 from .hypotheses import Finding
@@ -72,26 +71,26 @@ class Fault:
         return self.again >= min(CONFIRMED, self.tried)
 
 
-def cells_of(result: Result, matrix: Matrix, judged: MatrixVerdict | None = None) -> Cells:
+def cells_of(result: Result, judged: MatrixVerdict) -> Cells:
     """The measured cells of a matrix of matchings, each once; of one that is not held, block by block.
 
-    judged: of a held matrix, those that others explain say nothing of the machine
+    Of a held matrix, those that others explain say nothing of the machine, and are left out.
     """
-    explained = None if judged is None or judged.whole is None else judged.whole.explained
+    explained = None if judged.whole is None else judged.whole.explained
     values: dict[tuple[int, int], float] = {}
-    for block in matrix.blocks():
+    for block in judged.matrix.blocks():
         r, c = np.nonzero(np.isfinite(block.measured) & (True if explained is None else ~explained))
         places = zip((r + block.first).tolist(), c.tolist(), strict=True)
         values.update(zip(places, block.measured[r, c].tolist(), strict=True))
     return arranged(values, result["matchings"]["drawn"], result["metric"] == "bidirectional")
 
 
-def slowed_by_others(cells: Cells, judged: MatrixVerdict | None, unit: str) -> np.ndarray:
+def slowed_by_others(cells: Cells, judged: MatrixVerdict, unit: str) -> np.ndarray:
     """True for the cells that are slow beside those that ran with them by no more than others took of their path.
 
     They may be as good as their references, which is all that `cells_of` holds them against.
     """
-    if judged is None or judged.whole is None or judged.others is None:
+    if judged.whole is None or judged.others is None:
         return np.zeros(len(cells.values), dtype=bool)
     whole, off = judged.whole, off_together(cells, unit == "us")
     share = judged.others.of(judged.matrix, whole.block, whole.should_be)[cells.rows, cells.columns]
@@ -216,14 +215,12 @@ def sentence(one: Fault, label: str, result: Result) -> str:
     return f"{label} {one.how} {amount}, whomever it meets ({seen}{confirmed}): {SUSPECT[one.how]}"
 
 
-def told(
-    result: Result, matrix: Matrix, judged: MatrixVerdict | None = None
-) -> tuple[list[tuple[Fault, str]], list[str]]:
-    """(endpoints at fault that last, each with its sentence; what else is to be said). judged: as of `cells_of`."""
+def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]], list[str]]:
+    """(endpoints at fault that last, each with its sentence; what else is to be said). judged: the result's matrix."""
     bottleneck = few.shared(result)
     if bottleneck:
         return [], [bottleneck]
-    cells, labels = cells_of(result, matrix, judged), matrix.rows
+    cells, labels = cells_of(result, judged), judged.matrix.rows
     both_ways, latency = result["metric"] == "bidirectional", result["unit"] == "us"
     taken = slowed_by_others(cells, judged, result["unit"])
     of_others = busy_sentences(cells, taken, judged)
@@ -238,9 +235,9 @@ def told(
     return [(one, text) for one, text in said if one.lasts], rest
 
 
-def busy_sentences(cells: Cells, taken: np.ndarray, judged: MatrixVerdict | None) -> list[str]:
+def busy_sentences(cells: Cells, taken: np.ndarray, judged: MatrixVerdict) -> list[str]:
     """What others did to these cells, each once."""
-    if judged is None or judged.whole is None:
+    if judged.whole is None:
         return []
     places = zip(cells.rows[taken].tolist(), cells.columns[taken].tolist(), strict=True)
     return units.first(list(dict.fromkeys(judged.whole.busy_sentence(*place) for place in places)), few.MOST_NAMED)
@@ -273,6 +270,6 @@ def finding(one: Fault, of_nodes: bool) -> Finding:
     return Finding(kind, one.endpoint, one.shift, one.cells + one.tried, one.slow + one.again, 0.0)
 
 
-def blamed(result: Result, matrix: Matrix, judged: MatrixVerdict | None = None) -> list[tuple[str, str]]:
+def blamed(result: Result, judged: MatrixVerdict) -> list[tuple[str, str]]:
     """(endpoint, sentence) of those that are at fault, and were so again after the pause. judged: as of `told`."""
-    return [(matrix.rows[one.endpoint], text) for one, text in told(result, matrix, judged)[0] if one.tried]
+    return [(judged.matrix.rows[one.endpoint], text) for one, text in told(result, judged)[0] if one.tried]

@@ -123,7 +123,7 @@ def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Kn
             continue
         where = f"{result['testcase']}: "
         if is_of_matchings(result):
-            told = matchings.blamed(result, matrix.matrix, matrix) if failed else []
+            told = matchings.blamed(result, matrix) if failed else []
             told += dead(matrix.matrix) if tried and matrix.whole is not None else []
             yield from ((label, where + sentence) for label, sentence in told)
             continue
