@@ -229,3 +229,19 @@ def test_what_is_printed_folds_to_the_width_but_for_commands_and_names(name, wid
     cli.main(["show", str(DATA / f"{name}.record.json")])
     lines = [line for line in capsys.readouterr().out.splitlines() if "again: " not in line]
     assert lines and [line for line in lines if len(line) > width and len(line.split()) > 4] == []
+
+
+@pytest.mark.parametrize("verified", [True, False])
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_matrix_without_any_value_is_not_said_to_be_verified(judged_run, make_record, count, verified):
+    every = [(row, column) for row in range(count) for column in range(count) if row != column]
+    record = make_record(count=count, off=dict.fromkeys(every, "not-run"))
+    record["results"][0]["verified"] = verified
+    text, _ = shown(judged_run(record), width=200)
+    assert "no data verified" in text and "data verified" not in text.replace("no data verified", "")
+
+
+def test_what_was_measured_in_part_has_data_that_was_verified(judged_run, make_record):
+    every = [(row, column) for row in range(2) for column in range(2) if row != column]
+    text, _ = shown(judged_run(make_record(count=2, off=dict.fromkeys(every, "partial"))), width=200)
+    assert ", data verified," in text

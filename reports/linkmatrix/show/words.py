@@ -24,6 +24,7 @@ UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
 NOISIER = "noisier than the wanted interval"  # as p2p_matrix notes it
+WITH_DATA = ("ok", "partial")  # status of the cells whose data arrived, and may be compared
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 
 
@@ -102,6 +103,8 @@ def verification(result: Result) -> str:
         return "WRONG DATA ARRIVED"
     if result["size_bytes"] == 0:
         return "no data to verify"
+    if result["verified"] is not None and not any(has_status(result, word) for word in WITH_DATA):
+        return "no data verified"  # whatever the record says: no cell has a value
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
 
