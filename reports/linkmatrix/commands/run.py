@@ -228,7 +228,8 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     if code != 0 and verdict < Verdict.NO_VERDICT:
         verdict = Verdict.NO_VERDICT
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
-    if judged and judging.overall(judged) is Verdict.NO_VERDICT and words.only_references_missing(judged):
+    unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
+    if unsaid and judging.overall(judged) is Verdict.NO_VERDICT:
         found = headlines.headlines(judged)
         said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
         return verdict, [*lines, *said]

@@ -110,7 +110,7 @@ def found_in(one: Judged) -> Iterator[Headline]:
     """What was found in a test."""
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
     if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
-        topic = "noted"
+        topic = "skipped" if words.has_nothing_to_do(one) else "noted"
     for line in one.reasons:
         yield Headline(one.verdict, topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
@@ -170,7 +170,7 @@ def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     """The worst cell of a matrix in which no part is suspect."""
     where = (result["testcase"],)
     if not any(matrix.counts.values()):
-        yield Headline(Verdict.NO_VERDICT, "noted", "it has no pair: nothing was measured", where=where)
+        yield Headline(Verdict.NO_VERDICT, "no pair", "it has no pair: nothing was measured", where=where)
     told = cells_by(matrix, "impossible")[:1]
     for pair, cell in [item for item in matrix.marked(2)[0] if item[0] not in told][:1]:
         topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))

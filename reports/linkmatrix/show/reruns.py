@@ -10,7 +10,9 @@ from ..record import units
 from ..runs.judging import Judged
 from ..runs.modes import NODES, of_program
 from ..runs.stored import Run
+from . import words
 
+FITTING = "linkmatrix measure"  # what fits the machine, whatever was asked for
 MOST_REASONS, MOST_CHARACTERS = 5, 400
 
 
@@ -50,7 +52,12 @@ def command_of(partition: str, hashcode: str, node: str) -> str:
 
 
 def commands(run: Run, judged: list[Judged], most: int) -> list[str]:
-    """What measures a run again: its failed test cases, the worst first, or all of it; of records what made them."""
+    """What measures a run again: its failed test cases, the worst first, or all of it; of records what made them.
+
+    Where nothing was asked of a machine that it has, no more would come of the same.
+    """
+    if all(words.has_no_pair(one) for one in judged):
+        return [FITTING]
     tests = [one for one in judged if one.verdict is Verdict.FAIL and one.test.hashcode]
     failed = [command_of(one.test.partition, one.test.hashcode, one.test.node) for one in tests]
     if failed and len(tests) < len(judged):
@@ -63,4 +70,4 @@ def all_commands(run: Run, judged: list[Judged]) -> list[str]:
     if run.rerun:
         return [run.rerun]
     records = (one.test.record for one in judged if one.test.record is not None)
-    return list(dict.fromkeys(of_program(record) for record in records))
+    return list(dict.fromkeys(of_program(record) for record in records)) or [FITTING]

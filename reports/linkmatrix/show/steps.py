@@ -96,6 +96,15 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " each program. Then measure again: what stays slow without them is at fault.",
     ),
     "missing": ("Find out why {who} has no value, as its reason says, and measure it again: a pass needs every cell.",),
+    "skipped": (
+        "A skipped test is no pass. Where its reason is wrong, compare the partition in config/systems with what"
+        " linkmatrix detect --dry-run finds here. Where it is right, leave the test out: -x NAME of ReFrame; of"
+        " linkmatrix run, --manifest REASON says what may be skipped from then on.",
+    ),
+    "no pair": (
+        "One endpoint makes no pair: measure with more of them, or what one has by itself, as copies inside it and with"
+        " its host. linkmatrix measure chooses what fits this machine.",
+    ),
     "counters": ("Errors were counted: look at the device and its links (dmesg, nvidia-smi -q) before it is used.",),
     "odd": ("Give the odd node what the others have, before figures are compared.",),
     "throttled": (
@@ -109,6 +118,10 @@ REFERENCES = (
     "To get references, measure six times, then linkmatrix adopt --table NAME --write. A run is held against them by"
     " linkmatrix show --reference NAME, and each from then on by 'reference': NAME in the partition's extras, in"
     " config/systems."
+)
+CHOOSE = (
+    "Choose tests that there are: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure"
+    " chooses what fits this machine."
 )
 FIRST = "Measure what was found again, alone, before anything is adopted."
 SLOW = (
@@ -156,7 +169,10 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
     """What to do now, in order; nothing where all is as it should be."""
     wanting = verdict is Verdict.NO_VERDICT and bool(judged) and words.only_references_missing(judged)
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
-    topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic]))[:MOST_TOPICS]
+    every = dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and not (wanting and one.topic == "skipped"))
+    topics = list(every)[:MOST_TOPICS]
+    if not topics and nothing_measured(verdict, judged):  # and nobody said why
+        return list(TOPICS["not run"]) if judged else [CHOOSE]
     for topic in topics:
         named = dict.fromkeys(one.who for one in found if one.topic == topic and one.who)
         who = listed(list(named)) or "it"
@@ -164,6 +180,11 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
         # before anything is adopted it is measured again anyway
         lines += told[1:] if lines and lines[0] == FIRST and topic in SLOW and len(told) > 1 else told
     return list(dict.fromkeys([*lines, *([REFERENCES] if wanting else [])]))
+
+
+def nothing_measured(verdict: Verdict, judged: Iterable[Judged]) -> bool:
+    """Is there no verdict, and no value of which there could be one?"""
+    return verdict is Verdict.NO_VERDICT and not any(words.has_values(of) for one in judged for of, _ in one.matrices)
 
 
 def assessment(verdict: Verdict, judged: list[Judged]) -> str:
@@ -183,7 +204,7 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
     """The same of what was measured."""
     some = words.left_out(judged) or any(words.has_nothing_to_do(one) for one in judged)
     good = "What was measured is verified" if some else "Everything was measured and verified"
-    if not judged:
+    if nothing_measured(verdict, judged):
         return "Nothing was measured, so there is nothing to judge."
     if verdict <= Verdict.WARN and not any(one.matrices for one in judged):
         rest = ": look at what is marked WARN." if verdict else ", and the checks passed."

@@ -103,9 +103,14 @@ def verification(result: Result) -> str:
         return "WRONG DATA ARRIVED"
     if result["size_bytes"] == 0:
         return "no data to verify"
-    if result["verified"] is not None and not any(has_status(result, word) for word in WITH_DATA):
+    if result["verified"] is not None and not has_values(result):
         return "no data verified"  # whatever the record says: no cell has a value
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
+
+
+def has_values(result: Result) -> bool:
+    """Was anything of a matrix measured?"""
+    return any(has_status(result, word) for word in WITH_DATA)
 
 
 def class_lines(matrix: MatrixVerdict) -> list[str]:
@@ -234,10 +239,15 @@ def has_nothing_to_do(one: Judged) -> bool:
     return one.test.result == "skip" and bool(one.test.reason) and not one.test.unmeasured
 
 
+def has_no_pair(one: Judged) -> bool:
+    """Was a test asked for pairs where there is one endpoint?"""
+    return bool(one.matrices) and not any(any(matrix.counts.values()) for _, matrix in one.matrices)
+
+
 def only_references_missing(judged: list[Judged]) -> bool:
     """Was all that there is to do measured and verified, so that references are what a verdict lacks?"""
     tried = [one for one in judged if not has_nothing_to_do(one)]
-    return bool(tried) and all(
+    return any(matrix.unjudged for one in tried for _, matrix in one.matrices) and all(
         not one.reasons
         and all(fact.verdict <= Verdict.WARN for fact in one.facts)
         and all(
