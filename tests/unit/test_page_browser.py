@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from adapter_records import with_adapters
 
 from linkmatrix.cli import main
 
@@ -23,7 +24,13 @@ ASKED = """
 <script>addEventListener("load", async () => {{
   const root = document.documentElement, of = {{resultTypes: ["violations"]}};
   const found = (await axe.run(document, of)).violations.map(one => one.id + ": " + one.nodes[0].html);
-  parent.postMessage({{wider: root.scrollWidth - root.clientWidth, found}}, "*");
+  const box = one => one.getBoundingClientRect();
+  const parts = ".topology .device, .topology .adapter, .topology .switch";
+  const boxes = [...document.querySelectorAll(parts)];
+  const spilled = [...document.querySelectorAll(".topology text.middle:not(.label)")].filter(one => !boxes.some(of =>
+    box(of).left <= box(one).left && box(one).right <= box(of).right && box(of).top <= box(one).top
+    && box(one).bottom <= box(of).bottom + 1)).map(one => one.textContent);
+  parent.postMessage({{wider: root.scrollWidth - root.clientWidth, found, spilled}}, "*");
 }})</script>
 """
 SHOWN = """<!DOCTYPE html><title>shown</title><pre>nothing was said</pre>
@@ -104,21 +111,37 @@ def asked(browser, tmp_path):
 def test_a_page_fits_a_narrow_window_and_axe_has_nothing_against_it(asked, tmp_path, name):
     """Its tables and pictures scroll by themselves; of the page, half of each line was out of sight."""
     main(["report", str(DATA / f"{name}.record.json"), "--out", str(tmp_path / "out")])
-    assert asked(tmp_path / "out" / "report.html", NARROW) == {"wider": 0, "found": []}
+    assert asked(tmp_path / "out" / "report.html", NARROW) == {"wider": 0, "found": [], "spilled": []}
 
 
 def test_a_page_of_many_devices_is_folded_and_axe_has_nothing_against_it(asked, write_record, tmp_path):
     path = write_record(count=40, off={(3, column): 352.4 for column in range(40) if column != 3})
     main(["report", str(path), "--out", str(tmp_path / "out")])
     page = tmp_path / "out" / "report.html"
-    assert asked(page, NARROW) == {"wider": 0, "found": []}
+    assert asked(page, NARROW) == {"wider": 0, "found": [], "spilled": []}
     unfolded = page.with_name("unfolded.html")
     unfolded.write_text(page.read_text(encoding="utf-8").replace("<details>", "<details open>"), encoding="utf-8")
-    assert asked(unfolded, NARROW) == {"wider": 0, "found": []}
+    assert asked(unfolded, NARROW) == {"wider": 0, "found": [], "spilled": []}
+
+
+@pytest.mark.parametrize("name", ["mlx5_bond_{}", "rocep{:03}s0f1np1", "an_adapter_of_thirty_letters_{}"])
+@pytest.mark.parametrize(("count", "each"), [(2, 1), (8, 1), (16, 4), (16, 1)])
+def test_what_stands_in_a_box_of_a_drawing_fits_it(asked, make_record, write_record, tmp_path, name, count, each):
+    record = with_adapters(make_record(count=count, off={(1, column): 352.4 for column in range(count)}), each)
+    for at, port in enumerate(record["adapters"]):
+        port["name"] = name.format(at)
+    main(["report", str(write_record(record)), "--out", str(tmp_path / "out")])
+    assert asked(tmp_path / "out" / "report.html", 1280) == {"wider": 0, "found": [], "spilled": []}
 
 
 def test_what_is_asked_of_a_page_is_answered(asked, tmp_path):
     page = tmp_path / "wide.html"
-    page.write_text('<!DOCTYPE html><html lang="en"><title>t</title><body><img style="width: 900px"></body></html>')
+    drawing = (
+        '<svg class="topology"><rect class="device" width="9" height="9"/><text class="middle" y="9">long</text></svg>'
+    )
+    page.write_text(
+        f'<!DOCTYPE html><html lang="en"><title>t</title><body><img style="width: 900px">{drawing}</body></html>'
+    )
     answer = asked(page, NARROW)
     assert answer["wider"] > 0 and any(one.startswith("image-alt: ") for one in answer["found"])
+    assert answer["spilled"] == ["long"]

@@ -217,3 +217,20 @@ def test_of_several_nodes_each_is_named_with_what_is_at_fault_there(judged_run, 
 def test_the_name_of_a_page_of_many_nodes_stays_a_name(judged_run, make_record):
     run, judged = judged_run(*(on_host(make_record, f"n{number}") for number in range(12)))
     assert page.heading(judged) == "n0, n1, n2, n3 and 8 more: 4 × NVIDIA H200"
+
+
+def test_a_cell_without_a_value_is_named_beside_a_part_that_is_slow(judged_run, make_record):
+    """The first screen had said of it that the program ended with ERROR, and no more."""
+    record = make_record(
+        count=8, off={(3, column): 340.0 for column in range(8)} | {(0, 1): "timeout", (1, 2): "not-run"}
+    )
+    found = headlines.headlines(judged_run(record, reference="hgx")[1])
+    (missing,) = [one for one in found if one.topic == "missing"]
+    assert missing.text.startswith("gpu0->gpu1 was not measured: timeout") and missing.verdict is Verdict.NO_VERDICT
+    assert [one.who for one in found if one.topic == "device"] == ["gpu3"]
+
+
+def test_what_a_suspect_has_itself_is_its_verdict_and_not_that_of_another_cell(judged_run, make_record):
+    record = make_record(count=8, off={(3, column): 340.0 for column in range(8)} | {(5, 6): "corrupt"})
+    found = {one.topic: one.verdict for one in headlines.headlines(judged_run(record)[1])}
+    assert (found["wrong data"], found["device"]) == (Verdict.FAIL, Verdict.NO_VERDICT)

@@ -4,34 +4,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from adapter_records import with_adapters
 
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
-from linkmatrix.show import machine_drawing, machine_parts, page
+from linkmatrix.show import machine_drawing, machine_marks, machine_parts, page
 
 DATA = Path(__file__).parents[1] / "data"
 SLOW = 352.4
-
-
-def with_adapters(record, each=1):
-    """The record with an adapter for `each` devices, behind one switch with them; half of all in either NUMA node."""
-    devices = record["devices"]
-    for at, device in enumerate(devices):
-        device |= {"pci": f"0000:{at:02x}:00.0", "numa": 2 * at // len(devices)}
-    ports = []
-    for first in range(0, len(devices), each):
-        near = [device["pci"] for device in devices[first : first + each]]
-        gpus = [
-            {"pci": device["pci"], "link_class": "PXB" if device["pci"] in near else "SYS", "bridges": 1}
-            | {"nearest": device["pci"] in near}
-            for device in devices
-        ]
-        place = {"node": "node001", "pci": f"0000:{first:02x}:01.0", "port": "1"}
-        port = {"name": f"mlx5_{first // each}", "state": "ACTIVE", "rate": "400 Gb/sec (4X NDR)", "gpus": gpus}
-        port |= {"link_layer": "InfiniBand", "numa": devices[first]["numa"], "part": {}, "place": place}
-        ports.append(port)
-    record["adapters"] = ports
-    reading.check(record)
-    return record
 
 
 def with_classes(record, classes):
@@ -201,3 +181,78 @@ def test_a_record_that_says_nothing_of_links_is_not_drawn(judged_run, make_recor
     record = with_classes(make_record(), {})
     record["topology"]["link_class"] = [["X" if a == b else "" for b in range(4)] for a in range(4)]
     assert machine_drawing.drawings(judged_run(record)[1]) == []
+
+
+@pytest.mark.parametrize("name", ["mlx5_bond_{}", "rocep{:03}s0f1np1", "an_adapter_of_thirty_letters_{}"])
+@pytest.mark.parametrize(("count", "each"), [(2, 1), (8, 1), (8, 2), (16, 1), (16, 4)])
+def test_names_of_adapters_are_not_cut_and_have_room_in_their_boxes(drawn, make_record, name, count, each):
+    record = with_adapters(make_record(count=count, off={(1, column): SLOW for column in range(count)}), each)
+    names = [name.format(at) for at in range(len(record["adapters"]))]
+    for port, called in zip(record["adapters"], names, strict=True):
+        port["name"] = called
+    _, found = drawn(record, reference="hgx")
+    assert set(names) <= set(found.texts) and not [text for text in found.texts if "…" in text]
+    widths = {right - x for kind, x, _, right, _ in found.boxes if kind == "adapter"}
+    assert min(widths) >= 6 * max(map(len, names))
+    for kind in ("device", "adapter", "switch", "socket"):
+        boxes = sorted((x, right) for name, x, _, right, _ in found.boxes if name == kind)
+        assert all(right <= x for (_, right), (x, _) in zip(boxes, boxes[1:], strict=False)), kind
+    assert max(right for _, _, _, right, _ in found.boxes) <= found.size[0]
+
+
+def test_a_name_of_a_hundred_letters_keeps_its_ends_and_is_written_out_below(drawn, make_record):
+    record = with_adapters(make_record())
+    record["adapters"][1]["name"] = name = "first" + "x" * 90 + "final"
+    text, found = drawn(record)
+    (cut,) = [text for text in found.texts if "…" in text]
+    assert cut.startswith("first") and cut.endswith("final") and found.size[0] < 2000
+    assert f"{cut} is {name}" in text
+
+
+def test_the_name_of_a_node_has_room_in_its_box(drawn, make_record):
+    record = make_record(count=4)
+    for device, node in zip(record["devices"], ("gpu-n1.cluster.example", "gpu-n2.cluster.example") * 2, strict=True):
+        device["node"] = node
+    _, found = drawn(record)
+    nodes = [(x, right) for kind, x, _, right, _ in found.boxes if kind == "node"]
+    assert len(nodes) == 2 and min(right - x for x, right in nodes) >= 7 * len("gpu-n1.cluster.example")
+
+
+def marks(judged_run, record, reference=None, **test):
+    return machine_marks.marks_of(judged_run(record, reference=reference, **test)[1])
+
+
+def test_a_suspect_is_not_drawn_as_failed_for_a_cell_that_failed_elsewhere(judged_run, make_record):
+    off = {(3, column): SLOW for column in range(8) if column != 3}
+    (alone,) = marks(judged_run, make_record(count=8, off=off))
+    assert (alone.who, alone.verdict) == ("gpu3", Verdict.NO_VERDICT)
+    both = {mark.who: mark for mark in marks(judged_run, make_record(count=8, off=off | {(5, 6): 500.0}))}
+    assert both["gpu3"].verdict is Verdict.NO_VERDICT
+    assert (both["gpu5->gpu6"].verdict, both["gpu5->gpu6"].word) == (Verdict.FAIL, "too fast")
+
+
+def test_what_has_no_value_is_not_drawn_as_failed_for_what_is_slow_elsewhere(judged_run, make_record):
+    off = {(2, column): SLOW for column in range(4)} | {(row, 1): "timeout" for row in range(4)}
+    off |= {(1, column): "timeout" for column in range(4)}
+    found = {mark.who: mark for mark in marks(judged_run, make_record(off=off), "hgx")}
+    assert found["gpu2"].verdict is Verdict.FAIL and found["gpu2"].word == "slow out"
+    assert found["gpu1"].verdict is Verdict.NO_VERDICT and found["gpu1"].word == "no value"
+
+
+def test_a_test_that_failed_for_what_no_cell_says_makes_no_suspect_fail(judged_run, make_record):
+    record = make_record(count=8, off={(3, column): SLOW for column in range(8) if column != 3})
+    (mark,) = marks(judged_run, record, result="fail", reason="sanity error: gpu9 is gone")
+    assert (mark.who, mark.verdict) == ("gpu3", Verdict.NO_VERDICT)
+
+
+def test_wrong_data_is_drawn_where_it_arrived_beside_what_is_slow(judged_run, make_record):
+    off = {(3, column): SLOW for column in range(8) if column != 3} | {(5, 6): "corrupt"}
+    found = {mark.who: mark for mark in marks(judged_run, make_record(count=8, off=off))}
+    assert (found["gpu5->gpu6"].verdict, found["gpu5->gpu6"].word) == (Verdict.FAIL, "wrong data")
+    assert found["gpu3"].verdict is Verdict.NO_VERDICT
+
+
+def test_a_cell_without_a_value_is_drawn_beside_what_is_slow(judged_run, make_record):
+    found = {mark.who: mark for mark in marks(judged_run, make_record(off={(1, 2): SLOW, (0, 3): "timeout"}), "hgx")}
+    assert (found["gpu0->gpu3"].verdict, found["gpu0->gpu3"].word) == (Verdict.NO_VERDICT, "no value")
+    assert found["gpu1->gpu2"].verdict is Verdict.FAIL

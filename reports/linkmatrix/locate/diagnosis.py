@@ -14,12 +14,13 @@ import numpy as np
 from ..judge.evaluate import MatrixVerdict
 from ..judge.rules import ORDER
 from ..judge.uncounted import BESIDE
+from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from . import bottleneck, bursts, confidence, matchings, ordering, sharing
+from . import bottleneck, bursts, confidence, matchings, ordering, own_cells, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
@@ -45,7 +46,8 @@ class Diagnosis:
 
     sentences: one for each finding, and on what held devices back. effects: rows and columns that are off as a whole.
     from_inside: without references. confidence: lines on each finding, in their order: what speaks for it, what against
-    it, what else explains it, and the next experiment. who: what each finding is about, by name.
+    it, what else explains it, and the next experiment. who: what each finding is about, by name. verdicts: of the own
+    cells of each.
     """
 
     findings: tuple[Finding, ...]
@@ -54,6 +56,7 @@ class Diagnosis:
     from_inside: bool
     confidence: tuple[tuple[str, ...], ...] = ()
     who: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
 
 
 def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, part: bool = False) -> Diagnosis:
@@ -91,7 +94,8 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     )
     told_effects = tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
-    return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who)
+    verdicts = tuple(own_cells.verdict_of(one, matrix, layout) for one in every)
+    return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who, verdicts)
 
 
 def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
@@ -102,7 +106,8 @@ def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdi
     told = (*(text for _, text in found), *rest)
     findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
     who = tuple(matrix.matrix.rows[one.endpoint] for one, _ in found)
-    return Diagnosis(findings, told, (), not matrix.held, who=who)
+    verdicts = tuple(own_cells.verdict_of_endpoint(one, matrix) for one in findings)
+    return Diagnosis(findings, told, (), not matrix.held, who=who, verdicts=verdicts)
 
 
 @dataclass(frozen=True)
@@ -236,4 +241,4 @@ def among(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> 
     where = f"Looked at closely: {looked_at} of {count} endpoints, the worst and healthy ones."
     slow = matrix.slow_lines()
     told = (*found.sentences, *slow, where)
-    return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who)
+    return Diagnosis(found.findings, told, (), found.from_inside, found.confidence, found.who, found.verdicts)

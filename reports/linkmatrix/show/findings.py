@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ..judge.evaluate import MatrixVerdict
+from ..judge.rules import ORDER
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.diagnosis import Diagnosis
+from ..record.matrix import Pair
 from ..record.reading import Result
 from ..runs.judging import Judged
 
@@ -41,6 +45,25 @@ def described(device: Mapping[str, Any], serials: Mapping[str, str | None]) -> s
     where += [text if name == "slot" else f"{name} {text}" for name, text in sorted(place.items(), reverse=True)]
     parts = ", ".join(f"{name} {text}" for name, text in sorted(device["part"].items()))
     return f"{device['label']}: {parts}" + (f"; in {', '.join(where)}" if where else "")
+
+
+def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
+    """The cells of which a rule decided, of a matrix that is held."""
+    if matrix.whole is None:
+        return []
+    of, found = matrix.matrix, np.argwhere(matrix.whole.rules == ORDER[rule]).tolist()
+    return [(of.rows[row], of.columns[column]) for row, column in found]
+
+
+def without_value(matrix: MatrixVerdict) -> list[Pair]:
+    """The cells that were not measured, of a matrix that is held; those that were tried first, for others follow."""
+    if matrix.whole is None:
+        return []
+    of, not_run = matrix.matrix, matrix.whole.block.is_status("not-run")
+    found = np.argwhere(matrix.whole.rules == ORDER["not measured"]).tolist()
+    return [
+        (of.rows[row], of.columns[column]) for row, column in sorted(found, key=lambda place: not_run[tuple(place)])
+    ]
 
 
 def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:

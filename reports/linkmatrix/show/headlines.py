@@ -8,20 +8,18 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from ..judge.evaluate import MatrixVerdict
 from ..judge.odd import odd_nodes
-from ..judge.rules import ORDER, name
+from ..judge.rules import name
 from ..judge.verdicts import Verdict
 from ..locate.diagnosis import NEXT
 from ..locate.hypotheses import Finding
 from ..record import units
-from ..record.matrix import Pair, has_status
+from ..record.matrix import has_status
 from ..record.reading import Result
 from ..runs.judging import Judged
 from . import again, sweep, words
-from .findings import INSIDE, diagnosed
+from .findings import INSIDE, cells_by, diagnosed, without_value
 from .steps import Headline
 
 MOST = 4  # that a page or a screen begins with
@@ -117,8 +115,11 @@ def found_in(one: Judged) -> Iterator[Headline]:
     for result, matrix in one.matrices:
         where = result["testcase"]
         told = [*of_facts(one, result, where), *of_matrix(one, result, matrix)]
-        alone = not any(one.topic not in ("samples", "impossible") for one in told)
-        yield from [*told, *of_cells(result, matrix)] if alone else told
+        yield from told
+        if all(headline.topic in ("samples", "impossible") for headline in told):
+            yield from of_cells(result, matrix)
+        elif not one.test.record["lost"] and not any(headline.topic == "gone" for headline in told):
+            yield from of_missing(result, matrix)
 
 
 def of_facts(one: Judged, result: Result | None, where: str) -> Iterator[Headline]:
@@ -146,9 +147,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
         sure = [line for line in lines if not line.startswith(NEXT)]
         sure += [confirmed] if (confirmed := again.confirmation(result)) else []
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
-        topic, of_it = topic_of(finding, one, result), Verdict.WARN if finding.allowed else verdict
-        if found.from_inside:  # no cell of a part fails without a reference: what did is told above
-            of_it = min(of_it, Verdict.NO_VERDICT)
+        topic, of_it = topic_of(finding, one, result), found.verdicts[at]
         yield Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
     if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
         yield from of_cells(result, matrix)
@@ -177,19 +176,19 @@ def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
         yield Headline(cell.verdict, topic, text, name(pair), where, weight=abs(cell.deviation or 0))
 
 
+def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """A cell without a value, of a matrix that has a suspect of which nothing is missing."""
+    for pair in without_value(matrix)[:1]:
+        cell = matrix.cells[pair]
+        text = cell.reason + others_too(matrix)
+        yield Headline(cell.verdict, "missing", text, name(pair), (result["testcase"],))
+
+
 def others_too(matrix: MatrixVerdict) -> str:
     """That the cell which is told is one of several that nothing is said of."""
     more = matrix.counts[Verdict.NO_VERDICT] - matrix.unjudged - 1
     verb = "has" if more == 1 else "have"
     return f"; {units.counted(more, 'other cell')} {verb} no verdict either" if more > 0 and not matrix.problem else ""
-
-
-def cells_by(matrix: MatrixVerdict, rule: str) -> list[Pair]:
-    """The cells of which a rule decided, of a matrix that is held."""
-    if matrix.whole is None:
-        return []
-    of, found = matrix.matrix, np.argwhere(matrix.whole.rules == ORDER[rule]).tolist()
-    return [(of.rows[row], of.columns[column]) for row, column in found]
 
 
 def commands(found: Iterable[Headline]) -> list[str]:

@@ -8,7 +8,8 @@ from . import words
 from .machine_marks import Mark
 from .maps import CLASSES
 
-LETTER = 7.2  # width of a letter in units of the drawing, on average
+LETTER, SMALL, BOLD = 7.4, 6.6, 8.2  # width of a letter in units of the drawing, on average, of each kind of text
+MOST_LETTERS = 32  # of a name; a longer one keeps its ends
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,16 @@ class Canvas:
 
     def glyph(self, kind: str, key: Any) -> str:
         """ "✗ " before the name of a part that is at fault."""
-        mark = self.marked.get((kind, key))
-        return f"{words.GLYPHS[mark.verdict]} " if mark else ""
+        return glyph_of(self.marked, kind, key)
 
 
-def shortened(text: str, width: int) -> str:
-    """As much of a text as fits."""
-    most = max(3, int(width / LETTER))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def glyph_of(marked: Mapping[tuple[str, Any], Mark], kind: str, key: Any) -> str:
+    """ "✗ " before the name of a part that is at fault."""
+    mark = marked.get((kind, key))
+    return f"{words.GLYPHS[mark.verdict]} " if mark else ""
+
+
+def shortened(name: str) -> str:
+    """A name as it stands in a drawing: whole, but for one that no box has room for."""
+    half = (MOST_LETTERS - 1) // 2
+    return name if len(name) <= MOST_LETTERS else f"{name[:half]}…{name[-half:]}"

@@ -8,10 +8,12 @@ from ..runs.judging import Judged
 from . import words
 from .machine_marks import Mark, marks_of, sentence
 from .machine_parts import Machine, class_lines, classes_of, machine_of
+from .machine_room import written_out
 from .machine_shapes import MOST_NAMED_PAIRS, drawn
 from .maps import CLASSES
 
 MOST_ENDPOINTS = 16  # of a drawing
+WIDE = 1500  # of a drawing that is scrolled on a screen: made small enough, nobody could read it
 MOST_COUNTED = 256  # endpoints whose pairs are counted by link class
 MOST_DRAWINGS = 4  # of a run of several machines
 
@@ -62,8 +64,10 @@ def drawing(tests: Sequence[Judged]) -> dict[str, Any] | None:
         for node in machine.nodes
         if node.left_out
     ]
+    notes += written_out(machine)
     return common | {
         "left_out": "",
+        "wide": width > WIDE,
         "shapes": shapes,
         "width": width,
         "height": height,

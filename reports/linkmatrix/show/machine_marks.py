@@ -1,18 +1,21 @@
 """What of a machine is marked in its drawing: the parts at fault, as the findings of its matrices name them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..judge.evaluate import MatrixVerdict
+from ..judge.rules import name
 from ..judge.verdicts import Verdict
 from ..locate.families import part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import socket, switches_of
+from ..record.matrix import Pair
 from ..record.units import counted
 from ..runs.judging import Judged
-from .findings import diagnosed
+from .findings import cells_by, diagnosed, without_value
 
+MOST_CELLS = 3  # with wrong data: those that are named
 OF_DEVICE = ("device", "egress", "ingress", "links", "network")
 OF_PAIR = ("link", "cell")
 OF_ADAPTERS = ("nic", "nics")
@@ -50,18 +53,26 @@ def marks_of(judged: Iterable[Judged]) -> list[Mark]:
 
 
 def marked_in(one: Judged) -> Iterator[Mark]:
-    """The marks of a test's matrices; of a matrix in which no part is suspect, its worst cell."""
+    """The marks of a test's matrices: of parts by their own cells, and of cells that no part explains."""
     record = one.test.record or {}
     for result, matrix in one.matrices:
-        found, verdict, where = diagnosed(one, result, matrix), one.of_matrix(matrix), (result["testcase"],)
-        for finding, who in zip(found.findings, found.who, strict=False):
-            of_it = Verdict.WARN if finding.allowed else verdict
-            yield Mark(of_it, tuple(parts_of(finding, who, record, matrix)), who, word_of(finding), where)
-        if all(finding.allowed for finding in found.findings) and not matrix.problem:
-            for pair, cell in matrix.marked(1)[0]:
-                if cell.verdict is Verdict.FAIL or cell.value is None:
-                    word = "off" if cell.value is not None else "no value"
-                    yield Mark(cell.verdict, (("pair", pair),), f"{pair[0]}->{pair[1]}", word, where)
+        found, where = diagnosed(one, result, matrix), (result["testcase"],)
+        for finding, who, verdict in zip(found.findings, found.who, found.verdicts, strict=True):
+            yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word_of(finding), where)
+        for pair, word in marked_cells(found.findings, matrix).items() if not matrix.problem else ():
+            yield Mark(matrix.cells[pair].verdict, (("pair", pair),), name(pair), word, where)
+
+
+def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, str]:
+    """{cell: what stands there} of what no part explains: wrong data, more than a path can carry, no value."""
+    cells = {pair: "wrong data" for pair in cells_by(matrix, "corrupt")[:MOST_CELLS]}
+    cells |= {pair: "too fast" for pair in cells_by(matrix, "impossible")[:1]}
+    if not any(finding.missing for finding in found):
+        cells |= {pair: "no value" for pair in without_value(matrix)[:1]}
+    if all(finding.allowed for finding in found):
+        failed = [pair for pair, cell in matrix.marked(1)[0] if cell.verdict is Verdict.FAIL or cell.value is None]
+        cells |= {pair: "off" if matrix.cells[pair].value is not None else "no value" for pair in failed} | cells
+    return cells
 
 
 def word_of(finding: Finding) -> str:

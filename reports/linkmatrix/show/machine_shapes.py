@@ -9,14 +9,27 @@ from typing import Any
 
 from ..judge.verdicts import Verdict
 from . import words
-from .machine_canvas import Canvas, Shape, shortened
+from .machine_canvas import SMALL, Canvas, Shape
 from .machine_marks import Mark
 from .machine_parts import Adapter, Connected, Group, Machine, Node, Socket
+from .machine_room import (
+    GAP,
+    MARGIN,
+    PAD,
+    adapter_texts,
+    box_of,
+    column_of,
+    device_texts,
+    least_column,
+    node_text,
+    room_of,
+    rows_of,
+    socket_text,
+    switch_key,
+    switch_text,
+)
 from .maps import CLASSES
 
-WIDTH = 1000  # of a drawing, in its own units: CSS pixels where the page is wide enough
-MARGIN, PAD, GAP = 2, 10, 14
-NARROWEST, WIDEST = 48, 104  # of a column
 BOX, SWITCH, BAR, LINE = 36, 20, 18, 18  # heights
 ARC, STEP = 34, 12  # height of an arc between neighbours, and what each further column adds
 MOST_ARC = 110
@@ -26,8 +39,9 @@ MOST_NAMED_PAIRS = 4  # arcs that have their class beside them
 def drawn(machine: Machine, marks: Sequence[Mark]) -> tuple[list[Shape], int, int]:
     """(shapes, width, height) of a machine."""
     marked = {part: mark for mark in reversed(marks) for part in mark.parts}  # the worst last: it stays
-    rows = rows_of(machine)
-    canvas = Canvas(column_of(rows), marked)
+    least = least_column(machine, marked)
+    rows = rows_of(machine, least)
+    canvas = Canvas(column_of(rows, least), marked)
     arcs = arcs_of(machine, marked)
     y = MARGIN
     for row in rows:
@@ -37,34 +51,6 @@ def drawn(machine: Machine, marks: Sequence[Mark]) -> tuple[list[Shape], int, in
     for at, ends in enumerate(within):
         draw_arc(canvas, ends, arcs[ends] if len(arcs) <= MOST_NAMED_PAIRS else "", at)
     return canvas.shapes, max(room_of(row, canvas.column) for row in rows), y - GAP + MARGIN
-
-
-def rows_of(machine: Machine) -> list[list[Node]]:
-    """Nodes side by side, as many as there is room for."""
-    rows: list[list[Node]] = [[]]
-    for node in machine.nodes:
-        if rows[-1] and room_of([*rows[-1], node], NARROWEST) > WIDTH:
-            rows.append([])
-        rows[-1].append(node)
-    return rows
-
-
-def columns_of(node: Node) -> int:
-    """How many columns it takes."""
-    return sum(group.columns for socket in node.sockets for group in socket.groups)
-
-
-def room_of(row: Sequence[Node], column: int) -> int:
-    """The width of a row of nodes with such columns."""
-    boxes = sum(2 * PAD + sum(2 * PAD + GAP for _ in node.sockets) - GAP for node in row)
-    return 2 * MARGIN + boxes + GAP * (len(row) - 1) + column * sum(map(columns_of, row))
-
-
-def column_of(rows: Sequence[Sequence[Node]]) -> int:
-    """The widest column with which every row fits."""
-    most = max(sum(map(columns_of, row)) for row in rows)
-    free = WIDTH - max(room_of(row, 0) for row in rows)
-    return max(NARROWEST, min(WIDEST, free // max(1, most)))
 
 
 def arcs_of(machine: Machine, marked: Mapping[tuple[str, Any], Mark]) -> dict[tuple[str, str], str]:
@@ -102,7 +88,7 @@ def draw_node(
     devices = {label for socket in node.sockets for group in socket.groups for label in group.devices}
     meshes = [mesh for mesh in machine.meshes if devices & set(mesh.labels)]
     within = [ends for ends in arcs if devices & set(ends)]
-    canvas.text("name", x + PAD, y + 14, f"{canvas.glyph('node', node.name)}{node.name}")
+    canvas.text("name", x + PAD, y + 14, node_text(canvas.marked, node))
     bars = y + LINE + 6
     top = bars + len(meshes) * (BAR + 8) + (arc_room(node, within) if within else 0) + PAD
     left, bottom, ties = x + PAD, top, len(canvas.shapes)
@@ -136,8 +122,10 @@ def mesh_shapes(canvas: Canvas, mesh: Connected, devices: set[str], y: int) -> I
     at = (("x", left), ("y", y), ("width", right - left), ("height", BAR), ("rx", 4))
     mark = canvas.marked.get(("class", mesh.link_class))
     yield Shape("rect", f"bar at-fault {CLASSES[mark.verdict]}" if mark else "bar", at)
-    said = f"{mesh.link_class}: each of the {len(mesh.labels)} with each"
-    said += f", {words.GLYPHS[mark.verdict]} {mark.word}" if mark else ""
+    of_all = f"{mesh.link_class}: each of the {len(mesh.labels)} with each"
+    at_fault = f", {words.GLYPHS[mark.verdict]} {mark.word}" if mark else ""
+    fits = (len(of_all) + len(at_fault)) * SMALL <= right - left - 8
+    said = (of_all if fits else mesh.link_class) + at_fault
     yield Shape("text", "small label-at-fault" if mark else "on-bar", (("x", left + 8), ("y", y + 13)), said)
 
 
@@ -154,8 +142,7 @@ def draw_socket(canvas: Canvas, node: Node, socket: Socket, at: tuple[int, int, 
     height = PAD + BOX + of_switches + of_adapters + LINE + 4
     key = (node.name, socket.number)
     canvas.box(canvas.style("socket", key), x, y, width, height)
-    said = "NUMA node not known" if socket.number is None else f"NUMA node {socket.number}"
-    canvas.text("small", x + PAD, y + height - 7, shortened(canvas.glyph("socket", key) + said, width - 2 * PAD))
+    canvas.text("small", x + PAD, y + height - 7, socket_text(canvas.marked, node, socket.number))
     left = x + PAD
     for group in socket.groups:
         draw_group(canvas, node, group, (left, y + PAD), of_switches)
@@ -167,51 +154,50 @@ def draw_group(canvas: Canvas, node: Node, group: Group, at: tuple[int, int], of
     """Devices, their switch and its adapters; at: x and y."""
     x, y = at
     room, below = canvas.column * group.columns, y + BOX + GAP
-    for label, middle, wide in places(canvas, group, group.devices, x):
+    for label, middle, span in places(canvas, group, group.devices, x):
         canvas.devices[label] = (middle, y)
         if group.switch:
             canvas.path("tie", f"M{middle} {y + BOX}V{below}")
-        draw_device(canvas, label, label.removeprefix(f"{node.name}:"), (middle - wide // 2, y, wide))
+        draw_device(canvas, node, label, (middle, y, span))
     if group.switch:
-        key = next((label for label in group.devices if ("switch", label) in canvas.marked), "")
+        key = switch_key(canvas.marked, group.devices)
         canvas.box(canvas.style("switch", key), x + PAD // 2, below, room - PAD, SWITCH)
-        said = shortened(canvas.glyph("switch", key) + "PCIe switch", room - PAD)
-        canvas.text("middle small", x + room // 2, below + 14, said)
-    for adapter, middle, wide in places(canvas, group, group.adapters, x):
+        canvas.text("middle small", x + room // 2, below + 14, switch_text(canvas.marked, group.devices, room))
+    for adapter, middle, span in places(canvas, group, group.adapters, x):
         top = below + of_switches
         if group.switch:
             canvas.path("tie", f"M{middle} {below + SWITCH}V{top}")
-        draw_adapter(canvas, node, adapter, (middle - wide // 2, top, wide))
+        draw_adapter(canvas, node, adapter, (middle, top, span))
 
 
 def places(canvas: Canvas, group: Group, members: Sequence[Any], x: int) -> Iterator[tuple[Any, int, int]]:
-    """(member, its middle, its width): devices, or adapters, share the columns of their group."""
+    """(member, its middle, its room): devices, or adapters, share the columns of their group."""
     span = canvas.column * group.columns // max(1, len(members))
     for number, member in enumerate(members):
-        yield member, x + number * span + span // 2, min(span, WIDEST) - PAD
+        yield member, x + number * span + span // 2, span
 
 
-def draw_device(canvas: Canvas, label: str, name: str, at: tuple[int, int, int]) -> None:
-    """A device; at: x, y and width."""
-    x, y, width = at
-    mark = canvas.marked.get(("device", label))
-    canvas.box(canvas.style("device", label), x, y, width, BOX, title=label)
-    written = shortened(canvas.glyph("device", label) + name, width)
-    canvas.text("middle", x + width // 2, y + (15 if mark else 23), written)
-    if mark:
-        canvas.text("middle small", x + width // 2, y + 29, shortened(mark.word, width))
+def draw_device(canvas: Canvas, node: Node, label: str, at: tuple[int, int, int]) -> None:
+    """A device; at: its middle, y and room."""
+    draw_box(canvas, canvas.style("device", label), label, device_texts(canvas.marked, node, label), at)
 
 
 def draw_adapter(canvas: Canvas, node: Node, adapter: Adapter, at: tuple[int, int, int]) -> None:
-    """A network adapter; at: x, y and width."""
-    x, y, width = at
-    key = (node.name, adapter.name)
-    said = canvas.marked[("adapter", key)].word if ("adapter", key) in canvas.marked else ""
-    said = said or ("down" if not adapter.up else adapter.rate)
-    style = canvas.style("adapter", key) + ("" if adapter.up else " down")
-    canvas.box(style, x, y, width, BOX, title=f"{adapter.name}, {adapter.rate or 'rate not known'}")
-    canvas.text("middle", x + width // 2, y + 15, shortened(canvas.glyph("adapter", key) + adapter.name, width))
-    canvas.text("middle small", x + width // 2, y + 29, shortened(said.replace("b/sec", ""), width))
+    """A network adapter; at: its middle, y and room."""
+    style = canvas.style("adapter", (node.name, adapter.name)) + ("" if adapter.up else " down")
+    title = f"{adapter.name}, {adapter.rate or 'rate not known'}"
+    draw_box(canvas, style, title, adapter_texts(canvas.marked, node, adapter), at)
+
+
+def draw_box(canvas: Canvas, style: str, title: str, texts: tuple[str, str], at: tuple[int, int, int]) -> None:
+    """A box with a name, and what is said of it below that."""
+    name, said = texts
+    middle, y, span = at
+    width = box_of(span, name, said)
+    canvas.box(style, middle - width // 2, y, width, BOX, title=title)
+    canvas.text("middle", middle, y + (15 if said else 23), name)
+    if said:
+        canvas.text("middle small", middle, y + 29, said)
 
 
 def draw_arc(canvas: Canvas, ends: tuple[str, str], name: str, number: int) -> None:
