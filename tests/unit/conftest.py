@@ -128,6 +128,12 @@ def one_record(count=4, value=396.0, off=None, host="node001", cpu="cpu", result
 
 
 @pytest.fixture
+def wide_terminal(monkeypatch):
+    """So wide that no sentence of a command is folded."""
+    monkeypatch.setenv("COLUMNS", "2000")
+
+
+@pytest.fixture
 def make_record():
     return one_record
 

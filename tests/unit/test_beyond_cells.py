@@ -16,6 +16,8 @@ from linkmatrix.runs.judging import judge
 from linkmatrix.runs.testcases import Test as Stored
 from linkmatrix.show import nodes, prometheus, sweep, words
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "tests" / "data" / "h200x4_full.record.json"
 PROMISE = "sanity error: gpu3->gpu0 is NV6, NV18 was promised"

@@ -13,6 +13,8 @@ from linkmatrix.foreign.nccl import algorithm_of
 from linkmatrix.record import reading
 from linkmatrix.references import published
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 #: Where the document's four tables are among its runs → its test case, what it ran on, and its sizes.
 TABLES = {
     "03": ("all_reduce_perf", "8 ranks on one node", ("128 MiB", "256 MiB", "512 MiB", "1 GiB", "2 GiB")),

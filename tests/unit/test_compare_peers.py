@@ -7,6 +7,8 @@ import pytest
 
 from linkmatrix import cli
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 DATA = Path(__file__).resolve().parents[1] / "data"
 WRITE = "device_to_device_memcpy_write_ce"
 

@@ -19,6 +19,8 @@ from linkmatrix.references import noise, tolerances
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import judging, stored, testcases
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 DATA = Path(__file__).parents[1] / "data"
 TESTCASE = "device_to_device_memcpy_write_ce"
 

@@ -16,6 +16,8 @@ from linkmatrix.runs import changes, table
 from linkmatrix.runs.testcases import Test
 from linkmatrix.show import fleet, over_time, time_chart
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 DATA = Path(__file__).parents[1] / "data"
 WAYS = ("out-of-place", "in-place")
 TESTCASE = "device_to_device_memcpy_write_ce"

@@ -22,6 +22,8 @@ from linkmatrix.references import noise
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 DATA = Path(__file__).parents[1] / "data"
 RECORDS = sorted(path.name for path in DATA.glob("*.record.json"))
 TESTCASE = "device_to_device_memcpy_write_ce"

@@ -14,6 +14,8 @@ from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import parts, stored, testcases
 from linkmatrix.runs.suspects import suspects
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 TESTCASE = "rank_to_rank_bandwidth_mpi"
 NODES, EACH = ("n17", "n18", "n19"), 2
 LEVELS = {"NET": 24.0, "NODE": 96.0}

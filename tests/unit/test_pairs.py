@@ -20,6 +20,8 @@ from linkmatrix.runs import figures, testcases
 from linkmatrix.runs.stored import Run
 from linkmatrix.show import by_size, size_chart, words
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 DATA = Path(__file__).parents[1] / "data"
 OWN = {"latency": "node_to_node_latency_mpi", "multi_lat": "node_to_node_latency_mpi"}
 OWN |= {"bw": "node_to_node_bandwidth_mpi", "mbw_mr": "node_to_node_bandwidth_mpi"}

@@ -9,6 +9,8 @@ from moved_parts import NODES, SAID, TRUTHS, Swaps, trial
 from linkmatrix import cli
 from linkmatrix.runs import notes, parts
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 SENDS = (True, False)
 
 

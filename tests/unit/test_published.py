@@ -15,6 +15,8 @@ from linkmatrix.references import published
 from linkmatrix.references.tables import References
 from linkmatrix.runs import figures
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 DATA = Path(__file__).parents[1] / "data"
 ROOT = Path(__file__).parents[2]
 

@@ -12,6 +12,8 @@ from linkmatrix.record import reading
 from linkmatrix.references import published
 from linkmatrix.show import curves, scaling
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 RECORD = Path(__file__).parents[1] / "data" / "cpu2_nbody.record.json"
 STRONG = "nbody_float_strong"
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BadInput, clean, say
+from ..errors import BadInput, clean
 from ..files import path_of
 from ..record import units
 from ..record.units import figure
@@ -26,6 +26,7 @@ from ..runs import scaling, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..runs.testcases import Test
 from ..show import words
+from ..show.screen import Screen
 
 NOTHING = 3  # in common: as NO VERDICT
 PEERS = "peers"  # other programs, whose records are of the same run
@@ -84,13 +85,13 @@ def run_compare(options: argparse.Namespace) -> int:
     if options.against in published.NAMES:
         series, no_series = scaling.beside_series(run, published.load(options.against), set(options.testcase or ()))
     left_out = [*found.left_out, *no_series]
-    for line in [*lines(found.rows, options.against), *series, *left_out]:
-        say(line)
+    screen = Screen()
+    screen.lines(*lines(found.rows, options.against), *series, *left_out)
     if found.rows or series:
         return 0
     if not left_out:
         names = ", ".join(sorted({"/".join(filter(None, one.name)) for one in there})[:12])
-        say(f"The two have no test case in common. {options.against} has: {names}")
+        screen.lines(f"The two have no test case in common. {options.against} has: {names}")
     return NOTHING
 
 
@@ -102,14 +103,15 @@ def beside_peers(run: stored.Run, wanted: set[str]) -> int:
         raise BadInput(
             f"{run.path} holds nothing of another program: measure with -t {PEERS}, where they are installed"
         )
-    met = False
+    met, screen = False, Screen()
     for program in programs:
         theirs = of_run(replace(run, tests=tuple(test for test in run.tests if peer_of(test) == program)))
         found = compare(own, list(theirs), wanted, program)
         met = met or bool(found.rows)
-        say(f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too")
-        for line in [*lines(found.rows), *found.left_out]:
-            say(f"  {line}")
+        screen.lines(
+            f"linkmatrix against {program}:" if found.rows else f"{program}: nothing of it was measured here too"
+        )
+        screen.lines(*(f"  {line}" for line in [*lines(found.rows), *found.left_out]))
     return 0 if met else NOTHING
 
 

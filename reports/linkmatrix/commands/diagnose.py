@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..errors import BadInput, say
+from ..errors import BadInput
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict, worst
-from ..locate.diagnosis import diagnose
+from ..locate.diagnosis import NEXT, diagnose
 from ..locate.sentences import listed
 from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
@@ -17,6 +17,7 @@ from ..record.collective import is_collective, is_simulation
 from ..record.reading import Result
 from ..runs.judging import Judged
 from ..show import again, words
+from ..show.screen import Screen
 from . import arguments
 
 
@@ -35,19 +36,22 @@ def run_diagnose(options: argparse.Namespace) -> int:
     if unknown is not None:
         said = ", ".join(sorted(there)) or "none"
         raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which has {said}")
-    verdicts = []
+    verdicts, screen = [], Screen()
     for one in judged:
         if one.beyond_cells is not None:
             verdicts.append(one.verdict)
-            say(f"{words.WORDS[one.verdict]}  {one.test.name}: {'; '.join(one.reasons)}")
+            screen.lines(f"{words.WORDS[one.verdict]}  {one.test.name}: {'; '.join(one.reasons)}")
         for result, matrix in one.matrices:
             if options.testcase and result["testcase"] not in options.testcase:
                 continue
             verdicts.append(one.of_matrix(matrix))
             for line in lines(one, result, matrix, judged):
-                say(line)
+                if line.lstrip().startswith(NEXT):  # a command stays on its line, to be copied
+                    screen.print(screen.text(line))
+                else:
+                    screen.lines(line)
     verdict = worst(verdicts)
-    say(words.WORDS[verdict])
+    screen.lines(words.WORDS[verdict])
     return EXIT_CODES[verdict]
 
 

@@ -30,6 +30,7 @@ from ..runs.suspicion import Found
 from ..runs.testcases import Test
 from ..show import fleet, over_time
 from ..show.progress import watched
+from ..show.screen import Screen
 from . import arguments
 
 if TYPE_CHECKING:
@@ -95,10 +96,10 @@ def run_history(options: argparse.Namespace) -> int:
     if options.fleet and options.plot:
         raise BadInput("--plot draws values over time, and --fleet has the newest of each host: leave one out")
     drawn: list[Path] = []
+    screen = Screen()
     if options.fleet:
         newest = [(test.partition, record) for test, record in newest_first(tests)]
-        for line in odd_nodes(newest):
-            say(line)
+        screen.lines(*odd_nodes(newest))
         alike = in_groups(of_fleet(tests, choice, testcases), equal_groups(newest))
         blocks = ((key, fleet.lines(hosts, key[2])) for key, hosts in alike)
     else:
@@ -108,17 +109,15 @@ def run_history(options: argparse.Namespace) -> int:
     count = 0
     for (testcase, size, _, group), lines in blocks:
         count += 1
-        say(headline(testcase, size, choice, group))
-        for line in lines:
-            say(f"  {line}")
+        screen.lines(headline(testcase, size, choice, group), *(f"  {line}" for line in lines))
     if not count:
-        say("There is no run with such cells: measure first, or choose others.")
+        screen.lines("There is no run with such cells: measure first, or choose others.")
         return NOTHING
     for path in drawn:
         say(path)
     written = notes.load(folders.prefix())
-    for one in suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written):
-        say(one.sentence(options.clean_runs))
+    named = suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written)
+    screen.lines(*(one.sentence(options.clean_runs) for one in named))
     return 0
 
 
@@ -137,10 +136,10 @@ def of_part_or_place(options: argparse.Namespace) -> int:
         lines = part_history.of_place(found, place, options.clean_runs, written)
     else:
         lines = part_history.of_part(found, options.part, options.clean_runs, written)
-    for line in lines:
-        say(line)
+    screen = Screen()
+    screen.lines(*lines)
     if not lines:
-        say(f"No run has seen {options.place or 'the part ' + options.part}.")
+        screen.lines(f"No run has seen {options.place or 'the part ' + options.part}.")
     return 0 if lines else NOTHING
 
 
@@ -151,8 +150,7 @@ def found_of(options: argparse.Namespace, place: Place | None) -> Iterator[Found
         yield from (found_in(run, references, options.reference) for run in runs_of(options))
         return
     with index.opened(folders.prefix(), arguments.reference_folder()) as stored_runs:
-        for note in stored_runs.notes:
-            say(f"note: {note}")
+        Screen().lines(*(f"note: {note}" for note in stored_runs.notes))
         nodes = stored_runs.named([place[0]]) if place else stored_runs.with_part(options.part)
         yield from stored_runs.found_on(stored_runs.with_parts_of(nodes))
 

@@ -16,6 +16,7 @@ from ..errors import clean, in_ascii
 from ..judge.verdicts import Verdict
 from . import words
 
+HANG = 2  # columns that further lines of a sentence begin behind its first
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
     Verdict.WARN: "bold black on #ffd8a8",
@@ -60,6 +61,12 @@ class Screen:
         )
         for line in lines or [""]:
             self.console.print(self.text(line, style), soft_wrap=True)
+
+    def lines(self, *lines: str) -> None:
+        """Prints each, wrapped to the width; what is more than its first line begins under it."""
+        for line in lines:
+            text = line.lstrip(" ")
+            self.print(text, indent=len(line) - len(text), hang=HANG)
 
     def badge(self, verdict: Verdict) -> Text:
         """The verdict in its colour: glyph and word."""

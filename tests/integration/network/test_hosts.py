@@ -64,7 +64,7 @@ def linkmatrix(command, done):
     judged = ("--references", done.path.parent, "--reference", "100mbit")
     words = [sys.executable, "-m", "linkmatrix", command, done.path, *judged]
     return subprocess.run(
-        words, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "200"}
+        words, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "2000"}
     ).stdout
 
 

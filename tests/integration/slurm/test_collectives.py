@@ -198,7 +198,7 @@ def lower_bounds(*checks):
     return "\n".join(line for table in tables.values() for line in [*table, ""])
 
 
-def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys):
+def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys, monkeypatch):
     """By the matrix of the same nodes, which the same job measures; beside others no link has a verdict."""
     pairs = "crossnode_matrix.*rank_to_rank_bandwidth_mpi.*extent=all"
     wanted = (*all_reduce(), "-n", pairs, "-S", FEW, "-S", "crossnode_matrix.size=1MiB", "-S", "nodes=3")
@@ -213,6 +213,7 @@ def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, caps
         assert {check["fail_phase"] for check in by_name.values()} == {"performance"}, run.output
         (report,) = (run.prefix / "reports").glob("run-report-*.json")
         capsys.readouterr()
+        monkeypatch.setenv("COLUMNS", "2000")  # no sentence is folded
         code = cli.main(["diagnose", str(report), "--references", str(run.prefix / "references")])
         said = capsys.readouterr().out
         if code == 3:
