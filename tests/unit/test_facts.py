@@ -68,7 +68,7 @@ FACTS = [
     (throttled, Verdict.WARN, "held back while it was measured: gpu2: power cap"),
     (devices_twice, Verdict.NO_VERDICT, "gpu1 and gpu3 are one device, GPU-1"),
     (samples(1), Verdict.NO_VERDICT, "1 of 12 cells were measured once"),
-    (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, 3 at least"),
+    (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, as few as 3"),
     (samples(LEAST_SAMPLES), Verdict.WARN, "1 of 12 cells did not converge"),
     (not_converged, Verdict.WARN, "1 of 12 cells did not converge"),
     (few_cells, Verdict.NO_VERDICT, "only 2 of 16 cells apply"),

@@ -279,3 +279,28 @@ def test_rows_that_are_as_they_should_be_are_none_of_the_worst(judged_run, make_
     )
     assert "worst rows (median of their cells, against what is expected): gpu3 -8.0 %</li>" in text
     assert re.search(r"worst columns .*: gpu\d+ with less than 0.1 %</li>", text) and "0.0 %</li>" not in text
+
+
+def test_what_is_only_suspected_is_not_said_to_be_at_fault(judged_run, make_record):
+    slow = make_record(count=8, off={(3, column): 352.4 for column in range(8) if column != 3})
+    suspected, failed = rendered(judged_run(slow)), rendered(judged_run(slow, reference="hgx"))
+    assert "<h2>What is suspect</h2>" in suspected and "What is at fault" not in suspected
+    assert "<h2>What is at fault</h2>" in failed and "<h2>What was found</h2>" in rendered(
+        judged_run(make_record(off={(0, 1): "timeout"}))
+    )
+
+
+def test_an_option_of_a_command_is_not_parted_at_the_end_of_a_line(judged_run, make_record):
+    text = rendered(judged_run(make_record()))
+    again = text[text.index("<h2>Run it again</h2>") :]
+    assert 'p2p_matrix <span class="option">--testcase</span> device' in again[: again.index("</pre>")]
+    assert text.count('p2p_matrix <span class="option">--testcase</span>') == 2, "and where all is measured again"
+
+
+def test_of_test_cases_without_a_verdict_those_that_lack_a_value_stand_first(judged_run, make_record):
+    record = make_record()
+    record["results"].append({**make_record(off={(0, 1): "timeout"})["results"][0], "testcase": "lacks_a_value"})
+    record["result"] = "ERROR"
+    text = rendered(judged_run(record))
+    listed = text[text.index('id="cases"') : text.index('id="problems"')]
+    assert listed.index("lacks_a_value") < listed.index("device_to_device_memcpy_write_ce")

@@ -184,7 +184,8 @@ def test_of_a_session_only_what_failed_is_measured_again(judged_run, make_record
         make_record(), make_record(off={(0, 1): 300.0}), reference="hgx", hashcode="abc", partition="node:gpu"
     )
     text = page.render(run, judged, lambda *_: b"")
-    assert "reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc" in text
+    said = re.sub("</?span[^>]*>", "", text)
+    assert "reframe -C config/settings.py -c checks -R -r --system=node:gpu -n /abc" in said
 
 
 def test_the_worst_test_stands_first(judged_run, make_record):
@@ -234,3 +235,13 @@ def test_what_a_suspect_has_itself_is_its_verdict_and_not_that_of_another_cell(j
     record = make_record(count=8, off={(3, column): 340.0 for column in range(8)} | {(5, 6): "corrupt"})
     found = {one.topic: one.verdict for one in headlines.headlines(judged_run(record)[1])}
     assert (found["wrong data"], found["device"]) == (Verdict.FAIL, Verdict.NO_VERDICT)
+
+
+def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_failed(judged_run, make_record):
+    record = make_record(off={(0, 1): "corrupt"})
+    lines = told(judged_run(record))
+    assert lines[0].startswith("Take the nodes of gpu0->gpu1 out of service") and "program printed" not in " ".join(
+        lines
+    )
+    ended = make_record(off={(0, 1): "corrupt"}, result="ERROR", error="gpu2 is gone")
+    assert "program printed" in " ".join(told(judged_run(ended)))

@@ -80,7 +80,7 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
         (single, Verdict.NO_VERDICT, f"were measured once: how sure they are, nobody knows; {more}"),
-        (few, Verdict.WARN, f"have too few samples for an interval, {least} at least; {more}"),
+        (few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
         (open_cells, Verdict.WARN, "did not converge: their medians are less sure than was asked for"),
     )
     for count, verdict, what in kinds:

@@ -24,6 +24,7 @@ from .maps import marks
 from .page_matrix import MOST_ENDPOINTS, Picture, shown_collective, shown_matrix
 from .problems import named, of_size, problems
 
+LACKING = ("gone", "cell")  # topics of what has no value, or of what no part explains
 MOST_COMMANDS = 2  # that measure again
 MOST_MATRICES = 64  # that are drawn, of several nodes the worst; the records have all
 BACKENDS = {
@@ -81,13 +82,21 @@ def answer(run: Run, judged: list[Judged], verdict: Verdict) -> dict[str, Any]:
             {**marks(one.verdict), "text": one.text, "sure": one.sure if at < headlines.MOST_SURE else ()}
             for at, one in enumerate(found[: headlines.MOST])
         ],
-        "found_title": "What is at fault" if any(one.topic in steps.SLOW for one in found) else "What was found",
+        "found_title": found_title(found),
         "more_found": max(0, len(found) - headlines.MOST),
         "assessment": steps.assessment(verdict, judged),
         "steps": steps.steps(verdict, judged, found),
         "again": list(dict.fromkeys([*headlines.commands(found), *again])),
         "tally": words.tally(judged) + ".",
     }
+
+
+def found_title(found: Sequence[steps.Headline]) -> str:
+    """What was found is called: without references nothing is at fault yet."""
+    of_parts = [one for one in found if one.topic in steps.SLOW]
+    if any(one.verdict is Verdict.FAIL for one in of_parts):
+        return "What is at fault"
+    return "What is suspect" if any(one.topic not in LACKING for one in of_parts) else "What was found"
 
 
 def anchor(at: int) -> str:
@@ -182,7 +191,7 @@ def overview(judged: list[Judged], of_nodes: bool = True) -> list[dict[str, Any]
             said = "; ".join(one.reasons) or "as promised"
             rows.append({**marks(one.verdict), "name": one.test.name, "anchor": "", "quantity": said})
     severity = {word: verdict for verdict, word in words.WORDS.items()}
-    return sorted(rows, key=lambda row: -severity[row["word"]])
+    return sorted(rows, key=lambda row: (-severity[row["word"]], not row.get("lacks", True)))
 
 
 def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
@@ -191,10 +200,16 @@ def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
     verified = ", ".join(dict.fromkeys(words.verification(of_size).removeprefix("data ") for of_size, _ in one.sizes))
     common = {**marks(one.verdict), "name": one.name, "anchor": place, "unit": words.UNITS[one.unit]}
     common |= {"quantity": f"{result['quantity']}, {one.sizes_said()}", "median": "–", "verified": verified}
+    common["lacks"] = any(lacks_more(matrix) for _, matrix in one.sizes)
     return [
         {**common, "link_class": way, "low": ends[0] if ends else "–", "high": ends[-1] if ends else "–"}
         for way, ends in one.ends().items()
     ]
+
+
+def lacks_more(matrix: MatrixVerdict) -> bool:
+    """Have cells no verdict for another reason than that they have no reference?"""
+    return matrix.counts[Verdict.NO_VERDICT] > matrix.unjudged
 
 
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
@@ -204,6 +219,7 @@ def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixV
         common["name"] += f", {units.counted(result['blocks'], 'block')}"
     common["quantity"] += f", {units.size(result['size_bytes'])}"
     common |= {"unit": words.UNITS[result["unit"]], "verified": words.verification(result).removeprefix("data ")}
+    common["lacks"] = lacks_more(matrix)
     rows = []
     for name, summary in matrix.matrix.classes.items():
         low, median, high = words.extremes(summary, result["unit"])

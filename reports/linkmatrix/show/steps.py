@@ -124,6 +124,7 @@ CHOOSE = (
     " chooses what fits this machine."
 )
 FIRST = "Measure what was found again, alone, before anything is adopted."
+WRONG_BITS = ("wrong data", "computes wrong")
 SLOW = (
     "device",
     "link",
@@ -169,8 +170,10 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
     """What to do now, in order; nothing where all is as it should be."""
     wanting = verdict is Verdict.NO_VERDICT and bool(judged) and words.only_references_missing(judged)
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
-    every = dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and not (wanting and one.topic == "skipped"))
-    topics = list(every)[:MOST_TOPICS]
+    said = {"skipped"} if wanting else {"program"} if failed_by_data(judged, found) else set()
+    topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))[
+        :MOST_TOPICS
+    ]
     if not topics and nothing_measured(verdict, judged):  # and nobody said why
         return list(TOPICS["not run"]) if judged else [CHOOSE]
     for topic in topics:
@@ -180,6 +183,12 @@ def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> 
         # before anything is adopted it is measured again anyway
         lines += told[1:] if lines and lines[0] == FIRST and topic in SLOW and len(told) > 1 else told
     return list(dict.fromkeys([*lines, *([REFERENCES] if wanting else [])]))
+
+
+def failed_by_data(judged: Iterable[Judged], found: Iterable[Headline]) -> bool:
+    """Did each program end as it should where bits are wrong, so that what it printed tells no more than these do?"""
+    ended = all(one.test.record is not None and one.test.record["result"] in ("PASS", "FAIL") for one in judged)
+    return ended and any(one.topic in WRONG_BITS for one in found)
 
 
 def nothing_measured(verdict: Verdict, judged: Iterable[Judged]) -> bool:
