@@ -304,3 +304,14 @@ def test_of_test_cases_without_a_verdict_those_that_lack_a_value_stand_first(jud
     text = rendered(judged_run(record))
     listed = text[text.index('id="cases"') : text.index('id="problems"')]
     assert listed.index("lacks_a_value") < listed.index("device_to_device_memcpy_write_ce")
+
+
+def test_sizes_of_a_test_case_are_not_counted_as_test_cases_where_samples_are_too_few(judged_run, make_record):
+    """Of 11 collectives in three sizes each, the first screen said 11 test cases and what is wrong said 24."""
+    record = make_record()
+    record["results"][0]["converged"][0][1] = False
+    record["results"] = [{**record["results"][0], "size_bytes": 1 << step} for step in (20, 24, 28)]
+    name = record["results"][0]["testcase"]
+    assert f"<strong>{name}, 3 sizes</strong><br>3 of 36 cells did not converge" in wrong(rendered(judged_run(record)))
+    record["results"].append({**record["results"][0], "testcase": "another"})
+    assert "<strong>2 test cases</strong><br>4 of 48 cells" in wrong(rendered(judged_run(record)))

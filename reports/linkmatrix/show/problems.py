@@ -51,18 +51,21 @@ def line_of(fact: Fact) -> str:
 
 def of_samples(judged: list[Judged]) -> list[dict[str, Any]]:
     """That medians are not as sure as was asked for: once for all test cases, with the worst of them first."""
-    alike: dict[tuple[Verdict, str], list[tuple[int, int, str]]] = {}
+    alike: dict[tuple[Verdict, str], list[tuple[int, int, str, str]]] = {}
     for one, result, fact in facts_of_samples(judged):
         some, every = fact.cells
         rest = fact.sentence.removeprefix(f"{some} of {units.counted(every, 'cell')} ")  # alike for all
-        alike.setdefault((fact.verdict, rest), []).append((some, every, of_size(one, result)))
+        alike.setdefault((fact.verdict, rest), []).append((some, every, of_size(one, result), result["testcase"]))
     shown = []
     for (verdict, rest), cases in sorted(alike.items(), key=lambda item: -item[0][0]):
         cases.sort(key=lambda case: -case[0] / case[1])
         some, every = (sum(case[at] for case in cases) for at in (0, 1))
-        each = [f"{name} ({of} of {count})" for of, count, name in cases]
+        each = [f"{name} ({of} of {count})" for of, count, name, _ in cases]
         line = f"{some} of {units.counted(every, 'cell')} {rest}"
-        name = cases[0][2] if len(cases) == 1 else units.counted(len(cases), "test case")
+        testcases = {case[3] for case in cases}
+        name = units.counted(len(testcases), "test case")
+        if len(testcases) == 1:
+            name = cases[0][2] if len(cases) == 1 else f"{cases[0][3]}, {len(cases)} sizes"
         most = [] if len(cases) == 1 else [f"the most: {', '.join(units.first(each, MOST_NAMED))}"]
         shown.append({**marks(verdict), "name": name, "reasons": [line, *most]})
     return shown
