@@ -99,3 +99,8 @@ def test_a_run_by_linkmatrix_says_so_too(machine, words):
     code, out = machine.run("--mode", "nightly")
     assert code == 3 and "Nothing was measured, so there is nothing to judge." in out
     assert ("node:gpu has one GPU" in out and "linkmatrix detect --dry-run" in out) if words else MEASURE in out
+
+
+def test_a_page_without_a_record_says_of_which_partition_it_is(said, tmp_path):
+    judged = judging.judge_all(Run(path=tmp_path, tests=(skipped(),)), References({}), None)
+    assert page.heading(judged) == "node:gpu: no record" and page.heading([]) == "no record"

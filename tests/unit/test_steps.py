@@ -245,3 +245,9 @@ def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_f
     )
     ended = make_record(off={(0, 1): "corrupt"}, result="ERROR", error="gpu2 is gone")
     assert "program printed" in " ".join(told(judged_run(ended)))
+
+
+def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_against_a_finding(judged_run):
+    _, judged = judged_run(reading.load(DATA / "h200x4_sweep.record.json"))
+    sure = next(one.sure for one in headlines.headlines(judged) if any("stayed so" in line for line in one.sure))
+    assert sure[0].startswith("for it") and "stayed so" in sure[1] and sure[2].startswith("against it")

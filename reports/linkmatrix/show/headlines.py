@@ -145,7 +145,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         sure = [line for line in lines if not line.startswith(NEXT)]
-        sure += [confirmed] if (confirmed := again.confirmation(result)) else []
+        sure[1:1] = [confirmed] if (confirmed := again.confirmation(result)) else []  # with what speaks for it
         command = next((line.removeprefix(NEXT) for line in lines if line.startswith(NEXT)), "")
         topic, of_it = topic_of(finding, one, result), found.verdicts[at]
         yield Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)

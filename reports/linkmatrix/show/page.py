@@ -164,7 +164,8 @@ def heading(judged: list[Judged]) -> str:
     """What the page is about: on which hosts, and what was measured."""
     found = records(judged)
     if not found:
-        return "no record"
+        where = listed(list(dict.fromkeys(one.test.partition for one in judged if one.test.partition)))
+        return f"{where}: no record" if where else "no record"
     hosts = listed(list(dict.fromkeys(record["host"]["name"] for record in found)))
     return f"{hosts}: {'; '.join(dict.fromkeys(words.measured(record) for record in found))}"
 
