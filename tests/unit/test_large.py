@@ -200,6 +200,41 @@ def test_an_archive_is_checked_as_the_json_is(tmp_path, make_record, spoil):
         compact.load(path)
 
 
+@pytest.mark.parametrize(
+    ("member", "spoil"),
+    [
+        ("topology.link_class", lambda array, words: words.clear()),
+        ("topology.links", lambda array, words: array.__setitem__((0, 1), 7)),
+        ("0.link_class", lambda array, words: words.clear()),
+        ("0.limit", lambda array, words: array.__setitem__((1, 2), 7)),
+        ("0.status", lambda array, words: array.__setitem__((0, 1), 255)),
+        ("0.parts.a", lambda array, words: array.__setitem__((0, 1), 7)),
+        ("0.high", lambda array, words: array.__setitem__((0, 1), np.inf)),
+    ],
+)
+def test_a_code_without_a_word_and_a_number_that_json_has_not_are_refused(tmp_path, make_record, capsys, member, spoil):
+    content, path = make_record(), tmp_path / "record.npz"
+    if member == "0.high":  # so many different ones that they are numbers
+        content = make_record(count=17)
+        content["results"][0]["high"] = [[396.0 + 1e-3 * (17 * r + c) for c in range(17)] for r in range(17)]
+    elif member == "0.parts.a":
+        content["results"][0]["parts"] = {"a": {"unit": "us", "values": content["results"][0]["values"]}}
+    good = zipfile.ZipFile(io.BytesIO(compact.pack(content)))
+    head = json.loads(good.read("record.json"))
+    array = np.load(io.BytesIO(good.read(f"{member}.npy"))).copy()
+    spoil(array, head["words"].get(member))
+    spoilt = io.BytesIO()
+    np.save(spoilt, array)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in good.namelist():
+            changed = {"record.json": json.dumps(head).encode(), f"{member}.npy": spoilt.getvalue()}
+            archive.writestr(name, changed.get(name, good.read(name)))
+    with pytest.raises(BadInput, match=f"damaged at {member}.npy"):
+        compact.load(path)
+    assert cli.main(["show", str(path)]) == 2
+    assert "nobody foresaw" not in capsys.readouterr().err
+
+
 def test_the_archive_is_taken_unless_its_record_is_newer(tmp_path, make_record, write_record, capsys):
     path = write_record(make_record())
     assert cli.main(["compact", str(path)]) == 0 and "No record has 64 endpoints" in capsys.readouterr().out

@@ -118,7 +118,9 @@ def load(path: Path) -> Record:
             content, words = said["record"], said["words"]
             for name, holder, key in maps_of(content):
                 check_shape(archive, name, words.get(name), *size_of(content, name))
-                holder[key] = Grid(reader(path, f"{name}.npy"), words.get(name))
+                holder[key] = Grid(reader(path, f"{name}.npy", words.get(name)), words.get(name))
+                if name in words:  # a code is looked up without a further look; numbers are looked at below
+                    holder[key].read()
         check_schema(content)
         content = upgraded(content)
         reading.check_words(content)
@@ -164,8 +166,8 @@ def representatives(grid: Grid) -> list[Any]:
     return [int(one) if one is not None and float(one).is_integer() else one for one in grid.ends]
 
 
-def reader(path: Path, member: str) -> Callable[[], np.ndarray]:
-    """Reads a member of an archive, whose checksum is compared."""
+def reader(path: Path, member: str, words: list[Any] | None) -> Callable[[], np.ndarray]:
+    """Reads a member of an archive, whose checksum is compared; words: that its codes are of, None of numbers."""
 
     def read() -> np.ndarray:
         try:
@@ -176,6 +178,10 @@ def reader(path: Path, member: str) -> Callable[[], np.ndarray]:
             shape, by_columns, dtype = np.lib.format.read_array_header_1_0(head)
             # numpy's own reader takes small pieces, and copies them
             found = np.frombuffer(content, dtype, int(np.prod(shape)), head.tell())
+            if words is not None and int(found.max(initial=0)) >= len(words) and found.size:
+                raise ValueError(f"it has the code {found.max()}, of {len(words)} words")
+            if words is None and np.isinf(found).any():  # which JSON has no way to write
+                raise ValueError("it holds Infinity")
             return found.reshape(shape, order="F" if by_columns else "C")
         except DAMAGED as error:
             raise BadInput(f"{path} is damaged at {member}, {error}: {REMEDY}") from None
