@@ -55,6 +55,7 @@ HOSTILE: dict[str, Callable[[terms.Terms], dict[str, object]]] = {
     "limits that stand for billions": lambda _: {"limits": "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"},
     "limits that are nested deep": lambda _: {"limits": "[" * 100_000},
     "limits that run a command": lambda _: {"limits": "!!python/object/apply:os.system [false]\n"},
+    "limits whose tag does not fit": lambda _: {"limits": "a: !!bool maybe\n"},
     "a limit that is no number": lambda known: {"limits": known.limits.replace("380.0", ".nan")},
     "a key that comes twice": lambda known: {"limits": known.limits * 2},
 }

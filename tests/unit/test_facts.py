@@ -219,3 +219,10 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
     assert verdict(result="ERROR", error="it was ended")[0] is Verdict.NO_VERDICT
     assert verdict(counters)[0] is Verdict.FAIL
     assert verdict(devices_twice)[0] is Verdict.NO_VERDICT
+
+
+def test_a_topology_is_no_pass_of_a_test_case_that_was_to_be_measured(make_record, judged_run):
+    record = make_record() | {"results": [], "command": ["p2p_matrix", "--topology"]}
+    _, (judged,) = judged_run(record, testcase="device_to_device_memcpy_write_ce")
+    assert judged.verdict is Verdict.NO_VERDICT
+    assert "the record holds no matrix: nothing was measured" in judged.reasons

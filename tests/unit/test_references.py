@@ -127,6 +127,16 @@ def test_what_is_nested_deeper_than_references_is_refused(tmp_path, text):
     assert "nested deeper than" in said or "maximum nesting depth" in said  # of libyaml itself, since 0.2.6
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["!!float [1]", "!!int {a: 1}", "!!bool maybe", "!!timestamp x", "!!float '400'", "!!python/name:os.x ''", "!a 1"],
+)
+def test_a_tag_is_refused_whatever_it_makes_of_its_text(tmp_path, value):
+    """PyYAML let Python's KeyError, TypeError or AttributeError through."""
+    said = refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n      a->b: [{value}, -0.1, 0.1, GB/s]\n")
+    assert "it has the tag" in said and "leave it out" in said and "line 5" in said
+
+
 def test_a_key_that_comes_twice_is_refused(tmp_path):
     line = "      gpu0->gpu1: [400, -0.1, 0.1, GB/s]\n"
     assert "twice" in refusal(tmp_path, f"{HEAD}  hgx:\n    case:\n{line}{line}")

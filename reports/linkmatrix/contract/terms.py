@@ -22,7 +22,7 @@ from .. import __version__
 from ..errors import UNPRINTABLE, BadInput
 from ..files import read_whole
 from ..record.units import parse_size
-from ..references.tables import References, StrictLoader, refuse_depth
+from ..references.tables import References, StrictLoader, refuse_what_none_needs
 from ..runs.bound import short
 from ..runs.manifest import person
 from ..runs.modes import MODES
@@ -154,7 +154,7 @@ def draft_of(draft: Path) -> dict[str, Any]:
     """What stands in a draft. Raises BadInput."""
     try:
         text = read_whole(draft, MOST_BYTES).decode("utf-8")
-        refuse_depth(text)
+        refuse_what_none_needs(text)
         said = yaml.load(text, Loader=StrictLoader)
     except BadInput:
         raise

@@ -235,7 +235,7 @@ class Judged:
 def off_class(matrix: Matrix, block: Block) -> np.ndarray:
     """By which fraction each cell is worse than the median of its link class; negative is better, NaN without."""
     middle = np.array([matrix.classes[one].median if one in matrix.classes else np.nan for one in matrix.class_names])
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         off = block.values / middle[block.classes] - 1
     return off if matrix.unit == "us" else -off
 
@@ -265,7 +265,7 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, oth
     ok = block.is_status("ok")
     of_class = off_class(matrix, block)
     claims = matrix.title != HANDOVER  # else the words that arrived are the whole claim
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # the least double is a number too
         off = found / value - 1
         too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
         worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)

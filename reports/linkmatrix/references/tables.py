@@ -233,7 +233,7 @@ def read_file(file: Path) -> Iterator[tuple[tuple[str, str, str], Table]]:
 def read_text(text: str, file: Path) -> Iterator[tuple[tuple[str, str, str], Table]]:
     """As `read_file`, of the text of a file."""
     try:
-        refuse_depth(text)
+        refuse_what_none_needs(text)
         content = yaml.load(text, Loader=StrictLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML lets Python's own through, as for a date
         raise BadInput(f"{file} is not valid YAML: {' '.join(str(error).split())[:200]}") from None
@@ -251,10 +251,15 @@ def read_text(text: str, file: Path) -> Iterator[tuple[tuple[str, str, str], Tab
                 yield (check, name, testcase), references
 
 
-def refuse_depth(text: str) -> None:
-    """Raises YAMLError for what is nested deeper than any references: libyaml's builder overruns the stack there."""
+def refuse_what_none_needs(text: str) -> None:
+    """Raises YAMLError for what is nested deeper than any references, for libyaml's builder overruns the stack there,
+    and for tags, for PyYAML lets Python's own errors through where a text is not what its tag says.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=StrictLoader):
+        if getattr(event, "tag", None) is not None:
+            problem = f"it has the tag {event.tag}: leave it out"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise yaml.MarkedYAMLError(problem=f"it is nested deeper than {DEEPEST}", problem_mark=event.start_mark)
