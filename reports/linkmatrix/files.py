@@ -41,13 +41,21 @@ def regular(path: Path) -> os.stat_result:
 
 
 def read_whole(path: Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises BadInput for what is none, cannot be read or is larger than `most` bytes."""
-    if regular(path).st_size > most:
-        raise BadInput(f"{path} is larger than {most} bytes: that is no file of ours")
+    """The bytes of a regular file. Raises BadInput for what is none, cannot be read or is larger than `most` bytes.
+
+    It is never waited for: a pipe may have come into its place meanwhile, and some files of /proc have no end.
+    """
+    too_large = regular(path).st_size > most
     try:
-        return path.read_bytes()
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            content = b"" if too_large else file.read()
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
+    if content is None:
+        raise BadInput(f"{path} cannot be read: it has no end yet")
+    if too_large or len(content) > most:
+        raise BadInput(f"{path} is larger than {most} bytes: that is no file of ours")
+    return content
 
 
 def path_of(text: str) -> Path:
@@ -91,7 +99,10 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
         place = led_to(path)
         mode = place.stat().st_mode if place.exists() else None
         if mode is not None and not stat.S_ISREG(mode):
-            with place.open("wb") as stream:
+            # a pipe that nobody reads would be waited for
+            opened = os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.set_blocking(opened, True)
+            with open(opened, "wb") as stream:
                 stream.write(content)
             return
         replace(place, content, mode, lasting)
@@ -109,11 +120,33 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def led_to(path: Path) -> Path:
-    """Where a path leads, by whatever links. Raises OSError for links in a circle."""
+    """Where a path leads, by links of this user and of who has the folder. Raises OSError for others, and for a circle.
+
+    In a folder that all may write, such as /tmp, anybody's link under a name that can be foreseen may lead to a file of
+    this user: the kernel refuses to follow it where fs.protected_symlinks is set, but not to say where it leads.
+    """
     try:
-        return path.resolve()
+        place = path.resolve()
+        for link in links_of(path):
+            folder = link.parent.stat()
+            if folder.st_mode & stat.S_IWOTH and owner_of(link) not in (os.geteuid(), folder.st_uid):
+                raise OSError(errno.EACCES, "it is a link of another user in a folder that all may write", str(link))
+        return place
     except RuntimeError:  # Python before 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
+
+
+def owner_of(link: Path) -> int:
+    """Whose a link itself is."""
+    return link.lstat().st_uid
+
+
+def links_of(path: Path) -> Iterator[Path]:
+    """The links that a path goes by; there is no circle."""
+    for step in [path, *path.parents]:
+        if step.is_symlink():
+            yield step
+            yield from links_of(step.parent / step.readlink())
 
 
 def replace(

@@ -127,6 +127,62 @@ def test_the_mode_of_a_file_and_the_link_to_it_stay(tmp_path):
     assert link.is_symlink() and path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o664
 
 
+@pytest.mark.parametrize("where", ["last", "folder", "behind a link of one's own"])
+def test_a_link_of_another_user_where_all_may_write_is_not_followed(tmp_path, monkeypatch, where):
+    """Its name can be foreseen, and what it leads to would be written over."""
+    kept, shared, others = tmp_path / "kept", tmp_path / "shared", []
+    kept.mkdir(), shared.mkdir()
+    (kept / "cells.csv").write_text("old")
+    link, own = shared / "results", tmp_path / "own"
+    link.symlink_to(kept / "cells.csv" if where == "last" else kept)
+    own.symlink_to(link)
+    asked = {"last": link, "folder": link / "cells.csv", "behind a link of one's own": own / "cells.csv"}[where]
+    monkeypatch.setattr(files, "owner_of", lambda one: 4711 if one in others else os.geteuid())
+    others.append(link)
+    shared.chmod(0o1777)
+    for write in (files.write_whole, lambda path, _: files.changing(path).__enter__()):
+        with pytest.raises(OSError, match="a link of another user in a folder that all may write") as refused:
+            write(asked, b"new")
+        assert refused.value.errno == errno.EACCES
+    assert (kept / "cells.csv").read_text() == "old" and sorted(kept.iterdir()) == [kept / "cells.csv"]
+    shared.chmod(0o755)  # nobody else can have put it there without the owner of the folder
+    files.write_whole(asked, b"new")
+    assert (kept / "cells.csv").read_text() == "new"
+    shared.chmod(0o1777)
+    others.clear()  # one's own
+    files.write_whole(asked, b"newer")
+    assert (kept / "cells.csv").read_text() == "newer"
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "out.csv")
+    code = "import pathlib, sys; from linkmatrix import files; files.write_whole(pathlib.Path(sys.argv[1]), b'x')"
+    command = [sys.executable, "-c", code, str(tmp_path / "out.csv")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "No such device or address" in done.stderr and "out.csv" in done.stderr
+
+
+def test_a_pipe_that_somebody_reads_gets_all(tmp_path):
+    pipe, got, content = tmp_path / "out.csv", tmp_path / "got", b"x" * 1_000_000
+    os.mkfifo(pipe)
+    with got.open("wb") as file, subprocess.Popen(["cat", str(pipe)], stdout=file):
+        opened = os.open(pipe, os.O_WRONLY)  # when it reads
+        files.write_whole(pipe, content)
+        os.close(opened)
+    assert got.read_bytes() == content
+
+
+def test_a_pipe_that_came_into_the_place_of_a_file_is_not_waited_for(tmp_path, monkeypatch):
+    place = tmp_path / "record.json"
+    place.write_text("{}")
+    said = files.regular(place)
+    place.unlink()
+    os.mkfifo(place)
+    monkeypatch.setattr(files, "regular", lambda _: said)
+    assert files.read_whole(place, 10) == b""
+
+
 def test_what_is_no_file_is_written_into(tmp_path):
     files.write_whole(Path("/dev/null"), b"new")
     assert Path("/dev/null").is_char_device()
