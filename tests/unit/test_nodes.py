@@ -97,6 +97,30 @@ def test_what_a_dry_run_calls_passed_was_not_measured(tmp_path, option):
     assert (judged.verdict, judged.reasons) == (Verdict.NO_VERDICT, ("nothing was measured: it was a dry run",))
 
 
+UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
+
+
+@pytest.mark.parametrize(
+    "option", ["--skip-sanity-check", "'--skip-sanity-check'", "--skip-sa", "--skip-performance-check"]
+)
+@pytest.mark.parametrize("with_record", [True, False])
+def test_what_reframe_did_not_check_is_no_pass_though_it_says_so(
+    tmp_path, write_record, make_record, reference_folder, option, with_record
+):
+    case = {"name": "rank_binding", "result": "pass", "keep_files": [], "fail_reason": None, "stagedir": str(tmp_path)}
+    if with_record:
+        write_record(make_record(), tmp_path / "record.json")
+        case |= {"keep_files": ["record.json"], "reference_name": "hgx"}
+
+    def judged(command):
+        test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": command})
+        return judging.judge(test, References.load(reference_folder), None)
+
+    assert judged("reframe -r --skip-system-check --skip-prgenv-check").verdict is Verdict.PASS
+    refused = judged(f"reframe -r {option}")
+    assert (refused.verdict, refused.reasons) == (Verdict.NO_VERDICT, (UNCHECKED,))
+
+
 def test_a_check_that_should_have_left_a_record_has_no_verdict_without_one(judged_run, tmp_path):
     case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
     test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})

@@ -12,6 +12,7 @@ from . import bound
 
 COMPACT = ".npz"
 DRY_RUN = "nothing was measured: it was a dry run"
+UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
 #: all that ReFrame says, by phase, of a test that measured well and lacks references: its own words, and node_sweep's
 NO_REFERENCE = {
     "performance": r"(performance error: )?no reference value found for performance variable '[^']*' on \S+ '[^']*'",
@@ -113,7 +114,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         record=content,
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
-        doubts=tuple(doubts) if content else (),
+        doubts=(*(doubts if content else ()), *([UNCHECKED] if unchecked(session or {}) else ())),
         fixture=bool(case.get("fixture")),
         folders=folders_of(case) if leaves_one else (),
     )
@@ -122,6 +123,11 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
 def is_dry_run(session: Mapping[str, Any]) -> bool:
     """Did ReFrame only show what it would do? Its report then says of each test case that it passed."""
     return re.search(r"(^|\s)'?--dry(-run|-ru|-r|-)?'?(\s|$)", str(session.get("cmdline") or "")) is not None
+
+
+def unchecked(session: Mapping[str, Any]) -> bool:
+    """Did ReFrame leave out its checks? Then it says of each test case whose program ended that it passed."""
+    return re.search(r"(^|\s)'?--skip-(sa|pe)[a-z-]*'?(\s|$)", str(session.get("cmdline") or "")) is not None
 
 
 def unreferenced(case: Mapping[str, Any]) -> bool:
