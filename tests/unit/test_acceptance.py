@@ -4,9 +4,11 @@ ReFrame is played by a script here: what it does is in the tests of tests/integr
 """
 
 import json
+import os
 import re
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ import stores
 from linkmatrix import cli, files
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import resume, supervise
+
+KEPT = [["--keep", "0"], ["--keep", "-1"], ["--keep-days", "-1"], ["--keep-days", "99999999999999999999"]]
 
 
 def test_all_that_was_measured_is_within_its_references(machine):
@@ -246,6 +250,48 @@ def test_old_reports_go_and_the_newest_stays(machine):
     assert len(list((machine.folder / "reports").glob("run-report-*.json"))) == 2
 
 
+def test_a_clock_that_jumps_removes_no_report(machine):
+    """A machine whose clock is years ahead for a while took all that was measured before for old."""
+    machine.prepare("pass")
+    for _ in range(3):
+        machine.run()
+    reports = machine.folder / "reports"
+    for number, path in enumerate(sorted(reports.glob("run-report-*.json"))):
+        years_ago = time.time() - (900 + number) * 86400
+        os.utime(path, (years_ago, years_ago))
+    for count in (4, 5):  # by the same clock: the report of the run before is new to it
+        out = machine.run("--keep-days", "400")[1]
+        assert "kept, for the clock may have jumped: 3 reports from before half a year or more without any" in out
+        assert len(list(reports.glob("run-report-*.json"))) == count
+    assert "removed 3 old reports" in machine.run("--keep", "3")[1]
+
+
+def test_reports_go_by_their_days_where_the_clock_is_right(machine):
+    machine.prepare("pass")
+    for _ in range(3):
+        machine.run()
+    reports = machine.folder / "reports"
+    for days, path in zip((30, 150, 290), sorted(reports.glob("run-report-*.json")), strict=True):
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    out = machine.run("--keep-days", "100")[1]
+    assert "removed 2 old reports" in out and "the clock" not in out
+    assert len(list(reports.glob("run-report-*.json"))) == 2
+
+
+def test_a_report_of_a_clock_that_was_ahead_is_not_the_newest_for_ever(machine, capsys):
+    """It passed, and `show` of the folder went on to say so, whatever came after it."""
+    reports = machine.folder / "reports"
+    for began, result in ((time.time() + 4e8, "pass"), (time.time(), "fail")):
+        content = json.loads(machine.prepare(result))
+        content["session_info"]["time_start_unix"] = began
+        (machine.folder / "prepared.json").write_text(json.dumps(content))
+        machine.run()
+    assert len(list(reports.glob("run-report-*.json"))) == 2
+    assert cli.main(["show", str(reports)]) == 1
+    machine.run("--keep", "1")  # its own, and not that one
+    assert cli.main(["show", str(reports)]) == 1
+
+
 def test_the_report_that_blames_a_suspect_stays_until_that_is_cleared(machine, make_record):
     machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
     machine.run()
@@ -259,7 +305,7 @@ def test_the_report_that_blames_a_suspect_stays_until_that_is_cleared(machine, m
     assert "is suspect" not in out and "removed 2 old reports" in out and not blames.exists()
 
 
-@pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], ["--reframe", "/no/such"]])
+@pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], ["--reframe", "/no/such"], *KEPT])
 def test_bad_input_starts_nothing(machine, capsys, arguments):
     assert cli.main(["run", "--reframe", str(machine.reframe), *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 1

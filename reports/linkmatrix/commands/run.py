@@ -75,6 +75,10 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
     """
     if options.retries < 0 or options.clean_runs < 1 or not 0 < options.timeout <= 1000:
         raise BadInput("--retries: 0 or more, --clean-runs: 1 or more, and --timeout: up to 1000 hours")
+    if options.keep is not None and options.keep < 1:
+        raise BadInput("--keep: 1 or more, for the newest report stays")
+    if options.keep_days is not None and not 0 <= options.keep_days <= 100_000:
+        raise BadInput("--keep-days: 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
     options.nodes = sweep_nodes(options)
@@ -300,9 +304,13 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
     records stay where ReFrame keeps them.
     """
     reports = folders.reports(prefix)[::-1]
-    old = set(reports[max(keep, 1) :]) if keep is not None else set()
+    old = set(reports[keep:]) if keep is not None else set()
     if days is not None:
-        old |= {path for path in reports[1:] if time.time() - path.stat().st_mtime > days * 86400}
+        outlived, doubtful = folders.outlived(reports[1:], days)
+        old |= set(outlived)
+        if left := set(doubtful) - old:
+            said = f"{units.counted(len(left), 'report')} from before half a year or more without any"
+            say(f"kept, for the clock may have jumped: {said}; --keep N removes them")
     blame = blaming(prefix, clean_runs, repository) if old else set()
     kept = {path for path in old if blame is None or path.name in blame}
     if kept and blame is not None:
@@ -312,8 +320,7 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
         path.unlink(missing_ok=True)
     if days is not None:
-        for path in (prefix / "reports").glob("junit-*.xml"):
-            if time.time() - path.stat().st_mtime > days * 86400:
-                path.unlink(missing_ok=True)
+        for path in folders.outlived((prefix / "reports").glob("junit-*.xml"), days)[0]:
+            path.unlink(missing_ok=True)
     if old:
         say(f"removed {units.counted(len(old), 'old report')}")

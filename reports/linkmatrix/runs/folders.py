@@ -2,17 +2,21 @@
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import BadInput
 from ..files import read_json, regular
+from .bound import SKEW
 
 REPORT = re.compile(r"run-report-.*\.json")
 BEGAN = re.compile(rb'"time_start_unix": ([0-9.]+)')
 #: ReFrame writes it in place: of a disk that was full its beginning is left.
 CUT = "make room on its disk if that is full, remove the file, and measure again"
 HEAD_BYTES = 1 << 16  # of a report, where ReFrame writes about its session
+DAY = 86400.0  # seconds
+JUMP = 180 * DAY  # without a report: more likely a clock that jumped than a site that measured nothing
 
 
 def prefix() -> Path:
@@ -80,9 +84,11 @@ def below(folder: Path) -> Iterator[Path]:
 def age(path: Path) -> tuple[float, list[int]]:
     """Sorts reports by when their sessions began, by ReFrame's clock; by session number where that is not known.
 
-    When a file was written or copied says nothing.
+    When a file was written or copied says nothing. Nor does a time that is still to come: a clock that was ahead would
+    leave the newest report for ever.
     """
-    return session_time(path), [int(number) for number in re.findall(r"\d+", path.name)]
+    began = session_time(path)
+    return began if began <= time.time() + SKEW else 0.0, [int(number) for number in re.findall(r"\d+", path.name)]
 
 
 def session_time(path: Path) -> float:
@@ -96,3 +102,19 @@ def session_time(path: Path) -> float:
         return float(read_json(path)["session_info"]["time_start_unix"])
     except (OSError, BadInput, KeyError, TypeError, ValueError):
         return 0.0
+
+
+def outlived(paths: Iterable[Path], days: int) -> tuple[list[Path], list[Path]]:
+    """(the files that were written more than `days` ago, those that seem so because the clock may have jumped).
+
+    The second are from before a time in which none was written, of half a year or of `days` where that is longer.
+    """
+    now = last = time.time()
+    written = sorted(((path.stat().st_mtime, path) for path in paths), reverse=True)
+    old = []
+    for number, (when, path) in enumerate(written):
+        if last - when > max(days * DAY, JUMP):
+            return old, [one for _, one in written[number:]]
+        old += [path] if now - when > days * DAY else []
+        last = when
+    return old, []
