@@ -4,7 +4,12 @@ import re
 import sys
 from typing import TextIO
 
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+#: What steers a terminal, ends a line, turns the direction of writing, is half a character, or is not seen at all, so
+#: that two names look the same; joiners stay, which some scripts need.
+UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    r"\U000e0000-\U000e007f]+"
+)
 
 
 #: What the signs in our own sentences are where a terminal has no more than ASCII.

@@ -20,10 +20,17 @@ from .conftest import TESTCASE, one_record
 
 #: What steers a terminal without an escape character, turns the direction of writing, ends a line and looks like a
 #: verdict, and is markup; then what a record may not hold, and a report may.
-OF_RECORDS = '\x9b31m\u202e\u2066\u2028<script>alert(1)</script>"\'><img src=x onerror=a>"} 1\nFORGED PASS\n\t'
+OF_RECORDS = (
+    "\x9b31m\u202e\u2066\u2028\u061c\u200b\u206a\ufeff\U000e0041"
+    '<script>alert(1)</script>"\'><img src=x onerror=a>"} 1\nFORGED PASS\n\t'
+)
 OF_REPORTS = OF_RECORDS + "\x1b]0;owned\x07\x1b[2J\r\0\ud800"
 FORMULA = "=cmd|' /C calc'!A0"
-STEERS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|^FORGED", re.M)
+STEERS = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+    r"|^FORGED",
+    re.M,
+)
 OTHERS = {
     "seconds": 1.0,
     "shared": True,
