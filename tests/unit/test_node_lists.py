@@ -119,6 +119,17 @@ def test_the_newest_run_decides_by_its_worst_test():
     assert standing([good], suspect, now, 30) == Standing([], {"n1": "slow", "n9": "dead"}, {})
 
 
+def test_a_run_of_a_clock_that_was_ahead_keeps_no_node_good():
+    """Whatever failed after it seemed to be before it, for as long as the clock had been ahead."""
+    now = 100 * DAY
+    ahead = Run("n1", 5000 * DAY, Verdict.PASS)
+    failed = standing([ahead, Run("n1", now, Verdict.FAIL)], [], now, 30)
+    assert failed == Standing([], {}, {"n1": "failed 0 days ago"})
+    alone = standing([ahead], [], now, 30)
+    assert alone.good == [] and "a clock that was ahead of today's" in alone.unknown["n1"]
+    assert standing([ahead, Run("n1.site", now, Verdict.PASS)], [], now, 30).good == ["n1"]
+
+
 @pytest.mark.parametrize("form", node_lists.FORMATS)
 @pytest.mark.parametrize("which", [node_lists.GOOD, node_lists.SUSPECT])
 def test_a_hostile_name_is_a_comment_and_no_word_of_a_command(form, which):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..judge.verdicts import Verdict
 from ..record import units
-from .bound import short
+from .bound import SKEW, short
 from .suspects import Suspect
 
 DAY = 86400
@@ -43,18 +43,27 @@ def of_rows(rows: Iterable[tuple[str, int, int]]) -> list[Run]:
 
 
 def standing(runs: Iterable[Run], suspects: Iterable[Suspect], now: float, days: int) -> Standing:
-    """How the nodes of the runs and those that are suspect stand; days: in which a run must have been."""
+    """How the nodes of the runs and those that are suspect stand; days: in which a run must have been.
+
+    A run of a clock that was ahead counts as older than all others: what came after it would seem to be before it.
+    """
+
+    def order(run: Run) -> tuple[bool, int, Verdict]:
+        return run.started <= now + SKEW, run.started, run.verdict
+
     newest: dict[str, Run] = {}
     for run in runs:
         node = short(run.node)
-        newest[node] = max(run, newest.get(node, run), key=lambda one: (one.started, one.verdict))
+        newest[node] = max(run, newest.get(node, run), key=order)
     suspect = {short(one.node): one.reason for one in reversed(list(suspects))}
     good, unknown = [], {}
     for node, run in newest.items():
         old = max(0, int(now - run.started)) // DAY
         if node in suspect:
             continue
-        if run.verdict in NOT_GOOD:
+        if run.started > now + SKEW:
+            unknown[node] = "was measured by a clock that was ahead of today's: nobody knows when"
+        elif run.verdict in NOT_GOOD:
             unknown[node] = f"{NOT_GOOD[run.verdict]} {units.counted(old, 'day')} ago"
         elif old >= days:
             unknown[node] = f"was measured {units.counted(old, 'day')} ago, and {days} count"
