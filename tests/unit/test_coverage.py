@@ -165,6 +165,14 @@ def test_a_partition_without_runs_is_bad_input(covered):
         covered.look()
 
 
+def test_a_run_whose_every_clock_was_ahead_is_not_the_newest_for_ever(covered):
+    """Nobody would have measured its nodes again before that time has come."""
+    covered.add(2, "n1")
+    covered.add(4000, "n1", "n2")
+    found = covered.look()
+    assert ages(found) == {"n1": 9, "n2": None}
+
+
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_clock_that_was_ahead_once_makes_no_node_one_that_was_measured_lately(covered, sweeps, ended):
     def ahead(content):

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import BadInput
 from ..record import units
 from . import measured
-from .bound import short
+from .bound import SKEW, short
 from .index import Index, Part, State
 from .indexing import epoch
 from .notes import Note
@@ -93,8 +93,9 @@ def coverage(
     {node: its leaf switch}; where a node is not in it, what its newest record says counts.
     written: notes of repairs and swaps, after which a node counts as changed. Raises BadInput.
     """
+    until = now + SKEW
     newest: dict[str, dict[str, int]] = {}
-    for node, cases, started in measured.measured(index, partition):
+    for node, cases, started in measured.measured(index, partition, until):
         of_node = newest.setdefault(short(node), {})
         for name, (_, whole) in cases.items():
             if whole:
@@ -111,7 +112,7 @@ def coverage(
         raise BadInput(f"no stored run is of {partition}: measure it first, as linkmatrix run --mode=sweep does")
     whole = index.states(partition, {node: tested[short(node)] for node in states if short(node) in tested})
     changed = mended(written, tested, states) | changes(states, whole)
-    tried = {short(node): then for node, then in measured.tried(index, partition).items()}
+    tried = {short(node): then for node, then in measured.tried(index, partition, until).items()}
     suspect = index.suspects(clean_runs, written)
     suspects = reasons((one for one in suspect if one.kind != ADAPTER), clean_runs)
     of_adapters = reasons((one for one in suspect if one.kind == ADAPTER), clean_runs)
@@ -130,7 +131,7 @@ def coverage(
         )
         for key, (name, away) in sorted(there.items())
     )
-    met = measured.met(index, partition, {node: leaf_of.get(short(node), "") for node in index.numbers})
+    met = measured.met(index, partition, {node: leaf_of.get(short(node), "") for node in index.numbers}, until)
     pairs = combinations(sorted({node.leaf for node in nodes if node.leaf}), 2)
     return Coverage(
         partition,

@@ -1,5 +1,9 @@
-"""When what was measured: the questions that coverage asks the index of stored runs."""
+"""When what was measured: the questions that coverage asks the index of stored runs.
 
+until: a moment in seconds since 1970; what began later, by a clock that was ahead, is left out.
+"""
+
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations, islice
@@ -8,21 +12,23 @@ from ..judge.verdicts import Verdict
 from .index import Index, listed
 
 
-def measured(index: Index, partition: str) -> Iterator[tuple[str, dict[str, tuple[Verdict, bool]], int]]:
+def measured(
+    index: Index, partition: str, until: float = math.inf
+) -> Iterator[tuple[str, dict[str, tuple[Verdict, bool]], int]]:
     """(node, what a test measured on it alone, when for the last time) of each node, once for each such answer."""
     found = index.connection.execute(
         "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
-        " GROUP BY node, cases",
-        (index.numbers.get(partition, -1),),
+        " AND started <= ? GROUP BY node, cases",
+        (index.numbers.get(partition, -1), until),
     )
     yield from ((index.names[node], index.cases_of(cases), started) for node, cases, started in found)
 
 
-def tried(index: Index, partition: str) -> dict[str, int]:
+def tried(index: Index, partition: str, until: float = math.inf) -> dict[str, int]:
     """{node: when a test of it alone was begun last, whatever came of it}."""
     found = index.connection.execute(
-        "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 GROUP BY node",
-        (index.numbers.get(partition, -1),),
+        "SELECT node, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND started <= ? GROUP BY node",
+        (index.numbers.get(partition, -1), until),
     )
     return {index.names[node]: started for node, started in found}
 
@@ -67,15 +73,17 @@ def seconds(index: Index, partition: str, pattern: str, most: int) -> list[float
     return list(islice(whole, most))[::-1]
 
 
-def met(index: Index, partition: str, group_of: Mapping[str, str]) -> dict[tuple[str, str], int]:
+def met(
+    index: Index, partition: str, group_of: Mapping[str, str], until: float = math.inf
+) -> dict[tuple[str, str], int]:
     """{(a group, another): when two of their nodes measured a cell last, in seconds since 1970}.
 
     group_of: {node: its group}, such as its leaf switch; nodes without one count for none.
     """
     found: dict[tuple[str, str], int] = {}
     rows = index.connection.execute(
-        "SELECT meeting, MAX(started) FROM met WHERE partition = ? GROUP BY meeting",
-        (index.numbers.get(partition, -1),),
+        "SELECT meeting, MAX(started) FROM met WHERE partition = ? AND started <= ? GROUP BY meeting",
+        (index.numbers.get(partition, -1), until),
     )
     for meeting, started in rows:
         said = index.set_of(meeting)
