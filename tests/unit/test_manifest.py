@@ -1,6 +1,9 @@
 """What a mode measures on a partition is known: less is NO VERDICT, and only the manifest excuses what is skipped."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,6 +139,20 @@ def test_what_passed_before_counts_until_it_is_too_old(machine):
     code, out = machine.run("--resume")
     assert "measured again (--resume-hours)" in out and "--exclude" not in machine.commands()[-1]
     assert code == 3 and "1 of 2 test cases" in out
+
+
+def test_a_pipe_in_the_place_of_a_manifest_or_of_what_resume_knows_is_not_waited_for(machine, tmp_path):
+    FILE.parent.mkdir()
+    os.mkfifo(FILE)
+    code = "from pathlib import Path; from linkmatrix.runs import manifest; manifest.load(Path.cwd(), 'quick')"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert "is no manifest of linkmatrix" in done.stderr and "is no regular file" in done.stderr
+    os.mkfifo(tmp_path / "last.json")
+    code = "import pathlib as p; from linkmatrix.runs import resume; resume.before(p.Path('last.json'), p.Path(), None, 1)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "the run before left no report, so all is measured again" in done.stdout
 
 
 @pytest.mark.parametrize(

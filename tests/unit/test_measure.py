@@ -58,6 +58,13 @@ def test_all_within_its_references_is_a_pass(machine, measure):
     assert code == 0 and "2 test cases: 2 PASS" in out
 
 
+def test_a_pipe_and_a_folder_that_look_like_reports_are_not_waited_for(machine, measure):
+    os.mkfifo(machine.folder / "reports" / "run-report-998.json")
+    (machine.folder / "reports" / "run-report-999.json").mkdir()
+    code, out = measure()
+    assert code == 4 and "no check ran, so there is nothing to show" in out
+
+
 def test_a_slow_cell_is_a_failure(machine, measure):
     machine.prepare("pass", off={(0, 1): 300.0})
     assert measure()[0] == 1

@@ -10,7 +10,8 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from ..errors import say
+from ..errors import BadInput, say
+from ..files import MOST_BYTES, read_whole
 from ..runs import folders, modes
 from ..runs.supervise import supervised
 from ..site import environment
@@ -47,7 +48,7 @@ def run_measure(options: argparse.Namespace) -> int:
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
-    report = next((path for path in folders.reports(prefix)[::-1] if stamp.encode() in path.read_bytes()), None)
+    report = next((path for path in folders.reports(prefix)[::-1] if has(path, stamp)), None)
     if begin.is_full(prefix):
         kept = f"; what there is of this run is in {report}" if report else ""
         say(f"NO VERDICT  the disk of {prefix} is full: make room, and measure again{kept}")
@@ -58,6 +59,14 @@ def run_measure(options: argparse.Namespace) -> int:
         say(f"no check ran, so there is nothing to show: '{LIST}' lists them")
         return CANNOT
     return shown(report, code)
+
+
+def has(report: Path, stamp: str) -> bool:
+    """Does a report have the stamp? What cannot be read, or is no file, has none."""
+    try:
+        return stamp.encode() in read_whole(report, MOST_BYTES)
+    except BadInput:
+        return False
 
 
 def shown(report: Path, of_reframe: int) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from ..files import changing, write_whole
+from ..files import MOST_BYTES, changing, read_whole, write_whole
 
 MOST_NAMED = 3
 
@@ -54,13 +54,13 @@ def load(repository: Path, mode: str) -> dict[str, Manifest]:
     found = {}
     for file in sorted((repository / "config" / "manifests").glob("[!.]*.json")):
         try:
-            said = json.loads(file.read_bytes())
+            said = json.loads(read_whole(file, MOST_BYTES))
             partition, one = str(said["partition"]), said["modes"].get(mode)
             if one is not None:
                 cases = {str(name): int(count) for name, count in one["cases"].items()}
                 skipped = {str(name): str(reason) for name, reason in one["skipped"].items()}
                 found[partition] = Manifest(file, partition, cases, skipped, tuple(one["frozen"]))
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             why = f"{type(error).__name__} {error}"[:200]
             raise BadInput(f"{file} is no manifest of linkmatrix: {why}: take it from version control") from None
     return found

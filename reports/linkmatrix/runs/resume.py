@@ -70,7 +70,7 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
     """
     oldest, newest = time.time() - hours * 3600, time.time() + SKEW
     try:
-        said = json.loads(last.read_text(encoding="utf-8"))
+        said = json.loads(read_whole(last, MOST_BYTES))
         passed = {
             str(code): tuple(Passed(str(p), str(case), int(cells), float(when)) for p, case, cells, when in found)
             for code, found in said["passed"].items()
