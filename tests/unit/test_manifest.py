@@ -149,7 +149,8 @@ def test_a_pipe_in_the_place_of_a_manifest_or_of_what_resume_knows_is_not_waited
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert "is no manifest of linkmatrix" in done.stderr and "is no regular file" in done.stderr
     os.mkfifo(tmp_path / "last.json")
-    code = "import pathlib as p; from linkmatrix.runs import resume; resume.before(p.Path('last.json'), p.Path(), None, 1)"
+    asked = "resume.before(Path('last.json'), Path(), None, 1)"
+    code = f"from pathlib import Path; from linkmatrix.runs import resume; {asked}"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "the run before left no report, so all is measured again" in done.stdout
