@@ -10,6 +10,7 @@ import argparse
 import codecs
 import errno
 import importlib
+import mmap
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ from .errors import BadInput, clean, in_ascii
 from .lock import Held
 
 BAD_INPUT, CANNOT = 2, 4
+ROOM = 192 << 20  # bytes of addresses that numpy wants before it holds anything
 NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # what no file can have for a name, as if it were not there
 
 
@@ -116,6 +118,7 @@ def ended(arguments: list[str]) -> int:
     """The exit code of the command, or of what ended it, after a sentence on that."""
     name = next((word for word in arguments if word != DEBUG), "")
     try:
+        refuse_without_room()
         options = parser(name).parse_args(without_debug(arguments))
         code = options.command(options)
         sys.stdout.flush()
@@ -142,6 +145,18 @@ def ended(arguments: list[str]) -> int:
         return complain("it needs more memory than there is, or than it may have: see ulimit -v, and free -m", CANNOT)
     except Exception as error:
         return unforeseen(error, arguments)
+
+
+def refuse_without_room() -> None:
+    """Raises MemoryError where `ulimit -v` leaves too little for numpy: OpenBLAS would end the process by exit code 1,
+    which is FAIL here, and nothing in Python could catch it.
+    """
+    try:
+        mmap.mmap(-1, ROOM, prot=0).close()  # addresses alone: nothing is kept for them
+    except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryError from None
+        raise
 
 
 def without_debug(arguments: list[str]) -> list[str]:

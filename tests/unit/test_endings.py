@@ -65,6 +65,14 @@ def test_a_machine_without_the_memory_is_4_and_nothing_to_report(ended, write_re
     assert code == 4 and not out and one_sentence(errors) and "memory" in errors and "--debug" not in errors
 
 
+@pytest.mark.parametrize("kilobytes", [60_000, 100_000, 150_000])
+def test_too_few_addresses_for_numpy_are_4_and_never_fail(process, write_record, kilobytes):
+    """OpenBLAS ends the process by `exit(1)` where it gets no memory while numpy is imported."""
+    done = process(f'ulimit -v {kilobytes}; "$@"', "show", write_record())
+    assert done.returncode == 4 and one_sentence(done.stderr)
+    assert "it needs more memory than there is, or than it may have" in done.stderr
+
+
 def test_debug_may_stand_behind_the_verb_of_a_command(ended, tmp_path):
     code, _, errors = ended("contract", "verify", tmp_path / "none.tar", "--debug")
     assert code == 2 and one_sentence(errors) and "none.tar" in errors
