@@ -77,6 +77,8 @@ def main(arguments: list[str] | None = None) -> int:
         code = ended(arguments)
     try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        return without_reader()
     except OSError as error:  # what was printed is not there, whatever the verdict on it was
         drop_output()
         return code if code == CANNOT else complain(f"standard output: {error.strerror}", CANNOT)
@@ -120,9 +122,7 @@ def ended(arguments: list[str]) -> int:
     try:
         refuse_without_room()
         options = parser(name).parse_args(without_debug(arguments))
-        code = options.command(options)
-        sys.stdout.flush()
-        return code
+        return options.command(options)
     except BadInput as error:
         return complain(str(error), BAD_INPUT)
     except Held as error:
@@ -133,12 +133,9 @@ def ended(arguments: list[str]) -> int:
         missing = PACKAGES.get(error.name, error.name)
         return complain(f"'{name}' needs the Python package {missing}, which is not here: {REMEDY}", CANNOT)
     except BrokenPipeError:
-        # the reader, such as `head`, had enough: no news to it, and none at Python's own flush at exit
-        drop_output()
-        return CANNOT
+        return without_reader()
     except OSError as error:
-        named = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return complain(named, BAD_INPUT if error.errno in NO_NAMES else CANNOT)
+        return complain(named_of(error), BAD_INPUT if error.errno in NO_NAMES else CANNOT)
     except KeyboardInterrupt:
         return complain("it was interrupted: what it had not finished is not there", CANNOT)
     except MemoryError:
@@ -171,6 +168,24 @@ def unforeseen(error: Exception, arguments: list[str]) -> int:
         traceback.print_exception(error)
     what = f"{type(error).__name__} {error}".strip()[:200]
     return complain(f"ended by what nobody foresaw, {what}: report it with what {DEBUG} prints", CANNOT)
+
+
+def named_of(error: OSError) -> str:
+    """What could not be read or written, and why. Standard output has no name, and fails for another line too."""
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    try:
+        print(flush=True)
+    except OSError as again:
+        drop_output()
+        return f"standard output: {again.strerror}"
+    return str(error)
+
+
+def without_reader() -> int:
+    """The reader, such as `head`, had enough: no news to it, and none at Python's own flush at exit."""
+    drop_output()
+    return CANNOT
 
 
 def drop_output() -> None:

@@ -214,6 +214,7 @@ def test_a_closed_standard_output_is_4_for_nothing_could_be_told(process, write_
 def test_a_full_standard_output_is_4(process, write_record, command):
     done = process('"$@" >/dev/full', *command, *[write_record()] * (2 if "compare" in command else 1))
     assert done.returncode == 4 and one_sentence(done.stderr)
+    assert done.stderr == "linkmatrix: standard output: No space left on device\n"
 
 
 @pytest.mark.parametrize("command", ["show", "diagnose", "history", "compare", "import"])
