@@ -43,6 +43,7 @@ SUITES = (
         "Witnesses",
         "Controls",
         "Outliers",
+        "References",
         "SecondLook",
         "Together",
         "Stress",
