@@ -105,19 +105,72 @@ def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged
     assert Verdict.NO_VERDICT in [one.verdict for one in facts(content, False)]
 
 
+@pytest.mark.parametrize(
+    ("metric", "unit", "before", "said"),
+    [
+        ("latency", "us", 1.5, "pairs are 50.0 % slower while half of the endpoints send to the others than alone"),
+        ("bidirectional", "GB/s", 0.5, "pairs are 50.0 % slower while all endpoints send than alone (32 of 32)"),
+    ],
+)
+def test_a_bottleneck_is_told_of_latencies_and_of_both_ways_at_once_too(record, metric, unit, before, said):
+    (result,) = record(drawn_for(COUNT), controls=alone(32, 1 - before))["results"]
+    found = few.shared(result | {"metric": metric, "unit": unit})
+    assert found.startswith(said) and f"{1.5 if unit == 'us' else 2.0:.2f}:1 oversubscribed" in found
+
+
+@pytest.mark.parametrize(("tosses", "heads", "chance"), [(10, 10, 1 / 1024), (3, 2, 0.5), (2, 1, 0.75), (4, 0, 1.0)])
+def test_the_chance_of_so_many_heads_or_more(tosses, heads, chance):
+    assert few.by_coin(tosses, heads) == pytest.approx(chance)
+
+
 @pytest.mark.parametrize("controls", [[], alone(32, 0.03), alone(18, 0.5), alone(4, 0.5, 4)])
 def test_a_cost_that_is_small_or_chance_is_no_bottleneck(record, controls):
     (result,) = record(drawn_for(COUNT), controls=controls)["results"]
     assert few.shared(result) == ""
 
 
-def test_an_endpoint_without_a_cell_has_no_verdict(record):
-    drawn = drawn_for(COUNT)
+def without(drawn, cell):
+    """The matchings without some of their cells."""
     for one in drawn:
-        kept = [(r, c) for r, c in zip(one["rows"], one["columns"], strict=True) if 5 not in (r, c)]
+        kept = [(r, c) for r, c in zip(one["rows"], one["columns"], strict=True) if not cell(r, c)]
         one["rows"], one["columns"] = (list(axis) for axis in zip(*kept, strict=True))
-    content = record(drawn)
+    return drawn
+
+
+def test_an_endpoint_without_a_cell_has_no_verdict(record):
+    content = record(without(drawn_for(COUNT), lambda r, c: 5 in (r, c)))
     assert any("n5" in one.sentence and one.verdict is Verdict.NO_VERDICT for one in facts(content, False))
+
+
+def test_endpoints_without_a_cell_are_named_up_to_four_and_those_that_only_send_or_only_receive_have_some(record):
+    content = record(without(drawn_for(COUNT, [5]), lambda r, c: {r, c} & {0, 3, 5, 7, 9, 11} or r == 13 or c == 14))
+    (said,) = few.unjudged(content["results"][0])
+    assert said == "n0, n3, n5, n7, 2 more: no cell was measured, so nothing is known of them"
+
+
+def test_of_cells_in_a_file_the_medians_of_rows_and_columns_say_who_has_none():
+    result = {"rows": ["n0", "n1", "n2"], "cells": {"row_medians": [48, 0, 0], "column_medians": [0, 48, 0]}}
+    assert few.without_cells(result) == ["n2"]
+
+
+def test_groups_that_were_not_measured_across_have_no_verdict_on_their_uplinks(record):
+    content = record(drawn_for(COUNT))
+    content["results"][0]["matchings"] |= {"groups": ["leaf0", "leaf1"] * (COUNT // 2), "crossings": []}
+    (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.NO_VERDICT]
+    assert said == "leaf0, leaf1: not measured across, so nothing is known of their uplinks"
+
+
+def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoint_or_another_matrix(
+    record, make_record
+):
+    drawn = [{"purpose": "random", "alone": False, "rows": [0, 1], "columns": [1, 0]}]
+    (two,) = few_record(make_record(2), drawn)["results"]
+    assert few.share_seen(two) == 1.0 and few.coverage(two) == "all pairs seen"
+    (one_way,) = record(without(drawn_for(COUNT), lambda r, c: r > c))["results"]
+    assert few.share_seen(one_way) == few.share_seen(record(drawn_for(COUNT))["results"][0])
+    assert few.share_seen(two | {"rows": ["n0"], "matchings": {"drawn": []}}) == 0.0
+    (whole,) = make_record()["results"]
+    assert few.coverage(whole) == few.shared(whole) == "" and [*few.unjudged(whole)] == []
 
 
 def test_an_endpoint_whose_slowness_was_not_settled_has_no_verdict(record):

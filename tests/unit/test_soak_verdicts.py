@@ -1,11 +1,13 @@
 """A soak is no PASS where cells were at half of their references in it: each of these was one."""
 
 import copy
+import math
 from pathlib import Path
 
 import pytest
 from recorded_references import references_of
 
+from linkmatrix.judge import hot
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.facts import facts
 from linkmatrix.judge.others import disturbances
@@ -90,3 +92,47 @@ def test_a_real_soak_is_held_against_what_the_same_devices_reach_cold():
         result["limit"] = [[None for _ in row] for row in result["limit"]]
     twice = references_of(record, "cold", TOLERANCE)
     assert evaluate(record, twice, "cold").verdict is Verdict.FAIL, "hot they are at half of that"
+
+
+@pytest.mark.parametrize(
+    ("bins", "unit", "value"),
+    [
+        ([5.0] * 16 + [4.0] * 4, "GB/s", 4.0),
+        ([5.0] * 17 + [4.0] * 3, "GB/s", 5.0),
+        ([5.0] * 16 + [6.0] * 4, "us", 6.0),
+        ([5.0] * 17 + [6.0] * 3, "us", 5.0),
+        ([5.0, None, 4.0], "GB/s", 5.0),
+        ([5.0, None], "GB/s", 5.0),
+    ],
+    ids=["a fifth", "less than a fifth", "a fifth of latencies", "less of latencies", "one of two", "the only one"],
+)
+def test_a_cell_counts_by_what_it_was_no_better_than_for_a_fifth_of_the_time_and_in_two_parts(bins, unit, value):
+    assert hot.lasting(bins, unit) == value
+    assert math.isnan(hot.lasting([None], unit))
+
+
+def test_the_cells_of_a_soak_are_held_as_what_they_reached_in_it_and_else_as_before_it():
+    record = reading.load(RECORD)
+    first, second = record["soak"]["matrices"]
+    second["bins"] = [[[], [400.0, 401.0]], [[None], []]]
+    first["testcase"] = "something else that was soaked"
+    ((place, found),) = hot.results(record)
+    before = record["results"][1]
+    assert place == 1 and found["others"] == before["others"]
+    for grid in ("values", "low", "high"):
+        assert [list(row) for row in found[grid]] == [[None, 401.0], [before["values"][1][0], None]]
+
+
+def test_the_worst_cell_of_a_soak_is_named_and_how_many_more_were_worse():
+    cold = reading.load(RECORD)
+    one, both = halved(copy.deepcopy(cold)), halved(copy.deepcopy(cold))
+    for matrix in both["soak"]["matrices"]:
+        matrix["bins"][1][0] = [value and 0.3 * value for value in matrix["bins"][1][0]]
+    references = references_of(cold, "cold", TOLERANCE)
+    first, _ = evaluate(one, references, "cold").soaked
+    assert (first.verdict, first.place) == (Verdict.FAIL, 0)
+    case = "device_to_device_memcpy_write_ce: for 20 % of the soak or more"
+    assert first.sentence.startswith(f"{case} gpu0->gpu1 ") and "more cell" not in first.sentence
+    first, second = evaluate(both, references, "cold").soaked
+    assert first.sentence.startswith(f"{case} gpu1->gpu0 ") and first.sentence.endswith(", and so 1 more cell")
+    assert second.place == 1

@@ -40,13 +40,11 @@ def results(record: Mapping[str, Any]) -> Iterator[tuple[int, Result]]:
         if matrix is None or "cells" in result:
             continue
         values = grids.numbers(result["values"])
-        bins = [[lasting(cell, result["unit"]) for cell in row] for row in matrix["bins"]]
-        hot = np.array(bins, dtype=float)
+        hot = np.array([[lasting(cell, result["unit"]) for cell in row] for row in matrix["bins"]])
         if hot.shape != values.shape:
             continue  # `soak.left_out` says that there is no value of it
-        hot = np.where(np.isfinite(hot), hot, values).astype(object)
-        hot[~np.isfinite(hot.astype(float))] = None
-        changed = dict.fromkeys(("values", "low", "high"), hot.tolist())
+        hot = grids.of_array(np.where(np.isfinite(hot), hot, values))
+        changed = dict.fromkeys(("values", "low", "high"), hot)
         yield place, {**result, **changed, "others": soak.get("others") or result.get("others")}
 
 
