@@ -51,6 +51,7 @@ ROOMS = {
         "test_busy_paths",
         "test_busy_ranks_recorded",
         "test_busy_together",
+        "test_busy_turns",
         "test_busy_uncounted",
         "test_crashes",
         "test_few_matchings",
