@@ -5,8 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from linkmatrix.locate.deviations import downwards, looked_at
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.locate.deviations import beside_its_like, downwards, from_references, looked_at
+from linkmatrix.locate.hypotheses import LEAST
+from linkmatrix.locate.places import layout_of
+from linkmatrix.locate.sentences import Seen
 from linkmatrix.record.matrix import from_result
+from linkmatrix.references.tables import Reference, References
+from tests.tools.rank_records import of_ranks
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.02, 0.5, 0.99])
@@ -49,3 +55,68 @@ def test_a_look_without_a_value_or_at_no_cell_of_this_matrix_says_nothing(make_r
     )
     assert np.isnan(found["before"]).all()
     assert np.argwhere(np.isfinite(found["after"])).tolist() == [[0, 1], [2, 0]], "nor does what has no value"
+
+
+NODES = tuple(f"n{at}" for at in range(8))
+
+
+def together(make_record, limit=0.03, drift=0.0, noise=0.0005, nodes=NODES, ranks=1, **changes):
+    """(what cells between nodes, and inside them, may be off together; by how much each may be alone)."""
+    record = of_ranks(make_record, nodes, ranks, False, lambda *_: 24.0)
+    (result,) = record["results"]
+    result |= changes
+    layout, names = layout_of(record, result, from_result(result))
+    chance = np.random.default_rng(5)
+    deviation = np.where(layout.classes >= 0, chance.normal(-drift, noise, layout.classes.shape), np.nan)
+    alone = np.full(deviation.shape, downwards(limit))
+    found = beside_its_like(record, result, Seen(layout, deviation, alone, sigma=alone), names)
+    return [np.unique(found.together[layout.classes == group]) for group in range(len(names.classes))], alone[0, 0]
+
+
+def test_a_part_is_held_against_the_noise_of_its_like_where_that_is_less_than_a_tolerance(make_record):
+    (net,), alone = together(make_record)
+    assert net == pytest.approx(downwards(LEAST), abs=1e-3) and net < alone
+    (noisy,), _ = together(make_record, noise=0.02)
+    assert noisy == [alone], "of noise that is as much as its tolerance, that is all that is allowed"
+
+
+def test_what_a_whole_class_is_slow_by_is_no_fault_of_a_part(make_record):
+    (fine,), (slow,), (fast,) = (together(make_record, drift=drift)[0] for drift in (0.0, 0.005, -0.005))
+    assert slow == pytest.approx(fine + 0.005, abs=5e-4) and fast == pytest.approx(fine, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"unit": "us"}, {"limit": 0.04}, {"nodes": NODES[:3]}],
+    ids=["latencies", "a tolerance above its floor", "too few cells"],
+)
+def test_a_tolerance_stays_where_it_is_not_the_floor_or_the_noise_is_not_known(make_record, changes):
+    (net,), alone = together(make_record, **changes)
+    assert net == [alone]
+
+
+def test_cells_over_processors_vary_by_themselves_and_keep_their_tolerances(make_record):
+    (inside, net), alone = together(make_record, nodes=NODES[:4], ranks=4)
+    assert inside == [alone] and net < alone
+
+
+@pytest.mark.parametrize(
+    ("unit", "reference", "limit"),
+    [
+        ("GB/s", Reference(400.0, -0.02, 0.5, "GB/s"), downwards(0.02)),
+        ("GB/s", Reference(400.0, None, 0.5, "GB/s"), downwards(0.99)),
+        ("us", Reference(400.0, -0.5, 0.25, "us"), 0.25),
+    ],
+)
+def test_a_cell_may_be_off_by_the_tolerance_of_its_reference_towards_what_is_worse(make_record, unit, reference, limit):
+    record = make_record(off={(0, 1): 200.0, (0, 2): "timeout"})
+    (result,) = record["results"]
+    result |= {"unit": unit, "metric": "latency" if unit == "us" else "bandwidth"}
+    table = References({("hgx", result["testcase"]): {"cell[NV18]": reference}})
+    matrix = evaluate(record, table, "hgx").matrices[0]
+    seen = from_references(matrix, layout_of(record, result, matrix.matrix)[0])
+    assert seen.limit[0, 1] == pytest.approx(limit) and np.isnan(seen.limit[1, 1])
+    assert seen.deviation[0, 1] == pytest.approx(math.log(2 if unit == "us" else 0.5))
+    assert np.isnan(seen.deviation[0, 2]) and seen.deviation[1, 0] == pytest.approx(
+        math.log(400 / 396 if unit == "us" else 396 / 400)
+    )

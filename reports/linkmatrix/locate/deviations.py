@@ -17,7 +17,7 @@ from ..judge.evaluate import MatrixVerdict
 from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..references import noise
-from ..references.tolerances import STEADY, carrier_of, floor_alone, floor_of
+from ..references.tolerances import FLOORS, STEADY, carrier_of, floor_alone
 from .families import Layout
 from .hypotheses import LEAST
 from .places import Names
@@ -33,8 +33,7 @@ def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, 
     """
     floors = [floor_alone(result, name, content.get("backend", "")) for name in names.classes]
     sign = -1.0 if result["unit"] == "us" else 1.0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
+    deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
     return Seen(layout, deviation, limit, sigma=sigma)
 
 
@@ -44,11 +43,9 @@ def from_references(matrix: MatrixVerdict, layout: Layout) -> Seen:
     assert judged is not None
     values, expected = judged.observed, judged.value
     cells = int((layout.classes >= 0).sum())
-    with np.errstate(invalid="ignore"):
-        limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
+    limit = 1 - judged.low / expected if bandwidth else judged.high / expected - 1
     limit = np.where(np.isfinite(expected), np.minimum(np.abs(limit), 0.99), np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        deviation = np.log(values / expected)
+    deviation = np.log(values / expected)  # of numbers above 0, or NaN
     # as a lower tolerance of 2 % is log(0.98), and what `locate` adds is log(1 + limit)
     limit = downwards(limit) if bandwidth else limit
     deviation = deviation if bandwidth else -deviation
@@ -72,12 +69,12 @@ def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, name
     together = np.array(seen.limit)
     for group, name in enumerate(names.classes):
         inside = (classes == group) & np.isfinite(seen.deviation)
-        backend = content.get("backend", "")
-        if not bandwidth or carrier_of(result, name, backend) not in STEADY or inside.sum() < noise.ENOUGH:
+        carrier = carrier_of(result, name, content.get("backend", ""))
+        if not bandwidth or carrier not in STEADY or inside.sum() < noise.ENOUGH:
             continue
         level, sigma = noise.upper_part(seen.deviation[inside])  # a node of four is half of its class
         least = max(downwards(LEAST), k * sigma) + max(0.0, -level)
-        floor = downwards(floor_of(result, name, backend).lower)
+        floor = downwards(FLOORS[carrier].lower)
         with np.errstate(invalid="ignore"):
             lowered = (classes == group) & (seen.limit <= floor + ROUNDED)
         together[lowered] = np.minimum(seen.limit[lowered], least)
