@@ -4,6 +4,7 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.locate import diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from tests.tools.rank_records import of_ranks
 
 
 def test_of_an_endpoint_that_did_not_answer_any_more_no_direction_is_suspect(make_record):
@@ -23,8 +24,8 @@ def said_of(record):
     return diagnosis.diagnose(record, record["results"][0], matrix)
 
 
-def lost(make_record, off, labels):
-    record = make_record(off=off, result="TIMEOUT", error="somebody was lost")
+def lost(make_record, off, labels, count=4):
+    record = make_record(count=count, off=off, result="TIMEOUT", error="somebody was lost")
     record["lost"] = [{"label": label, "why": "it does not answer any more"} for label in labels]
     return record
 
@@ -51,3 +52,26 @@ def test_what_another_one_lacks_stays_a_finding(make_record):
 
 def test_an_endpoint_that_has_all_of_its_values_lacks_nothing_here(make_record):
     assert said_of(lost(make_record, {}, ["gpu2"])).sentences == ()
+
+
+def test_of_a_rank_that_was_lost_the_cells_of_its_node_are_told_in_a_matrix_of_nodes(make_record):
+    record = of_ranks(make_record, ("n0", "n1", "n2", "n3"), 2, True, lambda *_: 24.0)
+    (result,) = record["results"]
+    for r, c in ((2, 0), (2, 1), (2, 3), (0, 2)):
+        result["status"][r][c], result["samples"][r][c] = "timeout", 0
+        for grid in ("values", "low", "high", "converged", "round", "began", "ended"):
+            result[grid][r][c] = None
+        result["sampled"][r][c] = []
+    result["complete"] = False
+    record |= {"result": "TIMEOUT", "error": "somebody was lost"}
+    record["lost"] = [{"label": f"n2:rank{at}", "why": "it does not answer any more"} for at in (4, 5)]
+    found = said_of(record)
+    assert found.sentences == ("n2:rank4 was lost: it does not answer any more (4 of 6 cells of n2 without a value)",)
+    assert found.findings == ()
+
+
+def test_of_many_that_were_lost_four_are_named(make_record):
+    off = {(r, 7): "timeout" for r in range(6)}
+    found = said_of(lost(make_record, off, [f"gpu{at}" for at in range(6)], count=8))
+    assert [one.split()[0] for one in found.sentences if " was lost" in one] == ["gpu0", "gpu1", "gpu2", "gpu3"]
+    assert found.sentences[-1] == "and 2 more were lost"

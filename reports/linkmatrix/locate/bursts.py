@@ -50,5 +50,5 @@ def seconds_of(result: Result, shape: tuple[int, ...]) -> np.ndarray:
 
 def counted_alone(others: Busy) -> Busy:
     """What others did, as far as bytes were counted."""
-    nothing = replace(others.uncounted, held={}, active=frozenset(), unread={}, memory={})
+    nothing = replace(others.uncounted, active=frozenset(), unread={}, memory={})
     return replace(others, shares={}, lost={}, uncounted=nothing)
