@@ -3,10 +3,12 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
-from linkmatrix.locate import matchings
+from linkmatrix.locate import matchings, unsettled
+from linkmatrix.record.matrix import from_result
 
 
 @pytest.mark.parametrize("bad", [{1, 5, 9, 14}, {1, 5, 9, 14, 20}], ids=["four of 24", "five of 24"])
@@ -82,3 +84,100 @@ def test_cells_that_differ_by_noise_are_no_two_groups(make_record, sigma):
         chance = random.Random(seed)
         rest = said_of(make_record, drawn_for(COUNT), lambda *_, chance=chance: math.exp(chance.gauss(0, sigma)))
         assert not any("too many" in text or "everyone" in text for text in rest), rest
+
+
+def cells_of(*groups, seed=1):
+    """Logarithms of cells, of groups of (how many, by how much slower)."""
+    chance = np.random.default_rng(seed)
+    return np.concatenate([chance.normal(-off, 0.002, count) for count, off in groups])
+
+
+@pytest.mark.parametrize(("between", "are_two"), [(0, True), (15, True), (40, False)])
+def test_slow_cells_are_told_from_the_fastest_where_few_lie_between(between, are_two):
+    logs = cells_of((100, 0.0), (60, 0.4), (between, 0.025))
+    slow = unsettled.held_against_fastest(logs, 0.025)
+    assert slow[100:160].all() == are_two and slow[:100].any() == 0
+    assert are_two or not slow.any(), "slow and fast ones are no two groups"
+
+
+@pytest.mark.parametrize(("loss", "is_slow"), [(0.02, False), (0.06, True)])
+def test_what_is_slower_by_less_than_is_looked_for_is_not_slow(loss, is_slow):
+    assert unsettled.held_against_fastest(cells_of((100, 0.0), (50, loss)), 0.04)[100:].all() == is_slow
+
+
+def test_cells_are_not_slow_by_less_than_the_noise_of_the_fastest():
+    logs = np.random.default_rng(1).normal(0.0, 0.02, 200)
+    logs[150:] -= 0.05
+    assert not unsettled.held_against_fastest(logs, 0.01).any()
+    logs[150:] -= 0.25
+    assert unsettled.held_against_fastest(logs, 0.01).tolist() == [False] * 150 + [True] * 50
+
+
+def ends_of(cells, count):
+    rows, columns = (np.array(axis) for axis in zip(*cells, strict=True))
+    return unsettled.Ends(rows, count + columns, 2 * count)
+
+
+def test_an_end_is_slow_with_everyone_where_two_cells_at_least_are_its_own_fault():
+    cells = [(0, 3), (0, 4), (0, 5), (1, 3), (2, 4), (6, 7), (6, 8), (8, 7)]
+    slow = np.array([True, True, True, True, True, True, False, False])
+    found = unsettled.slow_with_everyone(ends_of(cells, 9), slow)
+    assert np.flatnonzero(found).tolist() == [0], "3 and 4 received slow from it, 6 was fine with one, 5 met it alone"
+
+
+def told(cells, slow, both_ways=False, still=(), stayed=()):
+    rows, columns = (np.array(axis) for axis in zip(*cells, strict=True))
+    labels = [f"n{at}" for at in range(30)]
+    known = unsettled.Known(frozenset(still), stayed)
+    return [*unsettled.sentences(rows, columns, np.array([cell in slow for cell in cells]), labels, both_ways, known)]
+
+
+RING = [(row, (row + step) % 20) for row in range(20) for step in range(1, 5)]
+
+
+def test_of_paths_that_were_slow_each_time_both_ends_are_named_and_the_others_are_counted():
+    paths = [(0, 1), (3, 5), (7, 10), (12, 13)]
+    stayed = [("n0", "n1"), ("n3", "n5"), ("n5", "n3")]
+    each, once = told(RING, paths, stayed=stayed)
+    assert each == "n0->n1, n3->n5: slow each time, and both ends are fine with others: suspect the path between them"
+    assert once == "2 cells slow, once, and of no endpoint that is slow with others"
+    assert told(RING, paths[:2], stayed=stayed) == [each], "no other was slow"
+
+
+def test_who_is_slow_with_some_is_named_by_how_many_and_what_to_measure_again():
+    more = "measure again with more --max-time, or the full matrix of"
+    of_one = [(4, 5), (4, 6)]
+    assert told(RING, of_one) == [
+        f"2 cells slow, of n4, slow with some and fine with others: {more} it and of some others"
+    ]
+    of_two = [(4, 5), (4, 6), (9, 10), (9, 11), (9, 12)]
+    (said,) = told(RING, [*of_two])
+    assert said == f"5 cells slow, of n9, n4, slow with some and fine with others: {more} them and of some others"
+    beside, path = told(RING, [*of_one, (15, 16)])[::-1]
+    assert beside.startswith("2 cells slow, of n4,") and path.startswith("1 cell slow, once")
+
+
+def test_of_cells_that_measure_both_ways_an_end_is_an_endpoint():
+    slow = [cell for cell in RING if 4 in cell]
+    (said,) = told(RING, slow, both_ways=True, still=["n4"])
+    assert said.startswith(
+        "n4 was slow with everyone it met: not certain, as whether it lasts was not settled; measure"
+    )
+
+
+def test_where_half_of_the_cells_are_slow_nobody_is_named():
+    half = RING[::2]
+    (said,) = told(RING, half)
+    assert said == (
+        "40 of 80 cells are slow beside the fastest: too many to tell by few matchings whose fault that is; measure the"
+        " full matrix, of some endpoints at least"
+    )
+    assert "too many" not in "".join(told(RING, half[1:]))
+
+
+def test_endpoints_that_were_not_settled_are_told_apart_from_those_that_chance_may_explain():
+    slow = [cell for cell in RING if cell[0] in (0, 5, 10)]
+    settled, open_ends = told(RING, slow, still=["n5"])[::-1]
+    assert open_ends.startswith("n5 sent slow to everyone it met: not certain, as whether it lasts was not settled; ")
+    assert settled.startswith("n0, n10 sent slow to everyone they met: not certain, as chance may do that where 12 of")
+    assert settled.endswith("the full matrix of them and of some others")
