@@ -126,8 +126,8 @@ def test_the_cells_of_a_soak_are_held_as_what_they_reached_in_it_and_else_as_bef
 def test_the_worst_cell_of_a_soak_is_named_and_how_many_more_were_worse():
     cold = reading.load(RECORD)
     one, both = halved(copy.deepcopy(cold)), halved(copy.deepcopy(cold))
-    for matrix in both["soak"]["matrices"]:
-        matrix["bins"][1][0] = [value and 0.3 * value for value in matrix["bins"][1][0]]
+    for matrix, times in zip(both["soak"]["matrices"], (0.3, 0.8), strict=True):
+        matrix["bins"][1][0] = [value and times * value for value in matrix["bins"][1][0]]
     references = references_of(cold, "cold", TOLERANCE)
     first, _ = evaluate(one, references, "cold").soaked
     assert (first.verdict, first.place) == (Verdict.FAIL, 0)
@@ -135,4 +135,20 @@ def test_the_worst_cell_of_a_soak_is_named_and_how_many_more_were_worse():
     assert first.sentence.startswith(f"{case} gpu0->gpu1 ") and "more cell" not in first.sentence
     first, second = evaluate(both, references, "cold").soaked
     assert first.sentence.startswith(f"{case} gpu1->gpu0 ") and first.sentence.endswith(", and so 1 more cell")
-    assert second.place == 1
+    assert second.place == 1 and "or more gpu0->gpu1 " in second.sentence, "the worst one, not the last"
+
+
+def test_latencies_of_a_soak_are_worse_where_they_are_higher():
+    record = reading.load(RECORD)
+    record["results"][0]["unit"] = "us"
+    record["soak"]["matrices"][0]["bins"] = [[[], [4.0] * 8 + [5.0] * 2], [[4.0], []]]
+    _, found = next(hot.results(record))
+    assert [list(row) for row in found["values"]] == [[None, 5.0], [4.0, None]]
+
+
+def test_what_a_soak_says_of_another_matrix_or_of_cells_in_a_file_is_left_to_its_own_sentence():
+    record = reading.load(RECORD)
+    record["soak"]["matrices"][0]["bins"] = [[[]]]
+    assert [place for place, _ in hot.results(record)] == [1]
+    record["results"][1]["cells"] = {"file": "cells.npy"}
+    assert [*hot.results(record)] == [] == [*hot.results(record | {"soak": None})]

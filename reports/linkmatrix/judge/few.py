@@ -94,13 +94,10 @@ def unjudged(result: Mapping[str, Any]) -> Iterator[str]:
 def without_cells(result: Mapping[str, Any]) -> list[str]:
     """The endpoints that neither sent nor received anything of which there is a value."""
     labels = result["rows"]
-    if Apart.of(result) is not None:
-        cells = result["cells"]
-        return [
-            label
-            for label, row, column in zip(labels, cells["row_medians"], cells["column_medians"], strict=False)
-            if not row > 0 and not column > 0
-        ]
+    apart = Apart.of(result)
+    if apart is not None:
+        medians = zip(labels, *apart.medians, strict=True)
+        return [label for label, row, column in medians if not row > 0 and not column > 0]
     known = np.isfinite(from_result(result).whole.values)
     there = known.any(axis=1) | known.any(axis=0)
     return [label for label, has in zip(labels, there.tolist(), strict=True) if not has]
