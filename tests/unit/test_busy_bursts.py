@@ -1,10 +1,11 @@
 """Others who copy in bursts, as a training job does: what a burst may have made slow is no suspect."""
 
+import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.others import OVERHEAD
-from linkmatrix.locate import diagnosis
+from linkmatrix.locate import bursts, diagnosis
 from linkmatrix.record import reading
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
@@ -121,6 +122,25 @@ def test_what_was_not_counted_as_bytes_is_no_burst_of_them(found, of, counted, o
 
     (one,) = found({(1, 2): 60.0}, 0.0, change=change).findings
     assert not one.bursts
+
+
+def test_less_than_three_quarters_of_a_findings_cells_beside_others_are_too_few(found):
+    """gpu0 is slow to seven, and others sent to four of these, as much as would explain bursts."""
+
+    def into(result):
+        (use,) = result["others"]["uses"]
+        result["others"]["uses"] = [use | {"of": "nvlink_in", "label": f"gpu{at}"} for at in range(1, 5)]
+
+    (one,) = found({(0, c): 198.0 for c in range(1, 8)}, BURSTS * SECONDS * LINE, count=8, change=into).findings
+    assert (one.kind, one.subject, one.bursts) == ("egress", 0, False)
+
+
+def test_a_cell_was_measured_from_when_it_began_to_when_it_ended_or_nobody_knows():
+    times = {"began": [[0.0, 1.0], [2.0, None]], "ended": [[0.5, 3.0], [3.0, None]]}
+    known = bursts.seconds_of(times, (2, 2))
+    assert known[0].tolist() == [0.5, 2.0] and known[1, 0] == 1.0 and np.isnan(known[1, 1])
+    for unknown in ({}, {"began": None, "ended": None}, times | {"ended": [[1.0]]}):
+        assert np.isnan(bursts.seconds_of(unknown, (2, 2))).all()
 
 
 def test_who_moved_nothing_to_speak_of_on_most_of_a_findings_cells_sent_it_no_bursts(found):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from linkmatrix.judge.evaluate import evaluate
-from linkmatrix.locate.deviations import beside_its_like, downwards, from_references, looked_at
+from linkmatrix.locate.deviations import beside_its_like, downwards, from_inside, from_references, looked_at
 from linkmatrix.locate.hypotheses import LEAST
 from linkmatrix.locate.places import layout_of
 from linkmatrix.locate.sentences import Seen
 from linkmatrix.record.matrix import from_result
+from linkmatrix.references.noise import sigmas
 from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
 
@@ -60,17 +61,23 @@ def test_a_look_without_a_value_or_at_no_cell_of_this_matrix_says_nothing(make_r
 NODES = tuple(f"n{at}" for at in range(8))
 
 
-def together(make_record, limit=0.03, drift=0.0, noise=0.0005, nodes=NODES, ranks=1, **changes):
-    """(what cells between nodes, and inside them, may be off together; by how much each may be alone)."""
+def together(make_record, limit=0.03, drift=0.0, noise=0.0005, inside=1, nodes=NODES, ranks=1, **changes):
+    """(what cells inside nodes, and between them, may be off together; by how much each may be alone).
+
+    inside: times the noise of those between nodes
+    """
     record = of_ranks(make_record, nodes, ranks, False, lambda *_: 24.0)
     (result,) = record["results"]
     result |= changes
     layout, names = layout_of(record, result, from_result(result))
     chance = np.random.default_rng(5)
-    deviation = np.where(layout.classes >= 0, chance.normal(-drift, noise, layout.classes.shape), np.nan)
-    alone = np.full(deviation.shape, downwards(limit))
+    sigma = np.where(np.array([name == "NODE" for name in names.classes])[layout.classes], inside * noise, noise)
+    deviation = np.where(layout.classes >= 0, chance.normal(-drift, sigma), np.nan)
+    alone = np.where(layout.classes >= 0, downwards(limit), np.nan)
     found = beside_its_like(record, result, Seen(layout, deviation, alone, sigma=alone), names)
-    return [np.unique(found.together[layout.classes == group]) for group in range(len(names.classes))], alone[0, 0]
+    applies = layout.classes >= 0
+    assert found.sigma[applies] == pytest.approx(found.together[applies] / sigmas(applies.sum()))
+    return [np.unique(found.together[layout.classes == group]) for group in range(len(names.classes))], alone[0, 1]
 
 
 def test_a_part_is_held_against_the_noise_of_its_like_where_that_is_less_than_a_tolerance(make_record):
@@ -100,6 +107,11 @@ def test_cells_over_processors_vary_by_themselves_and_keep_their_tolerances(make
     assert inside == [alone] and net < alone
 
 
+def test_noise_inside_nodes_says_nothing_of_what_is_between_them(make_record):
+    (_, net), alone = together(make_record, inside=40, nodes=NODES[:2], ranks=8)
+    assert net == pytest.approx(downwards(LEAST), abs=1e-3) and net < alone
+
+
 @pytest.mark.parametrize(
     ("unit", "reference", "limit"),
     [
@@ -120,3 +132,25 @@ def test_a_cell_may_be_off_by_the_tolerance_of_its_reference_towards_what_is_wor
     assert np.isnan(seen.deviation[0, 2]) and seen.deviation[1, 0] == pytest.approx(
         math.log(400 / 396 if unit == "us" else 396 / 400)
     )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "backend", "changes", "floor"),
+    [
+        (1, "cuda", {"memory": "device"}, 0.05),
+        (1, "mpi", {}, 0.50),
+        (3, "cuda", {"memory": "device", "engine": "ce"}, 0.02),
+        (3, "host", {"memory": "device", "engine": "ce"}, 0.50),
+        (3, "cuda", {"unit": "us"}, 0.20),
+    ],
+    ids=["fabric", "network", "links", "processors", "latencies"],
+)
+def test_without_references_few_cells_may_be_off_by_what_carries_them(make_record, ranks, backend, changes, floor):
+    nodes = NODES[:3] if ranks == 1 else NODES[:1]
+    record = of_ranks(make_record, nodes, ranks, False, lambda *_: 24.0)
+    record["backend"] = backend
+    (result,) = record["results"]
+    result |= changes
+    matrix = from_result(result)
+    seen = from_inside(record, result, matrix.whole.measured, *layout_of(record, result, matrix))
+    assert seen.limit[0, 1] == pytest.approx(floor) and seen.deviation[0, 1] == 0.0

@@ -249,3 +249,37 @@ def test_of_an_uplink_at_fault_it_is_known_whether_each_cell_passes(limit, allow
     assert (found.kind, found.subject, found.cells, found.agreeing, found.allowed) == ("uplink", 1, 24, 24, allowed)
     assert found.shift == pytest.approx(np.expm1(-0.2)) and (cells == one.cells(1, layout)).all()
     assert found.evidence == pytest.approx((24 * 0.2) ** 2 / (2 * 24 * 0.01**2)), "as of any hypothesis"
+
+
+def test_a_switch_is_held_by_the_one_that_it_reaches_best_and_cells_inside_a_node_say_nothing_of_it():
+    layout = on_leaves(*np.repeat(range(3), 4))
+    node = np.arange(12) // 2
+    layout = replace(layout, row_node=node, column_node=node)
+    leaves, _ = layout.parts["leaf"]
+    deviation = np.where(node[:, None] == node[None, :], 1.0, 0.0)
+    for one, other, off in ((0, 1, -0.1), (0, 2, -0.3), (1, 2, -0.5)):
+        deviation[sharing.pair(leaves[:, None], leaves[None, :], one, other)] = off
+    deviation[layout.classes < 0] = np.nan
+    found = sharing.sharing(deviation, layout, {"schedule": {"pairs_at_once": 6}}, None)
+    assert found.inside == {0: 0.0, 1: 0.0, 2: 0.0}
+    assert found.best == {0: -0.1, 1: -0.1, 2: -0.3}
+
+
+def test_what_an_uplink_at_fault_explains_of_each_of_its_cells():
+    """The cells of node 2, behind leaf1, which all lack 0.3 of a logarithm and reach -0.3 unless told."""
+    layout = on_leaves(0, 0, 1, 1, 2, 2, 3, 3, 4, 4)
+    one = sharing.Sharing(dict.fromkeys(range(5), 0.0), {0: 0.0, 1: -0.3, 2: 0.0, 3: -0.3, 4: 0.0}, ~within(layout))
+    deviation = np.where(one.cells(1, layout) | one.cells(3, layout), -0.3, 0.0)
+    reached, again = deviation.copy(), np.full(deviation.shape, np.nan)
+    deviation[2, 0], reached[2, 0] = -0.35, -0.9  # no slower than uplinks differ
+    deviation[2, 1], reached[2, 1] = -0.6, -0.35  # had more than others, and reaches what most do
+    deviation[2, 4], reached[2, 4], again[2, 4] = -0.6, -0.3, 0.0  # so it was, and it is fine alone
+    deviation[2, 5], reached[2, 5], again[2, 5] = -0.6, -0.3, -0.3  # is slow by itself
+    deviation[2, 6], reached[2, 6] = -0.6, -0.9  # is slower than both
+    deviation[2, 8], reached[2, 8] = -0.12, -0.12  # does not show it
+    even = np.full(deviation.shape, 0.02)
+    told, explained = sharing.narrow_uplinks(one, Seen(layout, deviation, even, sigma=even), reached, again)
+    assert [(found.subject, found.cells, found.agreeing) for found in told] == [(1, 32, 31), (3, 32, 32)]
+    of_both = one.cells(1, layout) | one.cells(3, layout)
+    assert [tuple(cell) for cell in np.argwhere(of_both & ~explained)] == [(2, 5), (2, 6)]
+    assert not (explained & ~of_both).any()

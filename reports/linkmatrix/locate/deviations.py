@@ -31,7 +31,7 @@ def from_inside(content: Mapping[str, Any], result: Result, values: np.ndarray, 
 
     values: rows × columns, NaN where there is none
     """
-    floors = [floor_alone(result, name, content.get("backend", "")) for name in names.classes]
+    floors = [floor_alone(result, name, content["backend"]) for name in names.classes]
     sign = -1.0 if result["unit"] == "us" else 1.0
     deviation, sigma, limit = noise.against_class(sign * np.log(values), layout.classes, floors)
     return Seen(layout, deviation, limit, sigma=sigma)
@@ -69,7 +69,7 @@ def beside_its_like(content: Mapping[str, Any], result: Result, seen: Seen, name
     together = np.array(seen.limit)
     for group, name in enumerate(names.classes):
         inside = (classes == group) & np.isfinite(seen.deviation)
-        carrier = carrier_of(result, name, content.get("backend", ""))
+        carrier = carrier_of(result, name, content["backend"])
         if not bandwidth or carrier not in STEADY or inside.sum() < noise.ENOUGH:
             continue
         level, sigma = noise.upper_part(seen.deviation[inside])  # a node of four is half of its class
