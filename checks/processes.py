@@ -7,6 +7,8 @@ from pathlib import Path
 
 from reframe.core.backends import getlauncher
 
+from linkmatrix.files import write_whole
+
 from .programs import BUILT
 from .ranks import launch_options, layout_of
 
@@ -205,7 +207,7 @@ def write_references(process, file):
     lines = [line for of_testcase in process.references.values() for line in of_testcase]
     try:
         if lines:
-            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            write_whole(file, "".join(f"{line}\n" for line in lines).encode(), lasting=False)
     except OSError:
         process.references.clear()
 

@@ -196,6 +196,7 @@ def test_what_only_looks_is_told_of_no_references(processes, wish):
 def test_references_that_cannot_be_written_are_told_to_nobody(processes, wish, tmp_path):
     """They are an aid of measuring: the cells are judged by the same ones afterwards."""
     (process,) = processes.processes_of([wish("a", references=LINES)])
+    (tmp_path / "no folder").touch()
     processes.write_references(process, tmp_path / "no folder" / "process1.tsv")
     assert "--references" not in process.options("session", "process1")
 
