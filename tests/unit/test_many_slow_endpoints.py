@@ -8,7 +8,6 @@ import pytest
 from few_records import COUNT, drawn_for, few_record, held_against_nothing
 
 from linkmatrix.locate import matchings, unsettled
-from linkmatrix.record.matrix import from_result
 
 
 @pytest.mark.parametrize("bad", [{1, 5, 9, 14}, {1, 5, 9, 14, 20}], ids=["four of 24", "five of 24"])
