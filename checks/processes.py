@@ -15,6 +15,7 @@ from .ranks import launch_options, layout_of
 LEAST_SECONDS = 600  # of a process that measures, the program's own --timeout
 TOPOLOGY_SECONDS = 120  # of one that only looks
 SECONDS_EACH = 60  # of a test case, where a process has so many that they may need more
+MOST_BYTES = 64 << 20  # of the references that a process is told, by src/core/text_file.cpp
 ROOM = 120  # seconds of the job beside its processes: starts, modules, launchers
 
 # words among the options of another program: all test cases of the process, and the folder of what was built
@@ -131,7 +132,8 @@ class Process:
         size = ["--size", self.size] if self.size else []
         limit = ["--timeout", str(self.seconds())] if self.seconds() > LEAST_SECONDS else []
         limit = [] if "--timeout" in self.wish.opts else limit
-        known = ["--references", f"{folder}.tsv"] if self.references else []
+        one_size = "," not in (self.size or "")  # of several the program takes no references
+        known = ["--references", f"{folder}.tsv"] if self.references and one_size else []
         kept = ["--record", f"{folder}/record.json", "--max-display", "1024", "--asked-by", shlex.quote(asked_by)]
         return [*named, *size, *limit, *known, *kept, *self.wish.opts]
 
@@ -203,11 +205,13 @@ def fill(test, processes, asked_by):
 
 
 def write_references(process, file):
-    """What the process is told that cells should be; where it cannot be written, nothing."""
-    lines = [line for of_testcase in process.references.values() for line in of_testcase]
+    """What the process is told that cells should be; where it cannot be written, or is too much to be read, nothing."""
+    text = "".join(f"{line}\n" for of_testcase in process.references.values() for line in of_testcase).encode()
     try:
-        if lines:
-            write_whole(file, "".join(f"{line}\n" for line in lines).encode(), lasting=False)
+        if len(text) > MOST_BYTES:
+            process.references.clear()
+        elif text:
+            write_whole(file, text, lasting=False)
     except OSError:
         process.references.clear()
 

@@ -12,6 +12,7 @@ from linkmatrix.references.tables import References
 
 #: Options of the program behind which references of one size are not those of what it measures.
 OTHERS = {"--references", "--size", "--sweep", "--random-sizes", "--blocks", "--concurrency"}
+LEAST = 1e-9  # of a value, by src/measure/references.cpp
 
 
 @functools.cache
@@ -24,7 +25,8 @@ def lines_of(check, table, testcase, file=""):
     """What the program's --references reads, of a test case in a table: (test case, name, value and unit) of cells and
     link classes. file: of the partition; empty: all of them.
 
-    Nothing where there are none. Files that cannot be read are refused where cells are judged.
+    Nothing where there are none, and none that the program would refuse, with all that its process measures. Files that
+    cannot be read are refused where cells are judged.
     """
     try:
         known = references(os.path.join(os.environ["RFM_REFERENCE_PREFIX"], file)).of_check(check)
@@ -33,5 +35,5 @@ def lines_of(check, table, testcase, file=""):
     return tuple(
         "\t".join((testcase, name, repr(one.value), one.unit))
         for name, one in known.table(table, testcase).items()
-        if "->" in name or name.startswith("cell[")
+        if ("->" in name or name.startswith("cell[")) and name.isprintable() and one.value >= LEAST
     )

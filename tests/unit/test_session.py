@@ -227,3 +227,35 @@ def test_references_that_cannot_be_read_are_refused_elsewhere_and_told_to_nobody
     (tmp_path / "p2p.yaml").write_text("[")
     assert lines_of("intranode_p2p", "mine", "a", "p2p.yaml") == ()
     assert lines_of("intranode_p2p", "mine", "a", "none.yaml") == ()
+
+
+@pytest.mark.parametrize(
+    "key", ['"gpu0->gpu1\\t9"', '"cell[NV18\\n]"', '"cell[a\\rb]"', '"cell[a\\x85b]"'], ids=["tab", "line", "cr", "nel"]
+)
+def test_a_name_that_is_no_word_of_a_line_is_told_to_nobody(lines_of, tmp_path, key):
+    """The program would refuse its file, and with it all that the process measures."""
+    with (tmp_path / "p2p.yaml").open("a") as file:
+        file.write(f"      {key}: [395.0, -0.02, null, GB/s]\n")
+    assert [line.split("\t")[1] for line in lines_of("intranode_p2p", "mine", "a")] == ["gpu0->gpu1", "cell[NV18]"]
+
+
+def test_a_value_that_no_cell_can_have_is_told_to_nobody(lines_of, tmp_path):
+    with (tmp_path / "p2p.yaml").open("a") as file:
+        file.write("      gpu1->gpu0: [1.0e-10, -0.02, null, GB/s]\n      gpu2->gpu0: [1.0e-9, -0.02, null, GB/s]\n")
+    names = [line.split("\t")[1] for line in lines_of("intranode_p2p", "mine", "a")]
+    assert names == ["gpu0->gpu1", "cell[NV18]", "gpu2->gpu0"]
+
+
+def test_more_references_than_the_program_reads_are_told_to_nobody(processes, wish, monkeypatch, tmp_path):
+    """Of eight test cases of 512 ranks there are two million: it would refuse them, and measure nothing."""
+    (process,) = processes.processes_of([wish("a", references=LINES)])
+    monkeypatch.setattr(processes, "MOST_BYTES", sum(len(line) + 1 for line in LINES) - 1)
+    processes.write_references(process, tmp_path / "process1.tsv")
+    assert "--references" not in process.options("session", "process1") and not list(tmp_path.iterdir())
+
+
+def test_of_several_sizes_a_process_is_told_no_references(processes, wish):
+    """What has a size of its own shares it, and has some: the program would refuse both."""
+    wishes = [wish("a", size="4KiB,1MiB"), wish("latency", size=None, references=LINES)]
+    (process,) = processes.processes_of(wishes)
+    assert "--references" not in process.options("session", "process1")
