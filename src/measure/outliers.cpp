@@ -13,8 +13,9 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::size_t least_cap = 16;
-constexpr double bandwidth_outlier = 0.02;  // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
-constexpr double latency_outlier = 0.05;    // healthy loads vary by 4 % with the place of the memory on the chip
+constexpr std::size_t fewest_of_a_class = 5;  // of fewer, nobody knows whether all are worse or each was disturbed
+constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
+constexpr double latency_outlier = 0.05;      // healthy loads vary by 4 % with the place of the memory on the chip
 
 /// What a cell varies by itself, from the interval of its median.
 double noise(const MatrixResult& result, const Remeasured& cell) {
@@ -53,6 +54,13 @@ double outlier_limit(Metric metric) { return metric == Metric::latency ? latency
 
 double worse_by(Metric metric, double before, double after) {
   return metric == Metric::latency ? after / before - 1 : 1 - after / before;
+}
+
+double worse_as_a_whole(std::vector<double> worse, double limit) {
+  if (worse.size() < fewest_of_a_class) return 0;
+  const auto quarter = worse.begin() + static_cast<std::ptrdiff_t>((worse.size() - 1) / 4);
+  std::nth_element(worse.begin(), quarter, worse.end());
+  return *quarter > limit ? *quarter : 0;
 }
 
 std::vector<std::size_t> choose_controls(std::span<const Standing> outliers, std::span<const Standing> healthy) {

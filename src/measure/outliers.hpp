@@ -23,6 +23,11 @@ double outlier_limit(Metric metric);
 /// By which fraction `after` is worse than `before`; below 0: better.
 double worse_by(Metric metric, double before, double after);
 
+/// By which fraction a link class is worse than its references as a whole, of those of its cells: at least three
+/// quarters of them are by more than `limit`, which no chance does to each; otherwise 0. To measure them again tells
+/// nothing, and would take longer than the matrix: what is disturbed in such a class is worse than its others.
+double worse_as_a_whole(std::vector<double> worse, double limit);
+
 /// "2.5 %" of 0.025.
 std::string percent(double fraction);
 
@@ -31,7 +36,7 @@ struct Standing {
   std::size_t index;  ///< the caller's
   std::size_t row, column;
   std::string_view link_class;
-  double worse;  ///< than its reference, or without one than the median of its class, as a fraction
+  double worse;  ///< than its reference, less what its class is as a whole, or without one than its median; a fraction
 };
 
 /// Outliers in the order in which they are worth another look: those first that have the fewest others of their class

@@ -27,11 +27,21 @@ struct Standings {
   std::size_t most = 0;                     ///< outliers that are measured again
 };
 
+struct Usual {
+  double value = 0, limit = 0;  ///< the median, and by which fraction a cell may be worse
+  double shift = 0;             ///< by which fraction the class as a whole is worse than its references
+};
+
 /// What the cells of a link class are and vary by themselves.
 struct ClassOfCells {
-  std::vector<double> values, noises;
+  std::vector<double> values, noises, worse;  ///< worse: than their references, of those that have one
 
-  double usual() const { return median(values); }
+  Usual usual(double least_limit) const {
+    const double limit = std::max(least_limit, noise());
+    return {median(values), limit, worse_as_a_whole(worse, limit)};
+  }
+
+ private:
   /// A cell that jumps does not decide what is usual, also where there are only two.
   double noise() const {
     std::vector<double> sorted = noises;
@@ -39,6 +49,10 @@ struct ClassOfCells {
     return sorted[(sorted.size() - 1) / 2];
   }
 };
+
+double worsened(Metric metric, double value, double fraction) {
+  return metric == Metric::latency ? value * (1 + fraction) : value * (1 - fraction);
+}
 
 std::size_t rounds_measured(Context& context) {
   std::size_t rounds = 0;
@@ -67,17 +81,24 @@ Standings standings_of(Context& context) {
   });
   const auto& known = context.options().references;
   const Matrix<std::optional<double>> references = known ? known->of(context.shape()) : Matrix<std::optional<double>>{};
-  std::map<std::string_view, std::pair<double, double>> usual;  // value, and by how much a cell may be worse
-  for (const auto& [link_class, cells] : classes)
-    usual[link_class] = {cells.usual(), std::max(outlier_limit(metric), cells.noise())};
+  const auto reference = [&](const Place& place) {
+    return references.empty() ? std::nullopt : references(place.row, place.column);
+  };
+  for (const Place& place : found.places)
+    if (const auto expected = reference(place))
+      classes[context.link_class(place)].worse.push_back(worse_by(metric, *expected, *context.store().value(place)));
+  std::map<std::string_view, Usual> usual;
+  for (const auto& [link_class, cells] : classes) usual[link_class] = cells.usual(outlier_limit(metric));
   for (std::size_t i = 0; i < found.places.size(); ++i) {
     const Place& place = found.places[i];
     const std::string_view link_class = context.link_class(place);
-    const auto& [of_class, limit] = usual.at(link_class);
-    const double value = references.empty() ? of_class : references(place.row, place.column).value_or(of_class);
-    const double worse = worse_by(metric, value, *context.store().value(place));
+    const Usual& of_class = usual.at(link_class);
+    const auto expected = reference(place);
+    const double should_be = expected ? worsened(metric, *expected, of_class.shift) : of_class.value;
+    const double worse = worse_by(metric, should_be, *context.store().value(place));
     if (!context.sampler().is_there(place)) continue;
-    (worse > limit ? found.outliers : found.healthy).push_back({i, place.row, place.column, link_class, worse});
+    (worse > of_class.limit ? found.outliers : found.healthy)
+        .push_back({i, place.row, place.column, link_class, worse});
   }
   order_by_need(found.outliers);
   found.most = std::min(found.outliers.size(), most_remeasured(found.places.size(), rounds_measured(context)));

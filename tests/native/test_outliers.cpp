@@ -146,6 +146,47 @@ TEST(Outliers, ACellIsMeasuredAgainWhereItIsWorseThanItsReferenceAndNotForBeingU
   EXPECT_EQ(result.remeasured[0].column, 3u);
 }
 
+/// A matrix of `n` devices held against 10 GB/s: how often devices were asked, and the result.
+std::pair<std::size_t, MatrixResult> held_against_ten(std::size_t n, ScriptedSampler::Rate rate) {
+  ScriptedSampler sampler(std::move(rate));
+  MeasureOptions options{.concurrency = Concurrency::rounds};
+  options.references = std::make_shared<const References>(References::parse("pairs\tcell[]\t10\tGB/s\n"));
+  MatrixResult result = measured(sampler, n, options).results.front();
+  return {sampler.rounds.size(), std::move(result)};
+}
+
+TEST(Outliers, AMachineThatIsWorseAsAWholeIsMeasuredOnceAndADisturbedCellOfItAgain) {
+  // 3 % below its references is healthy where they allow 5 %: its outliers took 48 looks more than the 14 rounds of the matrix
+  const auto as_a_whole = held_against_ten(8, [](const Place&, std::size_t) { return 9.7; }).second;
+  EXPECT_TRUE(as_a_whole.remeasured.empty());
+  EXPECT_TRUE(as_a_whole.notes.empty());
+  const auto disturbed = held_against_ten(8, [](const Place& place, std::size_t at_once) {
+                           return place == Place{3, 4} && at_once > 1 ? 9.0 : 9.7;
+                         }).second;
+  ASSERT_EQ(disturbed.remeasured.size(), 1u);
+  EXPECT_NEAR(*disturbed.values(3, 4), 9.7, 1e-9);
+}
+
+TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {
+  EXPECT_EQ(worse_as_a_whole({0.04, 0.03, 0.04, 0.1}, 0.02), 0) << "of four nobody knows";
+  EXPECT_EQ(worse_as_a_whole({0.04, 0.03, 0.05, 0.1, 0.06}, 0.02), 0.04);
+  EXPECT_EQ(worse_as_a_whole({0.04, -0.3, 0.05, 0.1, 0.06}, 0.02), 0.04);
+  EXPECT_EQ(worse_as_a_whole({0.04, -0.3, 0.02, 0.1, 0.06}, 0.02), 0) << "two of five are as they should be";
+  EXPECT_EQ(worse_as_a_whole({}, 0.02), 0);
+}
+
+TEST(Outliers, HalfOfAClassThatIsWorseIsMeasuredAgain) {
+  // of four devices one has half of all cells
+  const auto [asked, result] = held_against_ten(
+      4, [](const Place& place, std::size_t) { return place.row == 0 || place.column == 0 ? 9.7 : 10.0; });
+  EXPECT_EQ(result.remeasured.size(), 6u);
+}
+
+TEST(Outliers, OfFewCellsNobodyKnowsWhetherAllAreWorseOrEachWasDisturbed) {
+  const auto [asked, result] = held_against_ten(2, [](const Place&, std::size_t) { return 9.7; });
+  EXPECT_EQ(result.remeasured.size(), 2u);
+}
+
 TEST(Outliers, NotesOutliersForWhichThereWasNoTime) {
   ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
     return at_10_gigabytes(copy, at_once) * (copy.source == 1 && copy.destination == 2 ? 1.2 : 1.0);

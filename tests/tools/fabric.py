@@ -26,6 +26,7 @@ NET = 45.0  # GB/s between nodes
 LOOKS = 4  # of a cell that stands out: the first, and three more alone, of which the second worst stays
 LEAST_CAP = 16  # of a matrix, so many cells that stand out are measured again, or more of large ones
 MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
+FEWEST_OF_A_CLASS = 5  # of fewer cells nobody knows whether all are worse than their references
 OUTLIER = 0.02  # below its reference, or without one the median of its class: a cell is measured again
 Part = tuple[object, ...]
 
@@ -185,6 +186,12 @@ def record_of(machine: Machine, values: np.ndarray) -> dict:
     return {**like, **changes, "result": "PASS" if result["complete"] else "ERROR"}
 
 
+def worse_as_a_whole(worse: np.ndarray) -> float:
+    """By which fraction a class is worse than its references as a whole, as src/measure/outliers.cpp has it."""
+    quarter = np.sort(worse)[(len(worse) - 1) // 4] if len(worse) >= FEWEST_OF_A_CLASS else 0.0
+    return float(quarter) if quarter > OUTLIER else 0.0
+
+
 def adapters_of(machine: Machine) -> list[int]:
     """Those of a node."""
     return sorted({nic for place in range(machine.per_node) for nic in (machine.adapter(place), *machine.near(place))})
@@ -292,7 +299,10 @@ class Fabric:
         cells = ~np.eye(len(values), dtype=bool)
         for word in np.unique(self.classes[cells]):
             inside = self.classes == word
-            usual[inside & np.isnan(usual)] = np.median(values[inside])
+            inside &= cells
+            told = inside & ~np.isnan(usual)
+            usual[told] *= 1 - worse_as_a_whole(1 - values[told] / usual[told])
+            usual[inside & ~told] = np.median(values[inside])
         off, worse = np.zeros(values.shape, dtype=bool), np.zeros(values.shape)
         worse[cells] = 1 - values[cells] / usual[cells]
         off[worse > OUTLIER] = True
