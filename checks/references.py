@@ -28,8 +28,9 @@ def lines_of(check, table, testcase, file=""):
     Nothing where there are none, and none that the program would refuse, with all that its process measures. Files that
     cannot be read are refused where cells are judged.
     """
+    folder = os.environ["RFM_REFERENCE_PREFIX"]
     try:
-        known = references(os.path.join(os.environ["RFM_REFERENCE_PREFIX"], file)).of_check(check)
+        known = references(os.path.join(folder, file) if file else folder).of_check(check)
     except BadInput:
         return ()
     return tuple(

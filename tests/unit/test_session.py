@@ -223,6 +223,13 @@ def test_the_program_is_told_of_cells_and_link_classes_and_of_no_summaries(lines
     assert lines_of("crossnode_matrix", "mine", "a") == (), "nothing of another check's"
 
 
+def test_a_folder_of_references_is_read_once_for_what_is_told_and_what_is_judged(lines_of, tmp_path):
+    judged_by = importlib.import_module("linkmatrix_checks.references").references
+    judged_by(str(tmp_path))
+    lines_of("intranode_p2p", "mine", "a")
+    assert judged_by.cache_info().misses == 1
+
+
 def test_references_that_cannot_be_read_are_refused_elsewhere_and_told_to_nobody(lines_of, tmp_path):
     (tmp_path / "p2p.yaml").write_text("[")
     assert lines_of("intranode_p2p", "mine", "a", "p2p.yaml") == ()
