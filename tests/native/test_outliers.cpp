@@ -146,25 +146,37 @@ TEST(Outliers, ACellIsMeasuredAgainWhereItIsWorseThanItsReferenceAndNotForBeingU
   EXPECT_EQ(result.remeasured[0].column, 3u);
 }
 
-/// A matrix of `n` devices held against 10 GB/s: how often devices were asked, and the result.
-std::pair<std::size_t, MatrixResult> held_against_ten(std::size_t n, ScriptedSampler::Rate rate) {
+/// A matrix of `n` devices of which each cell is held against 10.
+MatrixResult held_against_ten(std::size_t n, ScriptedSampler::Rate rate, Metric metric = Metric::bandwidth) {
   ScriptedSampler sampler(std::move(rate));
   MeasureOptions options{.concurrency = Concurrency::rounds};
   options.references = std::make_shared<const References>(References::parse("pairs\tcell[]\t10\tGB/s\n"));
-  MatrixResult result = measured(sampler, n, options).results.front();
-  return {sampler.rounds.size(), std::move(result)};
+  return measured(sampler, n, options, Deadline::never(), metric).results.front();
 }
 
 TEST(Outliers, AMachineThatIsWorseAsAWholeIsMeasuredOnceAndADisturbedCellOfItAgain) {
-  // 3 % below its references is healthy where they allow 5 %: its outliers took 48 looks more than the 14 rounds of the matrix
-  const auto as_a_whole = held_against_ten(8, [](const Place&, std::size_t) { return 9.7; }).second;
+  // 3 % below its references is healthy where they allow 5 %: its outliers took 48 looks more than the 14 rounds of the
+  // matrix
+  const MatrixResult as_a_whole = held_against_ten(8, [](const Place&, std::size_t) { return 9.7; });
   EXPECT_TRUE(as_a_whole.remeasured.empty());
   EXPECT_TRUE(as_a_whole.notes.empty());
-  const auto disturbed = held_against_ten(8, [](const Place& place, std::size_t at_once) {
-                           return place == Place{3, 4} && at_once > 1 ? 9.0 : 9.7;
-                         }).second;
+  const MatrixResult disturbed = held_against_ten(8, [](const Place& place, std::size_t at_once) {
+    return place == Place{3, 4} && at_once > 1 ? 9.0 : 9.7;
+  });
   ASSERT_EQ(disturbed.remeasured.size(), 1u);
   EXPECT_NEAR(*disturbed.values(3, 4), 9.7, 1e-9);
+}
+
+TEST(Outliers, ALatencyThatIsWorseAsAWholeIsALongerOne) {
+  const auto microseconds = [](double value) { return 1e6 / value; };
+  const MatrixResult result = held_against_ten(
+      8,
+      [&](const Place& place, std::size_t at_once) {
+        return microseconds(place == Place{3, 4} && at_once > 1 ? 12 : 11);
+      },
+      Metric::latency);
+  ASSERT_EQ(result.remeasured.size(), 1u);
+  EXPECT_NEAR(result.remeasured[0].before, 12, 1e-9);
 }
 
 TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {
@@ -177,13 +189,13 @@ TEST(Outliers, AClassIsWorseAsAWholeWhereThreeQuartersOfItAre) {
 
 TEST(Outliers, HalfOfAClassThatIsWorseIsMeasuredAgain) {
   // of four devices one has half of all cells
-  const auto [asked, result] = held_against_ten(
+  const MatrixResult result = held_against_ten(
       4, [](const Place& place, std::size_t) { return place.row == 0 || place.column == 0 ? 9.7 : 10.0; });
   EXPECT_EQ(result.remeasured.size(), 6u);
 }
 
 TEST(Outliers, OfFewCellsNobodyKnowsWhetherAllAreWorseOrEachWasDisturbed) {
-  const auto [asked, result] = held_against_ten(2, [](const Place&, std::size_t) { return 9.7; });
+  const MatrixResult result = held_against_ten(2, [](const Place&, std::size_t) { return 9.7; });
   EXPECT_EQ(result.remeasured.size(), 2u);
 }
 

@@ -1,10 +1,14 @@
 """Nodes of several adapters and sockets: the one at fault is named, and none that the record does not tell apart."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from linkmatrix.locate.hypotheses import Finding
 from tests.tools import confusion
+from tests.tools import fabric as simulated
 from tests.tools.fabric import Fabric, Machine, Run
 
 FOUR_NODES = {
@@ -181,3 +185,34 @@ def test_what_the_table_is_made_with_is_what_diagnose_does(benches):
     ours = bench.seen(deviation)
     assert np.allclose(seen.sigma[there], ours.sigma[there]) and np.allclose(limit[there], bench.limit[there])
     assert np.allclose(seen.together[there], ours.together[there])
+
+
+def test_the_simulated_cluster_looks_again_by_the_rules_of_the_program():
+    """Figures of the confusion matrix are those of a program that has other rules, where one of them changes alone."""
+    source = (Path(__file__).parents[2] / "src" / "measure" / "outliers.cpp").read_text(encoding="utf-8")
+    rules = {"least_cap": simulated.LEAST_CAP, "fewest_of_a_class": simulated.FEWEST_OF_A_CLASS}
+    for name, value in {**rules, "bandwidth_outlier": simulated.OUTLIER}.items():
+        (found,) = re.findall(rf"constexpr \S+ {name} = ([0-9.]+);", source)
+        assert float(found) == value, name
+
+
+@pytest.mark.parametrize(
+    ("worse", "whole"),
+    [
+        ([0.04, 0.03, 0.04, 0.1], 0.0),
+        ([0.04, 0.03, 0.05, 0.1, 0.06], 0.04),
+        ([0.04, -0.3, 0.02, 0.1, 0.06], 0.0),
+        ([], 0.0),
+    ],
+)
+def test_a_simulated_class_is_worse_as_a_whole_where_one_of_the_program_is(worse, whole):
+    """The same as in tests/native/test_outliers.cpp."""
+    assert simulated.worse_as_a_whole(np.array(worse)) == whole
+
+
+def test_a_simulated_machine_that_is_worse_as_a_whole_is_looked_at_once(benches):
+    bench = benches(Machine(1, 8))
+    values = 0.97 * bench.expected
+    assert not bench.fabric.looked_at_again(values, bench.expected).any()
+    values[3, 4] *= 0.9
+    assert np.argwhere(bench.fabric.looked_at_again(values, bench.expected)).tolist() == [[3, 4]]
