@@ -124,7 +124,20 @@ def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record,
     record["results"].append(other)
     _, (one,) = judged_run(record, reference="hgx")
     assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
-    assert words.tally([one]).startswith("2 test cases: 1 ") and words.tally([one]).endswith("1 PASS")
+    record["results"][1] = {**other, "testcase": "another"}
+    _, (one,) = judged_run(record)
+    assert words.tally([one]) == "2 test cases: 2 NO VERDICT"
+
+
+def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts(judged_run, make_record):
+    """9 collectives in two sizes each: the first line of the screen said 35 test cases, and its list had 26."""
+    record = make_record()
+    smaller = {**make_record(value=100.0)["results"][0], "size_bytes": 1 << 20}
+    record["results"].insert(0, smaller)
+    _, (one,) = judged_run(record, reference="hgx")
+    assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [Verdict.FAIL, Verdict.PASS]
+    assert words.tally([one]) == "1 test case: 1 FAIL"
+    assert words.tally([one, one]) == "2 test cases: 2 FAIL"  # of two nodes
 
 
 def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next_one_has(make_record):

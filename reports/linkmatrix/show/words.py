@@ -210,12 +210,14 @@ def notes_of(one: Judged, result: Result) -> list[str]:
 
 
 def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
-    """The verdict of each test case: of each matrix, and of each test that has none."""
-    return [
-        verdict
-        for one in judged
-        for verdict in ([one.of_matrix(matrix) for _, matrix in one.matrices] or [one.verdict])
-    ]
+    """The verdict of each test case, of several sizes the worst, and of each test that has no matrix."""
+    found: list[Verdict] = []
+    for one in judged:
+        of_case: dict[str, list[Verdict]] = {}
+        for result, matrix in one.matrices:
+            of_case.setdefault(result["testcase"], []).append(one.of_matrix(matrix))
+        found += [max(verdicts) for verdicts in of_case.values()] or [one.verdict]
+    return found
 
 
 def tally(judged: list[Judged]) -> str:
