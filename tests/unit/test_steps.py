@@ -251,3 +251,9 @@ def test_what_was_measured_again_and_stayed_does_not_stand_with_what_speaks_agai
     _, judged = judged_run(reading.load(DATA / "h200x4_sweep.record.json"))
     sure = next(one.sure for one in headlines.headlines(judged) if any("stayed so" in line for line in one.sure))
     assert sure[0].startswith("for it") and "stayed so" in sure[1] and sure[2].startswith("against it")
+
+
+def test_more_samples_are_had_by_what_a_person_can_type():
+    """`linkmatrix measure --samples 31`, as the step was read, is no option of it."""
+    (said,) = steps.TOPICS["samples"]
+    assert "-S extra_opts=--samples,31" in said and "--samples 31 of the program" in said

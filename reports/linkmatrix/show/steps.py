@@ -111,7 +111,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Devices were held back: look at temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then"
         " measure again.",
     ),
-    "samples": ("Where medians are less sure than asked for, measure on a quiet machine, or with more --samples.",),
+    "samples": (
+        "Where medians are less sure than asked for, measure on a quiet machine, or with more samples: --samples 31 of"
+        " the program, which is -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or run.",
+    ),
     "noted": (),
 }
 REFERENCES = (
