@@ -12,6 +12,10 @@ import pytest
 from adapter_records import with_adapters
 
 from linkmatrix.cli import main
+from linkmatrix.references.tables import References
+from linkmatrix.runs import judging, testcases
+from linkmatrix.runs.stored import Run
+from linkmatrix.show import page
 
 LIMIT = 120  # seconds for a start of the browser
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -112,6 +116,22 @@ def test_a_page_fits_a_narrow_window_and_axe_has_nothing_against_it(asked, tmp_p
     """Its tables and pictures scroll by themselves; of the page, half of each line was out of sight."""
     main(["report", str(DATA / f"{name}.record.json"), "--out", str(tmp_path / "out")])
     assert asked(tmp_path / "out" / "report.html", NARROW) == {"wider": 0, "found": [], "spilled": []}
+
+
+def test_why_a_test_was_skipped_is_whole_in_sight(browser, tmp_path):
+    """The reason stood on one line, most of it beyond the edge of the table."""
+    reason = "skipped: osu_bw is not installed on vm: neither on PATH, nor by a module of the environment default"
+    test = testcases.Test(name="peer_osu %testcase=osu_bw_hh", result="skip", reason=reason * 2, partition="node:gpu")
+    run = Run(path=tmp_path / "run-report-0.json", tests=(test,), rerun="reframe -r")
+    judged = judging.judge_all(run, References({}), None)
+    text = POLICY.sub("", page.render(run, judged, lambda *_: b""))
+    script = """<script>addEventListener("load", () => {
+      const around = document.querySelector(".overview").parentElement;
+      document.body.textContent = "beyond the edge: " + (around.scrollWidth - around.clientWidth);
+    })</script></body>"""
+    assert "</body>" in text
+    (tmp_path / "asked.html").write_text(text.replace("</body>", script), encoding="utf-8")
+    assert "beyond the edge: 0<" in browser(tmp_path / "asked.html", "--dump-dom").stdout
 
 
 def test_a_page_of_many_devices_is_folded_and_axe_has_nothing_against_it(asked, write_record, tmp_path):
