@@ -99,15 +99,36 @@ def write_whole(path: Path, content: bytes, lasting: bool = True) -> None:
         place = led_to(path)
         mode = place.stat().st_mode if place.exists() else None
         if mode is not None and not stat.S_ISREG(mode):
-            # a pipe that nobody reads would be waited for
-            opened = os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            os.set_blocking(opened, True)
-            with open(opened, "wb") as stream:
+            with open(opened_at_once(place), "wb") as stream:
                 stream.write(content)
             return
         replace(place, content, mode, lasting)
     except OSError as error:  # of a full disk it does not say the name
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def opened_at_once(place: Path) -> int:
+    """Opens what is no file, such as /dev/stdout or a pipe, to write into it. Raises OSError.
+
+    A pipe that nobody reads would be waited for, and the system says of it that there is no such device.
+    """
+    try:
+        opened = os.open(place, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise OSError(errno.ENXIO, "nobody reads from it: name a file, or read from it first") from None
+    os.set_blocking(opened, True)
+    return opened
+
+
+def folder_for(path: Path, option: str = "--out") -> Path:
+    """Makes the folder that an option names, where it is not there. Raises BadInput where it cannot be one, OSError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise BadInput(f"{option} {path} is, or lies in, what is no folder: name another folder") from None
+    return path
 
 
 def write_new(path: Path, content: bytes) -> None:

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -195,6 +196,19 @@ def test_what_is_no_regular_file_is_refused_and_never_waited_for(process, tmp_pa
     more = [write_record()] if "--references" in command else []
     done = process('"$@"', *command, pipe if name == "pipe" else name, *more)
     assert done.returncode == 2 and one_sentence(done.stderr) and "regular file" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["pipe", "link", "file", "file/below"])
+def test_what_is_no_folder_where_one_is_written_is_refused_with_its_remedy(ended, tmp_path, write_record, place):
+    """It said "File exists", exit code 4: what is to be done was not said."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "link").symlink_to("file")
+    printed = Path(__file__).resolve().parents[1] / "data" / "foreign" / "osu_bw.txt"
+    for command in (["report", write_record()], ["import", printed]):
+        code, _, said = ended(*command, "--out", tmp_path / place)
+        assert code == 2 and one_sentence(said) and f"--out {tmp_path / place}" in said and "another folder" in said
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_a_pipe_among_stored_reports_is_refused_and_never_waited_for(process, tmp_path, monkeypatch):

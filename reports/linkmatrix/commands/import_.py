@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from ..errors import BadInput, say
-from ..files import path_of, read_whole, write_whole
+from ..files import folder_for, path_of, read_whole, write_whole
 from ..foreign.scan import read_text
 from ..foreign.to_record import to_record
 from ..record import reading
@@ -46,6 +46,8 @@ def run_import(options: argparse.Namespace) -> int:
     there = next((path for path, _ in written if path.exists()), None)
     if there is not None:
         raise BadInput(f"{there} is there already, and a record is never changed: name another folder with --out")
+    if options.out and written:
+        folder_for(options.out)
     for path, one in written:
         write_whole(path, json.dumps(one, separators=(",", ":")).encode())
         say(f"{path}: {summary(one)}")

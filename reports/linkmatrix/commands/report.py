@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import say
-from ..files import path_of, write_whole
+from ..files import folder_for, path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record.reading import Result
@@ -30,8 +30,7 @@ def run_report(options: argparse.Namespace) -> int:
     """`linkmatrix report`: prints the paths of what it wrote."""
     run, judged = arguments.judged_run(options)
     others = arguments.published_beside(options, judged)
-    folder = options.out or default_folder(run)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_for(options.out or default_folder(run))
     written: list[Path] = []
     drawn = draw_maps(judged, folder, written)
 
