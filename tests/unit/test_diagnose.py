@@ -389,3 +389,17 @@ def test_few_cells_say_nothing_about_noise_and_fine_floors_stay():
     assert (noise.against_class(np.log(values), layout.classes, 0.2)[2] == 0.2).all()
     rough = noise.against_class(np.log(values), layout.classes, 0.5)[2]
     assert set(rough[layout.classes >= 0]) == {noise.LEAST_ROUGH}
+
+
+def test_a_check_that_measures_nothing_and_passed_has_no_colon_behind_which_nothing_stands():
+    found = [
+        judging.Judged(test=testcases.Test(name="rank_binding", result=result, reason=reason, measures=False), **more)
+        for result, reason, more in (
+            ("pass", "", {"reasons": (), "verdict": Verdict.PASS}),
+            ("fail", "", {"reasons": ("ranks share a core",), "verdict": Verdict.FAIL}),
+        )
+    ]
+    assert [diagnose.of_the_test(one) for one in found] == [
+        "PASS  rank_binding",
+        "FAIL  rank_binding: ranks share a core",
+    ]

@@ -1,5 +1,7 @@
 """What `diagnose`, `history` and `compare` print folds to the width of the terminal, as what `show` prints does."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,21 @@ def commands(write_record, store, make_record, tmp_path, monkeypatch):
             DATA / "h200x4_full.record.json",
         ),
     }
+
+
+def test_what_is_left_out_of_a_list_is_counted_and_a_run_without_figures_says_so(printed, tmp_path, write_record):
+    """Of 21 test cases 12 stood there as if they were all, beside a run that had skipped every test."""
+    record = json.loads((DATA / "h200x4_full.record.json").read_text())
+    for result in record["results"]:
+        result["testcase"] = f"another_{result['testcase']}"
+    other = write_record(record, tmp_path / "other" / "record.json")
+    said = " ".join(printed(2000, "compare", other, "--against", DATA / "h200x4_full.record.json"))
+    named = said.partition(" has: ")[2].split(", ")
+    assert len(named) == 13 and re.fullmatch(r"[1-9]\d* more", named[-1])
+    record["results"] = []
+    bare = write_record(record, tmp_path / "bare" / "record.json")
+    said = " ".join(printed(2000, "compare", bare, "--against", DATA / "h200x4_full.record.json"))
+    assert f"{bare} has no figures to compare" in said and "in common" not in said
 
 
 OF = ("diagnose", "history", "history of a part", "history of a fleet", "compare with itself")

@@ -32,6 +32,7 @@ NOTHING = 3  # in common: as NO VERDICT
 PEERS = "peers"  # other programs, whose records are of the same run
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named
+MOST_NAMES = 12  # of test cases
 LEAST_SIZES = 3  # that are a table
 OF_ALL = {"GFLOP/s": "compute rate"}  # what all together have that is no bus bandwidth, by its unit
 
@@ -89,9 +90,12 @@ def run_compare(options: argparse.Namespace) -> int:
     screen.lines(*lines(found.rows, options.against), *series, *left_out)
     if found.rows or series:
         return 0
-    if not left_out:
-        names = ", ".join(sorted({"/".join(filter(None, one.name)) for one in there})[:12])
-        screen.lines(f"The two have no test case in common. {options.against} has: {names}")
+    if not here:
+        screen.lines(f"{run.path} has no figures to compare: nothing of it was measured")
+    elif not left_out:
+        names = sorted({"/".join(filter(None, one.name)) for one in there})
+        has = ", ".join(units.first(names, MOST_NAMES)) or "no figures"
+        screen.lines(f"The two have no test case in common. {options.against} has: {has}")
     return NOTHING
 
 

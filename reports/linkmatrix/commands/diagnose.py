@@ -40,7 +40,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
     for one in judged:
         if one.beyond_cells is not None:
             verdicts.append(one.verdict)
-            screen.lines(f"{words.WORDS[one.verdict]}  {one.test.name}: {'; '.join(one.reasons)}")
+            screen.lines(of_the_test(one))
         for result, matrix in one.matrices:
             if options.testcase and result["testcase"] not in options.testcase:
                 continue
@@ -53,6 +53,11 @@ def run_diagnose(options: argparse.Namespace) -> int:
     verdict = worst(verdicts)
     screen.lines(words.WORDS[verdict])
     return EXIT_CODES[verdict]
+
+
+def of_the_test(one: Judged) -> str:
+    """What is said of a test beside its matrices."""
+    return f"{words.WORDS[one.verdict]}  {': '.join(filter(None, [one.test.name, '; '.join(one.reasons)]))}"
 
 
 def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judged] = ()) -> Iterator[str]:
