@@ -118,7 +118,7 @@ GENERATED = {"commands": commands, "checks": checks, "variables": variables, "re
 
 def page(text: str, name: str) -> str:
     """The text of a page, of that name, with all that it takes. LookupError: something is not where the page says."""
-    os.environ["COLUMNS"] = "100"  # of the help of commands
+    os.environ["COLUMNS"] = "90"  # of the help of commands: what a block of the site shows without scrolling
     known = places()
 
     def taken(one: re.Match[str]) -> str:
