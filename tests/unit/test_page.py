@@ -269,6 +269,7 @@ def test_an_option_in_a_sentence_is_not_parted_at_the_end_of_a_line(judged_run, 
     text = rendered(judged_run(make_record()))
     assert 'linkmatrix adopt <span class="option">--table</span> NAME' in text
     assert html.whole_options("<b>--x</b> and a--b") == '&lt;b&gt;<span class="option">--x</span>&lt;/b&gt; and a--b'
+    assert html.whole_options("say -S a=b") == 'say <span class="option">-S</span> a=b'
 
 
 def test_rows_that_are_as_they_should_be_are_none_of_the_worst(judged_run, make_record):

@@ -17,7 +17,7 @@ from ..errors import clean
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: of a program, in a sentence: a browser ends a line behind its first dashes
-OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][a-z-]*")
 
 
 def rendered(template: str, sheet: str = "page.css", **values: Any) -> str:
