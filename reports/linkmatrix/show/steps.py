@@ -112,8 +112,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " measure again.",
     ),
     "samples": (
-        "Where medians are less sure than asked for, measure on a quiet machine, or with more samples: --samples 31 of"
-        " the program, which is -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or run.",
+        "Where medians are less sure than asked for, measure on a quiet machine, or with more samples:"
+        " -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or run; --samples 31 of the"
+        " program.",
     ),
     "noted": (),
 }
