@@ -98,6 +98,11 @@ def standings(values: Mapping[str, Mapping[Position, Newest]], unit: str) -> tup
     return sorted(found, key=lambda one: (not one.outliers, min(one.deviations.values()))), limit
 
 
+def percent(off: float) -> str:
+    """ "+1.2 %"; what is as good as nothing is not below it."""
+    return f"{round(100 * off, 1) + 0.0:+.1f} %"
+
+
 def lines(values: Mapping[str, Mapping[Position, Newest]], unit: str) -> Iterator[str]:
     """A line for each host: those with outliers first, marked, then the others."""
     found, limit = standings(values, unit)
@@ -119,11 +124,11 @@ def lines(values: Mapping[str, Mapping[Position, Newest]], unit: str) -> Iterato
         middle_off = sign * float(np.median(list(one.deviations.values())))
         position, worst = min(one.deviations.items(), key=lambda item: item[1])
         named = one.outliers[:MOST_NAMED] or (position,)
-        told = ", ".join(f"{'->'.join(pair)} {100 * sign * one.deviations[pair]:+.1f} %" for pair in named)
+        told = ", ".join(f"{'->'.join(pair)} {percent(sign * one.deviations[pair])}" for pair in named)
         count = f"{len(one.outliers)} of {len(one.deviations)} off: " if one.outliers else "worst "
         mark = "!" if one.outliers else " "
         yield (
-            f"{mark} {one.host:<22} {one.value:.{decimals}f} {shown} ({100 * middle_off:+.1f} %)"
+            f"{mark} {one.host:<22} {figure(one.value, decimals)} {shown} ({percent(middle_off)})"
             f"  {count}{told}  {one.started[:16]}"
         )
     if len(found) > MOST_HOSTS:
