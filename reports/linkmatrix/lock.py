@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 64 * 1024  # of a lock that is one
+ENDED = "ZXx"  # states of a process that will not run again, proc(5)
 
 
 class Held(Exception):  # noqa: N818  a state, as errors.BadInput is
@@ -35,10 +36,14 @@ def holder() -> dict[str, Any]:
 
 
 def born(pid: int) -> str:
-    """When a process began, in ticks since the boot; "" if there is none."""
+    """When a process began, in ticks since the boot; "" if there is none.
+
+    One that ended stays listed until its parent asks after it, which the first process of a container may never do.
+    """
     try:
         # behind the name, which may hold blanks and brackets
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] in ENDED else fields[19]
     except (OSError, IndexError):
         return ""
 

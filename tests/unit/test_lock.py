@@ -45,6 +45,18 @@ def test_a_process_that_only_has_the_number_of_the_dead_does_not_hold_the_lock(t
         assert "taken over" in note
 
 
+def test_a_holder_that_ended_has_lost_the_lock_though_nobody_asked_after_it(tmp_path):
+    """The first process of a container may ask after none: a killed run held the lock for as long as that one lived."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    path, born = tmp_path / "a.lock", lock.born(child.pid)
+    path.write_text(json.dumps({**lock.holder(), "pid": child.pid, "born": born}))
+    child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is listed still
+    with lock.held(path) as note:
+        assert born and "taken over" in note
+    child.wait(timeout=30)
+
+
 def test_a_holder_on_another_host_is_believed(tmp_path):
     path = tmp_path / "a.lock"
     path.write_text(json.dumps({"pid": 1, "born": "1", "host": "elsewhere", "since": "2026-11-21T01:00:00Z"}))
