@@ -4,7 +4,9 @@
 #include <cmath>
 #include <iomanip>
 #include <map>
+#include <set>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "core/statistics.hpp"
@@ -23,6 +25,47 @@ double noise(const MatrixResult& result, const Remeasured& cell) {
   return low && high ? 1.5 * (*high - *low) / cell.before : 0;
 }
 
+/// How many outliers of its class are in a cell's row and column, itself counted in each.
+class Beside {
+ public:
+  Beside(std::span<const Standing> outliers, std::span<const Standing> healthy) {
+    for (const Standing& cell : outliers) count(cell, 1);
+    for (const Standing& cell : healthy) count(cell, 0);
+    for (auto& [name, lines] : classes_) lines.by_chance = most_by_chance(lines);
+  }
+
+  std::size_t of(const Standing& cell) const {
+    const Lines& lines = classes_.at(cell.link_class);
+    return lines.in_row.at(cell.row) + lines.in_column.at(cell.column);
+  }
+
+  /// As many as chance puts there where it disturbs cells anywhere: most rows and columns hold no slow part.
+  std::size_t by_chance(const Standing& cell) const { return classes_.at(cell.link_class).by_chance; }
+
+ private:
+  struct Lines {
+    std::map<std::size_t, std::size_t> in_row, in_column;
+    std::size_t by_chance = 0;
+  };
+
+  void count(const Standing& cell, std::size_t outliers) {
+    Lines& lines = classes_[cell.link_class];
+    lines.in_row[cell.row] += outliers;
+    lines.in_column[cell.column] += outliers;
+  }
+
+  /// Three standard deviations above what is usual in two lines; a count varies by its square root.
+  static std::size_t most_by_chance(const Lines& lines) {
+    std::vector<double> counts;
+    for (const auto& of_lines : {lines.in_row, lines.in_column})
+      for (const auto& [line, count] : of_lines) counts.push_back(static_cast<double>(count));
+    const double usual = 2 * median(std::move(counts));
+    return static_cast<std::size_t>(usual + 3 * std::sqrt(usual));
+  }
+
+  std::map<std::string_view, Lines> classes_;
+};
+
 }  // namespace
 
 std::string percent(double fraction) {
@@ -35,19 +78,17 @@ std::size_t most_remeasured(std::size_t cells, std::size_t rounds) {
   return std::max(least_cap, std::min(cells / 100, rounds / 4));
 }
 
-void order_by_need(std::vector<Standing>& outliers) {
-  using Line = std::pair<std::string_view, std::size_t>;
-  std::map<Line, std::size_t> in_row, in_column;
-  for (const Standing& cell : outliers) {
-    ++in_row[{cell.link_class, cell.row}];
-    ++in_column[{cell.link_class, cell.column}];
-  }
-  const auto beside = [&](const Standing& cell) {
-    return in_row[{cell.link_class, cell.row}] + in_column[{cell.link_class, cell.column}];
+void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> healthy) {
+  const Beside beside(outliers, healthy);
+  std::set<std::pair<std::size_t, std::size_t>> cells;
+  for (const Standing& cell : outliers) cells.emplace(cell.row, cell.column);
+  const auto key = [&](const Standing& cell) {
+    const std::size_t others = beside.of(cell);
+    return std::tuple(std::max(others, beside.by_chance(cell)), !cells.contains({cell.column, cell.row}), others,
+                      -cell.worse);
   };
-  std::stable_sort(outliers.begin(), outliers.end(), [&](const Standing& a, const Standing& b) {
-    return std::pair(beside(a), -a.worse) < std::pair(beside(b), -b.worse);
-  });
+  std::stable_sort(outliers.begin(), outliers.end(),
+                   [&](const Standing& a, const Standing& b) { return key(a) < key(b); });
 }
 
 double outlier_limit(Metric metric) { return metric == Metric::latency ? latency_outlier : bandwidth_outlier; }

@@ -39,10 +39,12 @@ struct Standing {
   double worse;  ///< than its reference, less what its class is as a whole, or without one than its median; a fraction
 };
 
-/// Outliers in the order in which they are worth another look: those first that have the fewest others of their class
-/// beside them in their row and column, and of these the worst. What a slow part has in common is seen by many cells,
-/// each of which speaks for the others; a cell that was disturbed stands alone, and may be taken for a slow link.
-void order_by_need(std::vector<Standing>& outliers);
+/// Outliers in the order in which they are worth another look. What a slow part has in common is seen by many cells,
+/// each of which speaks for the others; a cell that was disturbed stands alone. So those come first that have the
+/// fewest others of their class beside them in row and column, where as many as chance puts there are none; of these
+/// the links both of whose ways stand out, which only a second look tells from a slow link, as one way that was
+/// disturbed is told by the other; and of these the worst.
+void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> healthy);
 
 /// Healthy cells to be measured again beside outliers, in the same way, so that a cell which is slow can be told from a
 /// machine which is slower by then. For each outlier in turn: one of its class from the same source, one to the same

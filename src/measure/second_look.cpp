@@ -100,7 +100,7 @@ Standings standings_of(Context& context) {
     (worse > of_class.limit ? found.outliers : found.healthy)
         .push_back({i, place.row, place.column, link_class, worse});
   }
-  order_by_need(found.outliers);
+  order_by_need(found.outliers, found.healthy);
   found.most = std::min(found.outliers.size(), most_remeasured(found.places.size(), rounds_measured(context)));
   return found;
 }

@@ -292,8 +292,8 @@ class Fabric:
         return Run(values, alone, first)
 
     def looked_at_again(self, values: np.ndarray, expected: np.ndarray | None) -> np.ndarray:
-        """Which cells are measured again: of those that stand out as many as src/measure/outliers.cpp has, those first
-        that are alone with it in their row and column.
+        """Which cells are measured again: of those that stand out as many as src/measure/outliers.cpp has, and in its
+        order.
         """
         usual = np.full(values.shape, np.nan) if expected is None else expected.copy()
         cells = ~np.eye(len(values), dtype=bool)
@@ -308,11 +308,16 @@ class Fabric:
         off[worse > OUTLIER] = True
         rounds = 2 * (len(values) - 1)
         most = max(LEAST_CAP, min(int(cells.sum()) // 100, rounds // 4))
-        beside = np.zeros(values.shape, dtype=int)
+        beside, by_chance = np.zeros(values.shape, dtype=int), np.zeros(values.shape, dtype=int)
         for word in np.unique(self.classes[off]):
-            inside = off & (self.classes == word)
-            np.copyto(beside, inside.sum(1)[:, None] + inside.sum(0)[None, :], where=inside)
-        order = np.lexsort((-worse[off], beside[off]))[:most]
+            inside = (self.classes == word) & cells
+            lines = [(off & inside).sum(axis) for axis in (1, 0)]
+            counts = np.concatenate([of[inside.any(axis)] for of, axis in zip(lines, (1, 0), strict=True)])
+            twice = 2 * float(np.median(counts))
+            np.copyto(beside, lines[0][:, None] + lines[1][None, :], where=inside)
+            np.copyto(by_chance, int(twice + 3 * twice**0.5), where=inside)
+        keys = (-worse, beside, ~off.T, np.maximum(beside, by_chance))  # the last one counts most
+        order = np.lexsort([key[off] for key in keys])[:most]
         chosen = np.zeros(values.shape, dtype=bool)
         chosen[tuple(np.argwhere(off)[order].T)] = True
         return chosen

@@ -183,8 +183,15 @@ def judged_run(tmp_path, reference_folder):
     return judge
 
 
+#: Starts what plays ReFrame. Python that is interrupted while it starts tells of it in a traceback of its own, which
+#: says nothing of linkmatrix: it begins where no interrupt counts, and minds them once it can.
+STARTS = """#!/bin/sh
+trap '' INT
+exec {python} {played} "$@"
+"""
+
 #: Plays ReFrame: writes the report that a test prepared, and ends as told; where it is to wait, when it is told to end.
-PLAYED = """#!{python}
+PLAYED = """
 import json, os, signal, sys, time
 prefix = os.environ["LINKMATRIX_PREFIX"]
 def report():
@@ -198,12 +205,13 @@ def report():
         text = json.dumps(content)
         if os.path.exists(prefix + "/cut"):
             text = text[:int(open(prefix + "/cut").read())]
-        open(prefix + f"/reports/run-report-{{count}}.json", "w").write(text)
+        open(prefix + f"/reports/run-report-{count}.json", "w").write(text)
 def ended(*_):
     if os.path.exists(prefix + "/aborts"):
         report()
     sys.exit(1)
-signal.signal(signal.SIGTERM, ended)
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, ended)
 open(prefix + "/command.txt", "a").write(" ".join(sys.argv[1:]) + "\\n")
 open(prefix + "/nodes.txt", "w").write(os.environ.get("LINKMATRIX_NODES", ""))
 open(prefix + "/pid.txt", "w").write(str(os.getpid()))
@@ -223,7 +231,9 @@ def machine(tmp_path, monkeypatch, write_record, reference_folder, capsys):
     shutil.copytree(reference_folder, repository / "config" / "references")
     prefix.mkdir()
     program = tmp_path / "played_reframe"
-    program.write_text(PLAYED.format(python=sys.executable))
+    played = program.with_suffix(".py")
+    played.write_text(PLAYED)
+    program.write_text(STARTS.format(python=sys.executable, played=played))
     program.chmod(0o755)
     monkeypatch.chdir(repository)
     monkeypatch.setenv("LINKMATRIX_PREFIX", str(prefix))

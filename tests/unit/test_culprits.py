@@ -216,3 +216,18 @@ def test_a_simulated_machine_that_is_worse_as_a_whole_is_looked_at_once(benches)
     assert not bench.fabric.looked_at_again(values, bench.expected).any()
     values[3, 4] *= 0.9
     assert np.argwhere(bench.fabric.looked_at_again(values, bench.expected)).tolist() == [[3, 4]]
+
+
+def test_a_simulated_link_both_of_whose_ways_were_disturbed_is_looked_at_before_the_many_that_were_alone():
+    """As tests/native/test_outliers.cpp has it: 100 endpoints, in each row and column three or four disturbed cells."""
+    fabric = Fabric(Machine(25, 4), np.random.default_rng(5))
+    fabric.classes[:] = "NET"
+    row, column = np.indices((100, 100))
+    disturbed = ((column - row) % 100 == 1) | ((column - 2 * row) % 25 == 3)
+    values = np.where(disturbed, 0.9, 1.0)
+    values[10, 20] = values[20, 10] = 0.97
+    np.fill_diagonal(values, np.nan)
+    chosen = fabric.looked_at_again(values, np.ones((100, 100)))
+    out = values < 1
+    assert 2 < (out & out.T).sum() < chosen.sum() < out.sum()
+    assert chosen[out & out.T].all()
