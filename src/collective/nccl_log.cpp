@@ -36,9 +36,9 @@ void each_line(std::string_view text, const Work& work) {
 }
 
 // NCCL's own lists, by whose numbers its log names a choice up to 2.24.
-constexpr std::array<std::string_view, 7> algorithms{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
-                                                     "NVLSTree", "PAT"};
-constexpr std::array<std::string_view, 3> protocols{"LL", "LL128", "Simple"};
+constexpr std::array<std::string_view, 7> listed_algorithms{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
+                                                            "NVLSTree", "PAT"};
+constexpr std::array<std::string_view, 3> listed_protocols{"LL", "LL128", "Simple"};
 
 /// As a number of the list, or in capitals with underscores, the log has what the environment spells "NVLSTree".
 bool is_same(const std::string& logged, std::string_view forced, std::span<const std::string_view> list) {
@@ -114,14 +114,14 @@ std::string last_choice(std::string_view log) {
 
 bool is_forced_choice(const std::string& choice, const CollectiveCase& wanted) {
   const std::string algorithm = after(choice, "", ","), protocol = after(choice, ", ", ",");
-  if (wanted.algorithm[0] != 0 && !is_same(algorithm, wanted.algorithm.data(), algorithms)) return false;
-  if (wanted.protocol[0] != 0 && !is_same(protocol, wanted.protocol.data(), protocols)) return false;
+  if (wanted.algorithm[0] != 0 && !is_same(algorithm, wanted.algorithm.data(), listed_algorithms)) return false;
+  if (wanted.protocol[0] != 0 && !is_same(protocol, wanted.protocol.data(), listed_protocols)) return false;
   const std::string last = after(choice, "..", ",");  // channels count from 0
   return wanted.channels == 0 || last.empty() || std::atoi(last.c_str()) < wanted.channels;
 }
 
 bool is_algorithm(const std::string& choice, std::string_view algorithm) {
-  return is_same(after(choice, "", ","), algorithm, algorithms);
+  return is_same(after(choice, "", ","), algorithm, listed_algorithms);
 }
 
 bool adds_in_network(const std::string& choice) {

@@ -8,6 +8,9 @@ namespace linkmatrix {
 
 using Clock = std::chrono::steady_clock;
 
+/// Seconds of that clock, whose beginning nobody knows: for differences.
+inline double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }

@@ -13,8 +13,6 @@ namespace {
 constexpr std::array<const char*, 4> ways{"nvlink_out", "nvlink_in", "pcie_out", "pcie_in"};
 constexpr double late = 0.01;  // of what the run moved since the last look, that a counter may lack
 
-double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
 std::optional<double> at(const std::map<std::string, double>& values, const std::string& name) {
   const auto found = values.find(name);
   return found == values.end() ? std::nullopt : std::optional(found->second);

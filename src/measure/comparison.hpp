@@ -26,6 +26,9 @@ StopRule exactly(int samples);
 
 bool all_ok(const std::vector<Sampled>& answers);
 
+/// Samples of a look beside another one at the same cells.
+constexpr int brief_samples = 3;
+
 /// Samples that look thoroughly where one sample left a doubt.
 constexpr int thorough_samples = 3;
 

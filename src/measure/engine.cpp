@@ -16,7 +16,6 @@
 namespace linkmatrix {
 namespace {
 
-constexpr int brief_samples = 3;
 constexpr std::uint64_t fit_divisor = 8;
 constexpr std::uint64_t smallest_fit = 8 * MiB;  // below, caches and not the link decide
 

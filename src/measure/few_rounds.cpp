@@ -26,7 +26,7 @@ constexpr std::size_t share_at_once = 16;        // … measured so many times f
 constexpr double least_cost = 0.05;              // of all at once, as a fraction
 constexpr double sure = 0.001;                   // chance that noise looks like a cost
 constexpr std::size_t least_controls = 4;        // good pairs beside those that are measured alone
-const std::string late_text = "the time for this matrix was over (--max-time): ";
+const std::string out_of_time = "the time for this matrix was over (--max-time): ";
 constexpr auto nap = std::chrono::milliseconds(20);
 
 /// Rounds that are known when they have been measured.
@@ -103,7 +103,7 @@ class FewRounds {
     auto out = absent();
     for (const std::size_t endpoint : suspicion_.standing().settled) out[endpoint] = true;
     if (const std::size_t left = measure_crossings(context_, matchmaker_, places_, out); left > 0)
-      context_.note(late_text + std::to_string(left) + " matchings across groups were left out");
+      context_.note(out_of_time + std::to_string(left) + " matchings across groups were left out");
   }
 
   void search() {
@@ -292,7 +292,7 @@ class FewRounds {
   }
 
   void late(std::size_t count, const std::string& what) {
-    context_.note(late_text + std::to_string(count) + " " + what);
+    context_.note(out_of_time + std::to_string(count) + " " + what);
     is_late_ = true;
   }
 

@@ -12,7 +12,6 @@ namespace linkmatrix {
 namespace {
 
 constexpr int tries = 3;  // each as thorough as the first look: their median is the second
-constexpr int brief_samples = 3;
 const std::string late_text = "the time for this matrix was over";
 
 template <class Visit>

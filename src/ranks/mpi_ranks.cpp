@@ -13,7 +13,7 @@ constexpr double grace = 3;          // seconds more than a cell's own, until a 
 constexpr double own_grace = 10;     // the same until this rank is, which may have buffers to fill and to compare
 constexpr double node_check = 2;     // seconds for the other ranks of a node of which one was given up
 constexpr double handing_over = 10;  // seconds for an order to leave
-constexpr double asking = 5;         // seconds for what a rank has said it will send
+constexpr double arriving = 5;       // seconds for what a rank has said it will send
 constexpr auto pause = std::chrono::microseconds(20);  // between two looks: the cores may be the ranks' that measure
 constexpr int looks_before_pause = 1000;
 
@@ -196,7 +196,7 @@ std::vector<Sample> MpiRanks::take_samples(int rank, const Report& report) {
   try {
     mpi_.receive_bytes(samples.data(), samples.size() * sizeof(Sample), rank,
                        tag_of(report.serial, MessageKind::samples));
-    mpi_.finish(Deadline::in(asking));
+    mpi_.finish(Deadline::in(arriving));
   } catch (const std::exception& e) {
     mpi_.abandon();
     if (stop_signal == 0) lose(rank, e.what());

@@ -42,7 +42,7 @@ std::string left(const Progress& progress) {
   return std::to_string(std::lround(seconds / 60)) + " min left";
 }
 
-std::string join(const std::array<std::string, 4>& parts) {
+std::string joined(const std::array<std::string, 4>& parts) {
   std::string out;
   for (const std::string& part : parts)
     if (!part.empty()) out += (out.empty() ? "" : ", ") + part;
@@ -61,9 +61,9 @@ std::string live_text(const Progress& progress, std::size_t columns) {
   const std::string matrix = "matrix " + of(progress.matrix, " of ", progress.matrices);
   const std::string few = counted ? of(progress.done, "/", progress.cells) + " cells" : "";
   const std::array texts{
-      join({progress.testcase, cells, matrix, about}),
-      join({cells, matrix, about, ""}),
-      join({few, of(progress.matrix, "/", progress.matrices), time, ""}),
+      joined({progress.testcase, cells, matrix, about}),
+      joined({cells, matrix, about, ""}),
+      joined({few, of(progress.matrix, "/", progress.matrices), time, ""}),
       time.empty() ? of(progress.matrix, "/", progress.matrices) : time,
   };
   for (const std::string& text : texts)

@@ -11,7 +11,7 @@
 namespace linkmatrix {
 namespace {
 
-Record measured(ScriptedBackend& backend, std::string_view name) {
+Record record_of(ScriptedBackend& backend, std::string_view name) {
   return run_of(backend, make_plan(testcase(name), backend, {.bytes = 100 * MiB}));
 }
 
@@ -21,7 +21,7 @@ TEST(CopySampler, TakesASumFromTheFirstStartToTheLastEnd) {
   // The second direction starts 4 % of its time later: still at once, and the sum knows it.
   ScriptedBackend backend(2, at_10_gigabytes);
   backend.late = [](const Copy& copy) { return copy.source == 1 ? 0.04 * at_10_gigabytes(copy, 1) : 0; };
-  const MatrixResult result = measured(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
   EXPECT_LT(*result.values(0, 1), 20) << "twice 10 GB/s would be the sum of two rates, not of one timeline";
   EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), 10, 1e-6);
 }
@@ -30,7 +30,7 @@ TEST(CopySampler, SaysThatCopiesCannotStartTogetherAndStillTellsTheTruth) {
   // As on one core: the second direction begins when the first is done.
   ScriptedBackend backend(2, at_10_gigabytes);
   backend.late = [](const Copy& copy) { return copy.source == 1 ? at_10_gigabytes(copy, 1) * copy.repeats : 0; };
-  const MatrixResult result = measured(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
   EXPECT_NEAR(*result.values(0, 1), 10, 1e-6);
   EXPECT_TRUE(has_note(result, "could not be made to start at once"));
 }
@@ -40,7 +40,7 @@ TEST(CopySampler, ThrowsASampleAwayThatBeganLateAndNoneThatWasSlow) {
       2, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.source == 1 ? 4 : 1); });
   int run = 0;
   backend.late = [&](const Copy& copy) { return copy.source == 1 && ++run % 5 == 3 ? 1.0 : 0.0; };
-  const MatrixResult result = measured(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
   EXPECT_NEAR(*result.values(0, 1), 12.5, 1e-6);
   for (const double value : result.sampled(0, 1)) EXPECT_NEAR(value, 12.5, 1e-6);
 }
@@ -98,7 +98,7 @@ TEST(CopySampler, APairThatFailsWhileItIsWarmedUpIsNamedWhereItIsMeasured) {
 TEST(CopySampler, AnEndpointWithoutAContextCostsItsRowAndColumn) {
   ScriptedBackend backend(4, at_10_gigabytes);
   backend.gone[3] = "out of memory: process 4711 (python) holds 139 GiB";
-  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
   const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.cells(CellStatus::ok), 6u);
   EXPECT_EQ(result.cells(CellStatus::error), 6u);
@@ -111,7 +111,7 @@ TEST(CopySampler, ALostEndpointCostsItsOwnFanAndMakesTheOthersPartial) {
   for (const std::string name : {"all_to_one_write_ce", "one_to_all_write_ce"}) {
     ScriptedBackend backend(4, at_10_gigabytes);
     backend.gone[3] = "it hangs";
-    const Record record = measured(backend, name);
+    const Record record = record_of(backend, name);
     const MatrixResult& result = record.results.front();
     ASSERT_EQ(record.lost.size(), 1u);
     EXPECT_EQ(result.cells(CellStatus::error), 1u);
@@ -134,7 +134,7 @@ TEST(CopySampler, AnEndpointThatIsLostInTheMiddleLeavesWholeFansAsTheyAre) {
       if (copies[c].source == 3 && copies[c].destination == 1 && ++runs == 5)
         throw CopiesFailed("dev3 fell off the bus", {{c, CellStatus::error, 3}});
   };
-  const Record record = measured(backend, "all_to_one_write_ce");
+  const Record record = record_of(backend, "all_to_one_write_ce");
   const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.status(0, 0), CellStatus::ok);
   EXPECT_NEAR(*result.values(0, 0), 30, 1e-6);
@@ -149,7 +149,7 @@ TEST(CopySampler, AnEndpointThatIsLostInTheMiddleLeavesWholeFansAsTheyAre) {
 TEST(CopySampler, AFanOfOneIsLostWithEitherEnd) {
   ScriptedBackend backend(2, at_10_gigabytes);
   backend.gone[1] = "it hangs";
-  EXPECT_EQ(measured(backend, "all_to_one_write_ce").results.front().cells(CellStatus::error), 2u);
+  EXPECT_EQ(record_of(backend, "all_to_one_write_ce").results.front().cells(CellStatus::error), 2u);
 }
 
 TEST(CopySampler, AnEndpointThatHangsInTheMiddleIsNamedAndTheOthersOfItsRoundAreMeasured) {
@@ -162,7 +162,7 @@ TEST(CopySampler, AnEndpointThatHangsInTheMiddleIsNamedAndTheOthersOfItsRoundAre
         throw CopiesFailed("dev2 did not finish in time", {{c, CellStatus::timeout, 2}});
       }
   };
-  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
   const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.cells(CellStatus::not_run), 0u);
   EXPECT_GE(result.cells(CellStatus::ok), 6u);
@@ -182,7 +182,7 @@ TEST(CopySampler, ACopyThatFailsWithoutItsEndpointIsTriedOnceMoreAndEndsAlone) {
       if (copies[c].source == 1 && copies[c].destination == 2)
         throw CopiesFailed("dev1->dev2: mapping of buffer object failed", {{c, CellStatus::error, std::nullopt}});
   };
-  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
   EXPECT_EQ(record.results.front().cells(CellStatus::ok), 11u);
   EXPECT_EQ(record.results.front().status(1, 2), CellStatus::error);
   EXPECT_TRUE(record.lost.empty());
@@ -200,7 +200,7 @@ void fail_verification(ScriptedBackend& backend, CellStatus status, int times) {
 TEST(CopySampler, ACellWhoseDataIsNotComparedInTimeIsMeasuredAndComparedOnceMore) {
   ScriptedBackend backend(4, at_10_gigabytes);
   fail_verification(backend, CellStatus::timeout, 1);
-  const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+  const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
   EXPECT_TRUE(record.results.front().complete());
   EXPECT_EQ(record.results.front().verified(), true);
   EXPECT_EQ(judge(record).word, "PASS");
@@ -210,7 +210,7 @@ TEST(CopySampler, ACellWhoseDataIsNeverComparedHasAStatusAndNoValue) {
   for (const CellStatus status : {CellStatus::timeout, CellStatus::error}) {
     ScriptedBackend backend(4, at_10_gigabytes);
     fail_verification(backend, status, 1000);
-    const Record record = measured(backend, "device_to_device_memcpy_write_ce");
+    const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
     const MatrixResult& result = record.results.front();
     EXPECT_EQ(result.status(1, 2), status);
     EXPECT_FALSE(result.values(1, 2)) << "what was not compared is no value";
@@ -281,7 +281,7 @@ TEST(CopySampler, AStressThatFailedIsTriedAgainAsAStress) {
     if (copies.size() != 4 || ++runs != 2) return;
     throw CopiesFailed("a launch failed", {{0, CellStatus::error, std::nullopt}});
   };
-  const MatrixResult result = measured(backend, "device_to_device_memcpy_write_ce_stress").results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_memcpy_write_ce_stress").results.front();
   EXPECT_TRUE(result.complete());
   for (const auto& value : result.values) EXPECT_NEAR(value.value_or(5), 5, 1e-6);
 }
@@ -291,7 +291,7 @@ TEST(CopySampler, AStressRunsAsLongEverywhere) {
   ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
     return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 3 : 1);
   });
-  const MatrixResult result = measured(backend, "device_to_device_memcpy_write_ce_stress").results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_memcpy_write_ce_stress").results.front();
   EXPECT_TRUE(result.complete());
   EXPECT_FALSE(has_note(result, "ended early"));
 }
@@ -306,7 +306,7 @@ TEST(CopySampler, ThrowsASampleAwayWhoseLoadBeganLate) {
     backend.late = [&](const Copy& copy) {
       return run % 5 == 3 && copy.source == 1 && copy.background != is_stress ? 1.0 : 0.0;
     };
-    const MatrixResult result = measured(backend, name).results.front();
+    const MatrixResult result = record_of(backend, name).results.front();
     EXPECT_TRUE(result.complete());
     EXPECT_FALSE(has_note(result, "ended early")) << name << ": it did not load the whole of what it should";
   }
@@ -316,7 +316,7 @@ TEST(CopySampler, SaysThatALoadEndedEarly) {
   ScriptedBackend backend(
       3, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.background ? 0.5 : 1); });
   backend.add_host_memory();
-  const MatrixResult result = measured(backend, "all_to_host_memcpy_ce").results.front();
+  const MatrixResult result = record_of(backend, "all_to_host_memcpy_ce").results.front();
   EXPECT_TRUE(has_note(result, "after 50 %")) << "else a slow link under load looks better than it is";
 }
 

@@ -18,7 +18,7 @@ class ReplayedUse final : public DeviceUseSource {
   std::size_t asked = 0;
 };
 
-DeviceUse answer(double bytes, std::vector<DeviceUse::Process> processes = {{100, "p2p_matrix", 1}}) {
+DeviceUse answered(double bytes, std::vector<DeviceUse::Process> processes = {{100, "p2p_matrix", 1}}) {
   return {{{"nvlink_out", bytes}, {"nvlink_in", 0}, {"pcie_out", 0}, {"pcie_in", 0}},
           std::move(processes),
           std::vector<DeviceUse::Share>{{2983, 0.75, 0.25}, {100, 0.2, 0.1}}};
@@ -45,7 +45,7 @@ class DeviceActivityTest : public testing::Test {
 const std::vector<DeviceUse::Process> with_hog{{100, "p2p_matrix", 1}, {2983, "hog", 77}};
 
 TEST_F(DeviceActivityTest, SaysWhatTheRunDidNotSend) {
-  driver.answers = {answer(1000, with_hog), answer(6000, with_hog), answer(6500, with_hog)};
+  driver.answers = {answered(1000, with_hog), answered(6000, with_hog), answered(6500, with_hog)};
   const Activity before = look();
   send(2000);
   const Activity found = between(before, look());
@@ -58,7 +58,7 @@ TEST_F(DeviceActivityTest, SaysWhatTheRunDidNotSend) {
 }
 
 TEST_F(DeviceActivityTest, HasWhoIsOnItThoughTheDriverDoesNotTellHowMuchOfItsMemory) {
-  driver.answers = {answer(1000, {{100, "p2p_matrix", 1}, {2983, "hog", {}}})};
+  driver.answers = {answered(1000, {{100, "p2p_matrix", 1}, {2983, "hog", {}}})};
   const Activity before = look(), after = look();
   ASSERT_EQ(after.processes.size(), 1u);
   EXPECT_TRUE(after.processes[0].is_on_device());
@@ -66,7 +66,7 @@ TEST_F(DeviceActivityTest, HasWhoIsOnItThoughTheDriverDoesNotTellHowMuchOfItsMem
 }
 
 TEST_F(DeviceActivityTest, KeepsAShareThatTheDriverTellsWhileACounterIsWaitedFor) {
-  DeviceUse early = answer(1000, with_hog), late = answer(3000, with_hog);
+  DeviceUse early = answered(1000, with_hog), late = answered(3000, with_hog);
   early.shares->clear();
   driver.answers = {early, early, late};
   const Activity before = look();
@@ -76,7 +76,8 @@ TEST_F(DeviceActivityTest, KeepsAShareThatTheDriverTellsWhileACounterIsWaitedFor
 }
 
 TEST_F(DeviceActivityTest, WaitsForACounterThatIsRefreshedLate) {
-  driver.answers = {answer(1000, with_hog), answer(1000, with_hog), answer(1000, with_hog), answer(3000, with_hog)};
+  driver.answers = {answered(1000, with_hog), answered(1000, with_hog), answered(1000, with_hog),
+                    answered(3000, with_hog)};
   const Activity before = look();
   send(2000);
   const Activity found = between(before, look());
@@ -85,7 +86,7 @@ TEST_F(DeviceActivityTest, WaitsForACounterThatIsRefreshedLate) {
 }
 
 TEST_F(DeviceActivityTest, DoesNotWaitWhereNobodyElseHasTheDevice) {
-  driver.answers = {answer(1000), answer(1000)};
+  driver.answers = {answered(1000), answered(1000)};
   look();
   send(2000);
   const Activity after = look();
@@ -95,17 +96,17 @@ TEST_F(DeviceActivityTest, DoesNotWaitWhereNobodyElseHasTheDevice) {
 }
 
 TEST_F(DeviceActivityTest, OfSeveralRanksOfTheRunNoneIsAnother) {
-  driver.answers = {answer(1000, {{100, "p2p_matrix", 1}, {101, "p2p_matrix", 1}})};
+  driver.answers = {answered(1000, {{100, "p2p_matrix", 1}, {101, "p2p_matrix", 1}})};
   look();
   EXPECT_FALSE(*look().shared);
-  driver.answers = {answer(1000, {{101, "p2p_matrix", 1}, {300, "p2p_matrix", 1}})};
+  driver.answers = {answered(1000, {{101, "p2p_matrix", 1}, {300, "p2p_matrix", 1}})};
   const Activity found = look();
   ASSERT_EQ(found.processes.size(), 1u) << "of the same name, and of another run";
   EXPECT_EQ(found.processes[0].pid, 300u);
 }
 
 TEST_F(DeviceActivityTest, WhatNobodyCountedIsNotKnownAsTheRunsOwn) {
-  driver.answers = {answer(1000, with_hog), answer(6000, with_hog)};
+  driver.answers = {answered(1000, with_hog), answered(6000, with_hog)};
   const Activity before = look();
   ledger.lose();
   const Activity found = between(before, look());
@@ -114,7 +115,7 @@ TEST_F(DeviceActivityTest, WhatNobodyCountedIsNotKnownAsTheRunsOwn) {
 }
 
 TEST_F(DeviceActivityTest, IsNoAnswerWhereTheCounterLacksWhatWasSent) {
-  driver.answers = {answer(1000, with_hog), answer(2000, with_hog)};
+  driver.answers = {answered(1000, with_hog), answered(2000, with_hog)};
   const Activity before = look();
   send(2000);
   const Activity found = between(before, look());
@@ -136,9 +137,9 @@ TEST_F(DeviceActivityTest, SaysWhatTheDriverDoesNot) {
 }
 
 TEST_F(DeviceActivityTest, KnowsItselfByNameWhereTheDriverNumbersProcessesOtherwise) {
-  driver.answers = {answer(0, {{7777, "p2p_matrix", 1}, {2983, "hog", 1}})};
+  driver.answers = {answered(0, {{7777, "p2p_matrix", 1}, {2983, "hog", 1}})};
   ASSERT_EQ(look().processes.size(), 1u);
-  driver.answers = {answer(0, {})};
+  driver.answers = {answered(0, {})};
   const Activity unlisted = look();
   EXPECT_EQ(
       std::ranges::count(unlisted.untold, "dev0: the driver does not list this process, so others may be missing too"),
@@ -148,7 +149,7 @@ TEST_F(DeviceActivityTest, KnowsItselfByNameWhereTheDriverNumbersProcessesOtherw
 TEST_F(DeviceActivityTest, WaitsNoMoreForLateCountersWhereNobodyIsListedAndTheRunHasWaitedEnough) {
   DeviceActivity quick{driver, {"dev0"}, {100}, "p2p_matrix", {.most = 0.02, .between = 0.001, .unlisted = 0.01}};
   const auto asked_by_a_look = [&](const std::vector<DeviceUse::Process>& processes) {
-    driver.answers = {answer(0, processes)};
+    driver.answers = {answered(0, processes)};
     send(2000);
     const std::size_t before = driver.asked;
     Activity now;
@@ -162,7 +163,8 @@ TEST_F(DeviceActivityTest, WaitsNoMoreForLateCountersWhereNobodyIsListedAndTheRu
 }
 
 TEST_F(DeviceActivityTest, DoesNotKnowWhatFailedCopiesMoved) {
-  driver.answers = {answer(0, with_hog), answer(9000, with_hog), answer(9500, with_hog), answer(9900, with_hog)};
+  driver.answers = {answered(0, with_hog), answered(9000, with_hog), answered(9500, with_hog),
+                    answered(9900, with_hog)};
   const Activity before = look();
   const std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = 2000}};
   EXPECT_THROW(ledger.account(backend, copies, []() -> Timeline { throw DeviceError("it hung"); }), DeviceError);

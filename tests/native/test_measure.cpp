@@ -10,9 +10,6 @@
 namespace linkmatrix {
 namespace {
 
-const auto& one_way = testcase("device_to_device_memcpy_write_ce");
-const auto& both_ways = testcase("device_to_device_bidirectional_memcpy_write_ce");
-
 TEST(Measure, FillsEveryCellOnceWithItsOwnPair) {
   ScriptedBackend backend(5, [](const Copy& copy, std::size_t) {
     return static_cast<double>(copy.bytes) / (1e9 * (10 * copy.source + copy.destination + 1));

@@ -9,18 +9,10 @@
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "p2p/options.hpp"
+#include "refusal.hpp"
 
 namespace linkmatrix {
 namespace {
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const BadInput& e) {
-    return e.what();
-  }
-  return "";
-}
 
 P2pOptions parse(std::vector<std::string> words) {
   words.insert(words.begin(), "p2p_matrix");

@@ -11,8 +11,6 @@
 namespace linkmatrix {
 namespace {
 
-const auto& one_way = testcase("device_to_device_memcpy_write_ce");
-
 /// By how much the controls of a result got worse.
 double worst_control(const MatrixResult& result) {
   double worst = 0;

@@ -7,9 +7,6 @@
 namespace linkmatrix {
 namespace {
 
-const auto& one_way = testcase("device_to_device_memcpy_write_ce");
-const auto& both_ways = testcase("device_to_device_bidirectional_memcpy_write_ce");
-
 TEST(Plan, GivesCopiesThatMeetBuffersOfTheirOwn) {
   ScriptedBackend backend(4, at_10_gigabytes);
   backend.add_host_memory();

@@ -10,33 +10,31 @@
 namespace linkmatrix {
 namespace {
 
-const auto& both_ways = testcase("device_to_device_bidirectional_memcpy_write_ce");
-
-using Seconds = std::vector<double>;
+using Times = std::vector<double>;
 using Repeats = std::vector<int>;
 
 TEST(Repeats, AreTheSameWhereAllTakeAsLong) {
-  EXPECT_EQ(balanced_repeats(Seconds{1, 1, 1}, 2), (Repeats{2, 2, 2}));
-  EXPECT_EQ(balanced_repeats(Seconds{1, 1.02}, 1), (Repeats{1, 1}));
+  EXPECT_EQ(balanced_repeats(Times{1, 1, 1}, 2), (Repeats{2, 2, 2}));
+  EXPECT_EQ(balanced_repeats(Times{1, 1.02}, 1), (Repeats{1, 1}));
 }
 
 TEST(Repeats, AreAsManyAsCoverTheSlowest) {
-  EXPECT_EQ(balanced_repeats(Seconds{1, 3}, 1), (Repeats{3, 1}));
-  EXPECT_EQ(balanced_repeats(Seconds{1, 1.2}, 1), (Repeats{6, 5})) << "not 1 and 1, of which one ends after 83 %";
+  EXPECT_EQ(balanced_repeats(Times{1, 3}, 1), (Repeats{3, 1}));
+  EXPECT_EQ(balanced_repeats(Times{1, 1.2}, 1), (Repeats{6, 5})) << "not 1 and 1, of which one ends after 83 %";
   for (const double ratio : {1.1, 1.43, 1.7, 2.3, 7.7}) {
-    const Repeats repeats = balanced_repeats(Seconds{1e-4, 1e-4 * ratio}, 2);
+    const Repeats repeats = balanced_repeats(Times{1e-4, 1e-4 * ratio}, 2);
     EXPECT_NEAR(repeats[0] / (repeats[1] * ratio), 1, 0.04) << ratio;
     EXPECT_GE(repeats[1], 2);
   }
 }
 
 TEST(Repeats, OfLargeCopiesCostNoSecondsForAFewPercent) {
-  EXPECT_EQ(balanced_repeats(Seconds{0.0102, 0.011}, 1), (Repeats{1, 1})) << "13 and 14 would take 0.14 s a sample";
-  EXPECT_EQ(balanced_repeats(Seconds{0.0055, 0.011}, 1), (Repeats{2, 1}));
+  EXPECT_EQ(balanced_repeats(Times{0.0102, 0.011}, 1), (Repeats{1, 1})) << "13 and 14 would take 0.14 s a sample";
+  EXPECT_EQ(balanced_repeats(Times{0.0055, 0.011}, 1), (Repeats{2, 1}));
 }
 
 TEST(Repeats, EndWhereAGateCannotHoldMore) {
-  const Repeats repeats = balanced_repeats(Seconds{1, 1000}, 1);
+  const Repeats repeats = balanced_repeats(Times{1, 1000}, 1);
   EXPECT_EQ(repeats, (Repeats{100, 1}));
 }
 

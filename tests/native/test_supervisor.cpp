@@ -20,8 +20,6 @@ namespace linkmatrix {
 namespace {
 
 namespace fs = std::filesystem;
-using Seconds = SupervisorSetup::Seconds;
-
 TEST(WriteUntil, GivesUpOnAPipeThatNobodyReads) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -60,10 +58,11 @@ class Supervised : public testing::Test {
     setup_.program = "test";
     setup_.output = out_[1];
     setup_.errors = err_[1];
-    setup_.patience = Seconds(0.05);
-    setup_.between_checkpoints = Seconds(0.01);
-    setup_.rescue = Seconds(30);  // a busy machine under a sanitizer writes slowly, and only a hang waits so long
-    setup_.teardown = Seconds(0.05);
+    setup_.patience = SupervisorSetup::Seconds(0.05);
+    setup_.between_checkpoints = SupervisorSetup::Seconds(0.01);
+    setup_.rescue =
+        SupervisorSetup::Seconds(30);  // a busy machine under a sanitizer writes slowly, and only a hang waits so long
+    setup_.teardown = SupervisorSetup::Seconds(0.05);
     setup_.exit = [this](int code) { exited_.set_value(code); };
   }
   void TearDown() override {
@@ -227,7 +226,7 @@ TEST_F(Supervised, AFolderThatGoesForAWhileDoesNotEndWhatIsMeasured) {
 }
 
 TEST_F(Supervised, LeavesNothingOfAWriteThatHangs) {
-  setup_.rescue = Seconds(0.5);
+  setup_.rescue = SupervisorSetup::Seconds(0.5);
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::atomic<int> hanging = 0;
@@ -248,7 +247,7 @@ TEST_F(Supervised, LeavesNothingOfAWriteThatHangs) {
 }
 
 TEST_F(Supervised, AHungFileSystemHoldsNobodyUp) {
-  setup_.rescue = Seconds(0.5);
+  setup_.rescue = SupervisorSetup::Seconds(0.5);
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::atomic<int> hanging = 0;
@@ -280,7 +279,7 @@ TEST_F(Supervised, ACheckpointThatCameLateDoesNotReplaceTheRecord) {
     }
     return write_whole(text, file, number, still_wanted);
   };
-  setup_.teardown = Seconds(3600);
+  setup_.teardown = SupervisorSetup::Seconds(3600);
   Supervisor& supervisor = start_writing();
   while (!began) std::this_thread::yield();
   EXPECT_EQ(supervisor.end(passed()), ExitCode::measured);

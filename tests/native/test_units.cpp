@@ -6,18 +6,10 @@
 #include "core/limits.hpp"
 #include "core/topology.hpp"
 #include "core/units.hpp"
+#include "refusal.hpp"
 
 namespace linkmatrix {
 namespace {
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const BadInput& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST(ParseSize, TakesBinarySuffixesAndPlainBytes) {
   EXPECT_EQ(parse_size("--size", "512MiB"), 512 * MiB);

@@ -176,7 +176,7 @@ TEST(HostBackend, GivesAFlagUpBeforeTheTimeOfTheCellIsOver) {
 }
 
 /// A machine that loses what `lose` says, in a run of that number.
-Record measured(ScriptedBackend& backend, const std::function<void(const Copy&, int run, Visibility&)>& lose) {
+Record record_losing(ScriptedBackend& backend, const std::function<void(const Copy&, int run, Visibility&)>& lose) {
   backend.timing = [&](std::span<const Copy> copies, Timeline& timeline) {
     for (std::size_t c = 0; c < copies.size(); ++c) {
       Visibility seen;
@@ -197,7 +197,8 @@ double sum_of(const MatrixResult& result, const std::string& part) {
 TEST(VisibilityTest, OfAHealthyMachineIsCompleteAndSaysHowManyRoundsItSaw) {
   ScriptedBackend backend(3, at_10_gigabytes);
   double made = 0;
-  const Record record = measured(backend, [&](const Copy&, int, Visibility& seen) { made += double(seen.rounds); });
+  const Record record =
+      record_losing(backend, [&](const Copy&, int, Visibility& seen) { made += double(seen.rounds); });
   const MatrixResult& result = record.results.front();
   EXPECT_TRUE(result.complete());
   EXPECT_EQ(judge(record).word, std::string("PASS"));
@@ -209,7 +210,7 @@ TEST(VisibilityTest, OfAHealthyMachineIsCompleteAndSaysHowManyRoundsItSaw) {
 TEST(VisibilityTest, CondemnsACellForAWrongWordOfItsFirstWarmUp) {
   ScriptedBackend backend(3, at_10_gigabytes);
   bool once = false;
-  const Record record = measured(backend, [&](const Copy& copy, int, Visibility& seen) {
+  const Record record = record_losing(backend, [&](const Copy& copy, int, Visibility& seen) {
     if (copy.source != 1 || copy.destination != 2 || std::exchange(once, true)) return;
     seen.wrong_words = 3, seen.first_wrong = 5;
   });
@@ -224,7 +225,7 @@ TEST(VisibilityTest, CondemnsACellForAWrongWordOfItsFirstWarmUp) {
 TEST(VisibilityTest, DoesNotWaitAgainForAFlagThatWasNeverSeen) {
   ScriptedBackend backend(2, at_10_gigabytes);
   int waits = 0;
-  const Record record = measured(backend, [&](const Copy& copy, int, Visibility& seen) {
+  const Record record = record_losing(backend, [&](const Copy& copy, int, Visibility& seen) {
     if (copy.source == 0) seen.rounds = 0, seen.unseen_flags = 1, ++waits;
   });
   const MatrixResult& result = record.results.front();
@@ -238,7 +239,7 @@ TEST(VisibilityTest, DoesNotWaitAgainForAFlagThatWasNeverSeen) {
 TEST(VisibilityTest, IsMadeAgainWhereOneSideStoodStill) {
   ScriptedBackend backend(2, at_10_gigabytes);
   bool once = false;
-  const Record record = measured(backend, [&](const Copy& copy, int, Visibility& seen) {
+  const Record record = record_losing(backend, [&](const Copy& copy, int, Visibility& seen) {
     if (copy.source == 0 && !std::exchange(once, true)) seen.broken_off = 1;
   });
   EXPECT_TRUE(record.results.front().complete());
@@ -247,7 +248,7 @@ TEST(VisibilityTest, IsMadeAgainWhereOneSideStoodStill) {
 
 TEST(VisibilityTest, IsNoVerdictOnWritesWhereOneSideStoodStillAgainAndAgain) {
   ScriptedBackend backend(2, at_10_gigabytes);
-  const Record record = measured(backend, [&](const Copy& copy, int, Visibility& seen) {
+  const Record record = record_losing(backend, [&](const Copy& copy, int, Visibility& seen) {
     if (copy.source == 0) seen.broken_off = 1;
   });
   const MatrixResult& result = record.results.front();

@@ -45,7 +45,6 @@ using RegisterEvents = int(Device, unsigned long long, void*);
 using EventSetWait = int(void*, EventData*, unsigned);
 
 constexpr int p2p_read = 0, p2p_nvlink = 2, p2p_ok = 0;
-constexpr unsigned most_links = 36;
 constexpr int remote_gpu = 0, remote_switch = 2;
 constexpr unsigned long long xid_event = 8;
 constexpr int volatile_counters = 0;  // since the driver was loaded

@@ -19,5 +19,6 @@ using FieldValues = int(Device, int, FieldValue*);
 using AskNumber = int(Device, unsigned*);
 
 constexpr int success = 0;
+constexpr unsigned most_links = 36;
 
 }  // namespace linkmatrix::cuda::nvml

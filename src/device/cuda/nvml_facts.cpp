@@ -34,7 +34,7 @@ constexpr unsigned long long not_told = ~0ULL;
 struct Field {
   unsigned id, scope;
 };
-constexpr unsigned most_links = 12;  // the fields of single links end there
+constexpr unsigned most_links_with_fields = 12;  // the fields of single links end there
 
 /// Where the driver keeps the rate of a link, newest first: by the link's number, or in a field of its own.
 std::array<Field, 2> rate_fields(unsigned link) {
@@ -60,7 +60,7 @@ std::optional<double> Nvml::link_rate(const std::string& pci) const {
   const auto ask = symbol<FieldValues>("nvmlDeviceGetFieldValues");
   const auto handle = device(pci);
   if (ask == nullptr || !handle) return std::nullopt;
-  for (unsigned link = 0; link < most_links; ++link)
+  for (unsigned link = 0; link < most_links_with_fields; ++link)
     for (const Field& field : rate_fields(link)) {
       FieldValue answer{};
       answer.field = field.id;

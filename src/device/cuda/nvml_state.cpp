@@ -26,8 +26,6 @@ using AskTwo = int(Device, unsigned*, unsigned*);
 using AskFour = int(Device, unsigned*, unsigned*, unsigned*, unsigned*);
 using AskLink = int(Device, unsigned, unsigned*);
 
-constexpr unsigned most_links = 36;
-
 std::string on_or_off(unsigned value) { return value != 0 ? "on" : "off"; }
 std::string yes_or_no(unsigned value) { return value != 0 ? "yes" : "no"; }
 std::string number(unsigned value) { return std::to_string(value); }

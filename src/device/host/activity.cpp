@@ -115,8 +115,6 @@ void add_threads(std::map<unsigned, Task>& all, const fs::path& folder, unsigned
   all.emplace(number, process);
 }
 
-double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
 }  // namespace
 
 ProcessorLook::ProcessorLook(const fs::path& root, std::vector<unsigned> ranks)

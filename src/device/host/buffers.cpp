@@ -15,8 +15,8 @@
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t piece_bytes = 64 * MiB;  // touched between two looks at the clock
-constexpr double most_elsewhere = 0.05;          // of pages on another node, or of another size: what nobody notices
+constexpr std::uint64_t touched_bytes = 64 * MiB;  // touched between two looks at the clock
+constexpr double most_elsewhere = 0.05;            // of pages on another node, or of another size: what nobody notices
 
 /// A buffer that is too small, and how large it is to be.
 struct Wanted {
@@ -74,8 +74,8 @@ Made make_here(const std::vector<std::uint64_t>& sizes, bool huge, Deadline dead
   Made made;
   for (const std::uint64_t bytes : sizes) {
     made.push_back(std::make_shared<HostMemory>(bytes, huge));
-    for (std::uint64_t at = 0; at < bytes && !deadline.passed(); at += piece_bytes)
-      touch_here(*made.back(), at, std::min(piece_bytes, bytes - at));
+    for (std::uint64_t at = 0; at < bytes && !deadline.passed(); at += touched_bytes)
+      touch_here(*made.back(), at, std::min(touched_bytes, bytes - at));
   }
   return made;
 }

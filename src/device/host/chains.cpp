@@ -3,11 +3,12 @@
 #include <cstring>
 #include <thread>
 
+#include "device/host/waits.hpp"
+
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t stride = 64;        // a cache line
-constexpr int looks_between_yields = 4096;  // the other thread may be waiting for this core
+constexpr std::uint64_t stride = 64;  // a cache line
 
 std::atomic_ref<std::uint64_t> word_at(std::byte* memory) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory));

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/clock.hpp"
+#include "device/host/waits.hpp"
 
 namespace linkmatrix {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 constexpr double patience_share = 0.5, rounds_share = 0.1;  // of the time that a cell has left
 constexpr std::uint64_t least_patience_ns = 50'000'000;
 constexpr double no_end_ns = 1e18;
-constexpr int looks_between_yields = 4096;  // the other side may be waiting for this core
 
 std::uint64_t& word_at(std::byte* memory, std::uint64_t at) { return *reinterpret_cast<std::uint64_t*>(memory + at); }
 

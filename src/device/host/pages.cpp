@@ -15,7 +15,6 @@ namespace linkmatrix {
 namespace {
 
 constexpr std::size_t most_pages = 256;  // that are asked for: a share is known to some percent then
-constexpr std::uint64_t page = 4 * KiB;
 
 /// The addresses of a line "7f12-7f34 rw-p 00000000 00:00 0", by which smaps begins each mapping.
 std::optional<std::pair<std::uintptr_t, std::uintptr_t>> mapping_of(const std::string& line) {
@@ -28,7 +27,7 @@ std::optional<std::pair<std::uintptr_t, std::uintptr_t>> mapping_of(const std::s
 
 std::optional<double> share_on_node(std::span<const std::byte> memory, int node) {
   if (memory.empty()) return std::nullopt;
-  const std::size_t pages = std::clamp<std::size_t>(memory.size() / page, 1, most_pages);
+  const std::size_t pages = std::clamp<std::size_t>(memory.size() / page_bytes, 1, most_pages);
   std::array<const void*, most_pages> at{};
   std::array<int, most_pages> nodes{};
   for (std::size_t i = 0; i < pages; ++i) at[i] = memory.data() + memory.size() / pages * i;

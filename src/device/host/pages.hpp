@@ -9,6 +9,8 @@
 
 namespace linkmatrix {
 
+constexpr std::uint64_t page_bytes = 4096;
+
 /// How the kernel laid out memory that was touched: what was asked of it (first touch, madvise) are only wishes.
 
 /// Which share of the pages lies on a NUMA node, of some pages all over the memory; nothing where the kernel does not

@@ -4,11 +4,11 @@
 #include <system_error>
 
 #include "core/units.hpp"
+#include "device/host/pages.hpp"
 
 namespace linkmatrix {
 namespace {
 
-constexpr std::uint64_t page = 4 * KiB;
 constexpr std::uint64_t least_share = 1 * MiB;
 constexpr double least_gain = 1.02;  // what runs of one path differ by
 
@@ -33,7 +33,7 @@ std::span<const std::unique_ptr<Worker>> Team::threads(std::size_t wanted) {
 std::vector<Share> shares(std::uint64_t bytes, std::size_t threads) {
   const std::uint64_t most = std::clamp<std::uint64_t>(bytes / least_share, 1, std::max<std::size_t>(threads, 1));
   if (most == 1) return {{0, bytes}};
-  const std::uint64_t step = (bytes / most + page) / page * page;
+  const std::uint64_t step = (bytes / most + page_bytes) / page_bytes * page_bytes;
   std::vector<Share> out;
   for (std::uint64_t at = 0; at < bytes; at += step) out.push_back({at, std::min(step, bytes - at)});
   return out;

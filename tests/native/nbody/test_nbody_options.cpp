@@ -8,7 +8,7 @@
 namespace linkmatrix {
 namespace {
 
-NbodyOptions parsed(std::vector<std::string> words) {
+NbodyOptions parsed_nbody(std::vector<std::string> words) {
   words.insert(words.begin(), "nbody_scaling");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -17,7 +17,7 @@ NbodyOptions parsed(std::vector<std::string> words) {
 
 std::string refusal(const std::vector<std::string>& words) {
   try {
-    parsed(words);
+    parsed_nbody(words);
   } catch (const BadInput& e) {
     return e.what();
   }
@@ -25,7 +25,7 @@ std::string refusal(const std::vector<std::string>& words) {
 }
 
 TEST(NbodyOptions, AreFloatAndStrongUnlessSaidOtherwise) {
-  const NbodyOptions o = parsed({});
+  const NbodyOptions o = parsed_nbody({});
   EXPECT_EQ(o.precisions, std::vector{Precision::f32});
   EXPECT_EQ(o.scalings, std::vector{Scaling::strong});
   EXPECT_TRUE(o.bodies.empty());
@@ -33,8 +33,8 @@ TEST(NbodyOptions, AreFloatAndStrongUnlessSaidOtherwise) {
 }
 
 TEST(NbodyOptions, NameBodiesOnceAndInOrder) {
-  EXPECT_EQ(parsed({"--bodies", "4096,1024"}).bodies, (std::vector<std::uint64_t>{1024, 4096}));
-  EXPECT_EQ(parsed({"--sweep", "1000:16000:4"}).bodies, (std::vector<std::uint64_t>{1000, 4000, 16000}));
+  EXPECT_EQ(parsed_nbody({"--bodies", "4096,1024"}).bodies, (std::vector<std::uint64_t>{1024, 4096}));
+  EXPECT_EQ(parsed_nbody({"--sweep", "1000:16000:4"}).bodies, (std::vector<std::uint64_t>{1000, 4000, 16000}));
   EXPECT_NE(refusal({"--bodies", "1024,1024"}).find("names 1024 twice"), std::string::npos);
   EXPECT_NE(refusal({"--bodies", "1024", "--sweep", "1:2"}).find("in one way"), std::string::npos);
   EXPECT_NE(refusal({"--sweep", "4096:1024"}).find("the smaller number first"), std::string::npos);
@@ -58,7 +58,7 @@ TEST(NbodyOptions, SayWhatIsWrongInOneSentence) {
 TEST(NbodyOptions, RefuseWhatDoesNothing) {
   const auto why = [](const std::vector<std::string>& words, bool has_ranks) -> std::string {
     try {
-      refuse_unused(parsed(words), has_ranks);
+      refuse_unused(parsed_nbody(words), has_ranks);
     } catch (const BadInput& e) {
       return e.what();
     }

@@ -5,7 +5,7 @@
 namespace linkmatrix {
 namespace {
 
-MatrixResult measured(const NbodyPlan& plan, const std::vector<int>& counts, const std::vector<double>& rates) {
+MatrixResult curve_of(const NbodyPlan& plan, const std::vector<int>& counts, const std::vector<double>& rates) {
   const NbodySampler::Cases cases = cases_of(plan, counts);
   MatrixResult result;
   std::vector<std::string> columns;
@@ -45,7 +45,7 @@ TEST(NbodyPlan, RefusesDevicesWithoutATile) {
 }
 
 TEST(NbodyFigures, EfficiencyIsTheRateOverAsManyTimesThatOfOne) {
-  const MatrixResult result = measured({{Precision::f32, Scaling::strong}, 4096}, {1, 2, 4}, {100, 190, 300});
+  const MatrixResult result = curve_of({{Precision::f32, Scaling::strong}, 4096}, {1, 2, 4}, {100, 190, 300});
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 0), 100);
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 95);
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 2), 75);
@@ -54,21 +54,21 @@ TEST(NbodyFigures, EfficiencyIsTheRateOverAsManyTimesThatOfOne) {
 
 TEST(NbodyFigures, WeakScalingTakesLongerOnlyAsFarAsThereAreMoreInteractions) {
   // twice the bodies on two devices: four times the interactions, in twice the time where nothing is lost
-  const MatrixResult result = measured({{Precision::f64, Scaling::weak}, 4096}, {1, 2}, {100, 200});
+  const MatrixResult result = curve_of({{Precision::f64, Scaling::weak}, 4096}, {1, 2}, {100, 200});
   EXPECT_DOUBLE_EQ(figure(result, "efficiency", 1), 100);
   EXPECT_DOUBLE_EQ(figure(result, "time", 1), 2 * figure(result, "time", 0));
 }
 
 TEST(NbodyFigures, ThereIsNoEfficiencyWithoutTheFirst) {
-  const MatrixResult result = measured({{Precision::f32, Scaling::strong}, 4096}, {1, 2}, {-1, 190});
+  const MatrixResult result = curve_of({{Precision::f32, Scaling::strong}, 4096}, {1, 2}, {-1, 190});
   EXPECT_FALSE(result.parts.contains("efficiency"));
   EXPECT_GT(figure(result, "time", 1), 0);
   EXPECT_NE(scaling_table({result}).find("error"), std::string::npos);
 }
 
 TEST(ScalingTable, HasALineForEachNumberOfBodies) {
-  const MatrixResult few = measured({{Precision::f32, Scaling::strong}, 4096}, {1, 2}, {100, 190});
-  const MatrixResult many = measured({{Precision::f32, Scaling::strong}, 65536}, {1, 2}, {100, 199});
+  const MatrixResult few = curve_of({{Precision::f32, Scaling::strong}, 4096}, {1, 2}, {100, 190});
+  const MatrixResult many = curve_of({{Precision::f32, Scaling::strong}, 65536}, {1, 2}, {100, 199});
   const std::string text = scaling_table({few, many});
   EXPECT_NE(text.find("4096        100.00         95.00"), std::string::npos) << text;
   EXPECT_NE(text.find("65536        100.00         99.50"), std::string::npos) << text;
