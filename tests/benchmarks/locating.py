@@ -1,13 +1,16 @@
 """locating [TRIALS [HEALTHY]]: how often the right part is named, a confusion matrix, and false alarms.
 
 Simulated clusters (tests/tools/fabric.py), with the noise, routes, drift and missing cells that it says. TRIALS of each
-kind of fault and depth, by default 200; HEALTHY runs of each size, by default 3,000, and a tenth of 1,024 endpoints.
+kind of fault and depth, by default 200; HEALTHY runs of each size, by default 3,000, and a tenth of 1,024 endpoints; 0
+leaves them out. A process for each core, and the figures are the same however many these are.
 In the repository's folder: `python -m tests.benchmarks.locating`.
 """
 
 import sys
-import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,18 +34,48 @@ MACHINES = {
 WANTED = ("device", "egress", "ingress", "link inside", "link between", "adapter", "node", "node pair", "socket")
 WANTED += ("leaf", "class")
 DEPTHS = {0.10: 0.99, 0.05: 0.95, 0.03: 0.80}
-TWO_AT_ONCE = 0.95
+TWO, TWO_AT_ONCE = "two at once", 0.95
+ALARM = "alarm"
+AT_A_TIME = 10  # healthy runs of one process
+#: Name of a machine → itself, how many medians its link classes have, and how many of the healthy runs it has.
 HEALTHY = {
-    "1x4": (Machine(1, 4), 1),
-    "1x8": (Machine(1, 8), 1),
-    "8x8": (Machine(8, 8), 1),
-    "128x8": (Machine(128, 8), 0.1),
+    "1x4": (Machine(1, 4), 1, 1),
+    "1x8": (Machine(1, 8), 1, 1),
+    "8x8": (Machine(8, 8), 1, 1),
+    "8x8, 2 medians": (Machine(8, 8), 2, 1),
+    "8x8, 5 medians": (Machine(8, 8), 5, 1),
+    "128x8": (Machine(128, 8), 1, 0.1),
 }
 
 
-def bench(machine: Machine, medians: int, seed: int) -> Bench:
+@lru_cache(maxsize=2)  # those of a thousand endpoints are large
+def bench(name: str, seed: int = 0) -> Bench:
     """A machine with references."""
+    machine, medians, *_ = MACHINES.get(name) or HEALTHY[name]
     return Bench(Fabric(machine, np.random.default_rng(seed), medians=medians))
+
+
+class Task(NamedTuple):
+    """What one process does at a time: `trials` runs of a machine with faults of a kind, or healthy ones.
+
+    kind: "" for healthy runs. part: of runs that are counted together, which ones; each has references of its own.
+    """
+
+    machine: str
+    kind: str
+    depth: float
+    trials: int
+    part: int = 0
+
+    def run(self) -> Counter:
+        """{what was named: how often}. The same whatever ran before it, and in whatever process."""
+        one = bench(self.machine, self.part)
+        one.fabric.chance = np.random.default_rng([*repr(self).encode()])
+        if self.kind == TWO:
+            return Counter(one.try_two(self.depth) for _ in range(self.trials))
+        if self.kind:
+            return one.row(self.kind, self.depth, self.trials)
+        return Counter({ALARM: one.alarms(self.trials)})
 
 
 def percent(found: Counter) -> float:
@@ -50,23 +83,34 @@ def percent(found: Counter) -> float:
     return 100 * found[RIGHT] / sum(found.values())
 
 
-def table(name: str, one: Bench, trials: int, said: dict[str, Counter]) -> list[str]:
-    """Prints a line for each kind; said: {kind: what was named at the least depth}. Returns what is too low."""
+def tasks_of(name: str, trials: int) -> list[Task]:
+    """All faults that a machine of the tables may have."""
+    single = [Task(name, kind, depth, trials) for kind in bench(name).faults for depth in DEPTHS]
+    return [*single, Task(name, TWO, max(DEPTHS), trials)]
+
+
+def healthy_tasks(name: str, runs: int) -> list[Task]:
+    """Healthy runs of a machine, a few at a time."""
+    sizes = [min(AT_A_TIME, runs - begun) for begun in range(0, runs, AT_A_TIME)]
+    return [Task(name, "", 0.0, size, part) for part, size in enumerate(sizes)]
+
+
+def table(name: str, trials: int, found: dict[Task, Counter]) -> list[str]:
+    """Prints a line for each kind. Returns what is too low."""
     missed = []
     print(f"\n{name}: named right of {trials}, in %")
     print(f"{'fault':13}" + "".join(f"{f'-{100 * depth:.0f} %':>8}" for depth in DEPTHS))
-    for kind in one.faults:
-        found = {depth: one.row(kind, depth, trials) for depth in DEPTHS}
-        said.setdefault(kind, Counter()).update(found[min(DEPTHS)])
-        print(f"{kind:13}" + "".join(f"{percent(found[depth]):8.1f}" for depth in DEPTHS), flush=True)
+    for kind in bench(name).faults:
+        shares = {depth: percent(found[Task(name, kind, depth, trials)]) for depth in DEPTHS}
+        print(f"{kind:13}" + "".join(f"{share:8.1f}" for share in shares.values()))
         for depth, least in DEPTHS.items():
-            if kind in WANTED and percent(found[depth]) < 100 * least:
-                missed.append(f"{name}: {kind} at -{100 * depth:.0f} %: {percent(found[depth]):.1f} %")
-    two = Counter(one.try_two(0.10) for _ in range(trials))
+            if kind in WANTED and shares[depth] < 100 * least:
+                missed.append(f"{name}: {kind} at -{100 * depth:.0f} %: {shares[depth]:.1f} %")
+    two = found[Task(name, TWO, max(DEPTHS), trials)]
     alike, told = two[ALIKE], trials - two[ALIKE]
     share = 100 * two[RIGHT] / max(told, 1)  # no measurement tells what has the same cells, and is as short
-    print(f"{'two at once':13}{share:8.1f}  of {told}; of {alike} other parts have just the same cells", flush=True)
-    return missed + ([f"{name}: two at once: {share:.1f} %"] if share < 100 * TWO_AT_ONCE else [])
+    print(f"{TWO:13}{share:8.1f}  of {told}; of {alike} other parts have just the same cells")
+    return missed + ([f"{name}: {TWO}: {share:.1f} %"] if share < 100 * TWO_AT_ONCE else [])
 
 
 def confusion(said: dict[str, Counter]) -> None:
@@ -79,22 +123,33 @@ def confusion(said: dict[str, Counter]) -> None:
         print(f"{kind:13}" + " ".join(f"{cell:>9}" for cell in cells))
 
 
+def alarms(name: str, runs: int, found: dict[Task, Counter]) -> list[str]:
+    """Prints how many of the healthy runs of a machine named anything. Returns whether it is too many."""
+    count = sum(found[task][ALARM] for task in healthy_tasks(name, runs))
+    print(f"{name:15}{HEALTHY[name][0].count:6} endpoints: {count} of {runs}")
+    return [f"{name}: {count} false alarms of {runs}"] if count * 1000 > runs else []
+
+
 def main(trials: int, healthy: int) -> int:
     """Prints the tables; exit code 1 where a target is missed."""
+    runs = {name: int(share * healthy) for name, (*_, share) in HEALTHY.items()}
+    faulty = {name: tasks_of(name, trials) for name in MACHINES} if trials else {}
+    tasks = [task for name in reversed(HEALTHY) for task in healthy_tasks(name, runs[name])]  # the longest first
+    tasks += [task for of_machine in faulty.values() for task in of_machine]
+    with ProcessPoolExecutor() as pool:
+        found = dict(zip(tasks, pool.map(Task.run, tasks), strict=True))
     missed: list[str] = []
     said: dict[str, Counter] = {}
-    for seed, (name, (machine, medians)) in enumerate(MACHINES.items()):
-        missed += table(name, bench(machine, medians, seed), trials, said)
-    confusion(said)
+    for name, of_machine in faulty.items():
+        missed += table(name, trials, found)
+        for task in of_machine:
+            if task.kind != TWO and task.depth == min(DEPTHS):
+                said.setdefault(task.kind, Counter()).update(found[task])
+    if said:
+        confusion(said)
     print("\nhealthy runs in which anything was named")
-    for name, (machine, share) in HEALTHY.items():
-        start, count = time.monotonic(), max(1, int(share * healthy))
-        alarms = bench(machine, 1, 99).alarms(count)
-        print(
-            f"{name:8}{machine.count:6} endpoints: {alarms} of {count} ({time.monotonic() - start:.0f} s)", flush=True
-        )
-        if alarms * 1000 > count:
-            missed.append(f"{name}: {alarms} false alarms of {count}")
+    for name in HEALTHY:
+        missed += alarms(name, runs[name], found) if runs[name] else []
     print("\nbelow the target:" if missed else "\nall targets are met")
     print("\n".join(f"  {line}" for line in missed))
     return int(bool(missed))
