@@ -1,6 +1,7 @@
 """How tests are spread over processes, and how they import checks."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,19 @@ spec = importlib.util.spec_from_file_location(
 )
 sys.modules[spec.name] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules[spec.name])
+
+#: why a test that is marked so is not run, where the variable is not set
+SLOW = "it is slow: LINKMATRIX_SLOW=1 make test runs it too"
+
+
+def pytest_collection_modifyitems(items):
+    """A minute of a test costs every run of all tests one: those marked `slow` run where they are asked for."""
+    if os.environ.get("LINKMATRIX_SLOW"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason=SLOW))
+
 
 #: folders whose tests share a cluster that a process starts once
 CLUSTERS = {"slurm", "gridengine", "pbs", "spack", "network"}

@@ -47,6 +47,7 @@ def test_the_host_that_is_at_fault_is_named(sweep):
     assert [one.verdict for one in judged] == [Verdict.FAIL]
 
 
+@pytest.mark.slow
 def test_a_host_that_is_disabled_while_its_job_waits_is_listed_as_not_run(sweep, gridengine, when, meanwhile):
     gridengine(
         "qsub", "-b", "y", "-pe", "mpi", "4", "-q", "all.q", "-o", "/dev/null", "-e", "/dev/null", "sleep", "300"

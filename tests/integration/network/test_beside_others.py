@@ -79,6 +79,7 @@ def own_share(done, of):
     return {use["label"]: use["own"] / use["counted"] for use in uses}
 
 
+@pytest.mark.slow
 def test_a_host_that_others_send_from_is_busy_and_not_at_fault(network, program):
     hosts = network(4, rate="20mbit")
     before = hosts.measure(program, *MEASURED)

@@ -241,6 +241,7 @@ def assert_marked(done, lost):
     assert not done.result["complete"]
 
 
+@pytest.mark.slow
 def test_a_host_cut_off_in_the_middle_is_marked_and_the_others_are_complete(network, program):
     hosts = network(4)
 

@@ -147,6 +147,7 @@ def test_a_rank_that_is_killed_is_named_with_its_node(login, measured, meanwhile
     assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_stopped_ends_the_run_in_its_time_though_all_others_are_inside_of_a_call_of_mpi(
     login, measured, meanwhile
 ):
@@ -198,6 +199,7 @@ def lower_bounds(*checks):
     return "\n".join(line for table in tables.values() for line in [*table, ""])
 
 
+@pytest.mark.slow
 def test_a_slow_link_turns_an_all_reduce_red_and_is_named(login, slow_link, capsys, monkeypatch):
     """By the matrix of the same nodes, which the same job measures; beside others no link has a verdict."""
     pairs = "crossnode_matrix.*rank_to_rank_bandwidth_mpi.*extent=all"

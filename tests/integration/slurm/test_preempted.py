@@ -125,6 +125,7 @@ def used(slurm, numbers):
     return sum(int(seconds) * int(nodes) for _, seconds, nodes in rows), sorted(state for state, _, _ in rows)
 
 
+@pytest.mark.slow
 def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patrol, slurm, meanwhile, capsys):
     assert patrol("run", "--mode=sweep", f"--system={PARTITION}", "--nodes=lmx1").code == 3  # no references yet
     (record,) = records(patrol.prefix)[("lmx1",)]

@@ -192,6 +192,7 @@ def test_a_job_whose_node_goes_down_fails(login, slurm, when_running, meanwhile)
     assert "node failure" in only(run)["fail_reason"].lower()
 
 
+@pytest.mark.slow
 def test_a_job_that_reaches_its_time_limit_fails(login):
     """A minute and more: Slurm knows no shorter limit."""
     run = login(*HOST, "-S", f"intranode_p2p.extra_opts={HANG}", "-S", "intranode_p2p.time_limit=1m")

@@ -113,6 +113,7 @@ def test_a_node_is_asked_for_by_the_name_that_the_scheduler_has_of_it(sweep):
     assert [check["job_nodelist"] for check in run.checks()] == [["lmx3"]]
 
 
+@pytest.mark.slow
 def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_other_is_listed(
     sweep, slurm, fleet, capsys
 ):
