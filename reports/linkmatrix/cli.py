@@ -74,15 +74,25 @@ def main(arguments: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="linkmatrix.ascii")
     with told_of_signals(is_last):
-        code = ended(arguments)
+        try:
+            code = ended(arguments)
+        except SystemExit as answered:  # by argparse: help, a version, or what is wrong with an option
+            if code := untold(answered.code):
+                return code
+            raise
+    return untold(code) or code
+
+
+def untold(code: Any) -> int:
+    """CANNOT, after a sentence, where what was printed is not there, whatever the verdict on it was; otherwise 0."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         return without_reader()
-    except OSError as error:  # what was printed is not there, whatever the verdict on it was
+    except OSError as error:
         drop_output()
-        return code if code == CANNOT else complain(f"standard output: {error.strerror}", CANNOT)
-    return code
+        return CANNOT if code == CANNOT else complain(f"standard output: {error.strerror}", CANNOT)
+    return 0
 
 
 class Interruption(KeyboardInterrupt):
