@@ -25,40 +25,64 @@ double noise(const MatrixResult& result, const Remeasured& cell) {
   return low && high ? 1.5 * (*high - *low) / cell.before : 0;
 }
 
+/// Which outliers there are, to ask whether the other way of a link stands out as well.
+class OtherWays {
+ public:
+  /// are_ends_same: of rows and columns; otherwise no cell is the other way of another.
+  OtherWays(std::span<const Standing> outliers, bool are_ends_same) {
+    if (are_ends_same)
+      for (const Standing& cell : outliers) cells_.emplace(cell.row, cell.column);
+  }
+
+  /// What an endpoint sends to itself has no other way.
+  bool stand_out(const Standing& cell) const {
+    return cell.row != cell.column && cells_.contains({cell.column, cell.row});
+  }
+
+ private:
+  std::set<std::pair<std::size_t, std::size_t>> cells_;
+};
+
 /// How many outliers of its class are in a cell's row and column, itself counted in each.
 class Beside {
  public:
-  Beside(std::span<const Standing> outliers, std::span<const Standing> healthy) {
-    for (const Standing& cell : outliers) count(cell, 1);
-    for (const Standing& cell : healthy) count(cell, 0);
+  Beside(std::span<const Standing> outliers, std::span<const Standing> healthy, const OtherWays& other_ways) {
+    for (const Standing& cell : outliers) count(cell, {1, other_ways.stand_out(cell) ? 0u : 1u});
+    for (const Standing& cell : healthy) count(cell, {});
     for (auto& [name, lines] : classes_) lines.by_chance = most_by_chance(lines);
   }
 
   std::size_t of(const Standing& cell) const {
     const Lines& lines = classes_.at(cell.link_class);
-    return lines.in_row.at(cell.row) + lines.in_column.at(cell.column);
+    return lines.in_row.at(cell.row).outliers + lines.in_column.at(cell.column).outliers;
   }
 
   /// As many as chance puts there where it disturbs cells anywhere: most rows and columns hold no slow part.
   std::size_t by_chance(const Standing& cell) const { return classes_.at(cell.link_class).by_chance; }
 
  private:
+  struct Count {
+    std::size_t outliers = 0, one_way = 0;
+  };
   struct Lines {
-    std::map<std::size_t, std::size_t> in_row, in_column;
+    std::map<std::size_t, Count> in_row, in_column;
     std::size_t by_chance = 0;
   };
 
-  void count(const Standing& cell, std::size_t outliers) {
+  void count(const Standing& cell, Count found) {
     Lines& lines = classes_[cell.link_class];
-    lines.in_row[cell.row] += outliers;
-    lines.in_column[cell.column] += outliers;
+    for (Count* line : {&lines.in_row[cell.row], &lines.in_column[cell.column]}) {
+      line->outliers += found.outliers;
+      line->one_way += found.one_way;
+    }
   }
 
-  /// Three standard deviations above what is usual in two lines; a count varies by its square root.
+  /// Three standard deviations above what is usual in two lines; a count varies by its square root. Chance seldom meets
+  /// both ways of a link, and slow devices put some into every line: these do not count.
   static std::size_t most_by_chance(const Lines& lines) {
     std::vector<double> counts;
-    for (const auto& of_lines : {lines.in_row, lines.in_column})
-      for (const auto& [line, count] : of_lines) counts.push_back(static_cast<double>(count));
+    for (const auto* of_lines : {&lines.in_row, &lines.in_column})
+      for (const auto& [line, count] : *of_lines) counts.push_back(static_cast<double>(count.one_way));
     const double usual = 2 * median(std::move(counts));
     return static_cast<std::size_t>(usual + 3 * std::sqrt(usual));
   }
@@ -78,17 +102,22 @@ std::size_t most_remeasured(std::size_t cells, std::size_t rounds) {
   return std::max(least_cap, std::min(cells / 100, rounds / 4));
 }
 
-void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> healthy) {
-  const Beside beside(outliers, healthy);
-  std::set<std::pair<std::size_t, std::size_t>> cells;
-  for (const Standing& cell : outliers) cells.emplace(cell.row, cell.column);
-  const auto key = [&](const Standing& cell) {
+void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> healthy, bool are_ends_same) {
+  const OtherWays other_ways(outliers, are_ends_same);
+  const Beside beside(outliers, healthy, other_ways);
+  using Need = std::tuple<std::size_t, bool, std::size_t, double, std::size_t>;
+  std::vector<Need> needs;  // each is asked for once: half a million cells may stand out
+  needs.reserve(outliers.size());
+  for (const Standing& cell : outliers) {
     const std::size_t others = beside.of(cell);
-    return std::tuple(std::max(others, beside.by_chance(cell)), !cells.contains({cell.column, cell.row}), others,
-                      -cell.worse);
-  };
-  std::stable_sort(outliers.begin(), outliers.end(),
-                   [&](const Standing& a, const Standing& b) { return key(a) < key(b); });
+    needs.emplace_back(std::max(others, beside.by_chance(cell)), !other_ways.stand_out(cell), others, -cell.worse,
+                       needs.size());
+  }
+  std::stable_sort(needs.begin(), needs.end());
+  std::vector<Standing> ordered;
+  ordered.reserve(outliers.size());
+  for (const Need& need : needs) ordered.push_back(outliers[std::get<4>(need)]);
+  outliers = std::move(ordered);
 }
 
 double outlier_limit(Metric metric) { return metric == Metric::latency ? latency_outlier : bandwidth_outlier; }

@@ -99,7 +99,7 @@ Standings standings_of(Context& context) {
     (worse > of_class.limit ? found.outliers : found.healthy)
         .push_back({i, place.row, place.column, link_class, worse});
   }
-  order_by_need(found.outliers, found.healthy);
+  order_by_need(found.outliers, found.healthy, context.shape().rows == context.shape().columns);
   found.most = std::min(found.outliers.size(), most_remeasured(found.places.size(), rounds_measured(context)));
   return found;
 }

@@ -32,7 +32,7 @@ class ScriptedBackend final : public Backend {
   void add_host_memory() {
     Endpoint memory;
     memory.kind = EndpointKind::host;
-    memory.label = "numa0";
+    memory.label = "numa" + std::to_string(endpoints_.size() - topology_.link_class.rows());
     endpoints_.push_back(memory);
   }
 

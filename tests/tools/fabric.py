@@ -312,7 +312,8 @@ class Fabric:
         for word in np.unique(self.classes[off]):
             inside = (self.classes == word) & cells
             lines = [(off & inside).sum(axis) for axis in (1, 0)]
-            counts = np.concatenate([of[inside.any(axis)] for of, axis in zip(lines, (1, 0), strict=True)])
+            # chance seldom meets both ways of a link, and slow devices put some into every line
+            counts = np.concatenate([(off & ~off.T & inside).sum(axis)[inside.any(axis)] for axis in (1, 0)])
             twice = 2 * float(np.median(counts))
             np.copyto(beside, lines[0][:, None] + lines[1][None, :], where=inside)
             np.copyto(by_chance, int(twice + 3 * twice**0.5), where=inside)

@@ -219,7 +219,7 @@ def test_a_simulated_machine_that_is_worse_as_a_whole_is_looked_at_once(benches)
 
 
 def test_a_simulated_link_both_of_whose_ways_were_disturbed_is_looked_at_before_the_many_that_were_alone():
-    """As tests/native/test_outliers.cpp has it: 100 endpoints, in each row and column three or four disturbed cells."""
+    """As tests/native/test_outlier_order.cpp has it: 100 endpoints, in each row and column a few disturbed cells."""
     fabric = Fabric(Machine(25, 4), np.random.default_rng(5))
     fabric.classes[:] = "NET"
     row, column = np.indices((100, 100))
@@ -231,3 +231,14 @@ def test_a_simulated_link_both_of_whose_ways_were_disturbed_is_looked_at_before_
     out = values < 1
     assert 2 < (out & out.T).sum() < chosen.sum() < out.sum()
     assert chosen[out & out.T].all()
+
+
+def test_a_simulated_cell_that_was_disturbed_is_looked_at_before_the_many_of_two_slow_devices():
+    """As tests/native/test_outlier_order.cpp has it."""
+    fabric = Fabric(Machine(1, 8), np.random.default_rng(5))
+    values = np.ones((8, 8))
+    values[:2, :] = values[:, :2] = 0.9
+    values[3, 4] = 0.95
+    np.fill_diagonal(values, np.nan)
+    chosen = fabric.looked_at_again(values, np.ones((8, 8)))
+    assert chosen[3, 4] and chosen.sum() == simulated.LEAST_CAP

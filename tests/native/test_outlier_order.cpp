@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "measure/outliers.hpp"
+#include "measured_matrix.hpp"
+#include "measured_plan.hpp"
+
+namespace linkmatrix {
+namespace {
+
+TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfASlowDevice) {
+  // 18 cells of device 0 are slow, and 3 -> 4 was disturbed in its round, less than these are slow
+  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
+    if (place.row == 0 || place.column == 0) return 7.0;
+    return place == Place{3, 4} && at_once > 1 ? 9.0 : 10.0;
+  });
+  const MatrixResult result = measured(sampler, 10, {.concurrency = Concurrency::rounds}).results.front();
+  ASSERT_EQ(result.remeasured.size(), 16u);
+  EXPECT_EQ(result.remeasured[0].row, 3u);
+  EXPECT_EQ(result.remeasured[0].column, 4u);
+  EXPECT_NEAR(*result.values(3, 4), 10, 1e-9);
+}
+
+TEST(Outliers, ADisturbedCellIsToldFromABlockOfSlowOnesInItsRow) {
+  // 0 … 2 send slowly to 3 … 5, and 0 -> 8 was disturbed
+  std::vector<Standing> outliers;
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t column = 3; column < 6; ++column) outliers.push_back({outliers.size(), row, column, "NET", 0.3});
+  outliers.push_back({outliers.size(), 0, 8, "NET", 0.1});
+  order_by_need(outliers, {}, true);
+  EXPECT_EQ(outliers.front().column, 8u);
+}
+
+TEST(Outliers, ALinkWhoseBothWaysStandOutIsMeasuredAgainBeforeTheManyCellsThatWereDisturbedAlone) {
+  // of 100 endpoints every row and every column has three or four disturbed cells, and 10 <-> 20 are disturbed both
+  // ways
+  std::vector<Standing> outliers, healthy;
+  for (std::size_t row = 0; row < 100; ++row)
+    for (std::size_t column = 0; column < 100; ++column) {
+      if (row == column) continue;
+      const bool disturbed = (column + 100 - row) % 100 == 1 || (column + 100 - 2 * row) % 25 == 3;
+      const bool both = std::minmax(row, column) == std::minmax<std::size_t>(10, 20);
+      const Standing cell{outliers.size() + healthy.size(), row, column, "NET", both ? 0.03 : 0.1};
+      (disturbed || both ? outliers : healthy).push_back(cell);
+    }
+  order_by_need(outliers, healthy, true);
+  std::set<std::pair<std::size_t, std::size_t>> cells;
+  for (const Standing& cell : outliers) cells.emplace(cell.row, cell.column);
+  const auto alone = std::find_if(outliers.begin(), outliers.end(), [&](const Standing& cell) {
+    return !cells.contains({cell.column, cell.row});
+  });
+  EXPECT_GE(alone - outliers.begin(), 2);
+  EXPECT_TRUE(std::all_of(alone, outliers.end(), [&](const Standing& cell) {
+    return !cells.contains({cell.column, cell.row});
+  }));
+  EXPECT_TRUE(std::any_of(outliers.begin(), alone, [](const Standing& cell) { return cell.row == 10; }));
+}
+
+TEST(Outliers, BothWaysOfABlockOfSlowCellsWaitForACellThatWasDisturbedAlone) {
+  // each of 0 … 2 sends slowly to each of 3 … 5 and receives slowly from it, of 20 endpoints; 0 -> 8 was disturbed
+  std::vector<Standing> outliers, healthy;
+  const auto in = [](std::size_t i, std::size_t first) { return i >= first && i < first + 3; };
+  for (std::size_t row = 0; row < 20; ++row)
+    for (std::size_t column = 0; column < 20; ++column) {
+      const bool block = (in(row, 0) && in(column, 3)) || (in(row, 3) && in(column, 0));
+      const bool out = block || (row == 0 && column == 8);
+      if (row != column) (out ? outliers : healthy).push_back({0, row, column, "NET", block ? 0.3 : 0.1});
+    }
+  order_by_need(outliers, healthy, true);
+  EXPECT_EQ(outliers.front().column, 8u);
+}
+
+TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfTwoSlowDevices) {
+  // most rows and columns of eight have two cells of these: as many as chance would put there, were they disturbed
+  ScriptedSampler sampler([](const Place& place, std::size_t at_once) {
+    if (place.row < 2 || place.column < 2) return 9.0;
+    return place == Place{3, 4} && at_once > 1 ? 9.5 : 10.0;
+  });
+  MeasureOptions options{.concurrency = Concurrency::rounds};
+  options.references = std::make_shared<const References>(References::parse("pairs\tcell[]\t10\tGB/s\n"));
+  const MatrixResult result = measured(sampler, 8, options).results.front();
+  ASSERT_EQ(result.remeasured.size(), 16u);
+  EXPECT_EQ(result.remeasured[0].row, 3u);
+  EXPECT_EQ(result.remeasured[0].column, 4u);
+  EXPECT_NEAR(*result.values(3, 4), 10, 1e-9);
+}
+
+TEST(Outliers, BetweenHostsAndDevicesNoCellIsTheOtherWayOfAnother) {
+  // numa0 -> dev1 and numa1 -> dev0 have no end in common
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
+    const int host = copy.source - 4, device = copy.destination;
+    const bool is_worst = host == 2 && device == 3;
+    const bool is_bad = (host == 0 && device == 1) || (host == 1 && device == 0);
+    return at_10_gigabytes(copy, at_once) * (is_worst ? 1.5 : is_bad ? 1.1 : 1.0);
+  });
+  for (int host = 0; host < 3; ++host) backend.add_host_memory();
+  const MatrixResult result = measured(backend, testcase("host_to_device_memcpy_ce"));
+  ASSERT_EQ(result.remeasured.size(), 3u);
+  EXPECT_EQ(result.remeasured[0].row, 2u);
+  EXPECT_EQ(result.remeasured[0].column, 3u);
+}
+
+TEST(Outliers, WhatADeviceCopiesToItselfHasNoOtherWay) {
+  std::vector<Standing> outliers{{0, 3, 3, "LOCAL", 0.1}, {1, 0, 1, "NV18", 0.3}};
+  order_by_need(outliers, {}, true);
+  EXPECT_EQ(outliers.front().column, 1u);
+}
+
+}  // namespace
+}  // namespace linkmatrix
