@@ -2,12 +2,14 @@
 
 Simulated clusters (tests/tools/fabric.py), with the noise, routes, drift and missing cells that it says. TRIALS of each
 kind of fault and depth, by default 200; HEALTHY runs of each size, by default 3,000, and a tenth of 1,024 endpoints; 0
-leaves them out. A process for each core, and the figures are the same however many these are.
+of one of them leaves it out. A process for each core, and the figures are the same however many these are.
 In the repository's folder: `python -m tests.benchmarks.locating`.
 """
 
+import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,7 +51,7 @@ HEALTHY = {
 
 
 @lru_cache(maxsize=2)  # those of a thousand endpoints are large
-def bench(name: str, seed: int = 0) -> Bench:
+def bench(name: str, seed: int) -> Bench:
     """A machine with references."""
     machine, medians, *_ = MACHINES.get(name) or HEALTHY[name]
     return Bench(Fabric(machine, np.random.default_rng(seed), medians=medians))
@@ -85,7 +87,7 @@ def percent(found: Counter) -> float:
 
 def tasks_of(name: str, trials: int) -> list[Task]:
     """All faults that a machine of the tables may have."""
-    single = [Task(name, kind, depth, trials) for kind in bench(name).faults for depth in DEPTHS]
+    single = [Task(name, kind, depth, trials) for kind in bench(name, 0).faults for depth in DEPTHS]
     return [*single, Task(name, TWO, max(DEPTHS), trials)]
 
 
@@ -100,7 +102,7 @@ def table(name: str, trials: int, found: dict[Task, Counter]) -> list[str]:
     missed = []
     print(f"\n{name}: named right of {trials}, in %")
     print(f"{'fault':13}" + "".join(f"{f'-{100 * depth:.0f} %':>8}" for depth in DEPTHS))
-    for kind in bench(name).faults:
+    for kind in dict.fromkeys(task.kind for task in found if task.machine == name and task.kind not in ("", TWO)):
         shares = {depth: percent(found[Task(name, kind, depth, trials)]) for depth in DEPTHS}
         print(f"{kind:13}" + "".join(f"{share:8.1f}" for share in shares.values()))
         for depth, least in DEPTHS.items():
@@ -132,7 +134,7 @@ def alarms(name: str, runs: int, found: dict[Task, Counter]) -> list[str]:
 
 def main(trials: int, healthy: int) -> int:
     """Prints the tables; exit code 1 where a target is missed."""
-    runs = {name: int(share * healthy) for name, (*_, share) in HEALTHY.items()}
+    runs = {name: max(1, int(share * healthy)) if healthy else 0 for name, (*_, share) in HEALTHY.items()}
     faulty = {name: tasks_of(name, trials) for name in MACHINES} if trials else {}
     tasks = [task for name in reversed(HEALTHY) for task in healthy_tasks(name, runs[name])]  # the longest first
     tasks += [task for of_machine in faulty.values() for task in of_machine]
@@ -147,14 +149,34 @@ def main(trials: int, healthy: int) -> int:
                 said.setdefault(task.kind, Counter()).update(found[task])
     if said:
         confusion(said)
-    print("\nhealthy runs in which anything was named")
+        missed += [f"{kind}: no machine has it" for kind in WANTED if kind not in said]
+    if healthy:
+        print("\nhealthy runs in which anything was named")
     for name in HEALTHY:
-        missed += alarms(name, runs[name], found) if runs[name] else []
-    print("\nbelow the target:" if missed else "\nall targets are met")
+        missed += alarms(name, runs[name], found) if healthy else []
+    left = "" if trials and healthy else f" of those that were tried, without {'healthy runs' if trials else 'faults'}"
+    print("\nbelow the target:" if missed else f"\nall targets{left} are met")
     print("\n".join(f"  {line}" for line in missed))
     return int(bool(missed))
 
 
+def number(word: str) -> int:
+    """A number of runs. Raises ArgumentTypeError."""
+    if not (word.isascii() and word.isdecimal()):
+        raise argparse.ArgumentTypeError(f"'{word}' is no number of runs: give a whole one, 0 or more")
+    return int(word)
+
+
+def asked(words: Sequence[str]) -> tuple[int, int]:
+    """(TRIALS, HEALTHY) of the command line; ends with exit code 2 where these are none."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trials", metavar="TRIALS", type=number, nargs="?", default=200)
+    parser.add_argument("healthy", metavar="HEALTHY", type=number, nargs="?", default=3000)
+    given = parser.parse_args(words)
+    if given.trials == given.healthy == 0:
+        parser.error("0 TRIALS and 0 HEALTHY runs meet no target: give more of one of them")
+    return given.trials, given.healthy
+
+
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:3]]
-    sys.exit(main(*(numbers + [200, 3000][len(numbers) :])))
+    sys.exit(main(*asked(sys.argv[1:])))
