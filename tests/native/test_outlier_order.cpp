@@ -88,6 +88,20 @@ TEST(Outliers, ADisturbedCellIsMeasuredAgainBeforeTheManyOfTwoSlowDevices) {
   EXPECT_NEAR(*result.values(3, 4), 10, 1e-9);
 }
 
+TEST(Outliers, ChancePutsNoneWhereMostRowsAndColumnsHaveNone) {
+  // each of 0 … 2 sends slowly to each of 3 … 5, of 20 endpoints; 3 -> 0 and 10 -> 11 were disturbed
+  std::vector<Standing> outliers, healthy;
+  for (std::size_t row = 0; row < 20; ++row)
+    for (std::size_t column = 0; column < 20; ++column) {
+      const bool block = row < 3 && column >= 3 && column < 6;
+      const bool out = block || (row == 3 && column == 0) || (row == 10 && column == 11);
+      if (row != column) (out ? outliers : healthy).push_back({0, row, column, "NET", block ? 0.3 : 0.1});
+    }
+  order_by_need(outliers, healthy, true);
+  EXPECT_EQ(outliers[0].row, 3u);
+  EXPECT_EQ(outliers[1].row, 10u) << "before 0 -> 3, both of whose ways stand out";
+}
+
 TEST(Outliers, BetweenHostsAndDevicesNoCellIsTheOtherWayOfAnother) {
   // numa0 -> dev1 and numa1 -> dev0 have no end in common
   ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {
