@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t least_cap = 16;
 constexpr std::size_t fewest_of_a_class = 5;  // of fewer, nobody knows whether all are worse or each was disturbed
+constexpr std::size_t of_one_alone = 2;       // outliers in row and column of the only one: itself in each
 constexpr double bandwidth_outlier = 0.02;    // a lost link of 18 is 5.6 %, healthy cells vary by 0.1 %
 constexpr double latency_outlier = 0.05;      // healthy loads vary by 4 % with the place of the memory on the chip
 
@@ -57,8 +58,12 @@ class Beside {
     return lines.in_row.at(cell.row).outliers + lines.in_column.at(cell.column).outliers;
   }
 
-  /// As many as chance puts there where it disturbs cells anywhere: most rows and columns hold no slow part.
-  std::size_t by_chance(const Standing& cell) const { return classes_.at(cell.link_class).by_chance; }
+  /// How many more than chance puts there, where it disturbs cells of the class anywhere: most rows and columns hold no
+  /// slow part.
+  std::size_t beyond_chance(const Standing& cell) const {
+    const std::size_t by_chance = classes_.at(cell.link_class).by_chance;
+    return std::max(of(cell), by_chance) - by_chance;
+  }
 
  private:
   struct Count {
@@ -84,7 +89,7 @@ class Beside {
     for (const auto* of_lines : {&lines.in_row, &lines.in_column})
       for (const auto& [line, count] : *of_lines) counts.push_back(static_cast<double>(count.one_way));
     const double usual = 2 * median(std::move(counts));
-    return static_cast<std::size_t>(usual + 3 * std::sqrt(usual));
+    return std::max(of_one_alone, static_cast<std::size_t>(usual + 3 * std::sqrt(usual)));
   }
 
   std::map<std::string_view, Lines> classes_;
@@ -110,8 +115,7 @@ void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> he
   needs.reserve(outliers.size());
   for (const Standing& cell : outliers) {
     const std::size_t others = beside.of(cell);
-    needs.emplace_back(std::max(others, beside.by_chance(cell)), !other_ways.stand_out(cell), others, -cell.worse,
-                       needs.size());
+    needs.emplace_back(beside.beyond_chance(cell), !other_ways.stand_out(cell), others, -cell.worse, needs.size());
   }
   std::stable_sort(needs.begin(), needs.end());
   std::vector<Standing> ordered;

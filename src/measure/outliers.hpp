@@ -41,10 +41,10 @@ struct Standing {
 
 /// Outliers in the order in which they are worth another look. What a slow part has in common is seen by many cells,
 /// each of which speaks for the others; a cell that was disturbed stands alone. So those come first that have the
-/// fewest others of their class beside them in row and column, where as many as chance puts there are none; of these
-/// the links both of whose ways stand out, which only a second look tells from a slow link, as one way that was
-/// disturbed is told by the other; and of these the worst. are_ends_same: row and column of the same number are the
-/// same endpoint, so that a cell may be the other way of another; not from hosts to devices.
+/// fewest others of their class beside them in row and column, where as many as chance puts there in that class are
+/// none; of these the links both of whose ways stand out, which only a second look tells from a slow link, as one way
+/// that was disturbed is told by the other; and of these the worst. are_ends_same: row and column of the same number
+/// are the same endpoint, so that a cell may be the other way of another; not from hosts to devices.
 void order_by_need(std::vector<Standing>& outliers, std::span<const Standing> healthy, bool are_ends_same);
 
 /// Healthy cells to be measured again beside outliers, in the same way, so that a cell which is slow can be told from a

@@ -102,6 +102,21 @@ TEST(Outliers, ChancePutsNoneWhereMostRowsAndColumnsHaveNone) {
   EXPECT_EQ(outliers[1].row, 10u) << "before 0 -> 3, both of whose ways stand out";
 }
 
+TEST(Outliers, WhatChanceDisturbsInOneClassComesBeforeASlowDeviceOfAnother) {
+  // between nodes of four every row and every column has disturbed cells; inside of its node 0 sends slowly
+  std::vector<Standing> outliers, healthy;
+  for (std::size_t row = 0; row < 100; ++row)
+    for (std::size_t column = 0; column < 100; ++column) {
+      if (row == column) continue;
+      const bool inside = row / 4 == column / 4;
+      const bool disturbed = (column + 100 - row) % 100 == 1 || (column + 100 - 2 * row) % 25 == 3;
+      (inside ? row == 0 : disturbed) ? outliers.push_back({0, row, column, inside ? "NV18" : "NET", 0.1})
+                                      : healthy.push_back({0, row, column, inside ? "NV18" : "NET", 0});
+    }
+  order_by_need(outliers, healthy, true);
+  for (std::size_t i = 0; i < 49; ++i) EXPECT_EQ(outliers[i].link_class, "NET") << i;
+}
+
 TEST(Outliers, BetweenHostsAndDevicesNoCellIsTheOtherWayOfAnother) {
   // numa0 -> dev1 and numa1 -> dev0 have no end in common
   ScriptedBackend backend(4, [](const Copy& copy, std::size_t at_once) {

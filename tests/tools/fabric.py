@@ -27,6 +27,7 @@ LOOKS = 4  # of a cell that stands out: the first, and three more alone, of whic
 LEAST_CAP = 16  # of a matrix, so many cells that stand out are measured again, or more of large ones
 MEDIAN_OF_SEVEN = 3**-0.5  # standard deviation of the median of seven of Student's t with 2 degrees of freedom
 FEWEST_OF_A_CLASS = 5  # of fewer cells nobody knows whether all are worse than their references
+OF_ONE_ALONE = 2  # outliers in row and column of the only one: itself in each
 OUTLIER = 0.02  # below its reference, or without one the median of its class: a cell is measured again
 Part = tuple[object, ...]
 
@@ -316,8 +317,9 @@ class Fabric:
             counts = np.concatenate([(off & ~off.T & inside).sum(axis)[inside.any(axis)] for axis in (1, 0)])
             twice = 2 * float(np.median(counts))
             np.copyto(beside, lines[0][:, None] + lines[1][None, :], where=inside)
-            np.copyto(by_chance, int(twice + 3 * twice**0.5), where=inside)
-        keys = (-worse, beside, ~off.T, np.maximum(beside, by_chance))  # the last one counts most
+            np.copyto(by_chance, max(OF_ONE_ALONE, int(twice + 3 * twice**0.5)), where=inside)
+        beyond_chance = np.maximum(beside, by_chance) - by_chance
+        keys = (-worse, beside, ~off.T, beyond_chance)  # the last one counts most
         order = np.lexsort([key[off] for key in keys])[:most]
         chosen = np.zeros(values.shape, dtype=bool)
         chosen[tuple(np.argwhere(off)[order].T)] = True

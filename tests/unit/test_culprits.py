@@ -191,6 +191,7 @@ def test_the_simulated_cluster_looks_again_by_the_rules_of_the_program():
     """Figures of the confusion matrix are those of a program that has other rules, where one of them changes alone."""
     source = (Path(__file__).parents[2] / "src" / "measure" / "outliers.cpp").read_text(encoding="utf-8")
     rules = {"least_cap": simulated.LEAST_CAP, "fewest_of_a_class": simulated.FEWEST_OF_A_CLASS}
+    rules["of_one_alone"] = simulated.OF_ONE_ALONE
     for name, value in {**rules, "bandwidth_outlier": simulated.OUTLIER}.items():
         (found,) = re.findall(rf"constexpr \S+ {name} = ([0-9.]+);", source)
         assert float(found) == value, name
@@ -242,3 +243,15 @@ def test_a_simulated_cell_that_was_disturbed_is_looked_at_before_the_many_of_two
     np.fill_diagonal(values, np.nan)
     chosen = fabric.looked_at_again(values, np.ones((8, 8)))
     assert chosen[3, 4] and chosen.sum() == simulated.LEAST_CAP
+
+
+def test_what_chance_disturbs_between_simulated_nodes_is_looked_at_before_a_slow_device_inside_of_one():
+    """As tests/native/test_outlier_order.cpp has it."""
+    fabric = Fabric(Machine(25, 4), np.random.default_rng(5))
+    row, column = np.indices((100, 100))
+    inside = row // 4 == column // 4
+    disturbed = ((column - row) % 100 == 1) | ((column - 2 * row) % 25 == 3)
+    values = np.where(np.where(inside, row == 0, disturbed), 0.9, 1.0)
+    np.fill_diagonal(values, np.nan)
+    chosen = fabric.looked_at_again(values, np.ones((100, 100)))
+    assert chosen.sum() == 49 and not chosen[inside].any()
