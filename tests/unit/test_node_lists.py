@@ -169,3 +169,15 @@ def test_a_suspect_of_another_partition_is_none_that_is_known_good_however_its_n
     assert (code, lines) == (3, []) and "n1 is suspect" in out
     exported.add(12, 0.3, "n1.other", partition="alpha:net")
     assert exported("--format", "hostfile", "--system", "alpha:gpu", "--nodes", "suspect")[1] == ["n1", "n2"]
+
+
+@pytest.mark.parametrize("more", [[], ["--system", "alpha:gpu"]])
+def test_nobody_is_cleared_of_suspicion_where_nothing_is_stored(exported, tmp_path, monkeypatch, more):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path / "another"))
+    code, lines, out = exported("--format", "slurm-exclude", *more)
+    assert (code, lines) == (3, []) and "no stored run" in out and "no node is suspect" not in out
+
+
+def test_nobody_is_cleared_of_suspicion_by_runs_of_another_partition(exported):
+    code, lines, out = exported("--format", "slurm-exclude", "--system", "alpha:cpu")
+    assert (code, lines) == (3, []) and "no stored run of alpha:cpu" in out and "no node is suspect" not in out

@@ -121,11 +121,15 @@ def suspects_of(options: argparse.Namespace, found: list[stored.Run], references
 
 
 def nodes_of(options: argparse.Namespace) -> bytes | None:
-    """A list of nodes; None, after a sentence on why, where none is known good. Raises BadInput."""
+    """A list of nodes; None, after a sentence on why, where none is known good, or nobody looked. Raises BadInput."""
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
         raise BadInput("--format slurm-exclude is of suspect nodes: --format slurm names known good ones too")
-    runs, suspects = named_runs(options) if options.paths or options.reference else stored_runs(options)
+    runs, suspects, looked = named_runs(options) if options.paths or options.reference else stored_runs(options)
+    if which == node_lists.SUSPECT and not (looked or suspects):
+        of = f" of {clean(options.system)}" if options.system else ""
+        say(f"no stored run{of} says whether a node is suspect: measure first", to=sys.stderr)
+        return None
     found = known_good.standing(runs, suspects, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
@@ -137,8 +141,11 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
     return ("\n".join(node_lists.lines(form, which, found, told, options.clean_runs)) + "\n").encode()
 
 
-def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"]]:
-    """What the named runs say of nodes, and whom they leave under suspicion. Raises BadInput."""
+def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"], bool]:
+    """What the named runs say of nodes, whom they leave under suspicion, and whether any is of a node at all.
+
+    Raises BadInput.
+    """
     from ..runs import indexing
 
     references = arguments.references_of(options)
@@ -159,10 +166,10 @@ def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list[
         alone = (row for row in rows if row["nodes"] == 1)
         found += known_good.of_rows((row["node"], row["started"], row["verdict"]) for row in alone)
     suspects = suspects_of(options, every, references)
-    return found, [one for one in suspects if not options.system or short(one.node) in there]
+    return found, [one for one in suspects if not options.system or short(one.node) in there], bool(there)
 
 
-def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"]]:
+def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"], bool]:
     """The same of all that are stored, by their index. Raises BadInput."""
     from ..runs import index
 
@@ -172,10 +179,10 @@ def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list
             say(f"note: {note}", to=sys.stderr)
         suspects, runs = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
         if not options.system:
-            return runs, suspects
+            return runs, suspects, bool(folders.reports(prefix))
         # a suspect is called as the last run of any partition did: with its domain, or without
         there = {short(node) for node in (*found.states(options.system), *(run.node for run in runs))}
-        return runs, [one for one in suspects if short(one.node) in there]
+        return runs, [one for one in suspects if short(one.node) in there], bool(there)
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":
