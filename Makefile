@@ -24,7 +24,7 @@ build: setup ## build the programs, with CUDA, NCCL and MPI where this machine h
 run: setup ## measure this machine, show the matrices and write the report; ARGS goes to reframe
 	@linkmatrix measure -- $(ARGS)
 
-test: $(VENV)/.ready-test ## run all tests; ARGS goes to pytest
+test: $(VENV)/.ready-test ## run the tests, with LINKMATRIX_SLOW=1 the slow ones too; ARGS goes to pytest
 	@.ci/test $(ARGS)
 
 lint: $(VENV)/.ready-test ## check style and format
