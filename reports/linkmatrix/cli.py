@@ -18,7 +18,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from . import __version__
 from .errors import BadInput, clean, in_ascii
@@ -219,9 +219,19 @@ def complain(sentence: str, code: int) -> int:
     return code
 
 
+class Parser(argparse.ArgumentParser):
+    """Says of an option that it does not know what `remedy` says."""
+
+    remedy = ""
+
+    def error(self, message: str) -> NoReturn:
+        """As argparse's."""
+        super().error(message + (self.remedy if message.startswith("unrecognized") else ""))
+
+
 def parser(name: str) -> argparse.ArgumentParser:
     """The options of all commands; only those of the command `name` are known in detail."""
-    top = argparse.ArgumentParser(prog="linkmatrix", description="Explains what linkmatrix measured.", epilog=EXIT_HELP)
+    top = Parser(prog="linkmatrix", description="Explains what linkmatrix measured.", epilog=EXIT_HELP)
     top.add_argument("--version", action="version", version=f"linkmatrix {__version__}")
     top.add_argument(DEBUG, action="store_true", help=DEBUG_HELP)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
@@ -230,6 +240,8 @@ def parser(name: str) -> argparse.ArgumentParser:
         options.add_argument(DEBUG, action="store_true", help=DEBUG_HELP)
         if word == name:
             importlib.import_module(f".commands.{command.module}", __package__).add_options(options)
+            if any(action.metavar == "OPTION" for action in options._actions):
+                top.remedy = f"; ReFrame's options stand behind --: linkmatrix {name} … -- -n NAME"
     return top
 
 
