@@ -150,6 +150,12 @@ def test_an_option_of_reframe_before_the_dashes_is_refused_with_where_it_stands(
     assert f"ReFrame's options stand behind --: linkmatrix {command} … -- -n NAME" in capsys.readouterr().err
 
 
+def test_where_nothing_was_measured_yet_it_is_said_how_to_in_a_site_s_folder_too(linkmatrix, tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
+    code, _, error = linkmatrix("show")
+    assert code == 2 and "measure first (linkmatrix measure)" in error, "a folder of linkmatrix init has no Makefile"
+
+
 def test_usage_errors_are_exit_code_2(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     for arguments in ([], ["explode"], ["show", "--colour"]):

@@ -45,7 +45,7 @@ def newest_report(folder: Path) -> Path:
     found = reports_in(folder)
     if not found:
         raise BadInput(
-            f"there is no run-report-*.json in {folder}: measure first (make run), or name a record or report"
+            f"there is no run-report-*.json in {folder}: measure first (linkmatrix measure), or name a record or report"
         )
     return found[-1]
 
