@@ -49,7 +49,7 @@ COMMANDS = {
     "note": Command("note", "a repair or swap of a part or place, written down"),
     "compare": Command("compare", "a run beside another one or a published system"),
     "import": Command("import_", "outputs of nvbandwidth, OSU, nccl-tests and others as records"),
-    "export": Command("export", "for other tools: csv, parquet, prometheus, nodes for Slurm to leave out"),
+    "export": Command("export", "for other tools: csv, parquet, prometheus, lists of nodes for schedulers"),
     "compact": Command("compact", "records of many endpoints in a form that is read in no time"),
     "init": Command("init", "a folder for a site's configuration, references and results"),
     "detect": Command("detect", "a system file for this machine or its cluster"),

@@ -40,7 +40,13 @@ NO_REPORT = {
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `run`."""
-    command.add_argument("--mode", choices=sorted(MODES), default="acceptance")
+    command.add_argument(
+        "--mode",
+        choices=sorted(MODES),
+        default="acceptance",
+        help="acceptance: what a machine must pass; nightly: all with the tag full; pair: two nodes; quick: is a node"
+        " well; sweep: every node by itself; default: acceptance",
+    )
     command.add_argument("--system", metavar="S:P", help="default: the system that ReFrame finds")
     command.add_argument(
         "--nodes", metavar="LIST", help="of --mode=sweep: n[001-016],n20; default: all, as the scheduler says"
