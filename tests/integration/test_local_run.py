@@ -124,7 +124,8 @@ def test_a_pair_below_its_reference_is_measured_again_before_it_fails(reframe):
     assert "cpu0->cpu1" in only(run)["fail_reason"], run.output
     record = linkmatrix.record.reading.load(Path(only(run)["stagedir"]) / "record.json")
     (result,) = record["results"]
-    assert [(one["row"], one["column"]) for one in result["remeasured"]] == [("cpu0", "cpu1")]
+    # the other way too where it happens to be slower: it has no reference, and is held against their median
+    assert ("cpu0", "cpu1") in [(one["row"], one["column"]) for one in result["remeasured"]]
 
 
 @pytest.mark.parametrize("kind, word", [("corrupt", "corrupt"), ("error", "error")])
