@@ -6,6 +6,7 @@ So a command needs no more packages than it uses: on a cluster that has ReFrame 
 Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 no verdict, 4 could not run or store.
 """
 
+import _thread
 import argparse
 import codecs
 import errno
@@ -15,6 +16,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ from .errors import BadInput, clean, in_ascii
 from .lock import Held
 
 BAD_INPUT, CANNOT = 2, 4
+ONCE_MORE = 0.02  # seconds until a signal comes again that Python dropped
 ROOM = 192 << 20  # bytes of addresses that numpy wants before it holds anything
 NO_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)  # what no file can have for a name, as if it were not there
 
@@ -110,9 +113,16 @@ def told_of_signals(is_last: bool = False) -> Iterator[None]:
     is_last: nothing but the end of the process comes after it, which takes a while: what was answered is its exit code.
     """
 
-    def interrupt(*_: Any) -> None:
-        raise Interruption
+    def interrupt(number: int, _: Any) -> None:
+        raise Interruption(number)
 
+    def dropped(what: Any) -> None:
+        if isinstance(what.exc_value, Interruption):
+            _thread.start_new_thread(once_more, what.exc_value.args)
+        else:
+            hook(what)
+
+    hook, sys.unraisablehook = sys.unraisablehook, dropped
     usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
     for number, how in list(usual.items()):
         if threading.current_thread() is not threading.main_thread() or signal.getsignal(number) != how:
@@ -122,8 +132,15 @@ def told_of_signals(is_last: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, how in usual.items():
             signal.signal(number, signal.SIG_IGN if is_last else how)
+
+
+def once_more(number: int) -> None:
+    """The signal again, a moment later: Python drops what is raised within a callback of its own, as of an import."""
+    time.sleep(ONCE_MORE)
+    _thread.interrupt_main(number)
 
 
 def ended(arguments: list[str]) -> int:

@@ -6,6 +6,8 @@ import resource
 import signal
 import subprocess
 import sys
+import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -221,6 +223,25 @@ def test_a_pipe_among_stored_reports_is_refused_and_never_waited_for(process, tm
 def test_a_closed_standard_output_is_4_for_nothing_could_be_told(process, write_record, reference_folder):
     done = process('"$@" >&-', "show", write_record(), "--references", reference_folder, "--reference", "hgx")
     assert done.returncode == 4 and one_sentence(done.stderr)
+
+
+def test_a_signal_that_comes_within_a_callback_of_python_s_own_is_neither_lost_nor_a_traceback(capsys):
+    """Python drops what is raised in there: a run went on after SIGTERM, and printed a traceback."""
+
+    class Module:
+        pass
+
+    def callback(_):
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(0)  # the handler is called now at the latest
+
+    module = Module()
+    watch = weakref.ref(module, callback)
+    with pytest.raises(cli.Interruption), cli.told_of_signals():
+        del module
+        for _ in range(500):
+            time.sleep(0.01)
+    assert watch() is None and capsys.readouterr().err == ""
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
