@@ -8,8 +8,8 @@ namespace linkmatrix {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of that clock, whose beginning nobody knows: for differences.
-inline double steady_now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+/// This moment on the steady clock, which all processes of a node share, in seconds.
+inline double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();

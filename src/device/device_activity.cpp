@@ -110,7 +110,7 @@ void DeviceActivity::add(Activity& activity, TrafficLedger& ledger) {
   refresh();
   const bool is_worth_it = others_listed() || (others_possible() && waited_ < patience_.unlisted);
   if (!is_first && is_worth_it) await_refresh(ledger);
-  activity.seconds = steady_now();
+  activity.seconds = steady_seconds();
   activity.shared = others_possible();
   const double seconds = is_first ? 0 : activity.seconds - *last_;
   for (std::size_t d = 0; d < seen_.size(); ++d) {

@@ -25,9 +25,6 @@ struct Exchange {
   bool verifies() const { return step.kind == Step::Kind::verify; }
 };
 
-/// This moment on the steady clock, which all processes of a node share, in seconds.
-inline double steady_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
-
 /// Messages of MPI from one address to another. Definitions of OSU's micro-benchmarks, so that figures can stand beside
 /// theirs: bandwidth, a window of sends that the receiver answers with 4 bytes; both ways, a window of sends and one of
 /// receives at once; latency, half of a round trip; one-sided, a window of puts and a flush. One difference: no call

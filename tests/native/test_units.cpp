@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "core/error.hpp"
 #include "core/limits.hpp"
 #include "core/topology.hpp"

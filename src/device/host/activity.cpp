@@ -125,7 +125,7 @@ ProcessorLook::ProcessorLook(const fs::path& root, std::vector<unsigned> ranks)
 }
 
 void ProcessorLook::add_node(Activity& activity, const std::string& node) {
-  activity.seconds = steady_now();
+  activity.seconds = steady_seconds();
   NodeLoad load{node, load_of(proc_), stalled_seconds(proc_), {}, {}, {}};
   const auto times = all_core_times(proc_);
   if (const auto all = times.find("cpu"); all != times.end()) {
