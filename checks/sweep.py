@@ -179,9 +179,9 @@ class node_sweep(p2p_matrix_run, special=True):
 
     def missing(self):
         """What a verdict lacks; references only where each cell must have one."""
-        if self.judged.verdict is not Verdict.NO_VERDICT:
+        if self.judged.verdict is not Verdict.INCOMPLETE:
             return []
-        facts = [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.NO_VERDICT]
+        facts = [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.INCOMPLETE]
         found = [*self.judged.reasons, *facts]
         for result, one in self.judged.matrices:
             found += [f"{result['testcase']}: {cell}" for cell in words.marked_cells(one, MOST)]

@@ -72,10 +72,10 @@ def newcomer(tmp_path, unavailable):
     return type_it, clone
 
 
-def test_the_first_two_commands_end_with_no_verdict_and_how_to_call_the_programs(newcomer):
+def test_the_first_two_commands_end_with_incomplete_and_how_to_call_the_programs(newcomer):
     type_it, clone = newcomer
     code, out = type_it(commands("first-run"))
-    assert "NO VERDICT, exit code 3, is no failure" in out, out[-4000:]
+    assert "INCOMPLETE, exit code 3, is no failure" in out, out[-4000:]
     assert code == 2 and "Error 3" in out  # make's own word for it
     assert "linkmatrix adopt --table NAME --write" in " ".join(out.split())
     for command, said in zip(

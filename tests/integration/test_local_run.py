@@ -82,7 +82,7 @@ def test_a_run_of_no_test_at_all_is_no_pass_though_reframe_says_so(tmp_path, mod
     assert "PASSED" in done.stdout and "Ran 0/0 test case(s)" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 3
     assert done.stdout.splitlines()[-1] == (
-        "NO VERDICT  ReFrame ended with 0 and wrote no report: nothing was measured"
+        "INCOMPLETE  ReFrame ended with 0 and wrote no report: nothing was measured"
     )
 
 

@@ -88,8 +88,8 @@ def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, 
     verdicts = {
         one.test.testcase: one.verdict for one in judging.judge_all(stored.find(report), References.load(None), None)
     }
-    assert verdicts[LATENCY] == Verdict.NO_VERDICT
-    assert verdicts[WRITE] >= Verdict.NO_VERDICT
+    assert verdicts[LATENCY] == Verdict.INCOMPLETE
+    assert verdicts[WRITE] >= Verdict.INCOMPLETE
 
 
 def test_a_test_that_is_repeated_has_a_job_of_its_own(reframe):

@@ -60,12 +60,12 @@ def test_one_test_and_one_process_measure_all_test_cases_of_a_node(sweep):
     assert not Path(check["outputdir"], "process2").exists()
 
 
-def test_a_node_that_is_unknown_is_no_verdict_and_the_others_are_measured(sweep):
+def test_a_node_that_is_unknown_is_incomplete_and_the_others_are_measured(sweep):
     run, by_node = sweep(f"{HERE},n[1-2]")
     assert run.code != 0
     assert {node for node, check in by_node.items() if check["result"] == "pass"} == {HERE}
     assert "has no node n1, but" in by_node["n1"]["fail_reason"]
-    assert judged(run)["n2"].verdict is Verdict.NO_VERDICT
+    assert judged(run)["n2"].verdict is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize("nodes", ["n[1-", "a b", "n[9-1]"])
@@ -96,9 +96,9 @@ def test_wrong_data_is_named(sweep):
     assert judged(run)[HERE].verdict is Verdict.FAIL
 
 
-def test_where_every_cell_must_have_a_reference_and_has_none_it_is_no_verdict(sweep):
+def test_where_every_cell_must_have_a_reference_and_has_none_it_is_incomplete(sweep):
     run, by_node = sweep("all", "-S", "require_reference=yes")
     assert run.code != 0
     assert "have no reference: the partition names no table" in by_node[HERE]["fail_reason"]
-    assert judged(run)[HERE].verdict is Verdict.NO_VERDICT
+    assert judged(run)[HERE].verdict is Verdict.INCOMPLETE
     assert not judged(run)[HERE].reasons  # the cells say it, and no more is wrong

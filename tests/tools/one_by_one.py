@@ -41,7 +41,7 @@ def cells_of(result, references, table):
     for pair, reference in own.items():
         if pair not in found:
             reason = f"{pair[0]}->{pair[1]} has a reference in '{table}' and was not measured"
-            found[pair] = CellVerdict(Verdict.NO_VERDICT, reason, None, reference)
+            found[pair] = CellVerdict(Verdict.INCOMPLETE, reason, None, reference)
     return found
 
 
@@ -53,18 +53,18 @@ def verdict_of(result, name, at, reference, table, middle):
     if status == "corrupt":
         return CellVerdict(Verdict.FAIL, f"{name}: what arrived is not what was sent", value, reference)
     if status != "ok":
-        return CellVerdict(Verdict.NO_VERDICT, f"{name} was not measured: {status}", None, reference)
+        return CellVerdict(Verdict.INCOMPLETE, f"{name} was not measured: {status}", None, reference)
     if limit is not None and unit == "GB/s" and value > limit * IMPLAUSIBLE:
         reason = f"{name} {quantity(value, unit)} is more than its path can carry ({limit:.0f} GB/s)"
         return CellVerdict(Verdict.FAIL, reason, value, reference)
     if reference is None and result["quantity"] != HANDOVER:
         where = f"in the table '{table}'" if table else "for this machine"
-        return CellVerdict(Verdict.NO_VERDICT, f"{name} has no reference {where}", value)
+        return CellVerdict(Verdict.INCOMPLETE, f"{name} has no reference {where}", value)
     if reference is None:  # the words that arrived are the whole claim
         return CellVerdict(Verdict.PASS, "", value)
     if reference.unit != unit:
         reason = f"{name} is measured in {unit}, and its reference is in {reference.unit}"
-        return CellVerdict(Verdict.NO_VERDICT, reason, value, reference)
+        return CellVerdict(Verdict.INCOMPLETE, reason, value, reference)
     deviation = value / reference.value - 1
     if not reference.low_limit <= value <= reference.high_limit:
         side, allowed = ("under", reference.lower) if value < reference.value else ("over", reference.upper)
@@ -78,7 +78,7 @@ def verdict_of(result, name, at, reference, table, middle):
     elif not unverified and not result["verified"] and not corrupt:
         unverified = "not all data was compared"
     if unverified:
-        return CellVerdict(Verdict.NO_VERDICT, f"{name}: {unverified}", value, reference, deviation)
+        return CellVerdict(Verdict.INCOMPLETE, f"{name}: {unverified}", value, reference, deviation)
     warning = ""
     worse = (value / middle - 1) * (1 if unit == "us" else -1)
     if low < reference.low_limit or high > reference.high_limit:

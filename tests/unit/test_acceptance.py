@@ -82,7 +82,7 @@ def test_a_report_that_a_full_disk_cut_off_is_called_so_and_not_that_of_another_
     whose = "this run's report" if left in ("whose it is", -1) else "a report that may be this run's"
     assert f"note: {whose} is cut off or damaged: " in line and "run-report-1.json is not valid JSON: " in line
     assert line.endswith(": make room on its disk if that is full, remove the file, and measure again")
-    assert f"NO VERDICT  ReFrame ended with {code} and left no report that can be read" in out
+    assert f"INCOMPLETE  ReFrame ended with {code} and left no report that can be read" in out
     assert "wrote no report" not in out
     (machine.folder / "cut").unlink()
     (machine.folder / "code").unlink()
@@ -138,10 +138,10 @@ def test_what_was_not_measured_is_said_with_its_reason_once_for_all_that_share_i
 
 
 @pytest.mark.parametrize("mode", ["quick", "acceptance"])
-def test_a_machine_without_references_gets_no_verdict_and_is_told_what_to_do(machine, mode):
+def test_a_machine_without_references_gets_incomplete_and_is_told_what_to_do(machine, mode):
     machine.lack_a_reference("gpu0->gpu1")
     code, out = machine.run("--mode", mode)
-    assert code == 3 and "1 test case: 1 NO VERDICT" in out and f"NO VERDICT  {mode} of this machine" in out
+    assert code == 3 and "1 test case: 1 INCOMPLETE" in out and f"INCOMPLETE  {mode} of this machine" in out
     assert "there are no references to hold it against" in out and "linkmatrix adopt --table NAME --write" in out
     assert "again: reframe" not in out, "to measure it again does not help"
 
@@ -169,7 +169,7 @@ def test_counters_that_reframe_tolerated_are_so_without_references_too(machine, 
     assert code == 3 and "suspect" not in out
 
 
-def test_an_exit_code_that_no_test_explains_is_no_verdict(machine):
+def test_an_exit_code_that_no_test_explains_is_incomplete(machine):
     machine.prepare("pass")
     (machine.folder / "code").write_text("1")
     code, out = machine.run()
@@ -186,7 +186,7 @@ def test_suspects_are_named_until_runs_are_clean(machine, make_record):
         assert clean in out and bool(clean) == ("is suspect" in out)
 
 
-def test_a_file_system_on_which_nothing_can_be_locked_costs_no_verdict(machine, monkeypatch):
+def test_a_file_system_on_which_nothing_can_be_locked_costs_incomplete(machine, monkeypatch):
     def refused(path, timeout):
         raise sqlite3.OperationalError("locking protocol")
 

@@ -46,7 +46,7 @@ def test_limits_between_ranks_follow_from_their_noise_and_half_the_rate_fails(ru
     good = between_ranks(make_record(count=8), 99, QUIET, memory)
     table = references.of(good, good["results"][0]).table("hgx", "rank_to_rank_bandwidth_mpi")
     assert {name: -table[f"median[{name}]"].lower for name in wanted} == wanted
-    assert evaluate(good, references, "hgx").verdict < Verdict.NO_VERDICT
+    assert evaluate(good, references, "hgx").verdict < Verdict.INCOMPLETE
     for depth in (0.45, 0.1):
         slow = between_ranks(
             make_record(count=8), 99, QUIET, memory, lambda r, c, depth=depth: depth * (r // 4 != c // 4)

@@ -139,8 +139,8 @@ def test_a_node_fewer_than_the_references_have_is_no_pass(between):
     table = {f"node{a}->node{b}": Reference(24.0, -0.05, 0.1, "GB/s") for a, b in permutations(range(4), 2)}
     content = between(nodes=("n17", "n18", "n19"))
     evaluation = evaluate(content, References({("cluster", NODES): table}), "cluster")
-    assert evaluation.verdict is Verdict.NO_VERDICT
-    missing = {pair for pair, cell in evaluation.matrices[0].cells.items() if cell.verdict is Verdict.NO_VERDICT}
+    assert evaluation.verdict is Verdict.INCOMPLETE
+    missing = {pair for pair, cell in evaluation.matrices[0].cells.items() if cell.verdict is Verdict.INCOMPLETE}
     assert missing == {pair for pair in permutations(["n17", "n18", "n19", "node3"], 2) if "node3" in pair}
 
 

@@ -73,7 +73,7 @@ def test_it_reaches_an_alarm(judged):
 def test_a_program_that_timed_out_is_no_pass_though_all_that_it_measured_is(references, stored):
     late = replace(stored, record={**stored.record, "result": "TIMEOUT", "error": "the run took too long"})
     one = judge(late, references, None)
-    assert one.beyond_cells is not None and one.beyond_cells >= Verdict.NO_VERDICT
+    assert one.beyond_cells is not None and one.beyond_cells >= Verdict.INCOMPLETE
     assert sweep.lines([one, replace(one, test=replace(late, node="n2"))])[0].startswith("2 nodes: 2 ")
     assert "PASS" not in sweep.lines([one, replace(one, test=replace(late, node="n2"))])[0]
 

@@ -60,9 +60,9 @@ def test_the_record_of_this_job_passes(judged, make_record):
 def test_a_check_that_measures_and_whose_record_is_not_kept_is_no_pass(judged, make_record):
     how = {"keep_files": [], "executable_opts": ["--testcase", "a", "--record", "record.json"]}
     verdict, why = judged(**how)
-    assert verdict is Verdict.NO_VERDICT and "keep_files" in why
+    assert verdict is Verdict.INCOMPLETE and "keep_files" in why
     verdict, _ = judged(keep_files=["other.txt"], testcase="device_to_device_memcpy_write_ce")
-    assert verdict is Verdict.NO_VERDICT
+    assert verdict is Verdict.INCOMPLETE
 
 
 def test_a_check_that_leaves_no_record_is_its_own_verdict(judged):
@@ -71,7 +71,7 @@ def test_a_check_that_leaves_no_record_is_its_own_verdict(judged):
 
 def test_a_record_of_another_host_is_not_this_runs(judged, make_record):
     verdict, why = judged(make_record(), job_nodelist=["n77"])
-    assert verdict is Verdict.NO_VERDICT and "n77" in why and "node001" in why
+    assert verdict is Verdict.INCOMPLETE and "n77" in why and "node001" in why
 
 
 def test_hosts_that_are_called_by_their_address_are_told_apart(judged, make_record):
@@ -79,7 +79,7 @@ def test_hosts_that_are_called_by_their_address_are_told_apart(judged, make_reco
     for device in content["devices"]:
         device["node"] = "10.0.0.6"
     verdict, why = judged(content, job_nodelist=["10.0.0.5"])
-    assert verdict is Verdict.NO_VERDICT and "of 10.0.0.6, and the job ran on 10.0.0.5" in why
+    assert verdict is Verdict.INCOMPLETE and "of 10.0.0.6, and the job ran on 10.0.0.5" in why
     assert judged(content, job_nodelist=["10.0.0.6"])[0] is Verdict.PASS
 
 
@@ -87,19 +87,19 @@ def test_a_record_of_another_check_is_not_this_runs(judged, make_record):
     content = make_record()
     content["asked_by"] = "rank_p2p %testcase=b"
     verdict, why = judged(content)
-    assert verdict is Verdict.NO_VERDICT and "rank_p2p %testcase=b" in why
+    assert verdict is Verdict.INCOMPLETE and "rank_p2p %testcase=b" in why
     content["asked_by"] = "intranode_p2p %testcase=a"
     assert judged(content)[0] is Verdict.PASS
 
 
 @pytest.mark.parametrize("started", ["2020-11-21T01:50:22Z", "2026-11-21T02:20:22Z", "2026-11-21T01:20:22Z"])
-def test_a_record_of_another_time_is_no_verdict(judged, make_record, started):
+def test_a_record_of_another_time_is_incomplete(judged, make_record, started):
     content = make_record()
     content["started"] = started
     verdict, why = judged(content)
-    assert verdict is Verdict.NO_VERDICT and started in why and "clock" in why
+    assert verdict is Verdict.INCOMPLETE and started in why and "clock" in why
     verdict, why = judged(content, job_submit_time=None, job_completion_time_unix=None)  # then that of the session
-    assert verdict is Verdict.NO_VERDICT
+    assert verdict is Verdict.INCOMPLETE
 
 
 def test_a_folder_that_cannot_be_read_is_not_passed_over(tmp_path, write_record, monkeypatch):

@@ -65,10 +65,10 @@ HALF = others(("gpu1", "nvlink_out", 990e9, 190e9), ("gpu1", "nvlink_in", 190e9,
 def test_what_others_sent_explains_a_slow_cell(cells):
     found, judged, _ = cells(sends(225.0), HALF)
     verdict = found["gpu1", "gpu0"]
-    assert verdict.verdict is Verdict.NO_VERDICT
+    assert verdict.verdict is Verdict.INCOMPLETE
     assert "busy: 790 GB left gpu1 that linkmatrix did not send (pid 2983 hog of bob)" in verdict.reason
     assert found["gpu0", "gpu1"].verdict is Verdict.PASS
-    assert judged.verdict is Verdict.NO_VERDICT
+    assert judged.verdict is Verdict.INCOMPLETE
 
 
 def test_a_cell_that_is_slower_than_others_explain_is_broken(cells):
@@ -169,7 +169,7 @@ def test_a_drill_is_explained_by_nothing_else(cells):
 def test_kernels_of_others_explain_kernels_and_not_copy_engines(cells):
     seen = others(("gpu1", "sm", 2.2, 0.0))
     by_kernel, _, _ = cells(sends(190.0), seen, change=lambda result: result.update(engine="sm", kernel="noncached"))
-    assert by_kernel["gpu1", "gpu0"].verdict is Verdict.NO_VERDICT
+    assert by_kernel["gpu1", "gpu0"].verdict is Verdict.INCOMPLETE
     assert "busy: others kept the processors of gpu1 busy for 55 % of the time" in by_kernel["gpu1", "gpu0"].reason
     by_engine, _, _ = cells(sends(190.0), seen)
     assert by_engine["gpu1", "gpu0"].verdict is Verdict.FAIL
@@ -188,14 +188,14 @@ def test_threads_that_waited_for_their_cores_explain_host_copies(cells):
     found, _, _ = cells(sends(200.0), seen)
     verdict = found["gpu1", "gpu0"]
     assert "busy: others had 50 % of the time that gpu1 wanted its cores (pid 2983 hog" in verdict.reason
-    assert verdict.verdict is Verdict.NO_VERDICT
+    assert verdict.verdict is Verdict.INCOMPLETE
     slower, _, _ = cells(sends(100.0), seen)
     assert slower["gpu1", "gpu0"].verdict is Verdict.FAIL
 
 
-def test_reframe_fails_a_busy_figure_and_the_run_has_no_verdict(cells):
+def test_reframe_fails_a_busy_figure_and_the_run_has_incomplete(cells):
     _, judged, _ = cells(sends(225.0), HALF, result="fail", phase="performance", reason="gpu1->gpu0 is 43 % low")
-    assert judged.verdict is Verdict.NO_VERDICT
+    assert judged.verdict is Verdict.INCOMPLETE
     _, promised, _ = cells(sends(225.0), HALF, result="fail", phase="sanity", reason="the node was not ours")
     assert promised.verdict is Verdict.FAIL, "a promise of the partition is broken"
     assert not suspects.of_run([promised])[0]
@@ -205,7 +205,7 @@ def test_both_ways_of_a_bidirectional_cell_are_looked_at(cells):
     change = {"metric": "bidirectional", "limit": [[None if r == c else 900 for c in range(4)] for r in range(4)]}
     seen = others(("gpu1", "nvlink_in", 800e9, 0.0))
     found, _, _ = cells(sends(225.0), seen, change=lambda result: result.update(change))
-    assert found["gpu1", "gpu0"].verdict is Verdict.NO_VERDICT
+    assert found["gpu1", "gpu0"].verdict is Verdict.INCOMPLETE
     assert "800 GB came into gpu1" in found["gpu1", "gpu0"].reason
 
 
@@ -276,7 +276,7 @@ def test_a_run_beside_processes_that_copied_memory_on_the_same_cores_is_busy(tmp
     """Recorded on two cores that many others wanted too: four copied memory, some compiled."""
     record = reading.load(Path(__file__).parents[1] / "data" / "host_busy.record.json")
     verdicts, said = judged_as(record, 3, tmp_path / "thrice")
-    assert verdicts == {Verdict.NO_VERDICT}
+    assert verdicts == {Verdict.INCOMPLETE}
     assert said[0] == (
         "busy: others had 94 % of the time that cpu0 wanted its cores"
         " (pid 27396 python of root, pid 26211 python of root, pid 27513 cc1plus of root)"
@@ -298,7 +298,7 @@ def test_what_the_job_s_own_quota_kept_from_it_is_said_of_nobody_else(tmp_path):
             node.update(throttled=0.9 * waited, quota="cpu.max 30000 100000")
     reading.check(record)
     verdicts, said = judged_as(record, 3, tmp_path / "quota")
-    assert verdicts == {Verdict.NO_VERDICT}
+    assert verdicts == {Verdict.INCOMPLETE}
     assert all("busy: the job's own CPU quota (cpu.max 30000 100000) held it back for" in one for one in said)
     assert not [one for one in disturbances(record) if "wanted its cores" in one]
     for result in record["results"]:
@@ -325,7 +325,7 @@ SEEN = st.builds(
 
 
 @given(SEEN, st.sampled_from([("ce", "write"), ("sm", "read")]), st.sampled_from(["bandwidth", "bidirectional"]))
-def test_whatever_others_did_only_a_failure_becomes_no_verdict(seen, how, metric):
+def test_whatever_others_did_only_a_failure_becomes_incomplete(seen, how, metric):
     record = one_record(off={(1, 0): 300.0, (1, 2): 3.0, (0, 1): 390.0, (3, 2): "timeout"})
     [result] = record["results"]
     result.update(engine=how[0], direction=how[1], metric=metric)
@@ -335,7 +335,7 @@ def test_whatever_others_did_only_a_failure_becomes_no_verdict(seen, how, metric
     found = evaluate(record, TABLE, "hgx").matrices[0]
     for pair, cell in found.cells.items():
         before = without.cells[pair].verdict
-        assert cell.verdict is before or (before is Verdict.FAIL and cell.verdict is Verdict.NO_VERDICT)
+        assert cell.verdict is before or (before is Verdict.FAIL and cell.verdict is Verdict.INCOMPLETE)
         assert cell.reason or cell.verdict is Verdict.PASS
     diagnosis.diagnose(record, result, found)
     [*disturbances(record)]

@@ -65,7 +65,7 @@ HALF = {("n2", "net_out"): 0.5 * 24e9 * SECONDS}
 @pytest.mark.parametrize(("testcase", "ranks"), [(RANKS, 1), (RANKS, 2), (NODES, 2)])
 def test_a_node_whose_adapter_carried_what_is_missing_is_busy_and_no_suspect(between, testcase, ranks):
     matrix, found = judged(between(SLOW, HALF, testcase, ranks))
-    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    assert matrix.verdict is Verdict.INCOMPLETE and not found.findings
     said = "busy: 117 GB left n2 by eth0 that linkmatrix did not send"
     bad = [cell for (row, _), cell in matrix.cells.items() if row.startswith("n2") and cell.verdict > Verdict.WARN]
     assert bad and all(said in cell.reason for cell in bad)
@@ -86,7 +86,7 @@ def test_bytes_of_others_at_another_node_explain_nothing(between):
 
 def test_what_comes_into_a_node_waits_for_acknowledgements_beside_what_others_send_there(between):
     matrix, found = judged(between(INTO, HALF))
-    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    assert matrix.verdict is Verdict.INCOMPLETE and not found.findings
     assert "left n2 by eth0" in matrix.cells["n1:rank0", "n2:rank1"].reason
 
 
@@ -128,7 +128,7 @@ def test_a_rank_whose_processor_others_had_is_busy_and_its_node_no_suspect(betwe
     cores = [(device["label"], "cpu", 10.0, 10.0 - 5.0 * (device["node"] == "n2")) for device in record["devices"]]
     daemon = {**HOG, "where": "n1", "pid": 3000, "name": "daemon"}
     matrix, found = judged(beside(record, cores, [daemon, HOG]))
-    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    assert matrix.verdict is Verdict.INCOMPLETE and not found.findings
     bad = [cell for (row, _), cell in matrix.cells.items() if row.startswith("n2") and cell.verdict > Verdict.WARN]
     assert bad
     for cell in bad:
@@ -138,7 +138,7 @@ def test_a_rank_whose_processor_others_had_is_busy_and_its_node_no_suspect(betwe
 
 @pytest.mark.parametrize(
     ("had", "gb_per_s", "verdict"),
-    [(0.5, 2.0, Verdict.NO_VERDICT), (0.05, 22.6, Verdict.NO_VERDICT), (0.05, 12.0, Verdict.FAIL)],
+    [(0.5, 2.0, Verdict.INCOMPLETE), (0.05, 22.6, Verdict.INCOMPLETE), (0.05, 12.0, Verdict.FAIL)],
 )
 def test_messages_wait_for_two_processors_and_what_they_lose_to_few_turns_of_others_is_bounded(
     between, had, gb_per_s, verdict
@@ -199,14 +199,14 @@ def test_a_device_of_a_rank_on_which_others_work_excuses_its_node_in_a_matrix_of
     uses = [(one["label"], of, None, None) for one in record["devices"] for of in ("pcie_out", "pcie_in")]
     on_device = {**HOG, "where": "n2:rank2", "bytes": 1 << 30, "seconds": None}
     matrix, found = judged(beside(record, uses, [on_device], shared=True))
-    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    assert matrix.verdict is Verdict.INCOMPLETE and not found.findings
 
 
 def test_time_that_the_host_of_a_virtual_machine_took_is_not_its_ranks(between):
     record = beside(between(SLOW, {}), [("n2:rank1", "cpu", 10.0, 5.0)], [])
     assert judged(record)[0].verdict is Verdict.FAIL
     record["results"][0]["others"]["nodes"][1]["stolen"] = 5.0
-    assert judged(record)[0].verdict is Verdict.NO_VERDICT
+    assert judged(record)[0].verdict is Verdict.INCOMPLETE
 
 
 def test_a_device_of_a_rank_on_which_others_work_is_no_fault_of_its_node(between):
@@ -217,7 +217,7 @@ def test_a_device_of_a_rank_on_which_others_work_is_no_fault_of_its_node(between
     ]
     on_device = {**HOG, "where": "n2:rank1", "bytes": 1 << 30, "seconds": None}
     matrix, found = judged(beside(between(SLOW, {}), uses, [on_device], shared=True))
-    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    assert matrix.verdict is Verdict.INCOMPLETE and not found.findings
     assert "others were on n2:rank1 (pid 2983 hog of bob)" in matrix.cells["n2:rank1", "n1:rank0"].reason
     elsewhere = {**on_device, "where": "n4:rank3"}
     matrix, _ = judged(beside(between(SLOW, {}), uses, [elsewhere], shared=True))
@@ -249,7 +249,7 @@ def test_processes_that_nobody_saw_are_others_too(between, testcase, ranks):
     """They ended before they were looked at, or the kernel hides them."""
     record = on_cores(between(SLOW, {}, testcase, ranks), "0-1", 5.2, processes=())
     matrix, found = judged(record)
-    assert matrix.verdict is Verdict.NO_VERDICT and not found.findings
+    assert matrix.verdict is Verdict.INCOMPLETE and not found.findings
     bad = [
         cell.reason for (row, _), cell in matrix.cells.items() if row.startswith("n2") and cell.verdict > Verdict.WARN
     ]
@@ -264,7 +264,7 @@ def test_processes_that_nobody_saw_are_others_too(between, testcase, ranks):
 @pytest.mark.parametrize(("unseen", "excused"), [(None, False), (0.0, False), (0.05, False), (5.2, True)])
 def test_cores_that_only_ranks_had_excuse_nothing(between, unseen, excused):
     matrix, _ = judged(on_cores(between(SLOW, {}), "0-1", unseen, processes=()))
-    assert (matrix.verdict is Verdict.NO_VERDICT) == excused
+    assert (matrix.verdict is Verdict.INCOMPLETE) == excused
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_job_on_other_cores_of_a_node_excuses_no_slow_rank(between, theirs, ex
             use["others"] = told
     matrix, found = judged(record)
     excused = excused if told is None or math.isnan(told) else told > 0
-    assert (matrix.verdict is Verdict.NO_VERDICT) == excused
+    assert (matrix.verdict is Verdict.INCOMPLETE) == excused
     assert bool(found.findings) != excused
 
 

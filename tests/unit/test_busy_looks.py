@@ -117,7 +117,7 @@ def test_a_link_that_carries_as_much_as_ever_is_not_broken(make_record, theirs, 
     """395 GB/s in all, as recorded: what others had of it and what was left; no link carries its 450 GB/s."""
     seen = others(("gpu1", "nvlink_out", theirs * 4e9, 0.0))
     found = judged(make_record, {(1, 0): float(ours)}, seen)
-    assert found["gpu1", "gpu0"].verdict is Verdict.NO_VERDICT
+    assert found["gpu1", "gpu0"].verdict is Verdict.INCOMPLETE
 
 
 def test_a_small_copy_is_not_excused_by_what_little_of_the_path_others_had(make_record):
@@ -131,7 +131,7 @@ def test_a_small_copy_is_not_excused_by_what_little_of_the_path_others_had(make_
 
 def test_where_nobody_knows_what_was_the_runs_own_nobody_knows_what_was_of_others(make_record):
     found = judged(make_record, {(1, 0): 225.0, (2, 3): 225.0}, others(("gpu1", "nvlink_out", 990e9, None)))
-    assert found["gpu1", "gpu0"].verdict is Verdict.NO_VERDICT
+    assert found["gpu1", "gpu0"].verdict is Verdict.INCOMPLETE
     assert found["gpu2", "gpu3"].verdict is Verdict.FAIL, "nobody else was there"
 
 
@@ -141,14 +141,14 @@ def test_the_reason_is_what_explains_the_cell(make_record):
     uses = [("gpu0", "sm", 2.0, 0.0), ("gpu1", "nvlink_out", 3e6, 0.0), ("gpu1", "sm", 3.6, 0.0)]
     seen = others(*uses, processes=[{**HOG, "where": "gpu0"}])
     found = judged(make_record, {(1, 0): 225.0}, seen, **reads)["gpu1", "gpu0"]
-    assert found.verdict is Verdict.NO_VERDICT
+    assert found.verdict is Verdict.INCOMPLETE
     assert "busy: others kept the processors of gpu0 busy for 50 % of the time (pid 2983 hog of bob)" in found.reason
 
 
 def test_bytes_too_few_to_explain_anything_are_no_reason(make_record):
     uses = [("gpu1", "nvlink_out", 3e6, 0.0), ("gpu1", "sm", 3.6, 0.0)]
     found = judged(make_record, {(1, 0): 380.0}, others(*uses))["gpu1", "gpu0"]
-    assert found.verdict is Verdict.NO_VERDICT
+    assert found.verdict is Verdict.INCOMPLETE
     assert "busy: others were on gpu1 (pid 2983 hog of bob), beside whom it may lose as little" in found.reason
 
 

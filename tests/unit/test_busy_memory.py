@@ -58,7 +58,7 @@ def test_beside_a_real_process_on_a_gpu_no_link_is_blamed(hog, idle):
 def test_copies_inside_a_device_explain_as_much_of_its_links_as_was_seen(idle):
     _, verdicts, _ = judged(load("busy_local"), idle)
     cell = verdicts[WRITES, "gpu1", "gpu0"]
-    assert cell.verdict is Verdict.NO_VERDICT
+    assert cell.verdict is Verdict.INCOMPLETE
     assert "others kept the memory of gpu1 busy for 100 % of the time (pid 5343 hog of root" in cell.reason
 
 
@@ -107,7 +107,7 @@ def test_that_a_memory_was_used_at_another_look_is_said_so(idle):
     record = load("busy_local")
     idle_there(result_of(record, WRITES)["others"])
     cell = judged(record, idle)[1][WRITES, "gpu1", "gpu0"]
-    assert cell.verdict is Verdict.NO_VERDICT, "a look may have missed it"
+    assert cell.verdict is Verdict.INCOMPLETE, "a look may have missed it"
     assert "the memory of gpu1 busy for 100 % of the time, by another look of the run" in cell.reason
     assert "(pid 5343 hog of root" in cell.reason
     seen = judged(load("busy_local"), idle)[1][WRITES, "gpu1", "gpu0"]

@@ -49,7 +49,7 @@ def cells(record, references):
 def test_beside_others_on_its_core_no_rank_is_blamed(name, who, alone):
     record = load(name)
     for result, (matrix, found) in zip(record["results"], cells(record, alone), strict=True):
-        slow = {pair: cell for pair, cell in found.items() if cell.verdict is Verdict.NO_VERDICT}
+        slow = {pair: cell for pair, cell in found.items() if cell.verdict is Verdict.INCOMPLETE}
         assert slow and all(VICTIM in row + column for row, column in slow)
         assert all("busy: others had" in cell.reason and who in cell.reason for cell in slow.values())
         assert matrix.counts[Verdict.FAIL] == 0
@@ -73,7 +73,7 @@ def test_without_what_others_had_of_the_core_the_same_figures_are_failures(alone
 
 def test_a_daemon_on_another_core_excuses_nothing_and_slows_nothing(alone):
     for matrix, _ in cells(load("daemon"), alone):
-        assert matrix.counts[Verdict.FAIL] == matrix.counts[Verdict.NO_VERDICT] == 0 and not matrix.busy
+        assert matrix.counts[Verdict.FAIL] == matrix.counts[Verdict.INCOMPLETE] == 0 and not matrix.busy
     slower = copy.deepcopy(load("daemon"))
     for result in slower["results"]:
         factor = 2.0 if result["unit"] == "us" else 0.5

@@ -57,7 +57,7 @@ def judged(name, others, slower=0.5):
 
 def test_a_slow_collective_beside_who_has_a_context_on_one_of_its_devices_is_no_observation():
     cells, findings = judged(NCCL, devices(HOG))
-    assert {cell.verdict for cell in cells.values()} == {Verdict.NO_VERDICT} and not findings
+    assert {cell.verdict for cell in cells.values()} == {Verdict.INCOMPLETE} and not findings
     for cell in cells.values():
         assert "busy: others were on gpu1 (pid 2983 hog of bob), and what they took of its paths" in cell.reason
 
@@ -130,8 +130,8 @@ def test_a_collective_that_is_as_fast_as_alone_passes_beside_others():
 @pytest.mark.parametrize(
     ("wanted", "verdicts"),
     [
-        ({"cpu0": 0.0, "cpu1": 3.0}, (Verdict.FAIL, Verdict.NO_VERDICT)),
-        ({"cpu0": 3.0, "cpu1": 0.0}, (Verdict.NO_VERDICT, Verdict.NO_VERDICT)),
+        ({"cpu0": 0.0, "cpu1": 3.0}, (Verdict.FAIL, Verdict.INCOMPLETE)),
+        ({"cpu0": 3.0, "cpu1": 0.0}, (Verdict.INCOMPLETE, Verdict.INCOMPLETE)),
         ({"cpu0": 0.0, "cpu1": 0.0}, (Verdict.FAIL, Verdict.FAIL)),
     ],
     ids=["the second's core", "the first's core", "nobody's"],
@@ -160,7 +160,7 @@ def simulations():
         ("alone", Verdict.PASS, ""),
         (
             "hog",
-            Verdict.NO_VERDICT,
+            Verdict.INCOMPLETE,
             "busy: others kept the processors of gpu0 busy for 99 % of the time (pid 654 python3 of root)",
         ),
         ("copies", Verdict.PASS, ""),
@@ -179,6 +179,6 @@ def test_what_copies_of_others_took_of_a_recorded_simulation_nobody_knows(simula
     slow["results"][0]["values"][0][0] *= 0.8
     (matrix,) = evaluate(slow, references, "alone").matrices
     (cell,) = dict(matrix.cells).values()
-    assert cell.verdict is Verdict.NO_VERDICT
+    assert cell.verdict is Verdict.INCOMPLETE
     said = "others were on gpu0 (pid 944 python3 of root), and what they took of its paths is not counted"
     assert said in cell.reason

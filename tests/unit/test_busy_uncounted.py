@@ -44,7 +44,7 @@ def test_beside_a_real_process_on_a_gpu_nothing_is_blamed(hog, idle):
     failed = {cell: verdict.reason for cell, verdict in verdicts.items() if verdict.verdict is Verdict.FAIL}
     assert failed == {}
     assert findings == []
-    assert any(verdict.verdict is Verdict.NO_VERDICT for verdict in verdicts.values()), "and it is no PASS either"
+    assert any(verdict.verdict is Verdict.INCOMPLETE for verdict in verdicts.values()), "and it is no PASS either"
 
 
 @pytest.mark.parametrize("hog", HOGS, ids=HOGS.values())

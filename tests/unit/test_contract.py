@@ -85,7 +85,7 @@ def test_a_test_that_failed_for_another_reason_fails_here_too(sold, machine):
          "has no record of n2, node001"),
     ],
 )  # fmt: skip
-def test_what_is_missing_or_another_is_no_verdict(sold, machine, draft, prepared, said):
+def test_what_is_missing_or_another_is_incomplete(sold, machine, draft, prepared, said):
     machine.prepare("pass", **prepared)
     if said is None:
         file = sold.folder
@@ -99,7 +99,7 @@ def test_what_is_missing_or_another_is_no_verdict(sold, machine, draft, prepared
     assert sold.verify()[0] == 3
 
 
-def test_a_test_case_that_was_not_measured_is_no_verdict(sold, machine):
+def test_a_test_case_that_was_not_measured_is_incomplete(sold, machine):
     sold.freeze()
     sold.cases(lambda runs: [{"testcases": []}])
     assert sold.run()[0] == 3
@@ -139,7 +139,7 @@ def test_a_run_that_failed_stays_in_the_bundle_of_the_next(sold, machine):
     assert code == 0 and "WARN  'Lot 1'" in out and "was FAIL: " in out
     (machine.folder / "reports" / "run-report-0.json").unlink()
     packed, ruling = collecting.made(machine.folder, sold.folder.parent / "repository", contract)
-    assert ruling.verdict is Verdict.NO_VERDICT
+    assert ruling.verdict is Verdict.INCOMPLETE
     assert "the report of run 1 is not in the bundle" in [one.sentence for one in ruling.reasons]
     sold.bundle.write_bytes(packed)
     assert sold.verify()[0] == 3
@@ -163,14 +163,14 @@ def test_a_retry_hides_no_failure(sold, machine, write_record, tmp_path, allowed
     assert sold.verify()[0] == wanted
 
 
-def test_one_measurement_that_stands_for_two_attempts_is_no_verdict(sold):
+def test_one_measurement_that_stands_for_two_attempts_is_incomplete(sold):
     sold.cases(lambda runs: [runs[0], {"testcases": [{**runs[0]["testcases"][0], "run_index": 1}]}])
     sold.freeze(retries=1)
     code, out = sold.run()
     assert code == 3 and "one measurement counts once" in out
 
 
-def test_a_contract_that_was_frozen_after_the_run_began_is_no_verdict(sold):
+def test_a_contract_that_was_frozen_after_the_run_began_is_incomplete(sold):
     sold.freeze(when=datetime(2099, 1, 1, tzinfo=timezone.utc))
     code, out = sold.run()
     assert code == 3 and "before the contract was frozen at 2099-01-01T00:00:00Z" in out

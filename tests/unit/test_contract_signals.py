@@ -14,7 +14,7 @@ import pytest
 from contracts import Sold
 
 ROUNDS = int(os.environ.get("LINKMATRIX_ROUNDS", "4"))
-ENDS = {0, 3, 4}  # PASS, or NO VERDICT of a report that was cut off, or what linkmatrix ends with that could not
+ENDS = {0, 3, 4}  # PASS, or INCOMPLETE of a report that was cut off, or what linkmatrix ends with that could not
 BOUND = 120.0  # seconds, of a busy machine
 STOPPED = 0.3
 

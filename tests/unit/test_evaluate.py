@@ -57,9 +57,9 @@ def test_a_whole_class_that_is_slow_fails_though_its_cells_agree(make_record):
 
 
 @pytest.mark.parametrize("status", ["timeout", "error", "not-run", "no-peer-access"])
-def test_a_cell_that_was_not_measured_is_no_verdict(make_record, status):
+def test_a_cell_that_was_not_measured_is_incomplete(make_record, status):
     evaluation = judged(make_record(off={(0, 1): status}))
-    assert verdicts(evaluation) == {Verdict.NO_VERDICT: {("gpu0", "gpu1")}}
+    assert verdicts(evaluation) == {Verdict.INCOMPLETE: {("gpu0", "gpu1")}}
     assert evaluation.exit_code == 3
 
 
@@ -67,7 +67,7 @@ def test_a_cell_that_was_not_measured_is_no_verdict(make_record, status):
 def test_a_total_of_less_than_the_whole_is_held_against_no_reference(make_record, value):
     record = make_record(value=value, off={(r, c): "partial" for r in range(4) for c in range(4) if r != c})
     evaluation = judged(record)
-    assert set(verdicts(evaluation)) == {Verdict.NO_VERDICT} and evaluation.exit_code == 3
+    assert set(verdicts(evaluation)) == {Verdict.INCOMPLETE} and evaluation.exit_code == 3
     assert all("only in part" in cell.reason for cell in evaluation.matrices[0].cells.values())
 
 
@@ -75,16 +75,16 @@ def test_wrong_data_fails_whatever_the_rate(make_record):
     assert verdicts(judged(make_record(off={(0, 1): "corrupt"}, result="FAIL"))) == {Verdict.FAIL: {("gpu0", "gpu1")}}
 
 
-def test_data_that_nobody_compared_is_no_verdict(make_record):
+def test_data_that_nobody_compared_is_incomplete(make_record):
     record = make_record()
     record["results"][0]["verified"] = None
-    assert judged(record).verdict is Verdict.NO_VERDICT
+    assert judged(record).verdict is Verdict.INCOMPLETE
 
 
-def test_data_of_which_not_all_was_compared_is_no_verdict(make_record):
+def test_data_of_which_not_all_was_compared_is_incomplete(make_record):
     record = make_record()
     record["results"][0]["verified"] = False
-    assert len(verdicts(judged(record))[Verdict.NO_VERDICT]) == 12
+    assert len(verdicts(judged(record))[Verdict.INCOMPLETE]) == 12
 
 
 @pytest.mark.parametrize("verified", [None, False])
@@ -108,22 +108,22 @@ def test_more_than_the_path_can_carry_fails(make_record):
 @pytest.mark.parametrize("name", [None, "another-machine"])
 def test_without_references_nothing_passes(make_record, name):
     evaluation = judged(make_record(), name=name)
-    assert len(verdicts(evaluation)[Verdict.NO_VERDICT]) == 12
+    assert len(verdicts(evaluation)[Verdict.INCOMPLETE]) == 12
 
 
 def test_a_single_missing_reference_is_seen(make_record):
     references = table()
     del references["gpu3->gpu0"]
-    assert verdicts(judged(make_record(), references)) == {Verdict.NO_VERDICT: {("gpu3", "gpu0")}}
+    assert verdicts(judged(make_record(), references)) == {Verdict.INCOMPLETE: {("gpu3", "gpu0")}}
 
 
 def test_a_device_that_has_references_and_is_not_there_is_seen(make_record):
     found = verdicts(judged(make_record(count=4), table(count=5)))
-    assert found == {Verdict.NO_VERDICT: {p for p in permutations([f"gpu{i}" for i in range(5)], 2) if "gpu4" in p}}
+    assert found == {Verdict.INCOMPLETE: {p for p in permutations([f"gpu{i}" for i in range(5)], 2) if "gpu4" in p}}
 
 
-def test_a_reference_in_another_unit_is_no_verdict(make_record):
-    assert judged(make_record(), table(unit="us")).verdict is Verdict.NO_VERDICT
+def test_a_reference_in_another_unit_is_incomplete(make_record):
+    assert judged(make_record(), table(unit="us")).verdict is Verdict.INCOMPLETE
 
 
 def test_noise_that_could_hide_a_failure_is_a_warning_and_other_noise_is_not(make_record):
@@ -140,16 +140,16 @@ def test_a_straggler_within_its_reference_is_a_warning(make_record):
 
 
 @pytest.mark.parametrize(
-    ("ended", "verdict"), [("ERROR", Verdict.NO_VERDICT), ("TIMEOUT", Verdict.NO_VERDICT), ("FAIL", Verdict.FAIL)]
+    ("ended", "verdict"), [("ERROR", Verdict.INCOMPLETE), ("TIMEOUT", Verdict.INCOMPLETE), ("FAIL", Verdict.FAIL)]
 )
 def test_a_run_that_ended_badly_never_passes(make_record, ended, verdict):
     assert judged(make_record(result=ended, error="x")).verdict is verdict
 
 
-def test_a_record_without_results_is_no_verdict(make_record):
+def test_a_record_without_results_is_incomplete(make_record):
     record = make_record()
     record["results"] = []
-    assert judged(record).verdict is Verdict.NO_VERDICT
+    assert judged(record).verdict is Verdict.INCOMPLETE
 
 
 def test_latency_fails_above_its_reference(make_record):
@@ -160,10 +160,10 @@ def test_latency_fails_above_its_reference(make_record):
     assert judged(record, table(value=1.15, lower=-0.25, upper=0.1, unit="us")).verdict is Verdict.PASS
 
 
-def test_the_worst_of_nothing_is_no_verdict():
-    assert worst([]) is Verdict.NO_VERDICT
+def test_the_worst_of_nothing_is_incomplete():
+    assert worst([]) is Verdict.INCOMPLETE
     assert worst([Verdict.PASS, Verdict.WARN]) is Verdict.WARN
-    assert worst([Verdict.NO_VERDICT, Verdict.FAIL]) is Verdict.FAIL
+    assert worst([Verdict.INCOMPLETE, Verdict.FAIL]) is Verdict.FAIL
 
 
 def described(**changes):

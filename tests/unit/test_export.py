@@ -50,7 +50,7 @@ def test_a_csv_has_every_cell_as_it_is(exported, write_record, make_record):
             assert row[name] == ("" if number is None else repr(float(number)))
         assert row["status"] == result["status"][r][c] and row["reference"] == "396.0"
     by_pair = {(row["source"], row["destination"]): row for row in rows}
-    assert by_pair["gpu1", "gpu0"]["verdict"] == "NO VERDICT" and "timeout" in by_pair["gpu1", "gpu0"]["reason"]
+    assert by_pair["gpu1", "gpu0"]["verdict"] == "INCOMPLETE" and "timeout" in by_pair["gpu1", "gpu0"]["reason"]
     assert by_pair["gpu2", "gpu3"]["verdict"] == "FAIL"
 
 
@@ -100,7 +100,7 @@ def test_prometheus_can_read_it(exported, write_record, make_record):
     assert values["linkmatrix_last_run_timestamp_seconds"] == 1795225822
     assert values["linkmatrix_suspects"] == 2
     cells = {dict(labels)["verdict"]: value for (name, labels), value in samples.items() if name == "linkmatrix_cells"}
-    assert cells == {"pass": 11, "warn": 0, "no_verdict": 0, "fail": 1}
+    assert cells == {"pass": 11, "warn": 0, "incomplete": 0, "fail": 1}
 
 
 def test_metrics_of_one_name_stand_together_and_are_described_once():

@@ -66,12 +66,12 @@ FACTS = [
     (counters, Verdict.FAIL, "gpu1: nvlink_replay_errors rose from 3 to 8"),
     (counters_of_an_adapter, Verdict.FAIL, "n1:mlx5_0: symbol_error rose from 3 to 5 during the run"),
     (throttled, Verdict.WARN, "held back while it was measured: gpu2: power cap"),
-    (devices_twice, Verdict.NO_VERDICT, "gpu1 and gpu3 are one device, GPU-1"),
-    (samples(1), Verdict.NO_VERDICT, "1 of 12 cells were measured once"),
+    (devices_twice, Verdict.INCOMPLETE, "gpu1 and gpu3 are one device, GPU-1"),
+    (samples(1), Verdict.INCOMPLETE, "1 of 12 cells were measured once"),
     (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, as few as 3"),
     (samples(LEAST_SAMPLES), Verdict.WARN, "1 of 12 cells did not converge"),
     (not_converged, Verdict.WARN, "1 of 12 cells did not converge"),
-    (few_cells, Verdict.NO_VERDICT, "only 2 of 16 cells apply"),
+    (few_cells, Verdict.INCOMPLETE, "only 2 of 16 cells apply"),
 ]
 
 
@@ -116,7 +116,7 @@ def test_congestion_is_said_and_no_fault(judged_run, make_record):
 
 @pytest.mark.parametrize(
     ("change", "verdict"),
-    [(throttled, Verdict.WARN), (samples(1), Verdict.NO_VERDICT), (few_cells, Verdict.NO_VERDICT)],
+    [(throttled, Verdict.WARN), (samples(1), Verdict.INCOMPLETE), (few_cells, Verdict.INCOMPLETE)],
 )
 def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record, change, verdict):
     record, other = make_record(), make_record()["results"][0]
@@ -126,7 +126,7 @@ def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record,
     assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
     record["results"][1] = {**other, "testcase": "another"}
     _, (one,) = judged_run(record)
-    assert words.tally([one]) == "2 test cases: 2 NO VERDICT"
+    assert words.tally([one]) == "2 test cases: 2 INCOMPLETE"
 
 
 def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts(judged_run, make_record):
@@ -140,7 +140,7 @@ def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts
     assert words.tally([one, one]) == "2 test cases: 2 FAIL"  # of two nodes
     record["results"].append({**smaller, "testcase": "without_a_reference"})
     _, (one,) = judged_run(record, reference="hgx")
-    assert words.tally([one]) == "2 test cases: 1 FAIL, 1 NO VERDICT"
+    assert words.tally([one]) == "2 test cases: 1 FAIL, 1 INCOMPLETE"
 
 
 def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next_one_has(make_record):
@@ -149,7 +149,7 @@ def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next
     record["results"].insert(0, {**other, "cells": {}, "throttled": ["gpu2: power cap"]})
     assert [(one.verdict, one.result) for one in facts.facts(record, False)] == [
         (Verdict.WARN, 0),
-        (Verdict.NO_VERDICT, 1),
+        (Verdict.INCOMPLETE, 1),
     ]
 
 
@@ -193,9 +193,9 @@ def test_without_references_a_run_that_throttled_is_told_how_to_get_them(judged_
         ("hgx@512MiB", Verdict.PASS),
         ("hgx@536870912", Verdict.PASS),
         ("hgx@8-ranks@512MiB", Verdict.PASS),
-        ("hgx@1MiB", Verdict.NO_VERDICT),
-        ("hgx@1MiB@all", Verdict.NO_VERDICT),
-        ("hgx@4096", Verdict.NO_VERDICT),
+        ("hgx@1MiB", Verdict.INCOMPLETE),
+        ("hgx@1MiB@all", Verdict.INCOMPLETE),
+        ("hgx@4096", Verdict.INCOMPLETE),
         ("hgx@all", Verdict.PASS),
         ("hgx", Verdict.PASS),
     ],
@@ -217,7 +217,7 @@ def test_where_nobody_knows_the_size_a_reference_that_says_its_own_is_no_pass(ma
     record = make_record()
     record["results"][0]["size_bytes"] = None
     (fact,) = facts.facts(record, False, "hgx@1MiB")
-    assert fact.verdict is Verdict.NO_VERDICT and "nobody knows with which" in fact.sentence
+    assert fact.verdict is Verdict.INCOMPLETE and "nobody knows with which" in fact.sentence
 
 
 def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says_nothing_else(make_record, judged_run):
@@ -232,13 +232,13 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
 
     assert verdict() == (Verdict.PASS, "Nothing was to be measured, and the checks passed.")
     assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL
-    assert verdict(result="ERROR", error="it was ended")[0] is Verdict.NO_VERDICT
+    assert verdict(result="ERROR", error="it was ended")[0] is Verdict.INCOMPLETE
     assert verdict(counters)[0] is Verdict.FAIL
-    assert verdict(devices_twice)[0] is Verdict.NO_VERDICT
+    assert verdict(devices_twice)[0] is Verdict.INCOMPLETE
 
 
 def test_a_topology_is_no_pass_of_a_test_case_that_was_to_be_measured(make_record, judged_run):
     record = make_record() | {"results": [], "command": ["p2p_matrix", "--topology"]}
     _, (judged,) = judged_run(record, testcase="device_to_device_memcpy_write_ce")
-    assert judged.verdict is Verdict.NO_VERDICT
+    assert judged.verdict is Verdict.INCOMPLETE
     assert "the record holds no matrix: nothing was measured" in judged.reasons

@@ -102,7 +102,7 @@ def test_a_bottleneck_that_all_share_is_told_with_its_ratio_and_nobody_is_judged
     (said,) = sentences(content)
     assert "50.0 % slower while half of the endpoints send to the others than alone (32 of 32)" in said
     assert "a shared bottleneck, 2.00:1 oversubscribed by that, members uncertain" in said and "n5" not in said
-    assert Verdict.NO_VERDICT in [one.verdict for one in facts(content, False)]
+    assert Verdict.INCOMPLETE in [one.verdict for one in facts(content, False)]
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def without(drawn, cell):
     return drawn
 
 
-def test_an_endpoint_without_a_cell_has_no_verdict(record):
+def test_an_endpoint_without_a_cell_has_incomplete(record):
     content = record(without(drawn_for(COUNT), lambda r, c: 5 in (r, c)))
-    assert any("n5" in one.sentence and one.verdict is Verdict.NO_VERDICT for one in facts(content, False))
+    assert any("n5" in one.sentence and one.verdict is Verdict.INCOMPLETE for one in facts(content, False))
 
 
 def test_endpoints_without_a_cell_are_named_up_to_four_and_those_that_only_send_or_only_receive_have_some(record):
@@ -153,10 +153,10 @@ def test_of_cells_in_a_file_the_medians_of_rows_and_columns_say_who_has_none():
     assert few.without_cells(result) == ["n2"]
 
 
-def test_groups_that_were_not_measured_across_have_no_verdict_on_their_uplinks(record):
+def test_groups_that_were_not_measured_across_have_incomplete_on_their_uplinks(record):
     content = record(drawn_for(COUNT))
     content["results"][0]["matchings"] |= {"groups": ["leaf0", "leaf1"] * (COUNT // 2), "crossings": []}
-    (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.NO_VERDICT]
+    (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.INCOMPLETE]
     assert said == "leaf0, leaf1: not measured across, so nothing is known of their uplinks"
 
 
@@ -173,10 +173,10 @@ def test_the_share_of_pairs_counts_both_ways_once_and_is_none_of_a_single_endpoi
     assert few.coverage(whole) == few.shared(whole) == "" and [*few.unjudged(whole)] == []
 
 
-def test_an_endpoint_whose_slowness_was_not_settled_has_no_verdict(record):
+def test_an_endpoint_whose_slowness_was_not_settled_has_incomplete(record):
     content = record(drawn_for(COUNT))
     content["results"][0]["matchings"]["open"] = ["n3", "n4"]
-    (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.NO_VERDICT]
+    (said,) = [one.sentence for one in facts(content, False) if one.verdict is Verdict.INCOMPLETE]
     assert said.startswith("n3, n4: slow in some cells")
 
 

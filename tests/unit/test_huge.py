@@ -49,7 +49,7 @@ def test_a_reference_of_a_cell_is_held_against_that_cell(make_record, tmp_path):
     path = apart(nodes_of(make_record), tmp_path)
     own = {"gpu3->gpu9": Reference(96.0, -0.05, 0.05, "GB/s"), "gpu3->gpu99": NET}
     _, found = judged(path, References({("big", TESTCASE): {"cell[NET]": NET, **own}}))
-    assert found.counts[Verdict.FAIL] == 1 and found.counts[Verdict.NO_VERDICT] == 1
+    assert found.counts[Verdict.FAIL] == 1 and found.counts[Verdict.INCOMPLETE] == 1
     assert [pair for pair, _ in found.marked(5)[0]] == [("gpu3", "gpu9"), ("gpu3", "gpu99")]
 
 
@@ -71,7 +71,7 @@ def test_what_is_at_fault_is_said(make_record, tmp_path, monkeypatch, slow, said
     count = 640 if slow(600, 40) and not slow(601, 40) else 96
     text = sentences(apart(nodes_of(make_record, slow, count), tmp_path), table)
     assert all(part in text for part in said), text
-    assert ("Looked at closely: 48 of" in text) and text.startswith("NO VERDICT" if not table.names() else "FAIL")
+    assert ("Looked at closely: 48 of" in text) and text.startswith("INCOMPLETE" if not table.names() else "FAIL")
 
 
 def test_a_node_of_several_devices_is_named(make_record, tmp_path, monkeypatch):

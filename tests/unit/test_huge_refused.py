@@ -83,11 +83,11 @@ def break_diagonal(path):
         (break_diagonal, "which is for the diagonal, and only for it"),
     ],
 )
-def test_without_its_file_there_is_no_verdict(make_record, tmp_path, capsys, broken, why):
+def test_without_its_file_there_is_incomplete(make_record, tmp_path, capsys, broken, why):
     path = apart(nodes_of(make_record), tmp_path)
     broken(tmp_path / "cells.npy")
     one, found = judged(path)
-    assert found.verdict is Verdict.NO_VERDICT and why in found.problem, found.problem
+    assert found.verdict is Verdict.INCOMPLETE and why in found.problem, found.problem
     for command in ("show", "diagnose", "report"):
         assert cli.main([command, str(path)]) == 3
     said = capsys.readouterr()

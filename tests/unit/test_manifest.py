@@ -1,4 +1,4 @@
-"""What a mode measures on a partition is known: less is NO VERDICT, and only the manifest excuses what is skipped."""
+"""What a mode measures on a partition is known: less is INCOMPLETE, and only the manifest excuses what is skipped."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def test_one_of_sixty_is_no_acceptance(machine):
     assert code == 0 and "acceptance of node:gpu measures 6 test cases from now on" in out and FILE.is_file()
     keep(machine, 2)
     code, out = machine.run("--system", "node:gpu", "--", "-n", "one_of_six")
-    assert code == 3 and "1 of 6 test cases of acceptance of node:gpu" in out and "NO VERDICT  acceptance" in out
+    assert code == 3 and "1 of 6 test cases of acceptance of node:gpu" in out and "INCOMPLETE  acceptance" in out
     assert "intranode_p2p %testcase=0" in out
     assert machine.run("--system", "node:gpu")[0] == 3  # an update that took them away is no better than a selection
 

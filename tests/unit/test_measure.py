@@ -42,13 +42,13 @@ def measure(machine, tmp_path):
 
 
 @pytest.mark.parametrize("of_reframe", ["0", "1"])
-def test_a_machine_without_references_gets_no_verdict_whether_reframe_asked_for_them_or_not(
+def test_a_machine_without_references_gets_incomplete_whether_reframe_asked_for_them_or_not(
     machine, measure, of_reframe
 ):
     machine.lack_a_reference("gpu0->gpu1")
     (machine.folder / "code").write_text(of_reframe)
     code, out = measure()
-    assert code == 3 and "1 test case: 1 NO VERDICT" in out
+    assert code == 3 and "1 test case: 1 INCOMPLETE" in out
     assert "linkmatrix adopt --table NAME --write" in out and "before a part is replaced" not in out
 
 
@@ -70,7 +70,7 @@ def test_a_slow_cell_is_a_failure(machine, measure):
     assert measure()[0] == 1
 
 
-def test_an_exit_code_of_reframe_that_no_test_explains_is_no_verdict(machine, measure):
+def test_an_exit_code_of_reframe_that_no_test_explains_is_incomplete(machine, measure):
     machine.prepare("pass")
     (machine.folder / "code").write_text("1")
     code, out = measure()
@@ -96,7 +96,7 @@ def test_a_full_disk_starts_nothing(machine, monkeypatch, capsys):
     assert not (machine.folder / "command.txt").exists()
 
 
-def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_no_verdict(machine, monkeypatch, capsys):
+def test_a_disk_that_fills_up_meanwhile_is_one_sentence_and_incomplete(machine, monkeypatch, capsys):
     machine.prepare("pass")
     monkeypatch.setenv("RFM_TIMESTAMP_DIRS", "played")
     (machine.folder / "reports").mkdir()
@@ -165,9 +165,9 @@ def test_what_needed_a_build_that_failed_says_so_once_for_all(machine, measure):
     (machine.folder / "prepared.json").write_text(json.dumps(report))
     (machine.folder / "code").write_text("1")
     code, out = measure()
-    assert code == 1 and "6 test cases: 1 FAIL, 5 NO VERDICT" in out
-    told = "intranode_p2p %testcase=1 and 4 other test cases NO VERDICT: not run, because build_linkmatrix failed"
-    assert out.count(f"? NO VERDICT {told}") == 1
+    assert code == 1 and "6 test cases: 1 FAIL, 5 INCOMPLETE" in out
+    told = "intranode_p2p %testcase=1 and 4 other test cases INCOMPLETE: not run, because build_linkmatrix failed"
+    assert out.count(f"? INCOMPLETE {told}") == 1
     assert "ended it with" not in out
 
 

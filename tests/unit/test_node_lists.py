@@ -113,7 +113,7 @@ def test_the_newest_run_decides_by_its_worst_test():
     assert standing([*of_rows(rows), good], [], now, 30) == Standing(["n1", "n2"], {}, {})
     failed = standing([Run("n1", now - 5 * DAY, Verdict.PASS), *of_rows(rows)], [], now, 30)
     assert failed.good == ["n2"] and failed.unknown == {"n1": "failed 0 days ago"}
-    unsure = standing([Run("n1", now, Verdict.NO_VERDICT)], [], now, 30)
+    unsure = standing([Run("n1", now, Verdict.INCOMPLETE)], [], now, 30)
     assert unsure == Standing([], {}, {"n1": "was measured without a verdict 0 days ago"})
     suspect = [Suspect("n1", "gpu3", reason="slow"), Suspect("n9", "gpu0", reason="dead")]
     assert standing([good], suspect, now, 30) == Standing([], {"n1": "slow", "n9": "dead"}, {})

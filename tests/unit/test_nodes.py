@@ -42,13 +42,13 @@ def test_a_node_that_fails_comes_before_one_that_is_slow(of_nodes):
 def test_a_node_that_measured_nothing_is_in_the_table(of_nodes):
     found = nodes.entries(of_nodes({"a": {}, "b": None, "c": {}}, reference="hgx"))
     assert found[0].node == "b"
-    assert found[0].verdict == Verdict.NO_VERDICT
+    assert found[0].verdict == Verdict.INCOMPLETE
     assert "b" in dict(nodes.by_node(found)[1])
 
 
 def test_a_node_that_measured_nothing_comes_before_those_that_lack_a_reference_alone(of_nodes):
     found = nodes.entries(of_nodes({"a": {}, "b": {(0, 1): 300.0}, "c": None}))
-    assert {entry.verdict for entry in found} == {Verdict.NO_VERDICT}
+    assert {entry.verdict for entry in found} == {Verdict.INCOMPLETE}
     assert [entry.node for entry in found][:2] == ["c", "b"]
 
 
@@ -94,7 +94,7 @@ def test_what_a_dry_run_calls_passed_was_not_measured(tmp_path, option):
     session = {"cmdline": f"reframe -n rank_binding {option}"}
     test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", session)
     judged = judging.judge(test, References.load(None), None)
-    assert (judged.verdict, judged.reasons) == (Verdict.NO_VERDICT, ("nothing was measured: it was a dry run",))
+    assert (judged.verdict, judged.reasons) == (Verdict.INCOMPLETE, ("nothing was measured: it was a dry run",))
 
 
 UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
@@ -118,11 +118,11 @@ def test_what_reframe_did_not_check_is_no_pass_though_it_says_so(
 
     assert judged("reframe -r --skip-system-check --skip-prgenv-check").verdict is Verdict.PASS
     refused = judged(f"reframe -r {option}")
-    assert (refused.verdict, refused.reasons) == (Verdict.NO_VERDICT, (UNCHECKED,))
+    assert (refused.verdict, refused.reasons) == (Verdict.INCOMPLETE, (UNCHECKED,))
 
 
-def test_a_check_that_should_have_left_a_record_has_no_verdict_without_one(judged_run, tmp_path):
+def test_a_check_that_should_have_left_a_record_has_incomplete_without_one(judged_run, tmp_path):
     case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
     test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})
     (judged,) = judged_run(None, result=test.result, measures=test.measures)[1]
-    assert judged.verdict == Verdict.NO_VERDICT
+    assert judged.verdict == Verdict.INCOMPLETE

@@ -135,19 +135,19 @@ def test_cells_that_have_a_reference_and_are_not_there_are_lost(both, make_recor
         assert set(judged.lost) == {("gpu0", "gpu9"), ("gpu9", "gpu0"), ("gpu2", "gpu2")}
         lost = judged.lost["gpu0", "gpu9"]
         assert lost.reason == "gpu0->gpu9 has a reference in 'hgx' and was not measured"
-        assert (lost.verdict, lost.value, lost.reference) == (Verdict.NO_VERDICT, None, one)
+        assert (lost.verdict, lost.value, lost.reference) == (Verdict.INCOMPLETE, None, one)
         assert judged.held == 15 and judged.marked(2)[1] == 3 and len(judged.marked(2)[0]) == 2
-        assert judged.counts[Verdict.NO_VERDICT] == 3 and judged.verdict is Verdict.NO_VERDICT
+        assert judged.counts[Verdict.INCOMPLETE] == 3 and judged.verdict is Verdict.INCOMPLETE
 
 
-def test_what_cannot_be_read_is_no_verdict_and_says_why(make_record, tmp_path, monkeypatch):
+def test_what_cannot_be_read_is_incomplete_and_says_why(make_record, tmp_path, monkeypatch):
     monkeypatch.setattr(matrices, "MOST_HELD", 0)
     path = apart(of_ranks(make_record(value=400.0)), tmp_path)
     (tmp_path / "cells.npy").unlink()
     (found,) = evaluate(reading.load(path), References({("hgx", TESTCASE): OF_CLASS}), "hgx").matrices
-    assert found.verdict is Verdict.NO_VERDICT and "cells.npy" in found.problem
+    assert found.verdict is Verdict.INCOMPLETE and "cells.npy" in found.problem
     (cell,) = found.cells.values()
-    assert (cell.verdict, cell.reason) == (Verdict.NO_VERDICT, found.problem)
+    assert (cell.verdict, cell.reason) == (Verdict.INCOMPLETE, found.problem)
     assert found.marked(5) == ([(("gpu0", "gpu3"), cell)], 1)
     assert found.overview() == [] and found.closely is found
     assert found.worse(("gpu0", "gpu1")) is None

@@ -30,7 +30,7 @@ def said(tmp_path, reference_folder):
         run = Run(path=tmp_path / "run-report-0.json", tests=tests, rerun=rerun)
         judged = judging.judge_all(run, References.load(reference_folder), reference)
         stream = io.StringIO()
-        assert terminal.show(run, judged, file=stream, width=2000) is Verdict.NO_VERDICT
+        assert terminal.show(run, judged, file=stream, width=2000) is Verdict.INCOMPLETE
         lines = stream.getvalue().split("\n\n")[0].splitlines()
         text = page.render(run, judged, lambda *_: b"")
         head = html.unescape(re.sub("</?span[^>]*>", "", text[: text.index("</header>")]))

@@ -61,7 +61,7 @@ def test_it_passes_without_references_and_however_long_its_handovers_take(litmus
 def test_other_latencies_still_need_references(litmus):
     content = litmus()
     content["results"][0]["quantity"] = "round trip"
-    assert {cell.verdict for cell in judged(content)[0].cells.values()} == {Verdict.NO_VERDICT}
+    assert {cell.verdict for cell in judged(content)[0].cells.values()} == {Verdict.INCOMPLETE}
 
 
 def test_a_way_that_does_not_keep_the_order_is_named_with_what_to_do(litmus):
@@ -110,9 +110,9 @@ def emptied(result, part, value):
 @pytest.mark.parametrize(
     ("part", "value", "verdict", "said"),
     [
-        ("rounds", 0, Verdict.NO_VERDICT, "of 2 of 2 cells no round was checked"),
-        ("rounds", None, Verdict.NO_VERDICT, "nothing is known of the order of its writes"),
-        ("wrong_words", None, Verdict.NO_VERDICT, "no round was checked"),
+        ("rounds", 0, Verdict.INCOMPLETE, "of 2 of 2 cells no round was checked"),
+        ("rounds", None, Verdict.INCOMPLETE, "nothing is known of the order of its writes"),
+        ("wrong_words", None, Verdict.INCOMPLETE, "no round was checked"),
         ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells that are said to be fine had wrong words"),
         ("unseen", 1, Verdict.FAIL, "or flags never seen"),
     ],
@@ -130,4 +130,4 @@ def test_a_litmus_without_its_words_is_no_pass():
     record = reading.load(RECORDED)
     for result in record["results"]:
         result["parts"] = {}
-    assert [fact.verdict for fact in facts(record, False)] == [Verdict.NO_VERDICT] * 4
+    assert [fact.verdict for fact in facts(record, False)] == [Verdict.INCOMPLETE] * 4

@@ -122,8 +122,8 @@ def test_a_test_case_without_record_is_listed_with_its_reason(judged_run):
     assert "There is no record" in text
 
 
-def test_a_run_of_nothing_is_a_page_with_no_verdict(judged_run):
-    assert "NO VERDICT" in rendered(judged_run())
+def test_a_run_of_nothing_is_a_page_with_incomplete(judged_run):
+    assert "INCOMPLETE" in rendered(judged_run())
 
 
 def test_what_was_measured_and_with_what_is_said(judged_run, make_record):
@@ -201,7 +201,7 @@ def test_what_is_wrong_in_several_sizes_of_a_test_case_is_said_once_with_their_n
     record = make_record(off={(0, 1): "timeout"})
     record["results"] = [{**record["results"][0], "size_bytes": 1 << step} for step in (20, 24, 28)]
     text = page.render(*judged_run(record), lambda *_: PICTURE)
-    assert f"{record['results'][0]['testcase']}, 3 sizes: NO VERDICT: gpu0-&gt;gpu1 was not measured" in text
+    assert f"{record['results'][0]['testcase']}, 3 sizes: INCOMPLETE: gpu0-&gt;gpu1 was not measured" in text
 
 
 def test_of_a_matrix_with_many_bad_cells_three_stand_with_what_is_wrong(judged_run, make_record):

@@ -85,7 +85,7 @@ def test_an_option_that_reframe_refuses_is_bad_input_and_no_run_to_resume(machin
 
     machine.prepare("pass", "fail")
     code, out = refused()
-    assert code == 2 and "NO VERDICT" not in out
+    assert code == 2 and "INCOMPLETE" not in out
     assert not list((machine.folder / "locks").iterdir())
     machine.prepare("pass", "fail")
     machine.run("--system=nosuch")

@@ -59,7 +59,7 @@ def test_a_total_of_a_part_is_no_value_to_hold_against_anything(make_record):
     content = make_record(off={(0, 1): "partial"})
     for reference in (WIDE, None):
         found = cell(content, reference)
-        assert (found.verdict, found.value, found.deviation) == (Verdict.NO_VERDICT, None, None)
+        assert (found.verdict, found.value, found.deviation) == (Verdict.INCOMPLETE, None, None)
         assert not found.unjudged
 
 

@@ -146,20 +146,20 @@ def screen(found, width=200):
 
 def test_show_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
     lines = screen(judged_run(slow_row(make_record)))
-    assert "NO VERDICT" in lines[0]
+    assert "INCOMPLETE" in lines[0]
     assert "seen from inside, without references: gpu3 sends 14.1 % slow" in lines[1]
     assert lines[2].startswith("    for it: 7 of 7 cells slow")
     said = " ".join(lines[3 : lines.index("")])
     first, last = (said.index(part) for part in ("1. Measure what was found again, alone", "linkmatrix adopt --table"))
     assert first < last < said.index("again: p2p_matrix")
     lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
-    assert "NO VERDICT" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
+    assert "INCOMPLETE" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
 
 
 def test_the_page_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
     html = page.render(*judged_run(slow_row(make_record)), lambda *_: b"")
     header = html[: html.index("</header>")]
-    assert header.index("NO VERDICT") < header.index("gpu3 sends 14.1 % slow") < header.index("Measure what was found")
+    assert header.index("INCOMPLETE") < header.index("gpu3 sends 14.1 % slow") < header.index("Measure what was found")
 
 
 def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):

@@ -71,7 +71,7 @@ def test_show_has_a_line_a_size_with_time_and_both_bandwidths_of_both_ways(folde
     assert f"{NAME} 512 bytes to 1 GiB: out-of-place 0.0300 to 231.78, in-place 0.0300 to 232.62 GB/s" in said
 
 
-def test_a_way_that_has_no_figure_is_no_verdict_and_said_with_its_size(tmp_path, linkmatrix):
+def test_a_way_that_has_no_figure_is_incomplete_and_said_with_its_size(tmp_path, linkmatrix):
     record = reading.load(collectives.imported(tmp_path, DOCUMENT) / "03" / "record.json")
     result = record["results"][1]
     result.update(values=[[197.64, None]], status=[["ok", "error"]], low=[[197.64, None]], high=[[197.64, None]])
@@ -81,7 +81,7 @@ def test_a_way_that_has_no_figure_is_no_verdict_and_said_with_its_size(tmp_path,
     path.write_text(json.dumps(record))
     code, out = linkmatrix("show", path)
     assert code == 3 and "error?" in out
-    assert "256 MiB: NO VERDICT: all->in-place was not measured: error" in " ".join(out.split())
+    assert "256 MiB: INCOMPLETE: all->in-place was not measured: error" in " ".join(out.split())
     code, out = linkmatrix("diagnose", path)
     assert "all->in-place was not measured: error" in out
 

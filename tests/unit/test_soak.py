@@ -108,17 +108,17 @@ def test_throttling_and_counters_are_told_with_their_time(soaked):
     )
 
 
-def test_a_soak_that_heated_nothing_or_measured_a_cell_never_again_is_no_verdict():
+def test_a_soak_that_heated_nothing_or_measured_a_cell_never_again_is_incomplete():
     record = reading.load(Path(__file__).parents[1] / "data" / "h200x2_soak.record.json")
     assert told(record) == []
     record["soak"]["matrices"][0]["count"][0][1] = 0
     [(verdict, sentence)] = told(record)
-    assert verdict is Verdict.NO_VERDICT
+    assert verdict is Verdict.INCOMPLETE
     assert sentence == "1 of 2 cells of device_to_device_memcpy_write_ce were not measured again in the soak"
     record["soak"].update(matrices=[], heated=[])
-    assert [verdict for verdict, _ in told(record)] == [Verdict.NO_VERDICT] * 3
+    assert [verdict for verdict, _ in told(record)] == [Verdict.INCOMPLETE] * 3
 
 
-def test_a_device_that_was_not_heated_and_a_soak_of_no_pass_are_no_verdict(soaked):
-    assert {verdict for verdict, _ in told(soaked(products=0))} == {Verdict.NO_VERDICT}
-    assert {verdict for verdict, _ in told(soaked(passes=0))} == {Verdict.NO_VERDICT}
+def test_a_device_that_was_not_heated_and_a_soak_of_no_pass_are_incomplete(soaked):
+    assert {verdict for verdict, _ in told(soaked(products=0))} == {Verdict.INCOMPLETE}
+    assert {verdict for verdict, _ in told(soaked(passes=0))} == {Verdict.INCOMPLETE}

@@ -61,7 +61,7 @@ def test_what_others_took_of_a_link_in_a_soak_is_no_fault_of_it():
     record["soak"]["others"] = {"seconds": 20.0, "uses": uses, **rest}
     reading.check(record)
     evaluation = evaluate(record, references_of(cold, "cold", TOLERANCE), "cold")
-    assert evaluation.verdict is Verdict.NO_VERDICT
+    assert evaluation.verdict is Verdict.INCOMPLETE
     assert all("pid 2983 hog of bob" in one.sentence for one in evaluation.soaked) and evaluation.soaked
     assert [said for said in disturbances(record) if "during the soak" in said]
 

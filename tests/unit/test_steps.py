@@ -71,7 +71,7 @@ def test_what_no_path_can_carry_is_said_beside_a_part_that_is_slow(judged_run, m
     found = judged_run(make_record(off=off), reference=reference)
     first, second = headlines.headlines(found[1])
     assert (first.topic, first.who, first.verdict) == ("impossible", "gpu2->gpu1", Verdict.FAIL)
-    assert (second.who, second.verdict) == ("gpu3", Verdict.FAIL if reference else Verdict.NO_VERDICT)
+    assert (second.who, second.verdict) == ("gpu3", Verdict.FAIL if reference else Verdict.INCOMPLETE)
     assert told(found)[0].startswith("Believe nothing of gpu2->gpu1")
 
 
@@ -148,13 +148,13 @@ def test_what_is_said_of_samples_is_one_finding_however_many_cells_it_is_of(judg
 def test_what_had_nothing_to_do_leaves_references_the_only_thing_that_is_missing(judged_run, make_record):
     _, measured = judged_run(make_record())
     _, skipped = judged_run(None, result="skip", reason="skipped: one GPU: there is no pair to measure")
-    said = steps.assessment(Verdict.NO_VERDICT, [*measured, *skipped])
+    said = steps.assessment(Verdict.INCOMPLETE, [*measured, *skipped])
     assert said == "What was measured is verified; there are no references to hold it against."
-    assert steps.steps(Verdict.NO_VERDICT, [*measured, *skipped], []) == [steps.REFERENCES]
+    assert steps.steps(Verdict.INCOMPLETE, [*measured, *skipped], []) == [steps.REFERENCES]
     _, away = judged_run(None, result="skip", reason="not run: drained", unmeasured="not run: drained")
     for others in (away, judged_run(None, result="skip")[1]):
-        assert "Something is missing" in steps.assessment(Verdict.NO_VERDICT, [*measured, *others])
-    assert steps.REFERENCES not in steps.steps(Verdict.NO_VERDICT, [*skipped], [])
+        assert "Something is missing" in steps.assessment(Verdict.INCOMPLETE, [*measured, *others])
+    assert steps.REFERENCES not in steps.steps(Verdict.INCOMPLETE, [*skipped], [])
 
 
 def test_a_test_without_a_record_makes_no_second_node(judged_run, make_record):
@@ -227,14 +227,14 @@ def test_a_cell_without_a_value_is_named_beside_a_part_that_is_slow(judged_run, 
     )
     found = headlines.headlines(judged_run(record, reference="hgx")[1])
     (missing,) = [one for one in found if one.topic == "missing"]
-    assert missing.text.startswith("gpu0->gpu1 was not measured: timeout") and missing.verdict is Verdict.NO_VERDICT
+    assert missing.text.startswith("gpu0->gpu1 was not measured: timeout") and missing.verdict is Verdict.INCOMPLETE
     assert [one.who for one in found if one.topic == "device"] == ["gpu3"]
 
 
 def test_what_a_suspect_has_itself_is_its_verdict_and_not_that_of_another_cell(judged_run, make_record):
     record = make_record(count=8, off={(3, column): 340.0 for column in range(8)} | {(5, 6): "corrupt"})
     found = {one.topic: one.verdict for one in headlines.headlines(judged_run(record)[1])}
-    assert (found["wrong data"], found["device"]) == (Verdict.FAIL, Verdict.NO_VERDICT)
+    assert (found["wrong data"], found["device"]) == (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 def test_what_a_program_printed_is_not_to_be_read_where_wrong_data_says_why_it_failed(judged_run, make_record):

@@ -68,11 +68,11 @@ def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_
     code, out = sweep(nodes, off={(0, 1): 300.0})
     assert code == 1
     lines = out.splitlines()
-    (first,) = [at for at, line in enumerate(lines) if line == "3 nodes: 1 FAIL, 1 NO VERDICT, 1 PASS"]
+    (first,) = [at for at, line in enumerate(lines) if line == "3 nodes: 1 FAIL, 1 INCOMPLETE, 1 PASS"]
     assert lines[first + 1].startswith(
         "  FAIL       n1: device_to_device_memcpy_write_ce: gpu0->gpu1 300.00 GB/s is 24.2 % under"
     )
-    assert lines[first + 2] == f"  NO VERDICT n3: {drained}"
+    assert lines[first + 2] == f"  INCOMPLETE n3: {drained}"
     assert "again: LINKMATRIX_NODES=n1 reframe" in out
 
 
@@ -90,7 +90,7 @@ def test_a_node_that_was_drained_when_the_manifest_was_made_is_excused_by_nothin
     assert code == 3 and "may be skipped" not in out
     code, out = sweep({"n1": ("pass", None), "n2": ("skip", "not run: the scheduler says down*: Not responding")})
     assert code == 3
-    assert "  NO VERDICT n2: not run: the scheduler says down*: Not responding" in out
+    assert "  INCOMPLETE n2: not run: the scheduler says down*: Not responding" in out
 
 
 def test_a_node_that_was_asked_for_and_has_no_test_is_missed(sweep):
@@ -100,7 +100,7 @@ def test_a_node_that_was_asked_for_and_has_no_test_is_missed(sweep):
     assert sweep({"n1.cluster": ("pass", None)}, "--nodes=n1")[0] == 0
 
 
-def test_test_cases_that_a_budget_left_out_make_no_verdict():
+def test_test_cases_that_a_budget_left_out_make_incomplete():
     check = importlib.import_module("linkmatrix_checks.sweep").node_sweep
     one = SimpleNamespace(record={"results": [{"testcase": "a"}]}, testcases=lambda: ["a", "b"], unmeasured="")
     assert check.absent(one) == ["not measured: b"] == [one.unmeasured]
@@ -110,7 +110,7 @@ def test_test_cases_that_a_budget_left_out_make_no_verdict():
 
 def test_references_are_those_of_the_check_that_measures_the_same(sweep):
     code, out = sweep({"n1": ("pass", None)}, off={(1, 0): 380.0})
-    assert code == 1 and "NO VERDICT" not in out
+    assert code == 1 and "INCOMPLETE" not in out
 
 
 def test_a_reason_and_a_name_steer_no_terminal(sweep):

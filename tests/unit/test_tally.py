@@ -39,7 +39,7 @@ def test_rows_columns_and_classes_are_counted_whatever_the_blocks(make_record, s
     record = make_record(count=5, off=OFF)
     record["results"][0]["link_class"][4][0] = "NET"
     found = counted(record, Expected({}, {"NV18": NV18, "NET": NET}, "hgx"), step, np.full(3, 0.02))
-    fail, none, good = Verdict.FAIL, Verdict.NO_VERDICT, Verdict.PASS
+    fail, none, good = Verdict.FAIL, Verdict.INCOMPLETE, Verdict.PASS
     assert found.of_rows[:, fail].tolist() == [1, 0, 1, 0, 1]
     assert found.of_columns[:, fail].tolist() == [1, 2, 0, 0, 0]
     assert found.of_rows[:, none].tolist() == [0, 1, 0, 1, 0]

@@ -95,21 +95,21 @@ def test_of_a_large_matrix_the_first_part_is_shown_and_it_is_said(judged_run, ma
 def test_without_references_the_next_step_is_how_to_get_them(judged_run, make_record):
     text, verdict = shown(judged_run(make_record()))
     said = " ".join(text.split())
-    assert verdict is Verdict.NO_VERDICT
+    assert verdict is Verdict.INCOMPLETE
     assert "Everything was measured and verified" in said
     assert "linkmatrix adopt" in said and "'reference': NAME" in said
 
 
 def test_what_is_missing_is_never_called_everything(judged_run, make_record):
     text, verdict = shown(judged_run(make_record(off={(0, 1): "error"}, result="ERROR", error="gpu0 is gone")))
-    assert verdict is Verdict.NO_VERDICT
+    assert verdict is Verdict.INCOMPLETE
     assert "Everything" not in text
     assert "gpu0 is gone" in text
 
 
-def test_no_test_case_is_no_verdict(judged_run):
+def test_no_test_case_is_incomplete(judged_run):
     text, verdict = shown(judged_run())
-    assert verdict is Verdict.NO_VERDICT
+    assert verdict is Verdict.INCOMPLETE
     assert "Nothing was measured" in text
 
 
@@ -121,8 +121,8 @@ def test_what_reframe_failed_never_passes(judged_run, make_record, result):
 
 
 @pytest.mark.parametrize("result", ["skip", "fail_deps", "abort", "xfail", "a new word"])
-def test_what_reframe_did_not_run_to_its_end_has_no_verdict(judged_run, make_record, result):
-    assert shown(judged_run(make_record(), reference="hgx", result=result))[1] is Verdict.NO_VERDICT
+def test_what_reframe_did_not_run_to_its_end_has_incomplete(judged_run, make_record, result):
+    assert shown(judged_run(make_record(), reference="hgx", result=result))[1] is Verdict.INCOMPLETE
 
 
 def test_all_within_the_references_passes(judged_run, make_record):
@@ -131,8 +131,8 @@ def test_all_within_the_references_passes(judged_run, make_record):
     assert "as the references say" in text
 
 
-def test_a_record_of_another_test_case_is_no_verdict(judged_run, make_record):
-    assert shown(judged_run(make_record(), reference="hgx", testcase="other"))[1] is Verdict.NO_VERDICT
+def test_a_record_of_another_test_case_is_incomplete(judged_run, make_record):
+    assert shown(judged_run(make_record(), reference="hgx", testcase="other"))[1] is Verdict.INCOMPLETE
 
 
 def test_a_terminal_that_is_not_utf_8_gets_ascii(judged_run, make_record):

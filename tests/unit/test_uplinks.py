@@ -124,11 +124,11 @@ def test_groups_and_crossings_that_cannot_be_are_refused(record, change):
         reading.check(record)
 
 
-def test_a_group_at_fault_is_no_pass_and_one_of_which_nothing_is_known_has_no_verdict(record):
+def test_a_group_at_fault_is_no_pass_and_one_of_which_nothing_is_known_has_incomplete(record):
     found = {one.verdict: one.sentence for one in facts(record, False)}
     assert found[Verdict.WARN].startswith("leaf2 sends and receives 3.0 lines' worth")
-    assert Verdict.NO_VERDICT not in found
+    assert Verdict.INCOMPLETE not in found
     matchings = record["results"][0]["matchings"]
     matchings["crossings"] = [one for one in matchings["crossings"] if "leaf5" not in (one["from"], one["to"])]
     found = {one.verdict: one.sentence for one in facts(record, False)}
-    assert found[Verdict.NO_VERDICT] == "leaf5: not measured across, so nothing is known of their uplinks"
+    assert found[Verdict.INCOMPLETE] == "leaf5: not measured across, so nothing is known of their uplinks"

@@ -28,7 +28,7 @@ from ..runs.testcases import Test
 from ..show import words
 from ..show.screen import Screen
 
-NOTHING = 3  # in common: as NO VERDICT
+NOTHING = 3  # in common: as INCOMPLETE
 PEERS = "peers"  # other programs, whose records are of the same run
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named

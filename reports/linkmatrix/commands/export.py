@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..runs.suspects import Suspect
 
-NOTHING = 3  # to export: as NO VERDICT
+NOTHING = 3  # to export: as INCOMPLETE
 #: Column → type of pandas; a row is a cell, or a test that has none. What they mean is said in runs/table.py.
 COLUMNS = {
     **dict.fromkeys(("run", "started", "host", "partition", "check", "testcase", "part"), "string"),

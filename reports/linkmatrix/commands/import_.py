@@ -17,7 +17,7 @@ from ..show.progress import watched
 
 MOST_BYTES = 64 * 1024 * 1024
 UTC = "%Y-%m-%dT%H:%M:%SZ"
-INCOMPLETE = 3  # as NO VERDICT: something is missing
+INCOMPLETE = 3  # as INCOMPLETE: something is missing
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

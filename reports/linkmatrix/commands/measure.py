@@ -17,7 +17,7 @@ from ..runs.supervise import supervised
 from ..site import environment
 from . import begin
 
-PASS, FAIL, BAD_INPUT, NO_VERDICT, CANNOT = range(5)  # exit codes
+PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
 TIMEOUT = 24 * 3600.0  # seconds
 LIST = "reframe -C config/settings.py -c checks -R -l"
 EXAMPLE = "Example: linkmatrix measure -- -n device_to_device_memcpy_write_ce"
@@ -51,7 +51,7 @@ def run_measure(options: argparse.Namespace) -> int:
     report = next((path for path in folders.reports(prefix)[::-1] if has(path, stamp)), None)
     if begin.is_full(prefix):
         kept = f"; what there is of this run is in {report}" if report else ""
-        say(f"NO VERDICT  the disk of {prefix} is full: make room, and measure again{kept}")
+        say(f"INCOMPLETE  the disk of {prefix} is full: make room, and measure again{kept}")
         return CANNOT
     if report is None and code == BAD_INPUT:
         return BAD_INPUT  # an option that ReFrame refuses, and has said so
@@ -73,16 +73,16 @@ def shown(report: Path, of_reframe: int) -> int:
     """Shows a run, writes its page, says how to go on, and returns the exit code."""
     sys.stdout.flush()
     code = called("show", report)
-    code = CANNOT if called("report", report) > NO_VERDICT else code
+    code = CANNOT if called("report", report) > INCOMPLETE else code
     say(f"The run itself: {report}", how_to_call())
     if code == PASS and of_reframe != 0:
         say(
-            f"NO VERDICT, exit code 3: ReFrame ended with {of_reframe} though no test case failed: see its output above"
+            f"INCOMPLETE, exit code 3: ReFrame ended with {of_reframe} though no test case failed: see its output above"
         )
-        return NO_VERDICT
-    if code == NO_VERDICT:
-        say("NO VERDICT, exit code 3, is no failure: what is missing for a verdict, and what to do next, stands above.")
-    return code if code in (PASS, FAIL, NO_VERDICT) else CANNOT
+        return INCOMPLETE
+    if code == INCOMPLETE:
+        say("INCOMPLETE, exit code 3, is no failure: what is missing for a verdict, and what to do next, stands above.")
+    return code if code in (PASS, FAIL, INCOMPLETE) else CANNOT
 
 
 def called(command: str, report: Path) -> int:

@@ -1,7 +1,7 @@
 """`linkmatrix run`: ReFrame with the flags that make it fail closed, one run at a time, judged by its report.
 
 ReFrame's own verdict is not enough: it says PASSED of no test at all. The cases are counted in its report, each matrix
-is judged again from its record, and what is missing is NO VERDICT.
+is judged again from its record, and what is missing is INCOMPLETE.
 """
 
 import argparse
@@ -154,8 +154,8 @@ def locked_run(
         restore(last, noted)
         return BAD_INPUT
     if report is None:
-        say(f"NO VERDICT  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
-        return EXIT_CODES[Verdict.NO_VERDICT] if code == 0 else CANNOT
+        say(f"INCOMPLETE  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
+        return EXIT_CODES[Verdict.INCOMPLETE] if code == 0 else CANNOT
     resume.note(last, options.mode, stamp, before, report)
     if note := junit.mended(for_junit, read_json(report)):
         say(note)
@@ -216,7 +216,7 @@ def verdict_on(ran: completeness.Ran, options: argparse.Namespace, code: int) ->
     elif options.nodes:
         lines += completeness.unasked(ran.report, options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
-        verdict = max(verdict, Verdict.NO_VERDICT)
+        verdict = max(verdict, Verdict.INCOMPLETE)
     return verdict, lines
 
 
@@ -235,11 +235,11 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
         lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
-    if code != 0 and verdict < Verdict.NO_VERDICT:
-        verdict = Verdict.NO_VERDICT
+    if code != 0 and verdict < Verdict.INCOMPLETE:
+        verdict = Verdict.INCOMPLETE
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
     unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
-    if unsaid and judging.overall(judged) is Verdict.NO_VERDICT:
+    if unsaid and judging.overall(judged) is Verdict.INCOMPLETE:
         found = headlines.headlines(judged)
         said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
         return verdict, [*lines, *said]

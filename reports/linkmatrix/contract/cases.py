@@ -7,14 +7,12 @@ import numpy as np
 
 from ..errors import clean
 from ..judge.evaluate import MatrixVerdict
-from ..judge.verdicts import Verdict
+from ..judge.verdicts import WORDS, Verdict
 from ..record.units import size
 from ..runs.bound import one_host, short
 from ..runs.judging import Judged
 from .limits import Case
 from .power import Noise
-
-WORDS = {Verdict.FAIL: "FAIL", Verdict.NO_VERDICT: "NO VERDICT", Verdict.WARN: "WARN", Verdict.PASS: "PASS"}
 
 
 @dataclass
@@ -22,7 +20,7 @@ class OfCase:
     """What came of a test case: judged cells, the worst one and, by link class, the smallest deficit that was seen."""
 
     case: Case
-    verdict: Verdict = Verdict.NO_VERDICT
+    verdict: Verdict = Verdict.INCOMPLETE
     records: int = 0
     cells: int = 0
     worst: dict[str, Any] | None = None

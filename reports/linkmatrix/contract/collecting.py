@@ -199,7 +199,7 @@ def ruled(members: Mapping[str, bytes], terms: Terms) -> Ruling:
         if f"reports/{number}.json" in members
         and hashlib.sha256(members[f"reports/{number}.json"]).hexdigest() != one.begun.sha256
     ]
-    ruling.add(Verdict.NO_VERDICT, [*gone, *changed])
+    ruling.add(Verdict.INCOMPLETE, [*gone, *changed])
     return ruling
 
 

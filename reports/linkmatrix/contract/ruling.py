@@ -1,7 +1,7 @@
 """The verdict under a contract: each part, test case, node and cell that was sold, out of reports and records alone.
 
 PASS needs all of them: what is missing, of another part, measured before the contract was frozen or by another program
-is NO VERDICT, and FAIL is what a limit says. A test case that failed and was repeated stays FAIL, unless the contract
+is INCOMPLETE, and FAIL is what a limit says. A test case that failed and was repeated stays FAIL, unless the contract
 allows for it; then it is WARN, as is a run before the last one that did not pass, and both are shown.
 """
 
@@ -55,7 +55,7 @@ class Ruling:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all reasons and test cases; NO VERDICT without any test case."""
+        """The worst of all reasons and test cases; INCOMPLETE without any test case."""
         return worst([worst(one.verdict for one in self.cases), *(reason.verdict for reason in self.reasons)])
 
     def add(self, verdict: Verdict, sentences: Iterable[str]) -> None:
@@ -101,13 +101,13 @@ def rule(terms: Terms, sessions: list[Session]) -> Ruling:
     ruling = Ruling(terms)
     references = terms.references()
     judged = [judged_tests(terms, one, references) for one in sessions]
-    ruling.add(Verdict.NO_VERDICT, twice(judged))
+    ruling.add(Verdict.INCOMPLETE, twice(judged))
     last, failed = len(sessions) - 1, 0
     for number, (session, of_run) in enumerate(zip(sessions, judged, strict=True)):
         one = ruling if number == last else Ruling(terms)
         said = {"began": session.begun.began, "report": session.begun.report or "none"}
         if session.run is None:
-            one.add(Verdict.NO_VERDICT, [f"run {number + 1} of {session.begun.began} has no report: it did not end"])
+            one.add(Verdict.INCOMPLETE, [f"run {number + 1} of {session.begun.began} has no report: it did not end"])
         judge_run(one, session, of_run)
         ruling.runs.append({**said, "verdict": WORDS[one.verdict]})
         if number != last and one.verdict > Verdict.WARN:
@@ -119,7 +119,7 @@ def rule(terms: Terms, sessions: list[Session]) -> Ruling:
             wrong = any(wrong_data(terms, test) for test in of_run)
             ruling.reasons.append(of_earlier(terms, one.verdict, what, allowed, wrong))
     if not sessions:
-        ruling.add(Verdict.NO_VERDICT, ["nothing was measured under this contract"])
+        ruling.add(Verdict.INCOMPLETE, ["nothing was measured under this contract"])
     return ruling
 
 
@@ -156,13 +156,13 @@ def judge_run(ruling: Ruling, session: Session, judged: list[Judged]) -> None:
     names = {result["testcase"] for one in final for result, _ in one.matrices}
     ruling.beyond = sorted(names - terms.testcases)
     ruling.add(Verdict.WARN, wrong_beyond(terms, judged))
-    ruling.add(Verdict.NO_VERDICT, too_early(terms, session, ours))
-    ruling.add(Verdict.NO_VERDICT, not_ours(ours))
+    ruling.add(Verdict.INCOMPLETE, too_early(terms, session, ours))
+    ruling.add(Verdict.INCOMPLETE, not_ours(ours))
     unknown = [one for one in final if one.test.record is None and not one.test.testcase and one.test.measures]
-    ruling.add(Verdict.NO_VERDICT, [f"{one.test.name}: {reason_of(one)}" for one in unknown])
+    ruling.add(Verdict.INCOMPLETE, [f"{one.test.name}: {reason_of(one)}" for one in unknown])
     inventory = Inventory(terms, [one.test.record for one in ours if one.test.record])
     ruling.parts = inventory.found
-    ruling.add(Verdict.NO_VERDICT, inventory.missing)
+    ruling.add(Verdict.INCOMPLETE, inventory.missing)
     ruling.cases = [of_case(ruling, case, ours) for case in terms.cases]
 
 
@@ -264,17 +264,17 @@ def of_case(ruling: Ruling, case: Case, ours: list[Judged]) -> OfCase:
         of_size = [(one, matrix) for one, matrix in every if matrix.matrix.size_bytes == case.size or one.wrong_data]
         if every and not of_size:
             missing.append(other_size(case, [matrix for _, matrix in every]))
-            verdicts.append(Verdict.NO_VERDICT)
+            verdicts.append(Verdict.INCOMPLETE)
         if not every:
             missing.append(f"{case.testcase} has no record of {', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''}")
-            verdicts.append(Verdict.NO_VERDICT)
+            verdicts.append(Verdict.INCOMPLETE)
         for one, matrix in of_size:
             verdicts.append(one.verdict)
             judged = sum(matrix.counts[verdict] for verdict in (Verdict.PASS, Verdict.WARN, Verdict.FAIL))
             found.records, found.cells = found.records + 1, found.cells + judged
             for lack in missing_of(case, matrix, judged):
                 missing.append(f"{case.testcase} of {', '.join(nodes[:5])}: {lack}")
-                verdicts.append(Verdict.NO_VERDICT)
+                verdicts.append(Verdict.INCOMPLETE)
             if one.verdict > Verdict.PASS:
                 why = reason_of(one)
                 ruling.add(one.verdict, [f"{case.testcase} of {', '.join(nodes[:5])}: {why}"] if why else [])
@@ -282,8 +282,8 @@ def of_case(ruling: Ruling, case: Case, ours: list[Judged]) -> OfCase:
             for name, noise in noise_of(matrix).items():
                 found.noise[name] = least_seen(found.noise.get(name), noise)
     unread = [one for one in ours if one.test.testcase == case.testcase and one.test.record is None]
-    verdicts += [max(one.verdict, Verdict.NO_VERDICT) for one in unread]
-    ruling.add(Verdict.NO_VERDICT, [f"{one.test.name}: {reason_of(one)}" for one in unread])
-    ruling.add(Verdict.NO_VERDICT, missing)
+    verdicts += [max(one.verdict, Verdict.INCOMPLETE) for one in unread]
+    ruling.add(Verdict.INCOMPLETE, [f"{one.test.name}: {reason_of(one)}" for one in unread])
+    ruling.add(Verdict.INCOMPLETE, missing)
     found.verdict = worst(verdicts)
     return found

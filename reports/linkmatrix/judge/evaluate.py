@@ -23,11 +23,10 @@ from .busy import Busy, at_work
 from .closely import endpoints
 from .rules import ORDER, Expected, Judged, judge, name
 from .tally import KEPT, Tally, usual_limits
-from .verdicts import EXIT_CODES, CellVerdict, Verdict, worst
+from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
 
 WHOLE = 0.75  # share of a row's cells that are slow, where the row is
 MOST_NAMED = 4
-WORDS = {Verdict.FAIL: "FAIL", Verdict.NO_VERDICT: "NO VERDICT", Verdict.WARN: "WARN", Verdict.PASS: "PASS"}
 
 
 class JudgedCells(CellView):
@@ -70,16 +69,16 @@ class MatrixVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the cells; NO VERDICT without any."""
+        """The worst of the cells; INCOMPLETE without any."""
         return worst(verdict for verdict, count in self.counts.items() if count)
 
     @cached_property
     def counts(self) -> dict[Verdict, int]:
         """How many cells have each verdict."""
         if self.problem:
-            return {verdict: int(verdict is Verdict.NO_VERDICT) for verdict in Verdict}
+            return {verdict: int(verdict is Verdict.INCOMPLETE) for verdict in Verdict}
         found = {verdict: int(self.tally.of_rows[:, verdict].sum()) for verdict in Verdict}
-        return {**found, Verdict.NO_VERDICT: found[Verdict.NO_VERDICT] + len(self.lost)}
+        return {**found, Verdict.INCOMPLETE: found[Verdict.INCOMPLETE] + len(self.lost)}
 
     @property
     def busy(self) -> int:
@@ -108,7 +107,7 @@ class MatrixVerdict:
         """The verdict on each cell; of a matrix that is not held, on the worst."""
         if self.problem:
             pair = (self.matrix.rows[0], self.matrix.columns[-1])
-            return {pair: CellVerdict(Verdict.NO_VERDICT, self.problem)}
+            return {pair: CellVerdict(Verdict.INCOMPLETE, self.problem)}
         if self.whole is not None:
             return JudgedCells(self.whole, self.lost)
         return dict(self.marked(KEPT)[0])
@@ -210,7 +209,7 @@ class MatrixVerdict:
                 labels |= {self.matrix.columns[at] for at in np.flatnonzero(cells.any(axis=0))}
             return good, bad
         sides = ((self.matrix.rows, self.tally.of_rows), (self.matrix.columns, self.tally.of_columns))
-        wrong = [Verdict.FAIL] if self.unjudged else [Verdict.FAIL, Verdict.NO_VERDICT]
+        wrong = [Verdict.FAIL] if self.unjudged else [Verdict.FAIL, Verdict.INCOMPLETE]
         for labels, counts in sides:
             good |= {labels[at] for at in np.flatnonzero(counts[:, [Verdict.PASS, Verdict.WARN]].any(axis=1))}
             bad |= {labels[at] for at in np.flatnonzero(counts[:, wrong].any(axis=1))}
@@ -263,7 +262,7 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
         hot.sentences(place, result["testcase"], matrices[place].whole, judged(result).whole)
         for place, result in hot.results(record)
     )
-    ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.NO_VERDICT)
+    ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.INCOMPLETE)
     return Evaluation(matrices, ended, tuple(chain.from_iterable(soaked)))
 
 
@@ -298,7 +297,7 @@ def judged_matrix(
 ) -> MatrixVerdict:
     """The verdicts on a matrix, a block at a time. wanted: pairs that must be there.
 
-    A file that is missing or is not the record's is NO VERDICT, and says so.
+    A file that is missing or is not the record's is INCOMPLETE, and says so.
     """
     tally, whole = Tally.of(len(matrix.rows), len(matrix.columns)), None
     try:
@@ -325,7 +324,7 @@ def lost_cells(
             there = bool(whole.codes[rows[pair[0]], columns[pair[1]]] >= 0)
         if not there or (whole is None and pair[0] == pair[1]):
             reason = f"{name(pair)} has a reference in '{expected.name}' and was not measured"
-            lost[pair] = CellVerdict(Verdict.NO_VERDICT, reason, None, expected.of_cell[pair])
+            lost[pair] = CellVerdict(Verdict.INCOMPLETE, reason, None, expected.of_cell[pair])
     return lost
 
 

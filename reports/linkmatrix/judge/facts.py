@@ -37,25 +37,25 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
     for sentence in crashes.device_errors(record):
         yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence, topic="counters")
     yield from (Fact(Verdict.WARN, sentence) for sentence in crashes.died(record))
-    yield from (Fact(Verdict.NO_VERDICT, sentence) for sentence in devices_twice(record))
+    yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
     if "soak" in record:
         yield from (Fact(*one) for one in soak.sentences(record["soak"]))
-        yield from (Fact(Verdict.NO_VERDICT, *one) for one in soak.left_out(record))
+        yield from (Fact(Verdict.INCOMPLETE, *one) for one in soak.left_out(record))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
         yield from (Fact(*one, place) for one in handover.sentences(result))
         yield from (Fact(Verdict.WARN, sentence, place) for sentence in losses.sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
-            yield Fact(Verdict.NO_VERDICT, other_size(table, result), place)
+            yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
         if is_of_matchings(result):
-            yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in few.unjudged(result))
+            yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in few.unjudged(result))
             yield from (Fact(Verdict.WARN, sentence, place) for sentence in uplinks.faults(result))
         if "cells" in result:
             continue
         if record["backend"] != "imported":  # another program prints one number, of samples that it keeps to itself
             yield from of_samples(result, place)
-        yield from (Fact(Verdict.NO_VERDICT, sentence, place) for sentence in left_out(result))
+        yield from (Fact(Verdict.INCOMPLETE, sentence, place) for sentence in left_out(result))
 
 
 def other_size(table: str, result: Result) -> str:
@@ -79,7 +79,7 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
     least, single, few, open_cells, measured = counted(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
-        (single, Verdict.NO_VERDICT, f"were measured once: how sure they are, nobody knows; {more}"),
+        (single, Verdict.INCOMPLETE, f"were measured once: how sure they are, nobody knows; {more}"),
         (few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
         (open_cells, Verdict.WARN, "did not converge: their medians are less sure than was asked for"),
     )

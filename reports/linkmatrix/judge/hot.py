@@ -60,7 +60,7 @@ def sentences(place: int, testcase: str, before: Judged | None, hot: Judged | No
     """What is said of cells that were worse in the soak than before it, by their references."""
     if before is None or hot is None:
         return
-    for verdict in (Verdict.FAIL, Verdict.NO_VERDICT):
+    for verdict in (Verdict.FAIL, Verdict.INCOMPLETE):
         cells = np.argwhere(np.isin(hot.rules, HELD) & (hot.codes == verdict) & (before.codes < verdict))
         if not len(cells):
             continue

@@ -1,22 +1,49 @@
-"""What a verdict is: from good to bad, and which exit code it has. Where a cell gets its own is `rules`."""
+"""The six verdicts, from good to bad, with their words and exit codes. `rules` says which cell gets which."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from ..references.tables import Reference
 
 
 class Verdict(IntEnum):
-    """From good to bad: the worst of several is their maximum."""
+    """From good to bad: the worst of several verdicts is their maximum.
+
+    PASS: measured, data verified, inside the reference.
+    WARN: inside the reference, but the interval of the median crosses the limit, or slower than its like.
+    NOT_JUDGED: measured and verified; the partition names no table, or the reference does not describe the measurement.
+    DISTURBED: another process used the node, and a cell is outside.
+    INCOMPLETE: the run began, and a cell, table, reference of a named table, test or rank is missing.
+    FAIL: the machine. Only FAIL is a statement about hardware.
+    """
 
     PASS = 0
     WARN = 1
-    NO_VERDICT = 2
-    FAIL = 3
+    NOT_JUDGED = 2
+    DISTURBED = 3
+    INCOMPLETE = 4
+    FAIL = 5
 
 
-EXIT_CODES = {Verdict.PASS: 0, Verdict.WARN: 0, Verdict.NO_VERDICT: 3, Verdict.FAIL: 1}
+WORDS = {verdict: verdict.name.replace("_", " ") for verdict in Verdict}
+OF_WORD = {word: verdict for verdict, word in WORDS.items()}
+EXIT_CODES = {
+    Verdict.PASS: 0,
+    Verdict.WARN: 0,
+    Verdict.NOT_JUDGED: 0,  # 3 in acceptance
+    Verdict.DISTURBED: 3,
+    Verdict.INCOMPLETE: 3,
+    Verdict.FAIL: 1,
+}
+
+
+class Reason(NamedTuple):
+    """Why a test has at best this verdict, in one sentence; no cell shows it."""
+
+    verdict: Verdict
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -34,10 +61,14 @@ class CellVerdict:
 
     @property
     def unjudged(self) -> bool:
-        """Was it measured, and nothing but the reference is missing?"""
-        return self.verdict is Verdict.NO_VERDICT and self.value is not None and self.reference is None
+        """Whether the cell was measured and lacks only a reference."""
+        return self.value is not None and self.reference is None and self.verdict in UNREFERENCED
+
+
+#: Verdicts of a cell that was measured and has no reference: no table is named, or the named table lacks the cell.
+UNREFERENCED = (Verdict.NOT_JUDGED, Verdict.INCOMPLETE)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """FAIL > NO VERDICT > WARN > PASS; of none at all, NO VERDICT."""
-    return max(verdicts, default=Verdict.NO_VERDICT)
+    """The worst verdict; INCOMPLETE of no verdict at all."""
+    return max(verdicts, default=Verdict.INCOMPLETE)

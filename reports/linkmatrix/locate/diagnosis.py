@@ -2,7 +2,7 @@
 
 With references each cell is held against its own, and σ is what its tolerance allows for noise. Without, it is held
 against the upper part of its link class: that finds a slow part among good ones, and never a class that is slow as a
-whole, so the verdict stays NO VERDICT.
+whole, so the verdict stays INCOMPLETE.
 """
 
 from collections.abc import Iterator, Mapping

@@ -36,7 +36,7 @@ class Pairs:
     @property
     def unknown(self) -> str:
         """Why nobody knows what its links can do: what others did, or that of its worst cell; "" where it is known."""
-        if self.matrix.verdict is not Verdict.NO_VERDICT:
+        if self.matrix.verdict is not Verdict.INCOMPLETE:
             return ""
         marked, _ = self.matrix.marked(1)
         return next(iter([*self.matrix.busy_sentences(), *(cell.reason for _, cell in marked)]), self.matrix.problem)

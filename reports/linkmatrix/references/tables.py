@@ -89,7 +89,7 @@ class References:
         """Of a file, or of all *.yaml in a folder; None is config/references. Raises BadInput naming file and key.
 
         The shipped ones are of a few machines: a site's stand in its own folder, where ReFrame reads them too.
-        A folder without files has no references: that is no error here, it is NO VERDICT where they are asked for.
+        A folder without files has no references: that is no error here, it is INCOMPLETE where they are asked for.
         """
         if path is None and not FOLDER.exists():
             raise BadInput("there is no config/references here, nor in a folder above: name one with --references DIR")

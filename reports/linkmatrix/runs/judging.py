@@ -67,21 +67,21 @@ def overall(judged: list[Judged]) -> Verdict:
 def judge(test: Test, references: References, reference_name: str | None) -> Judged:
     """Holds a test's record against the references; the machine's name given is stronger than the one of its partition.
 
-    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is NO VERDICT. So
+    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is INCOMPLETE. So
     is what it failed for a reference that is missing, and its cells tell whether it is more than that; and what it
     failed for figures that others explain, who used the machine.
     """
-    found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.NO_VERDICT])
+    found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.INCOMPLETE])
     if test.unmeasured or test.unreferenced:  # ReFrame fails what it has no value of, or no reference for
-        found = [] if test.unreferenced and reference_name else [Verdict.NO_VERDICT]
+        found = [] if test.unreferenced and reference_name else [Verdict.INCOMPLETE]
     reasons = [*([test.reason] if test.reason else []), *test.doubts]
-    found += [Verdict.NO_VERDICT for _ in test.doubts]
+    found += [Verdict.INCOMPLETE for _ in test.doubts]
     if test.result not in ("", "pass") and not test.reason:
         reasons.append(f"ReFrame ended it with '{test.result}'")
     if test.record is None and not test.measures and test.result == "pass" and not found:
         return Judged(test, Verdict.PASS, None, ())  # ReFrame's check is the verdict
     if test.record is None:
-        return Judged(test, worst([*found, Verdict.NO_VERDICT]), None, tuple(reasons))
+        return Judged(test, worst([*found, Verdict.INCOMPLETE]), None, tuple(reasons))
     if not found and not test.testcase and topology_alone(test.record):  # ReFrame's check is the verdict
         said = tuple(facts(test.record, test.as_expected))
         verdict = worst([Verdict.PASS, *(one.verdict for one in said)])
@@ -90,7 +90,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     evaluation = evaluate(test.record, references, name or None)
     said = (*facts(test.record, test.as_expected, name), *(Fact(*one) for one in evaluation.soaked))
     if test.phase == "performance" and others_explain(evaluation):
-        found = [Verdict.NO_VERDICT if one is Verdict.FAIL else one for one in found]
+        found = [Verdict.INCOMPLETE if one is Verdict.FAIL else one for one in found]
     found += [evaluation.verdict, *(fact.verdict for fact in said)]
     if test.unreferenced and (reference_name or any(matrix.unjudged for matrix in evaluation.matrices)):
         reasons = reasons[1:]  # the cells say it, and how many lack one
@@ -100,14 +100,14 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         why = f": {test.record['error']}" if test.record["error"] else ""
         reasons.append(f"the program ended with {test.record['result']}{why}")
     elif test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
-        found.append(Verdict.NO_VERDICT)
+        found.append(Verdict.INCOMPLETE)
         reasons.append(f"the record holds no {test.testcase}")
     return Judged(test, worst(found), evaluation, tuple(reasons), name, said)
 
 
 def others_explain(evaluation: Evaluation) -> bool:
     """Is what ReFrame found off its reference no more than what others took of the machine meanwhile?"""
-    return evaluation.verdict is Verdict.NO_VERDICT and any(matrix.busy for matrix in evaluation.matrices)
+    return evaluation.verdict is Verdict.INCOMPLETE and any(matrix.busy for matrix in evaluation.matrices)
 
 
 def topology_alone(record: Mapping[str, Any]) -> bool:

@@ -14,7 +14,12 @@ from .suspects import Suspect
 
 DAY = 86400
 #: Why a verdict is not good, in words.
-NOT_GOOD = {Verdict.NO_VERDICT: "was measured without a verdict", Verdict.FAIL: "failed"}
+NOT_GOOD = {
+    Verdict.NOT_JUDGED: "was not judged",
+    Verdict.DISTURBED: "was disturbed",
+    Verdict.INCOMPLETE: "was not measured whole",
+    Verdict.FAIL: "failed",
+}
 
 
 class Run(NamedTuple):

@@ -14,7 +14,7 @@ import pandas
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.rules import places
-from ..judge.verdicts import Verdict
+from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import Matrix, from_result
 from ..references.tables import Reference
 from .judging import Judged
@@ -23,7 +23,6 @@ from .testcases import Test
 FACTS = ["run", "started", "host", "partition", "check", "testcase", "part", "size_bytes", "variant", "unit"]
 CELL = ["source", "destination", "link_class", "status", "value", "low", "high", "samples", "limit"]
 JUDGED = ["reference", "lower", "upper", "verdict", "reason"]
-WORDS = {Verdict.PASS: "PASS", Verdict.WARN: "WARN", Verdict.NO_VERDICT: "NO VERDICT", Verdict.FAIL: "FAIL"}
 
 
 def facts_of(test: Test, matrix: Matrix, part: str = "") -> dict[str, Any]:

@@ -133,10 +133,10 @@ def size_said(result: Result) -> str:
 
 
 def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
-    """The figures of a way in one size; of what is not there a dash, which is NO VERDICT."""
+    """The figures of a way in one size; of what is not there a dash, which is INCOMPLETE."""
     columns = columns_of(result)
     if way not in result["columns"]:
-        return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.NO_VERDICT)]
+        return [*(Cell("-") for _ in columns[:-1]), Cell("-", Verdict.INCOMPLETE)]
     at, found = result["columns"].index(way), []
     for _, _, part in columns[:-1]:
         known = result.get("parts", {}).get(part)
@@ -148,7 +148,7 @@ def cells_of(result: Result, matrix: MatrixVerdict, way: str) -> list[Cell]:
     text = (
         SHORT.get(status, status) if status != "ok" or value is None else figure(value, words.DECIMALS[result["unit"]])
     )
-    verdict, reason = (cell.verdict, cell.reason) if cell is not None else (Verdict.NO_VERDICT, "")
+    verdict, reason = (cell.verdict, cell.reason) if cell is not None else (Verdict.INCOMPLETE, "")
     return [*found, Cell(text, verdict, reason)]
 
 

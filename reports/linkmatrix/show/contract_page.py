@@ -15,7 +15,7 @@ from ..record import units
 MEANS = {
     "PASS": "all that was sold was measured, and all of it is within the limits",
     "WARN": "all that was sold was measured and is within the limits, with the remarks below",
-    "NO VERDICT": "what was sold was not all measured, or not as the contract says: it is neither accepted nor refused",
+    "INCOMPLETE": "what was sold was not all measured, or not as the contract says: it is neither accepted nor refused",
     "FAIL": "what was measured is not within the limits",
 }
 

@@ -68,7 +68,7 @@ def without_value(matrix: MatrixVerdict) -> list[Pair]:
 
 def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:
     """What is at fault in a matrix; nothing where nothing failed and nothing lacks a verdict."""
-    if one.of_matrix(matrix) not in (Verdict.FAIL, Verdict.NO_VERDICT):
+    if one.of_matrix(matrix) not in (Verdict.FAIL, Verdict.INCOMPLETE):
         return Diagnosis((), (), (), False)
     if matrix not in KNOWN:
         KNOWN[matrix] = diagnosis.diagnose(one.test.record or {}, result, matrix)

@@ -169,7 +169,7 @@ def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
     """The worst cell of a matrix in which no part is suspect."""
     where = (result["testcase"],)
     if not any(matrix.counts.values()):
-        yield Headline(Verdict.NO_VERDICT, "no pair", "it has no pair: nothing was measured", where=where)
+        yield Headline(Verdict.INCOMPLETE, "no pair", "it has no pair: nothing was measured", where=where)
     told = cells_by(matrix, "impossible")[:1]
     for pair, cell in [item for item in matrix.marked(2)[0] if item[0] not in told][:1]:
         topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))
@@ -186,7 +186,7 @@ def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
 
 def others_too(matrix: MatrixVerdict) -> str:
     """That the cell which is told is one of several that nothing is said of."""
-    more = matrix.counts[Verdict.NO_VERDICT] - matrix.unjudged - 1
+    more = matrix.counts[Verdict.INCOMPLETE] - matrix.unjudged - 1
     verb = "has" if more == 1 else "have"
     return f"; {units.counted(more, 'other cell')} {verb} no verdict either" if more > 0 and not matrix.problem else ""
 

@@ -19,7 +19,9 @@ from .scale import DEVIATIONS, LEVELS, Scale, deviation_step, level
 CLASSES = {
     Verdict.PASS: "pass",
     Verdict.WARN: "warn",
-    Verdict.NO_VERDICT: "no-verdict",
+    Verdict.NOT_JUDGED: "not-judged",
+    Verdict.DISTURBED: "disturbed",
+    Verdict.INCOMPLETE: "incomplete",
     Verdict.FAIL: "fail",
 }
 NOT_APPLICABLE: dict[str, str] = {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
@@ -64,7 +66,7 @@ def measured_cell(result: Result, matrix: MatrixVerdict, row: int, column: int, 
     value, low, high, samples = (float(block.numbers(name)[row, column]) for name in CELL)
     decimals, unit = words.DECIMALS[result["unit"]], words.UNITS[result["unit"]]
     cell = matrix.cells.get((result["rows"][row], result["columns"][column]))
-    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
+    verdict = cell.verdict if cell is not None else Verdict.INCOMPLETE
     said = [f"{result['rows'][row]}->{result['columns'][column]}: {words.WORDS[verdict]}"]
     said += [cell.reason] if cell is not None and cell.reason else []
     if low == low and high == high:

@@ -149,7 +149,7 @@ def fleet_table(entries: list[nodes.Entry], drawn: int) -> dict[str, Any]:
 def shown_entry(entry: nodes.Entry | None) -> dict[str, str]:
     """A node's test case in the table."""
     if entry is None:
-        return {"text": "not run", "title": "", **marks(Verdict.NO_VERDICT)}
+        return {"text": "not run", "title": "", **marks(Verdict.INCOMPLETE)}
     text = entry.text if entry.value is not None or entry.verdict is Verdict.PASS else "nothing measured"
     pair = f"{entry.pair[0]}->{entry.pair[1]}" if entry.pair else ""
     return {"text": text, "title": entry.reason or pair, **marks(entry.verdict)}
@@ -210,7 +210,7 @@ def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
 
 def lacks_more(matrix: MatrixVerdict) -> bool:
     """Have cells no verdict for another reason than that they have no reference?"""
-    return matrix.counts[Verdict.NO_VERDICT] > matrix.unjudged
+    return matrix.counts[Verdict.INCOMPLETE] > matrix.unjudged
 
 
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ def problems(judged: list[Judged], run: Run) -> list[dict[str, Any]]:
                 (one.verdict, {**marks(one.verdict), "name": named(one, one.test.name, several), "reasons": lines})
             )
     found.sort(key=lambda problem: -words.ORDER.index(problem[0]))
-    notes = [{**marks(Verdict.NO_VERDICT), "name": run.path.name, "reasons": run.notes}] if run.notes else []
+    notes = [{**marks(Verdict.INCOMPLETE), "name": run.path.name, "reasons": run.notes}] if run.notes else []
     return [problem for _, problem in found] + notes + of_samples(judged)
 
 

@@ -20,7 +20,9 @@ HANG = 2  # columns that further lines of a sentence begin behind its first
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
     Verdict.WARN: "bold black on #ffd8a8",
-    Verdict.NO_VERDICT: "bold reverse",
+    Verdict.NOT_JUDGED: "bold reverse",
+    Verdict.DISTURBED: "bold black on #cfc4e8",
+    Verdict.INCOMPLETE: "bold reverse",
     Verdict.FAIL: "bold white on #a84300",
 }
 

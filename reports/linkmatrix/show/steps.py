@@ -172,7 +172,7 @@ class Headline:
 
 def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> list[str]:
     """What to do now, in order; nothing where all is as it should be."""
-    wanting = verdict is Verdict.NO_VERDICT and bool(judged) and words.only_references_missing(judged)
+    wanting = verdict is Verdict.INCOMPLETE and bool(judged) and words.only_references_missing(judged)
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
     said = {"skipped"} if wanting else {"program"} if failed_by_data(judged, found) else set()
     topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))[
@@ -197,7 +197,7 @@ def failed_by_data(judged: Iterable[Judged], found: Iterable[Headline]) -> bool:
 
 def nothing_measured(verdict: Verdict, judged: Iterable[Judged]) -> bool:
     """Is there no verdict, and no value of which there could be one?"""
-    return verdict is Verdict.NO_VERDICT and not any(words.has_values(of) for one in judged for of, _ in one.matrices)
+    return verdict is Verdict.INCOMPLETE and not any(words.has_values(of) for one in judged for of, _ in one.matrices)
 
 
 def assessment(verdict: Verdict, judged: list[Judged]) -> str:

@@ -248,7 +248,7 @@ def cell_text(
         return screen.text(f"{'-':>{width - 1}} ", "dim")
     pair = (result["rows"][row], result["columns"][column])
     cell = matrix.cells.get(pair)
-    verdict = cell.verdict if cell is not None else Verdict.NO_VERDICT
+    verdict = cell.verdict if cell is not None else Verdict.INCOMPLETE
     shown = SHORT.get(status, status) if status != "ok" or value is None else figure(value, decimals)
     off = matrix.worse(pair)
     style = SHADES[deviation_step(off)] if off is not None else ""

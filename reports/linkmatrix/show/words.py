@@ -9,16 +9,15 @@ import numpy as np
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.facts import Fact
-from ..judge.verdicts import Verdict
+from ..judge.verdicts import WORDS, Verdict
 from ..record.matrix import ClassSummary, from_result, has_status, variant_of
 from ..record.reading import Result
 from ..record.units import counted, figure, size
 from ..runs.judging import Judged
 
 ORDER = sorted(Verdict)  # from good to bad
-WORDS = dict(zip(ORDER, ["PASS", "WARN", "NO VERDICT", "FAIL"], strict=True))
-GLYPHS = dict(zip(ORDER, "✓!?✗", strict=True))
-ASCII_GLYPHS = dict(zip(ORDER, "+!?x", strict=True))
+GLYPHS = dict(zip(ORDER, "✓!·~?✗", strict=True))
+ASCII_GLYPHS = dict(zip(ORDER, "+!.~?x", strict=True))
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
@@ -254,9 +253,9 @@ def only_references_missing(judged: list[Judged]) -> bool:
         and all(fact.verdict <= Verdict.WARN for fact in one.facts)
         and all(
             (result["verified"] or result["size_bytes"] == 0)
-            and matrix.verdict <= Verdict.NO_VERDICT
+            and matrix.verdict <= Verdict.INCOMPLETE
             and any(matrix.counts.values())
-            and matrix.counts[Verdict.NO_VERDICT] == matrix.unjudged
+            and matrix.counts[Verdict.INCOMPLETE] == matrix.unjudged
             for result, matrix in one.matrices
         )
         for one in tried

@@ -13,7 +13,7 @@ from linkmatrix.show import sweep as show_sweep
 pytestmark = [pytest.mark.integration, pytest.mark.gridengine]
 
 HERE, AWAY = "lmxge", "lmxge2"
-SILENT = rf"  NO VERDICT {AWAY}: not run: the scheduler says a?u: its daemon does not answer.*"
+SILENT = rf"  INCOMPLETE {AWAY}: not run: the scheduler says a?u: its daemon does not answer.*"
 
 
 @pytest.fixture

@@ -84,15 +84,15 @@ def test_a_host_that_others_send_from_is_busy_and_not_at_fault(network, program)
     hosts = network(4, rate="20mbit")
     before = hosts.measure(program, *MEASURED)
     verdict, _, found = judged(before, usual(before))
-    assert verdict is not Verdict.NO_VERDICT and not found.findings, before.output
+    assert verdict is not Verdict.INCOMPLETE and not found.findings, before.output
     for of in ("net_out", "net_in"):
         assert min(own_share(before, of).values()) > 0.9, before.result["others"]
     with stream("lmn2", "lmn4"):
         beside = hosts.measure(program, *MEASURED)
     assert own_share(beside, "net_out")["lmn2"] < 0.6 and own_share(beside, "net_in")["lmn4"] < 0.6
     verdict, cells, found = judged(beside, usual(before))
-    reasons = {pair: cell.reason for pair, cell in cells.items() if cell.verdict is Verdict.NO_VERDICT}
-    assert verdict is Verdict.NO_VERDICT, beside.output
+    reasons = {pair: cell.reason for pair, cell in cells.items() if cell.verdict is Verdict.INCOMPLETE}
+    assert verdict is Verdict.INCOMPLETE, beside.output
     assert not [cell.reason for cell in cells.values() if cell.verdict is Verdict.FAIL], beside.output
     assert not found.findings, found.sentences
     assert ("lmn2:rank1", "lmn1:rank0") in reasons
@@ -132,9 +132,9 @@ def reasons_beside(network, program, code):
     with hogs(3 * len(os.sched_getaffinity(0)), code) as pids:
         beside = hosts.measure(program, *MEASURED)
     verdict, cells, found = judged(beside, usual(before))
-    assert verdict is Verdict.NO_VERDICT, beside.output
+    assert verdict is Verdict.INCOMPLETE, beside.output
     assert not found.findings, found.sentences
-    reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.NO_VERDICT]
+    reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.INCOMPLETE]
     assert reasons
     return beside, pids, reasons
 

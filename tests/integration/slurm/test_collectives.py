@@ -92,7 +92,7 @@ def test_an_all_reduce_that_is_too_slow_fails_for_its_sizes(login):
         assert run.code != 0
         assert only(run)["fail_phase"] == "performance"
         verdict, reasons = verdict_and_reasons(run)
-        if verdict is not Verdict.NO_VERDICT:
+        if verdict is not Verdict.INCOMPLETE:
             break
         assert reasons and all("busy: others had" in reason for reason in reasons)
     else:
@@ -144,7 +144,7 @@ def test_a_rank_that_is_killed_is_named_with_its_node(login, measured, meanwhile
     run = login(*all_reduce("all"), *LONG)
     assert run.code != 0
     assert "srun: error: lmx2: task 1: Killed" in only(run)["fail_reason"]
-    assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
+    assert judged(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_a_rank_that_is_stopped_ends_the_run_in_its_time_though_all_others_are_i
     run = login(*all_reduce("all"), *LONG[:-1], f"{LONG[-1]},--collective-timeout,20")
     assert run.code != 0
     assert re.search("another rank that takes part in it is gone or hangs|rank1 was lost", only(run)["fail_reason"])
-    assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
+    assert judged(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 def test_a_node_that_goes_down_meanwhile_is_named(login, slurm, measured, meanwhile):
@@ -171,7 +171,7 @@ def test_a_node_that_goes_down_meanwhile_is_named(login, slurm, measured, meanwh
         slurm("scontrol", "update", "nodename=lmx[1-3]", "state=resume")
     assert run.code != 0
     assert f"a node of the job failed: {SLOW}; collective_perf was stopped" in only(run)["fail_reason"]
-    assert judged(run) in (Verdict.FAIL, Verdict.NO_VERDICT)
+    assert judged(run) in (Verdict.FAIL, Verdict.INCOMPLETE)
 
 
 @pytest.fixture

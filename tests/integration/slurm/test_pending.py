@@ -35,7 +35,7 @@ def ended(run, slurm):
     """Why the one check failed, of which there is no verdict; nothing of it is left in the queue."""
     assert run.code != 0, run.output
     assert slurm("squeue", "-h") == ""
-    assert verdict(run) is Verdict.NO_VERDICT
+    assert verdict(run) is Verdict.INCOMPLETE
     return only(run)["fail_reason"]
 
 
@@ -98,7 +98,7 @@ def test_a_partition_that_comes_up_again_in_time_is_measured(login, slurm, meanw
     assert run.code == 0, run.output
 
 
-def test_a_job_that_somebody_cancels_in_the_queue_is_no_verdict(login, slurm, meanwhile):
+def test_a_job_that_somebody_cancels_in_the_queue_is_incomplete(login, slurm, meanwhile):
     other = slurm("sbatch", "--parsable", "-p", "cpu", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 120")
 
     def cancel():
@@ -113,11 +113,11 @@ def test_a_job_that_somebody_cancels_in_the_queue_is_no_verdict(login, slurm, me
     finally:
         slurm("scancel", other)
     assert "was cancelled before it could write" in only(run)["fail_reason"]
-    assert verdict(run) is Verdict.NO_VERDICT
+    assert verdict(run) is Verdict.INCOMPLETE
 
 
 @pytest.mark.parametrize("sweep", [False, True], ids=["session", "sweep"])
-def test_a_job_that_cannot_be_submitted_is_no_verdict_in_the_words_of_sbatch(login, monkeypatch, tmp_path, sweep):
+def test_a_job_that_cannot_be_submitted_is_incomplete_in_the_words_of_sbatch(login, monkeypatch, tmp_path, sweep):
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "sbatch").write_text(
@@ -128,4 +128,4 @@ def test_a_job_that_cannot_be_submitted_is_no_verdict_in_the_words_of_sbatch(log
     monkeypatch.setenv("LINKMATRIX_NODES", "lmx1")
     run = login(*(("-r", "--mode=sweep") if sweep else (*HOST, *QUICK)))
     assert "Socket timed out" in only(run)["fail_reason"]
-    assert verdict(run) is Verdict.NO_VERDICT
+    assert verdict(run) is Verdict.INCOMPLETE

@@ -154,7 +154,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     # its word, and no verdict on what was not measured: neither a pass nor a fault of the node
     assert done.code == 3, done.output
     assert done.output.count("the job was preempted by another one (the scheduler says PREEMPTED)") >= 2
-    assert re.search(r"^3 nodes: 1 NO VERDICT, (1 WARN, 1 PASS|2 WARN|2 PASS)$", done.output, re.MULTILINE), done.output
+    assert re.search(r"^3 nodes: 1 INCOMPLETE, (1 WARN, 1 PASS|2 WARN|2 PASS)$", done.output, re.MULTILINE), done.output
     assert not re.search(r"^ *FAIL\b|\d FAIL\b| is suspect since ", done.output, re.MULTILINE), done.output
 
     # what it had measured is stored and counts
@@ -170,7 +170,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
         standing = {(run.node, run.verdict) for run in found.alone(PARTITION)}
     since = indexing.epoch(newest["started"])
     assert {name for (node, name), started in ages.items() if node == "lmx2" and started >= since} == set(whole)
-    assert ("lmx2", Verdict.FAIL) not in standing and ("lmx2", Verdict.NO_VERDICT) in standing
+    assert ("lmx2", Verdict.FAIL) not in standing and ("lmx2", Verdict.INCOMPLETE) in standing
 
     # and what it did not is due: the next one begins with it
     again = patrol("next", *budget)
@@ -191,4 +191,4 @@ def test_a_preempted_job_that_may_be_requeued_does_not_run_again(sweep, slurm, m
     assert [(state, nodes) for _, state, nodes in after.values()] == [("PREEMPTED", "lmx2")], run.output
     assert left(slurm) == []
     assert run.code != 0 and "the scheduler says PREEMPTED" in by_node["lmx2"]["fail_reason"]
-    assert [one.verdict for one in judged] == [Verdict.NO_VERDICT]
+    assert [one.verdict for one in judged] == [Verdict.INCOMPLETE]

@@ -63,13 +63,13 @@ def held_back(slurm, action, seconds=60):
     return hold
 
 
-def test_a_job_that_is_held_is_waited_for_no_longer_than_said_and_is_no_verdict_with_the_reason(run, slurm, meanwhile):
+def test_a_job_that_is_held_is_waited_for_no_longer_than_said_and_is_incomplete_with_the_reason(run, slurm, meanwhile):
     meanwhile(held_back(slurm, lambda job: None))
     done = run(*ONE, "-S", "max_pending_time=15s")
     assert done.code == 3, done.output
     held = "JobHeldUser (its user holds it: `scontrol release` lets it go)"
     assert re.search(rf"waiting: job \d+ \(rfm_node_session\S*\): {re.escape(held)}", done.output)
-    last = done.output[done.output.index("1 test case: 1 NO VERDICT") :]
+    last = done.output[done.output.index("1 test case: 1 INCOMPLETE") :]
     assert "  not measured: intranode_p2p" in last and held in last
     assert slurm("squeue", "-h") == ""
 

@@ -44,10 +44,10 @@ def test_all_nodes_are_measured_but_the_drained_one_and_the_one_at_fault_is_name
     assert len({check["jobid"] for check in by_node.values() if check["jobid"]}) == 2
     assert len(set(jobs_of(slurm)) - set(before)) == 2  # none for the drained one
     found = {one.test.node: one.verdict for one in judged}
-    assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.NO_VERDICT
+    assert found["lmx3"] is Verdict.FAIL and found["lmx2"] is Verdict.INCOMPLETE
     lines = show_sweep.lines(judged)
     assert lines[1].startswith("  FAIL       lmx3: device_to_device_")
-    assert "  NO VERDICT lmx2: not run: the scheduler says drained: bad DIMM" in lines
+    assert "  INCOMPLETE lmx2: not run: the scheduler says drained: bad DIMM" in lines
 
 
 def test_the_page_has_the_node_at_fault_first_and_the_drained_one(sweep, drained, tmp_path, capsys):
@@ -64,7 +64,7 @@ def test_a_node_that_the_partition_does_not_have_is_no_job(sweep, slurm):
     _, by_node, judged = sweep("lmx1,nope")
     assert "slurm-example:cpu has no node nope, but lmx1, lmx2, lmx3" in by_node["nope"]["fail_reason"]
     assert len(set(jobs_of(slurm)) - set(before)) == 1
-    assert {one.test.node: one.verdict for one in judged}["nope"] is Verdict.NO_VERDICT
+    assert {one.test.node: one.verdict for one in judged}["nope"] is Verdict.INCOMPLETE
 
 
 @pytest.fixture
@@ -93,16 +93,16 @@ def test_a_node_that_is_drained_while_its_job_waits_is_listed_as_not_run(sweep, 
         slurm("scontrol", "update", "nodename=lmx2", "state=resume")
     assert {node: check["result"] for node, check in by_node.items()} == {"lmx1": "pass", "lmx2": "skip"}, run.output
     assert "rfm" not in left
-    assert {one.test.node: one.verdict for one in judged}["lmx2"] is Verdict.NO_VERDICT
+    assert {one.test.node: one.verdict for one in judged}["lmx2"] is Verdict.INCOMPLETE
     lines = show_sweep.lines(judged)
-    assert "  NO VERDICT lmx2: not run: the scheduler says draining: bad DIMM" in lines
+    assert "  INCOMPLETE lmx2: not run: the scheduler says draining: bad DIMM" in lines
 
 
-def test_a_node_that_stays_busy_is_no_verdict_and_no_failure(sweep, slurm, busy):
+def test_a_node_that_stays_busy_is_incomplete_and_no_failure(sweep, slurm, busy):
     run, _, judged = sweep("lmx2", "-S", "max_pending_time=8s")
     assert run.code != 0
     (one,) = judged
-    assert one.verdict is Verdict.NO_VERDICT
+    assert one.verdict is Verdict.INCOMPLETE
     assert "max_pending_time is 8 s" in one.reasons[0]
     assert "rfm" not in slurm("squeue", "-h", "-o", "%j")
 
@@ -129,6 +129,6 @@ def test_of_a_fleet_of_500_nodes_those_that_are_there_are_measured_and_each_othe
     found = {one.test.node: one for one in judged}
     reasons = {found[node].reasons[0].replace("down*", "down") for node in by_result["skip"]}  # * : it does not answer
     assert reasons == {"not run: the scheduler says down: never built"}
-    assert show_sweep.lines(judged)[0] == "500 nodes: 500 NO VERDICT"  # there are no references
+    assert show_sweep.lines(judged)[0] == "500 nodes: 500 INCOMPLETE"  # there are no references
     with capsys.disabled():
         print(f"\na sweep of 500 nodes, 3 of them there: {seconds:.0f} s")
