@@ -1,4 +1,4 @@
-"""The lines that accompany every verdict: the simulated fault (first line of every output) and the ignored processes."""
+"""The lines that accompany every verdict: the simulated fault, first in every output, and the ignored processes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -230,7 +230,7 @@ def draw_cell(axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, 
         frame.set(edgecolor=OUTLINE, linewidth=2.4 if fits else 1.2)
         frame.set(
             linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5))
-        )  # DISTURBED: another glyph, and dashes
+        )  # and another glyph
         axes.add_patch(frame)
     glyph = words.GLYPHS[verdict] if verdict in MARKED else ""
     label = status if missing else figure(value, 1 if value >= 1000 else words.DECIMALS[result["unit"]])
