@@ -228,9 +228,7 @@ def draw_cell(axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, 
         inset = 0.04
         frame = Rectangle((column + inset, row + inset), 1 - 2 * inset, 1 - 2 * inset, fill=False, zorder=3)
         frame.set(edgecolor=OUTLINE, linewidth=2.4 if fits else 1.2)
-        frame.set(
-            linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5))
-        )  # and another glyph
+        frame.set(linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5)))  # and another glyph
         axes.add_patch(frame)
     glyph = words.GLYPHS[verdict] if verdict in MARKED else ""
     label = status if missing else figure(value, 1 if value >= 1000 else words.DECIMALS[result["unit"]])

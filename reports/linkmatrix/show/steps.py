@@ -114,8 +114,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
         " throttled.",
     ),
     "samples": (
-        "Stop other work on this machine and measure again, or take more samples: -S extra_opts=--samples,31 of"
-        " ReFrame, behind the -- of linkmatrix measure or run; --samples 31 of the program.",
+        "Measure again with more samples: -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or"
+        " run; --samples 31 of the program.",
     ),
     "noted": (),
 }

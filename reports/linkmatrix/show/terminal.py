@@ -148,7 +148,7 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
     found = [*findings.suspects(one, result, matrix), *findings.parts_and_places(one, matrix)]
     for line in [*words.marked_cells(matrix), *words.fact_lines(one, result), *found, *again.remeasured_lines(result)]:
         screen.print(line, indent=2)
-    for note in words.notes_of(one, result):
+    for note in result["notes"]:
         screen.print(f"note: {note}", "dim")
     screen.print()
 

@@ -42,7 +42,6 @@ DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
-NOISIER = "noisier than the wanted interval"  # as p2p_matrix notes it
 WITH_DATA = ("ok", "partial")  # status of the cells whose data arrived, and may be compared
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
 
@@ -225,12 +224,6 @@ def told_together(judged: Sequence[Judged]) -> list[list[Judged]]:
         silent = one.test.record is None and one.reasons and not one.test.node
         groups.setdefault((one.verdict, one.reasons) if silent else at, []).append(one)
     return list(groups.values())
-
-
-def notes_of(one: Judged, result: Result) -> list[str]:
-    """What the program noted of a result, less what a fact says already: that cells did not converge."""
-    said = any(fact.topic == "samples" for fact in facts_of(one, result))
-    return [note for note in result["notes"] if not (said and NOISIER in note)]
 
 
 def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
