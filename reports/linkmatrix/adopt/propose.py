@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..judge.busy import uncounted_use
+from ..judge.disturbances import beside
 from ..judge.evaluate import judge_matrix
 from ..judge.facts import facts
-from ..judge.others import devices_used
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.deviations import ROUNDED
@@ -67,7 +66,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
         if why:
             refused.append(f"{source}: {why}")
             continue
-        against = [one for one in facts(test.record, test.as_expected) if one.verdict > Verdict.WARN]
+        against = [one for one in facts(test.record) if one.verdict > Verdict.WARN]
         for place, result in enumerate(test.record["results"]):
             # an empty message has no data to compare
             missing = not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0)
@@ -75,8 +74,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
                 refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
                 continue
             said = [fact.sentence for fact in against if fact.result in (None, place)]
-            said += [sentence for _, sentence in devices_used(result)]
-            said += [sentence] if (sentence := uncounted_use(test.record, result)) else []
+            said += beside(result)
             if said and not with_failed:
                 refused.append(f"{source}: {result['testcase']}: {said[0]}")
                 continue

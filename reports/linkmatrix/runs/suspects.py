@@ -135,7 +135,7 @@ def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Kn
         # the sentences of a diagnosis begin with one for each finding
         yield from ((label, where + sentence) for label, sentence in (dead(matrix.matrix) if tried else ()))
         for finding, sentence in zip(found.findings, found.sentences, strict=False):
-            passes = finding.once or finding.allowed or finding.bursts or not failed
+            passes = finding.once or finding.allowed or not failed
             if not (tried and finding.kind in BOTH_WAYS) if finding.missing else passes:
                 continue  # not dead, as it still sends or receives; slow once, or by others; or nothing of it failed
             adapter, or_device = over_adapters.blamed(finding, names, adapters)
