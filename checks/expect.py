@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from linkmatrix.errors import clean
 from linkmatrix.judge import few
-from linkmatrix.judge.others import disturbances
+from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.checking import drawn_cells, is_of_matchings
 from linkmatrix.record.matrix import FLAGS, WORDS
@@ -105,7 +105,7 @@ def run_faults(record, check):
 def exclusive_faults(record, promise):
     """Did others use a node that is promised to be the job's alone? Programs that are not ours look at nobody."""
     looked = record["program"] in BUILT and record["backend"] in ("cuda", "host", "mpi")
-    return [*disturbances(record)] if promise.exclusive and looked else []
+    return [*not_exclusive(record)] if promise.exclusive and looked else []
 
 
 def rank_faults(record, nodes, ranks):

@@ -11,6 +11,7 @@ from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import testcases
+from tests.tools import stores
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 

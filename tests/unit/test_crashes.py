@@ -9,9 +9,9 @@ from linkmatrix.judge.crashes import (
     died,
     failed_for,
     gone_of,
-    looks,
     of_others,
 )
+from linkmatrix.judge.disturbances import polls
 from linkmatrix.record.counters import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
@@ -47,7 +47,7 @@ def result(status, rows=("gpu0", "gpu1"), columns=("gpu0", "gpu1")):
 def test_what_died_is_told_with_whose_it_was_and_how_often():
     record = record_of({"gpu1": {"xid": (2, 9), "xid_31": (1, 6), "xid_43": (None, 2)}}, process())
     assert died(record) == [
-        "gpu1: programs of others died on it (pid 2983 hog of bob): xid_31 5 times, xid_43 2 times; "
+        "gpu1: programs of others died on it (pid 2983 (hog of bob)): xid_31 5 times, xid_43 2 times; "
         "by such the device is not at fault"
     ]
     assert device_errors(record) == []
@@ -56,7 +56,7 @@ def test_what_died_is_told_with_whose_it_was_and_how_often():
 def test_of_many_that_were_there_the_first_are_named():
     record = record_of({"gpu1": SEVEN}, *(process(pid=pid, name=f"p{pid}") for pid in range(9, 4, -1)))
     (said,) = died(record)
-    assert MOST_NAMED == 3 and "(pid 5 p5 of bob, pid 6 p6 of bob, pid 7 p7 of bob)" in said
+    assert MOST_NAMED == 3 and "(pid 5 (p5 of bob), pid 6 (p6 of bob), pid 7 (p7 of bob))" in said
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_who_is_there_at_the_last_look_has_not_died():
     assert died(record) == [] and len(device_errors(record)) == 2
     record["soak"] = {"others": others(process(pid=7))}
     (said,) = died(record)
-    assert "(pid 2983 hog of bob)" in said
+    assert "(pid 2983 (hog of bob))" in said
 
 
 def test_who_is_gone_was_there_at_any_look_of_the_run():
     results = [{"others": others(process(pid=7))}, {"others": None}, {"others": others(process(pid=8), shared=False)}]
     record = record_of({}, process(pid=9), results=results)
-    assert gone_of(record) == {"gpu1": {"pid 7 hog of bob", "pid 9 hog of bob"}}
-    assert len(list(looks(record))) == 4 and list(looks({})) == []
+    assert gone_of(record) == {"gpu1": {"pid 7 (hog of bob)", "pid 9 (hog of bob)"}}
+    assert len(list(polls(record))) == 4 and list(polls({})) == []

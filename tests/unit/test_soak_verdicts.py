@@ -8,9 +8,9 @@ import pytest
 from recorded_references import references_of
 
 from linkmatrix.judge import hot
+from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.facts import facts
-from linkmatrix.judge.others import disturbances
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 
@@ -41,7 +41,7 @@ def test_a_link_at_half_of_its_reference_while_it_is_hot_fails_a_soak(speed):
         measured = [bins[at] for at in known]
         matrix["mean"][0][1], matrix["least"][0][1] = sum(measured) / len(measured), min(measured)
     reading.check(record)
-    verdicts = [evaluate(record, references, "cold").verdict, *(one.verdict for one in facts(record, False, "cold"))]
+    verdicts = [evaluate(record, references, "cold").verdict, *(one.verdict for one in facts(record, (), "cold"))]
     assert max(verdicts) is Verdict.FAIL
 
 
@@ -59,11 +59,11 @@ def test_what_others_took_of_a_link_in_a_soak_is_no_fault_of_it():
     uses = [{"label": "gpu0", "of": "nvlink_out", "counted": 5e12, "own": 1e12}]
     rest = {"shared": True, "nodes": [], "processes": [hog], "untold": []}
     record["soak"]["others"] = {"seconds": 20.0, "uses": uses, **rest}
-    reading.check(record)
+    record = reading.checked(record)
     evaluation = evaluate(record, references_of(cold, "cold", TOLERANCE), "cold")
-    assert evaluation.verdict is Verdict.INCOMPLETE
-    assert all("pid 2983 hog of bob" in one.sentence for one in evaluation.soaked) and evaluation.soaked
-    assert [said for said in disturbances(record) if "during the soak" in said]
+    assert evaluation.verdict is Verdict.DISTURBED
+    assert all("pid 2983 (hog of bob)" in one.sentence for one in evaluation.soaked) and evaluation.soaked
+    assert [said for said in not_exclusive(record) if "during the soak" in said]
 
 
 def test_one_disturbed_pass_and_cells_that_failed_before_are_not_told_again():
@@ -85,7 +85,7 @@ def test_a_real_soak_is_held_against_what_the_same_devices_reach_cold():
     record = reading.load(DATA / "h100x2/soak.record.json")
     evaluation = evaluate(record, references_of(record, "cold", TOLERANCE), "cold")
     assert (evaluation.verdict, evaluation.soaked) == (Verdict.PASS, ())
-    assert record["soak"]["others"]["shared"] is False and not [*disturbances(record)]
+    assert record["soak"]["others"]["shared"] is False and not [*not_exclusive(record)]
     for result in record["results"]:
         for grid in ("values", "low", "high"):
             result[grid] = [[value and 2 * value for value in row] for row in result[grid]]

@@ -71,7 +71,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
         against = [] if with_failed else [one for one in facts_of(test) if one.verdict > Verdict.NOT_JUDGED]
         for place, result in enumerate(test.record["results"]):
             found = [fact.sentence for fact in against if fact.result in (None, place)]
-            found += [] if with_failed else unusable(result)
+            found += [] if with_failed else unusable(test.record, result)
             if found:
                 refused.append(f"{source}: {result['testcase']}: {found[0]}")
             else:
@@ -85,14 +85,14 @@ def unusable(result: Mapping[str, Any]) -> list[str]:
     # an empty message has no data to compare
     if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
         found.append("is incomplete, or its data was not verified")
-    for node, names in disturbed_nodes(result).items():
+    for node, names in disturbed_nodes(record, result).items():
         found.append(f"{' and '.join(names)} used {node} while it was measured: stop other work, and measure again")
     return found
 
 
 def facts_of(test: Test) -> list[Fact]:
     """What the record of a test has against a PASS, in addition to its cells."""
-    return list(facts(test.record or {}, test.as_expected))
+    return list(facts(test.record or {}))
 
 
 def failed(test: Test) -> str:

@@ -8,21 +8,26 @@ they stay errors, and where the run itself could not use the device to its end: 
 Xid ended.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..record import grids
 from ..record.counters import OF_EVENTS, Risen, risen
-from .who import sentence
+from .disturbances import polls, process_name
 
 OF_PROGRAMS = {"xid_13", "xid_31", "xid_43", "xid_45"}  # graphics exception, page fault, stopped, cleared up after one
 MOST_NAMED = 3
 
 
 def device_errors(record: Mapping[str, Any]) -> list[str]:
-    """The errors that devices and adapters counted during the run, a sentence each, but those of programs of others."""
+    """A sentence for each error counter that rose, except the Xids of other programs."""
+    return [one.sentence for one in errors(record)]
+
+
+def errors(record: Mapping[str, Any]) -> list[Risen]:
+    """The error counters of devices and adapters that rose during the run, except the Xids of other programs."""
     theirs = of_others(record)
-    return [one.sentence for one in risen(record) if one not in theirs.get(one.label, ())]
+    return [one for one in risen(record) if one not in theirs.get(one.label, ())]
 
 
 def died(record: Mapping[str, Any]) -> list[str]:
@@ -64,21 +69,14 @@ def failed_for(record: Mapping[str, Any]) -> set[str]:
 
 
 def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
-    """{device: who had a context on it at a look of the run and at its last one no more, "pid 2983 hog of bob"}."""
+    """{device: who had a context on it at a look of the run and at its last one no more, "pid 2983 (hog of bob)"}."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
-    for others in looks(record):
+    for others in polls(record):
         there = [one for one in others["processes"] if one.get("on") != "node"] if others["shared"] else []
         last = {(process["where"], process["pid"]) for process in there}
         for process in there:
             named = found.setdefault(process["where"], {})
-            named[process["pid"]] = max(named.get(process["pid"], ""), sentence(process), key=len)
+            named[process["pid"]] = max(named.get(process["pid"], ""), process_name(process), key=len)
     gone = {label: {said for pid, said in named.items() if (label, pid) not in last} for label, named in found.items()}
     return {label: said for label, said in gone.items() if said}
-
-
-def looks(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """All that a record says of others, in the order of time."""
-    for holder in (record, *record.get("results", ()), record.get("soak", {})):
-        if holder.get("others"):
-            yield holder["others"]

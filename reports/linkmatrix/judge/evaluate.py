@@ -18,10 +18,11 @@ from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
 from ..record.reading import Result
 from ..references import noise
 from ..references.tables import References
-from . import busy_together, hot
-from .busy import Busy, at_work
+from . import hot
 from .closely import endpoints
-from .rules import ORDER, Expected, Judged, judge, name
+from .disturbances import Disturbances, disturbances
+from .lost import ending
+from .rules import OTHERS, Expected, Judged, judge, name
 from .tally import KEPT, Tally, usual_limits
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
 
@@ -53,8 +54,8 @@ class MatrixVerdict:
     """A matrix with a verdict for each cell that applies, and for each that has a reference and is not there.
 
     whole: what came of each cell, of a matrix that is held. lost: cells with a reference that are not in the matrix.
-    problem: why nothing could be judged, "" if it could. node: of each row, as an index. others: what they did while it
-    was measured.
+    problem: why nothing could be judged, "" if it could. node: of each row, as an index. others: the disturbances while
+    it was measured.
     """
 
     matrix: Matrix
@@ -65,7 +66,7 @@ class MatrixVerdict:
     whole: Judged | None = None
     problem: str = ""
     node: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int), repr=False)
-    others: Busy | None = None
+    others: Disturbances | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -81,20 +82,20 @@ class MatrixVerdict:
         return {**found, Verdict.INCOMPLETE: found[Verdict.INCOMPLETE] + len(self.lost)}
 
     @property
-    def busy(self) -> int:
-        """Cells that are off their reference, and no slower than what others took explains."""
-        return self.tally.busy
+    def disturbed(self) -> int:
+        """How many cells are DISTURBED."""
+        return self.counts[Verdict.DISTURBED]
 
-    def busy_sentences(self) -> list[str]:
-        """What others did to the cells that they explain, each once."""
-        if self.whole is None:
+    def disturbed_sentences(self) -> list[str]:
+        """The sentences on other processes that disturbed cells, each once."""
+        if self.whole is None or not self.disturbed:
             return []
-        found = (self.whole.busy_sentence(r, c) for r, c in np.argwhere(self.whole.rules == ORDER["busy"]).tolist())
+        found = (self.whole.others_sentence(r, c) for r, c in np.argwhere(np.isin(self.whole.rules, OTHERS)).tolist())
         return list(dict.fromkeys(found))
 
     @property
     def unjudged(self) -> int:
-        """Cells that lack nothing but a reference."""
+        """Cells that lack only a reference."""
         return self.tally.unjudged
 
     @property
@@ -199,11 +200,14 @@ class MatrixVerdict:
         return lines
 
     def clean_labels(self) -> tuple[set[str], set[str]]:
-        """(endpoints with cells that passed, endpoints with one that failed or is missing); no reference is neither."""
+        """(endpoints with a cell that passed, endpoints with one that failed or is missing).
+
+        A cell that is DISTURBED or NOT JUDGED, or that lacks only a reference, is neither.
+        """
         good, bad = set(), set()
         if self.whole is not None:
             codes, unjudged = self.whole.codes, self.whole.unjudged
-            masks = ((good, (codes >= 0) & (codes <= Verdict.WARN)), (bad, (codes > Verdict.WARN) & ~unjudged))
+            masks = ((good, (codes >= 0) & (codes <= Verdict.WARN)), (bad, (codes > Verdict.DISTURBED) & ~unjudged))
             for labels, cells in masks:
                 labels |= {self.matrix.rows[at] for at in np.flatnonzero(cells.any(axis=1))}
                 labels |= {self.matrix.columns[at] for at in np.flatnonzero(cells.any(axis=0))}
@@ -227,7 +231,7 @@ class MatrixVerdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdicts on one record, its `results` in their order; floor: what its program said of the whole run.
+    """The verdicts on one record, its `results` in their order; floor: the verdict of the way in which it ended.
 
     soaked: what a soak says against that.
     """
@@ -244,17 +248,16 @@ class Evaluation:
 
     @property
     def exit_code(self) -> int:
-        """0 pass, 1 fail, 3 no verdict."""
+        """The exit code of its verdict."""
         return EXIT_CODES[self.verdict]
 
 
 def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
-    """Holds every cell of a checked record against the table of references `reference_name`; None: there is none."""
+    """Compares every cell of a checked record with the reference table `reference_name`; None or "": there is none."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
-    known = at_work(record)
 
     def judged(result: Result) -> MatrixVerdict:
-        others = busy_together.of_result(record, result, known)
+        others = disturbances(record, result)
         return judge_matrix(result, references.of(record, result), reference_name, node, others)
 
     matrices = tuple(judged(result) for result in record["results"])
@@ -262,8 +265,7 @@ def evaluate(record: Mapping[str, Any], references: References, reference_name: 
         hot.sentences(place, result["testcase"], matrices[place].whole, judged(result).whole)
         for place, result in hot.results(record)
     )
-    ended = {"PASS": Verdict.PASS, "FAIL": Verdict.FAIL}.get(record["result"], Verdict.INCOMPLETE)
-    return Evaluation(matrices, ended, tuple(chain.from_iterable(soaked)))
+    return Evaluation(matrices, ending(record), tuple(chain.from_iterable(soaked)))
 
 
 def judge_matrix(
@@ -271,11 +273,11 @@ def judge_matrix(
     references: References,
     reference_name: str | None,
     node: Mapping[str, str] | None = None,
-    others: Busy | None = None,
+    others: Disturbances | None = None,
 ) -> MatrixVerdict:
     """A verdict for every cell of an entry of a record's `results`. node: {endpoint: its node}, itself without.
 
-    others: what they did while it was measured
+    others: the disturbances while it was measured
     """
     matrix = from_result(result)
     of_cell = references.cells(reference_name, matrix.testcase, matrix.rows) if reference_name else {}
@@ -293,7 +295,7 @@ def judged_matrix(
     unverified: str,
     wanted: Mapping[Pair, Any],
     node: np.ndarray,
-    others: Busy | None = None,
+    others: Disturbances | None = None,
 ) -> MatrixVerdict:
     """The verdicts on a matrix, a block at a time. wanted: pairs that must be there.
 

@@ -1,6 +1,6 @@
 """What a record says of its own run beside the cells, and what that means for a verdict."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..record import grids, units
@@ -8,7 +8,7 @@ from ..record.checking import is_of_matchings
 from ..record.reading import Result
 from ..record.upgrade import LEAST_SAMPLES
 from ..references.keys import size_of
-from . import crashes, few, handover, losses, soak, uplinks
+from . import crashes, few, handover, lost, soak, uplinks
 from .verdicts import Verdict
 
 
@@ -28,15 +28,17 @@ class Fact(NamedTuple):
     cells: tuple[int, int] = (0, 0)
 
 
-def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterator[Fact]:
-    """All that a checked record says against a PASS of its own.
+def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), table: str = "") -> Iterator[Fact]:
+    """All that a checked record contains against a PASS of its own.
 
-    tolerated: a check of ReFrame passed, which knows the counters that its site tolerates. table: of references that it
-    is held against, "" for none
+    tolerated_counters: names of error counters that may rise. table: of references that it is compared with, "" for
+    none
     """
-    for sentence in crashes.device_errors(record):
-        yield Fact(Verdict.WARN if tolerated else Verdict.FAIL, sentence, topic="counters")
+    for one in crashes.errors(record):
+        verdict = Verdict.WARN if one.name in tolerated_counters else Verdict.FAIL
+        yield Fact(verdict, one.sentence, topic="counters")
     yield from (Fact(Verdict.WARN, sentence) for sentence in crashes.died(record))
+    yield from (Fact(*one) for one in lost.sentences(record))
     yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
     if "soak" in record:
         yield from (Fact(*one) for one in soak.sentences(record["soak"]))
@@ -45,7 +47,6 @@ def facts(record: Mapping[str, Any], tolerated: bool, table: str = "") -> Iterat
         for reason in result.get("throttled") or []:
             yield Fact(Verdict.WARN, f"a device was held back while it was measured: {reason}", place, "throttled")
         yield from (Fact(*one, place) for one in handover.sentences(result))
-        yield from (Fact(Verdict.WARN, sentence, place) for sentence in losses.sentences(result))
         if size_of(table) not in (None, result["size_bytes"]):
             yield Fact(Verdict.INCOMPLETE, other_size(table, result), place)
         if is_of_matchings(result):
@@ -75,13 +76,12 @@ def devices_twice(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_samples(result: Result, place: int) -> Iterator[Fact]:
-    """Whether there are enough samples to know a median, and whether sampling ended because it was known."""
-    least, single, few, open_cells, measured = counted(result)
+    """Whether there are enough samples for an interval of the median."""
+    least, single, few, measured = counted(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
         (single, Verdict.INCOMPLETE, f"were measured once: how sure they are, nobody knows; {more}"),
         (few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
-        (open_cells, Verdict.WARN, "did not converge: their medians are less sure than was asked for"),
     )
     for count, verdict, what in kinds:
         if count:
@@ -90,13 +90,12 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
             return
 
 
-def counted(result: Result) -> tuple[int, int, int, int, int]:
-    """(fewest samples, cells of one sample, of too few, that did not converge, with samples)."""
+def counted(result: Result) -> tuple[int, int, int, int]:
+    """(fewest samples, cells of one sample, cells of too few, cells with samples)."""
     samples = grids.numbers(result["samples"])
     samples = samples[samples > 0]
-    not_converged = int(grids.where(result["converged"], False).sum())
     least = int(samples.min(initial=LEAST_SAMPLES))
-    return least, int((samples == 1).sum()), int((samples < LEAST_SAMPLES).sum()), not_converged, len(samples)
+    return least, int((samples == 1).sum()), int((samples < LEAST_SAMPLES).sum()), len(samples)
 
 
 def left_out(result: Result) -> Iterator[str]:

@@ -20,7 +20,11 @@ from .verdicts import Verdict
 
 SHARE = 0.2  # of a cell's time
 LEAST = 2  # parts of the time: one of them may be a single disturbed pass
-HELD = (ORDER["off reference"], ORDER["busy"], ORDER["impossible"])  # rules by which a hot cell is worse than it was
+HELD = (
+    ORDER["off reference"],
+    ORDER["disturbed"],
+    ORDER["impossible"],
+)  # rules by which a hot cell is worse than it was
 
 
 class Hot(NamedTuple):
@@ -60,7 +64,7 @@ def sentences(place: int, testcase: str, before: Judged | None, hot: Judged | No
     """What is said of cells that were worse in the soak than before it, by their references."""
     if before is None or hot is None:
         return
-    for verdict in (Verdict.FAIL, Verdict.INCOMPLETE):
+    for verdict in (Verdict.FAIL, Verdict.DISTURBED):
         cells = np.argwhere(np.isin(hot.rules, HELD) & (hot.codes == verdict) & (before.codes < verdict))
         if not len(cells):
             continue

@@ -15,7 +15,7 @@ import numpy as np
 from ..record.matrix import HANDOVER, Block, Matrix, Pair
 from ..record.units import figure
 from ..references.tables import Reference
-from .busy import Busy, explained
+from .disturbances import Disturbances
 from .verdicts import CellVerdict, Verdict
 
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
@@ -24,6 +24,8 @@ STRAGGLES = {
     "us": 0.10,
     "GFLOP/s": 0.02,
 }  # worse than the median of its link class by more than this is worth a look
+LEAST_CONFIDENCE = 0.95  # of an interval of the median, as the programs choose it
+DISTURBED = 0.10  # worse than the median of its link class by more, where a cell has no reference and its node was used
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Cell(NamedTuple):
     reference: Reference | None
     table: str | None
     unverified: str
-    busy: str = ""
+    others: str = ""
+    samples: int = 0
 
 
 class Rule(NamedTuple):
@@ -65,9 +68,15 @@ class Rule(NamedTuple):
 
 
 def no_reference(cell: Cell) -> str:
-    """What there is no reference in."""
-    where = f"in the table '{cell.table}'" if cell.table else "for this machine"
-    return f"{name(cell.pair)} has no reference {where}"
+    """The table that lacks the cell; without a table, why the data counts as unverified."""
+    if cell.table:
+        return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
+    return f"{name(cell.pair)} has no reference, and {cell.unverified}"
+
+
+def no_table(cell: Cell) -> str:
+    """The partition names no table."""
+    return f"{name(cell.pair)} has no reference: the partition names no table"
 
 
 def other_unit(cell: Cell) -> str:
@@ -96,15 +105,38 @@ def off_reference(cell: Cell) -> str:
     )
 
 
-def busy(cell: Cell) -> str:
-    """What others had of its path; it is no observation."""
-    return f"{off_reference(cell)}, and {cell.busy}"
+def disturbed(cell: Cell) -> str:
+    """By how much the cell is off, and which process disturbed it."""
+    if cell.reference is not None:
+        return f"{off_reference(cell)}: {cell.others}"
+    return f"{straggling(cell)}: {cell.others}"
+
+
+def better(cell: Cell) -> str:
+    """That the reference is out of date; nothing is wrong with the machine."""
+    return f"{off_reference(cell)}: the reference does not describe this measurement, adopt again"
 
 
 def noisy(cell: Cell) -> str:
-    """The interval of the median. Noise counts only where it could hide a failure."""
-    between = f"{quantity(cell.low, cell.unit)} and {quantity(cell.high, cell.unit)}"
-    return f"{name(cell.pair)} is too noisy to be sure: its median lies between {between}"
+    """The interval of the median, which crosses the limit on the bad side, with its confidence where it is known."""
+    sure = f"{100 * confidence(cell.samples):.1f} % interval" if cell.samples else "interval"
+    between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
+    return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the limit"
+
+
+def confidence(samples: int) -> float:
+    """The confidence of the median's interval between two order statistics, as the programs choose these.
+
+    The interval drops the k smallest and the k largest samples, with the largest k that keeps 95 %. Of seven samples it
+    is minimum to maximum, with 1 - 2 / 2^7 = 98.4 %.
+    """
+    tail = chance = 0.5**samples  # the chance that at most k samples are below the median
+    for k in range(1, samples // 2):
+        chance *= (samples - k + 1) / k
+        if 1 - 2 * (tail + chance) < LEAST_CONFIDENCE:
+            break
+        tail += chance
+    return 1 - 2 * tail
 
 
 def straggling(cell: Cell) -> str:
@@ -122,19 +154,24 @@ def in_part(cell: Cell) -> str:
 RULES: dict[str, Rule] = {
     "not applicable": Rule(None, lambda cell: ""),
     "corrupt": Rule(Verdict.FAIL, lambda cell: f"{name(cell.pair)}: what arrived is not what was sent"),
+    "no memory": Rule(Verdict.DISTURBED, lambda cell: f"{name(cell.pair)} was not measured: {cell.others}"),
     "partial": Rule(Verdict.INCOMPLETE, in_part),
     "not measured": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)} was not measured: {cell.status}"),
     "impossible": Rule(Verdict.FAIL, impossible),
-    "no reference": Rule(Verdict.INCOMPLETE, no_reference),
     "other unit": Rule(Verdict.INCOMPLETE, other_unit),
-    "busy": Rule(Verdict.INCOMPLETE, busy, True),
     "off reference": Rule(Verdict.FAIL, off_reference, True),
+    "no reference": Rule(Verdict.INCOMPLETE, no_reference),
     "not compared": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
+    "disturbed": Rule(Verdict.DISTURBED, disturbed, True),
+    "no table": Rule(Verdict.NOT_JUDGED, no_table),
+    "better": Rule(Verdict.NOT_JUDGED, better, True),
     "noisy": Rule(Verdict.WARN, noisy, True),
     "straggling": Rule(Verdict.WARN, straggling, True),
     "as expected": Rule(Verdict.PASS, lambda cell: "", True),
 }
 ORDER = {rule: number for number, rule in enumerate(RULES)}
+UNREFERENCED = [ORDER[one] for one in ("no reference", "no table")]  # what lacks only a reference
+OTHERS = [ORDER[one] for one in ("no memory", "disturbed")]  # rules whose sentence names other processes
 VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RULES.values()], dtype=np.int8)
 
 
@@ -144,8 +181,8 @@ class Judged:
 
     rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
     matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
-    NaN where there is no value. explained: True where others had as much of the path as that; such a cell is no
-    observation.
+    NaN where there is no value. disturbed: True for cells that say nothing of the machine: they are worse than expected
+    or lack a value, and another process used a node or the memory of an end.
     """
 
     block: Block
@@ -157,8 +194,8 @@ class Judged:
     high: np.ndarray
     worse: np.ndarray
     has_reference: np.ndarray
-    explained: np.ndarray
-    others: Busy | None = None
+    disturbed: np.ndarray
+    others: Disturbances | None = None
 
     @cached_property
     def codes(self) -> np.ndarray:
@@ -167,18 +204,13 @@ class Judged:
 
     @property
     def observed(self) -> np.ndarray:
-        """The numbers of cells that say something of the machine: not those that others explain."""
-        return np.where(self.explained, np.nan, self.block.measured)
-
-    @property
-    def should_be(self) -> np.ndarray:
-        """The reference of each cell, and what it is where it has none."""
-        return np.where(np.isfinite(self.value), self.value, self.block.values)
+        """The values of the cells that say something of the machine; NaN for the others."""
+        return np.where(self.disturbed, np.nan, self.block.measured)
 
     @property
     def unjudged(self) -> np.ndarray:
-        """True for cells that lack nothing but a reference."""
-        return self.rules == ORDER["no reference"]
+        """True for cells that lack only a reference."""
+        return np.isin(self.rules, UNREFERENCED)
 
     def badness(self) -> np.ndarray:
         """`worse` for an order of the worst: what was never tried is a consequence of what went wrong."""
@@ -192,7 +224,7 @@ class Judged:
         reference = self.expected.of(pair, matrix.class_names[self.block.classes[r, c]])
         codes, words = self.block.status
         value, low, high, limit = (float(self.numbers(name)[r, c]) for name in ("values", "low", "high", "limit"))
-        of_class = off_class(matrix, self.block)[r, c] if rule is RULES["straggling"] else np.nan
+        of_class = off_class(matrix, self.block)[r, c]
         said = rule.sentence(
             Cell(
                 pair,
@@ -206,7 +238,8 @@ class Judged:
                 reference,
                 self.expected.name,
                 self.unverified,
-                self.busy_sentence(r, c) if rule is RULES["busy"] else "",
+                self.others_sentence(r, c),
+                self.samples(r, c),
             )
         )
         measured = words[codes[r, c]] in ("ok", "corrupt") and not np.isnan(value)
@@ -214,15 +247,17 @@ class Judged:
         assert rule.verdict is not None
         return CellVerdict(rule.verdict, said, value if measured else None, reference, deviation)
 
-    def busy_sentence(self, r: int, c: int) -> str:
-        """What others did meanwhile."""
-        if self.others is None:
+    def others_sentence(self, r: int, c: int) -> str:
+        """The process that disturbed a cell; "" where no process explains the cell's verdict."""
+        if self.others is None or self.rules[r, c] not in OTHERS:
             return ""
-        matrix = self.block.matrix
-        pair = matrix.rows[self.block.first + r], matrix.columns[c]
-        own = self.value[r, c] if matrix.unit == "GB/s" else np.nan
-        line = float(self.others.line(self.numbers("limit")[r, c], own))
-        return self.others.sentence(*pair, matrix.class_names[self.block.classes[r, c]], line)
+        pair = self.block.matrix.rows[self.block.first + r], self.block.matrix.columns[c]
+        told = self.others.memory_sentence if self.rules[r, c] == ORDER["no memory"] else self.others.sentence
+        return told(*pair)
+
+    def samples(self, r: int, c: int) -> int:
+        """How many samples a cell has; 0 where the record does not contain it."""
+        return int(np.nan_to_num(self.numbers("samples")[r, c]))
 
     def numbers(self, name: str) -> np.ndarray:
         """A map of the block, read once."""
@@ -240,10 +275,12 @@ def off_class(matrix: Matrix, block: Block) -> np.ndarray:
     return off if matrix.unit == "us" else -off
 
 
-def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, others: Busy | None = None) -> Judged:
+def judge(
+    matrix: Matrix, block: Block, expected: Expected, unverified: str, others: Disturbances | None = None
+) -> Judged:
     """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do.
 
-    others: what they did while it was measured
+    others: the disturbances while it was measured
     """
     shape = block.values.shape
     value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))
@@ -269,23 +306,30 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, oth
         off = found / value - 1
         too_much = found > limit * IMPLAUSIBLE if matrix.unit == "GB/s" else np.zeros(shape, dtype=bool)
         worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
-        middle = found / (1 + of_class if matrix.unit == "us" else 1 - of_class)
-        share = others.of(matrix, block, np.where(np.isfinite(value), value, middle)) if others else np.zeros(shape)
-        excused = explained(np.nan_to_num(worse), share, matrix.unit)
-        off_limits = np.isfinite(value) & ~((low_limit <= found) & (found <= high_limit))
+        under, over = found < low_limit, found > high_limit
+        bad, good = (over, under) if matrix.unit == "us" else (under, over)
+        crosses = high > high_limit if matrix.unit == "us" else low < low_limit
+        lacks = np.isnan(value) & claims
+        off_class_by = np.nan_to_num(of_class)
+        nobody = np.zeros(shape, dtype=bool)
+        used = others.cells(matrix, block) if others else nobody
+        held = others.without_memory(matrix, block) & ~ok if others else nobody
         masks = {
             "not applicable": ~applies,
             "corrupt": block.is_status("corrupt"),
+            "no memory": held,
             "partial": block.is_status("partial"),
             "not measured": ~ok,
             "impossible": too_much,
-            "no reference": np.isnan(value) & claims,
             "other unit": wrong_unit,
-            "busy": off_limits & excused,
-            "off reference": off_limits,
+            "off reference": bad & ~used,
+            "no reference": lacks & (bool(expected.name) or bool(unverified)),
             "not compared": np.full(shape, bool(unverified)),
-            "noisy": (low < low_limit) | (high > high_limit),
-            "straggling": claims & (np.nan_to_num(of_class) > np.maximum(STRAGGLES[matrix.unit], (high - low) / found)),
+            "disturbed": used & (bad | (lacks & (off_class_by > DISTURBED))),
+            "no table": lacks,
+            "better": good,
+            "noisy": crosses,
+            "straggling": claims & (off_class_by > np.maximum(STRAGGLES[matrix.unit], (high - low) / found)),
         }
     assert list(RULES)[:-1] == list(masks)
     rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
@@ -297,7 +341,7 @@ def judge(matrix: Matrix, block: Block, expected: Expected, unverified: str, oth
         *(np.where(wrong_unit, np.nan, grid) for grid in (value, low_limit, high_limit)),
         np.where(ok, worse, np.nan),
         np.isfinite(value),
-        excused & ok,
+        (used & ok & (np.nan_to_num(worse) > 0)) | (held & applies),
         others,
     )
 

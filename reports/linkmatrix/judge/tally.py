@@ -9,7 +9,7 @@ import numpy as np
 from ..record.matrix import Matrix
 from ..references import noise
 from ..references.tolerances import floor_of_ranks
-from .rules import ORDER, Judged
+from .rules import Judged
 from .verdicts import Verdict
 
 KEPT = 32  # worst cells
@@ -26,9 +26,8 @@ class Tally:
     """Of a matrix that was judged to its end.
 
     of_rows, of_columns: endpoints × verdicts. slow_rows, slow_columns: how many cells of each are worse than they may
-    be, of a matrix that is not held. of_class: {link class: cells of each verdict}. unjudged: cells that lack nothing
-    but a reference; held: that have one; busy: that others explain. worst: rows of (how bad, row, column), the worst
-    first.
+    be, of a matrix that is not held. of_class: {link class: cells of each verdict}. unjudged: cells that lack only a
+    reference; held: that have one. worst: rows of (how bad, row, column), the worst first.
     """
 
     of_rows: np.ndarray
@@ -37,7 +36,6 @@ class Tally:
     slow_columns: np.ndarray
     of_class: dict[str, np.ndarray] = field(default_factory=dict)
     unjudged: int = 0
-    busy: int = 0
     held: int = 0
     worst: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
 
@@ -67,7 +65,6 @@ class Tally:
                 if count:
                     self.of_class.setdefault(name, nothing(len(Verdict)))[verdict] += count
         self.unjudged += int(judged.unjudged.sum())
-        self.busy += int((judged.rules == ORDER["busy"]).sum())
         self.held += int(judged.has_reference.sum())
         self.worst = worse_of(self.worst, judged, codes)
 

@@ -13,26 +13,25 @@ import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
 from ..judge.rules import ORDER
-from ..judge.uncounted import BESIDE
 from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.collective import is_collective
 from ..record.matrix import HANDOVER, Matrix
 from ..record.reading import Result
-from . import bottleneck, bursts, confidence, matchings, ordering, own_cells, sharing
+from . import bottleneck, confidence, matchings, ordering, own_cells, sharing
 from .bottleneck import Bottleneck
 from .deviations import beside_its_like, from_inside, from_references, looked_at
 from .effects import effects
 from .experiments import next_experiment
 from .families import SHARED, Layout, members, named_family
-from .hypotheses import AGREE, Finding, search
+from .hypotheses import Finding, search
 from .lost import Lost
 from .places import Names, layout_of
 from .sentences import Seen, missing_sentence, sentence, subject_name
 from .sharing import Sharing
 
-MOST_BUSY = 4  # sentences about what others did
+MOST_DISTURBED = 4  # sentences on other processes
 TRIED = ("timeout", "error")
 LACKING = (*TRIED, "not-run")  # what was not tried any more, too
 GONE_SIGMA, GONE_LIMIT = 0.01, 0.02  # of "there is no value", which has no noise: any that a slow cell could have
@@ -73,12 +72,12 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
         return among(content, result, matrix)
     layout, names = layout_of(content, result, matrix.matrix)
     found = searched(content, result, matrix, layout, names)
-    found = replace(found, findings=bursts.marked(found.findings, result, matrix, layout))
     # what is found beside a bottleneck has not all of its cells
     seen = replace(found.seen, part=part or found.shared is not None)
-    told = [sentence(one, names, content, result, seen) + beside_others(one, matrix, layout) for one in found.findings]
-    lost = Lost.of(content, matrix.matrix, matrix.matrix.whole.is_status(*LACKING))
-    gone = lost.leaves(missing(matrix.matrix, layout), layout)
+    told = [sentence(one, names, content, result, seen) for one in found.findings]
+    undisturbed = ~matrix.whole.disturbed if matrix.whole is not None else True
+    lost = Lost.of(content, matrix.matrix, matrix.matrix.whole.is_status(*LACKING) & undisturbed)
+    gone = lost.leaves(missing(matrix.matrix, layout, lost.lacking), layout)
     # the first sentences are those of the findings, in their order
     told += [lost.of_finding(one) or missing_sentence(one, names, content, matrix.matrix, layout) for one in gone]
     told += bottleneck.alike_nodes(found.findings, seen.deviation, layout, names)
@@ -94,14 +93,14 @@ def diagnose(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict, 
     )
     told_effects = tuple(effects(seen.deviation, names, result["unit"]))
     who = tuple(subject_name(one.kind, one.subject, names) for one in every)
-    verdicts = tuple(own_cells.verdict_of(one, matrix, layout) for one in every)
+    verdicts = tuple(lost.verdict(one, own_cells.verdict_of(one, matrix, layout)) for one in every)
     return Diagnosis(every, tuple(told), told_effects, not matrix.held, sure, who, verdicts)
 
 
 def of_matchings(content: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Diagnosis:
     """What is at fault in a matrix of which a few cells of each endpoint were measured."""
     found, rest = matchings.told(result, matrix)
-    rest += [one for one in matrix.busy_sentences() if one not in rest][:MOST_BUSY]
+    rest += [one for one in matrix.disturbed_sentences() if one not in rest][:MOST_DISTURBED]
     of_nodes = not {device["label"] for device in content.get("devices", [])} & set(matrix.matrix.rows)
     told = (*(text for _, text in found), *rest)
     findings = tuple(matchings.finding(one, of_nodes) for one, _ in found)
@@ -154,10 +153,10 @@ def searched(
 
 
 def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """What no finding says: slow cells that are left, what others did, and what held devices back."""
+    """What no finding says: slow cells that are left, other processes, and what held devices back."""
     if found.left:
         yield f"and {units.counted(found.left, 'slow cell')} more, which no part of these explains"
-    yield from matrix.busy_sentences()[:MOST_BUSY]
+    yield from matrix.disturbed_sentences()[:MOST_DISTURBED]
     throttled = result.get("throttled") or []
     if throttled and (found.findings or matrix.held):
         yield f"devices were held back while it was measured: {'; '.join(units.first(throttled, 3))}"
@@ -170,32 +169,13 @@ def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, 
         yield f"{NEXT}{experiment.command}  # {experiment.tells}"
 
 
-def beside_others(one: Finding, matrix: MatrixVerdict, layout: Layout) -> str:
-    """That others used most of what a finding is about, by less than it is slow: on average, so nobody knows when."""
-    judged, others = matrix.whole, matrix.others
-    if judged is None or others is None:
-        return ""
-    family, group = named_family(layout, one.kind, one.subject)
-    own = members(family, group).reshape(layout.classes.shape) & np.isfinite(judged.observed)
-    expected = np.where(np.isfinite(judged.value), judged.value, judged.block.values)
-    share = np.where(own, others.of(matrix.matrix, judged.block, expected), 0.0)
-    if (share > BESIDE).sum() < max(1.0, AGREE * own.sum()):  # what is always allowed there is nothing that they took
-        return ""
-    r, c = np.unravel_index(int(np.argmax(share)), share.shape)
-    rows, columns, classes = matrix.matrix.rows, matrix.matrix.columns, matrix.matrix.class_names
-    cell = rows[r], columns[c], classes[judged.block.classes[r, c]]
-    less = "" if others.is_uncounted(*cell) else ", which explains less on average"
-    said = others.sentence(*cell).removeprefix("busy: ")
-    return f". Beside others: {said}{less}: measure it again without them (--wait-idle)"
-
-
-def missing(matrix: Matrix, layout: Layout) -> list[Finding]:
+def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
     """What the cells without a value have in common, where some were tried; not of a matrix that has no value at all.
 
-    A single cell is no finding: it has its own line.
+    A single cell is no finding: it has its own line. lacking: True for the undisturbed cells without a value.
     """
     block = matrix.whole
-    lacking, tried = block.is_status(*LACKING), block.is_status(*TRIED)
+    tried = block.is_status(*TRIED) & lacking
     if not tried.any() or lacking.sum() == block.applies.sum():
         return []
     shape = lacking.shape

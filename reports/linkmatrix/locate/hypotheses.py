@@ -42,7 +42,7 @@ class Finding:
     others that would explain the same. missing: its cells have no value; else they are slow. rivals: those with other
     cells whose evidence is nearly as good. once: a single cell that may have had a bad moment, so that nobody is to
     blame. again: such a one that was slow alone too, as a few of so many are by chance; others had one look. allowed:
-    none of its cells is beyond its own tolerance, so that each of them passes. bursts: of others may have made it slow.
+    none of its cells is beyond its own tolerance, so that each of them passes.
     """
 
     kind: str
@@ -57,7 +57,6 @@ class Finding:
     once: bool = False
     again: bool = False
     allowed: bool = False
-    bursts: bool = False
 
 
 Explained = tuple[Finding, np.ndarray]  # with its cells

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..judge.disturbances import MEMORY
+from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.matrix import Matrix
 from .families import Layout, members, named_family
@@ -23,24 +25,28 @@ OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the ki
 class Lost:
     """Those of a matrix. why: {row or column: (endpoint that was lost, itself or the first of a node; the reason)}.
 
-    lacking: cells without a value
+    lacking: cells without a value. devices: those of them that lost a device.
     """
 
     content: Mapping[str, Any]
     matrix: Matrix
     why: Mapping[str, tuple[str, str]]
     lacking: np.ndarray
+    devices: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, content: Mapping[str, Any], matrix: Matrix, lacking: np.ndarray) -> "Lost":
         """What a record says of the endpoints of a matrix that is held."""
-        labels, why = {*matrix.rows, *matrix.columns}, {}
+        labels, why, devices = {*matrix.rows, *matrix.columns}, {}, set()
         node = {device["label"]: device["node"] for device in content.get("devices", [])}
         for one in content.get("lost", []):
+            if one.get("kind") == MEMORY:  # another process held it: no device is at fault
+                continue
             name = one["label"] if one["label"] in labels else node.get(one["label"])
             if name in labels:
                 why.setdefault(name, (one["label"], one["why"]))
-        return cls(content, matrix, why, lacking)
+                devices |= {name} if one.get("kind") == "device" else set()
+        return cls(content, matrix, why, lacking, frozenset(devices))
 
     def cells(self, names: Iterable[str]) -> np.ndarray:
         """True for the cells of these endpoints."""
@@ -63,6 +69,10 @@ class Lost:
         """The sentence of a finding that is about one endpoint as a whole, which was lost; "" of another finding."""
         name = self.endpoint(one)
         return self.sentence(name) if name in self.why else ""
+
+    def verdict(self, one: Finding, of_cells: Verdict) -> Verdict:
+        """The verdict of a finding: FAIL where it is a lost device, else that of its cells."""
+        return Verdict.FAIL if one.missing and self.endpoint(one) in self.devices else of_cells
 
     def endpoint(self, one: Finding) -> str:
         """Of which a finding has all cells; "" of another finding."""

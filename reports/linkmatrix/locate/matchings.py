@@ -7,13 +7,13 @@ fault where more of its cells are slow than flukes explain, and where it is so a
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..judge import busy, few, uplinks
+from ..judge import few, uplinks
 from ..judge.evaluate import MatrixVerdict
 from ..record import units
 from ..record.reading import Result
@@ -45,10 +45,6 @@ class Cells:
     together: np.ndarray
     after: np.ndarray
 
-    def only(self, those: np.ndarray) -> "Cells":
-        """Some of them."""
-        return Cells(*(getattr(self, one.name)[those] for one in fields(self)))
-
 
 @dataclass(frozen=True)
 class Fault:
@@ -74,28 +70,15 @@ class Fault:
 def cells_of(result: Result, judged: MatrixVerdict) -> Cells:
     """The measured cells of a matrix of matchings, each once; of one that is not held, block by block.
 
-    Of a held matrix, those that others explain say nothing of the machine, and are left out.
+    Of a held matrix, disturbed cells are left out.
     """
-    explained = None if judged.whole is None else judged.whole.explained
+    disturbed = None if judged.whole is None else judged.whole.disturbed
     values: dict[tuple[int, int], float] = {}
     for block in judged.matrix.blocks():
-        r, c = np.nonzero(np.isfinite(block.measured) & (True if explained is None else ~explained))
+        r, c = np.nonzero(np.isfinite(block.measured) & (True if disturbed is None else ~disturbed))
         places = zip((r + block.first).tolist(), c.tolist(), strict=True)
         values.update(zip(places, block.measured[r, c].tolist(), strict=True))
     return arranged(values, result["matchings"]["drawn"], result["metric"] == "bidirectional")
-
-
-def slowed_by_others(cells: Cells, judged: MatrixVerdict, unit: str) -> np.ndarray:
-    """True for the cells that are slow beside those that ran with them by no more than others took of their path.
-
-    They may be as good as their references, which is all that `cells_of` holds them against.
-    """
-    if judged.whole is None or judged.others is None:
-        return np.zeros(len(cells.values), dtype=bool)
-    whole, off = judged.whole, off_together(cells, unit == "us")
-    share = judged.others.of(judged.matrix, whole.block, whole.should_be)[cells.rows, cells.columns]
-    worse = np.expm1(-off) if unit == "us" else -np.expm1(off)
-    return (off < -threshold(off)) & busy.explained(worse, share, unit)
 
 
 def arranged(values: Mapping[tuple[int, int], float], drawn: Sequence[Mapping[str, Any]], both_ways: bool) -> Cells:
@@ -222,25 +205,14 @@ def told(result: Result, judged: MatrixVerdict) -> tuple[list[tuple[Fault, str]]
         return [], [bottleneck]
     cells, labels = cells_of(result, judged), judged.matrix.rows
     both_ways, latency = result["metric"] == "bidirectional", result["unit"] == "us"
-    taken = slowed_by_others(cells, judged, result["unit"])
-    of_others = busy_sentences(cells, taken, judged)
-    cells = cells.only(~taken)
     if not len(cells.values):
-        return [], [*of_others, "nothing was measured"]
+        return [], ["nothing was measured"]
     found, left = faults(cells, len(labels), both_ways, latency)
     said = [(one, sentence(one, labels[one.endpoint], result)) for one in found]
     rest = [*uplinks.faults(result), *([uplinks.ratio(result)] if uplinks.ratio(result) else [])]
     rest += [text for one, text in said if not one.lasts]
-    rest += [*of_no_fault(cells, found, left, result, labels), *of_others]
+    rest += of_no_fault(cells, found, left, result, labels)
     return [(one, text) for one, text in said if one.lasts], rest
-
-
-def busy_sentences(cells: Cells, taken: np.ndarray, judged: MatrixVerdict) -> list[str]:
-    """What others did to these cells, each once."""
-    if judged.whole is None:
-        return []
-    places = zip(cells.rows[taken].tolist(), cells.columns[taken].tolist(), strict=True)
-    return units.first(list(dict.fromkeys(judged.whole.busy_sentence(*place) for place in places)), few.MOST_NAMED)
 
 
 def of_no_fault(

@@ -36,5 +36,5 @@ def worst_of(finding: Finding, cells: np.ndarray, matrix: MatrixVerdict) -> Verd
     if whole is None:
         return matrix.verdict
     has_value = np.isfinite(whole.observed) & ~np.isin(whole.rules, [ORDER[rule] for rule in OTHERWISE])
-    own = cells & (whole.block.applies & ~np.isfinite(whole.observed) if finding.missing else has_value)
+    own = cells & (whole.block.applies & ~np.isfinite(whole.block.measured) if finding.missing else has_value)
     return Verdict(int(whole.codes[own].max(initial=Verdict.WARN)))

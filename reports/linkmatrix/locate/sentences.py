@@ -228,8 +228,6 @@ def sentence(one: Finding, names: Names, content: Mapping[str, Any], result: Res
         why = "and alone again, as a few of so many disturbed cells are by chance" if one.again else "seen once"
         return f"{text}, {why}: measure it again, alone, before anything is suspected" + evidence(who, content)
     text += ALLOWED if one.allowed else ""
-    if one.bursts:  # what others did follows, and nothing is suspected
-        return f"{text}, as bursts of others may make it{evidence(who, content)}"
     text += f": suspect {suspect(one.kind, one.subject, names)}"
     if result["metric"] == "bidirectional" and one.kind == "device":
         text += "; sums of both directions cannot tell its egress from its ingress: measure one way"

@@ -35,11 +35,13 @@ class Pairs:
 
     @property
     def unknown(self) -> str:
-        """Why nobody knows what its links can do: what others did, or that of its worst cell; "" where it is known."""
-        if self.matrix.verdict is not Verdict.INCOMPLETE:
+        """Why the speed of its links is unknown: another process, or the reason of the worst cell; "" where known."""
+        if self.matrix.verdict not in (Verdict.INCOMPLETE, Verdict.DISTURBED):
             return ""
         marked, _ = self.matrix.marked(1)
-        return next(iter([*self.matrix.busy_sentences(), *(cell.reason for _, cell in marked)]), self.matrix.problem)
+        return next(
+            iter([*self.matrix.disturbed_sentences(), *(cell.reason for _, cell in marked)]), self.matrix.problem
+        )
 
 
 def is_of_pairs(result: Result, collective: Result) -> bool:

@@ -19,6 +19,7 @@ from ..files import read_whole, refuse_repeats
 from . import grids
 from .apart import Apart, attach
 from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_once, check_times, only_diagonal
+from .earlier_disturbances import with_disturbances
 from .matrix import from_result
 from .upgrade import SCHEMA, SCHEMA_FILES, upgraded
 
@@ -166,7 +167,7 @@ def checked(content: Any) -> Record:
     for result in record["results"]:
         (check_apart if Apart.of(result) else check_result)(result)
     check_outcome(record)
-    return record
+    return with_disturbances(record)
 
 
 def check_words(record: Record) -> None:

@@ -15,7 +15,10 @@ Record = dict[str, Any]
 
 
 def upgraded(record: Record) -> Record:
-    """The record as linkmatrix.record/2; itself if it is one. It has passed the schema of its version."""
+    """The record as linkmatrix.record/2; itself if it is one. It has passed the schema of its version.
+
+    `earlier_disturbances` adds what later versions of linkmatrix.record/2 contain.
+    """
     return from_first(record) if record["schema"] == FIRST else record
 
 

@@ -47,7 +47,7 @@ def cases_of(one: Judged) -> dict[str, Case]:
         found[name] = Case(
             max(before.verdict, verdict),
             before.whole and whole,
-            before.disturbed or bool(questions.disturbed_nodes(result)),
+            before.disturbed or bool(questions.disturbed_nodes(record, result)),
             tuple(sorted({*before.asked, *((of.link_class, of.path) for of in asked)})),
         )
     return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BadInput
+from ..judge.crashes import errors
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
 from ..judge.facts import Fact, facts
 from ..judge.verdicts import Verdict, worst
@@ -83,14 +84,14 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     if test.record is None:
         return Judged(test, worst([*found, Verdict.INCOMPLETE]), None, tuple(reasons))
     if not found and not test.testcase and topology_alone(test.record):  # ReFrame's check is the verdict
-        said = tuple(facts(test.record, test.as_expected))
+        said = tuple(facts(test.record, tolerated(test)))
         verdict = worst([Verdict.PASS, *(one.verdict for one in said)])
         return Judged(test, verdict, None, tuple(one.sentence for one in said))
     name = with_variant(reference_name, test.variant) if reference_name else test.reference
     evaluation = evaluate(test.record, references, name or None)
-    said = (*facts(test.record, test.as_expected, name), *(Fact(*one) for one in evaluation.soaked))
+    said = (*facts(test.record, tolerated(test), name), *(Fact(*one) for one in evaluation.soaked))
     if test.phase == "performance" and others_explain(evaluation):
-        found = [Verdict.INCOMPLETE if one is Verdict.FAIL else one for one in found]
+        found = [Verdict.DISTURBED if one is Verdict.FAIL else one for one in found]
     found += [evaluation.verdict, *(fact.verdict for fact in said)]
     if test.unreferenced and (reference_name or any(matrix.unjudged for matrix in evaluation.matrices)):
         reasons = reasons[1:]  # the cells say it, and how many lack one
@@ -105,9 +106,14 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     return Judged(test, worst(found), evaluation, tuple(reasons), name, said)
 
 
+def tolerated(test: Test) -> tuple[str, ...]:
+    """The counters that rose, where a check of ReFrame passed: it knows those that its site tolerates."""
+    return tuple(one.name for one in errors(test.record)) if test.as_expected and test.record else ()
+
+
 def others_explain(evaluation: Evaluation) -> bool:
     """Is what ReFrame found off its reference no more than what others took of the machine meanwhile?"""
-    return evaluation.verdict is Verdict.INCOMPLETE and any(matrix.busy for matrix in evaluation.matrices)
+    return evaluation.verdict is Verdict.DISTURBED
 
 
 def topology_alone(record: Mapping[str, Any]) -> bool:

@@ -5,11 +5,12 @@ answered PASS or WARN on the same component without disturbance, counts towards 
 class is about the test case as a whole, such as error counters that rose while the test case was measured.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..judge.disturbances import MEMORY
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.reading import Result
@@ -81,16 +82,33 @@ def class_names(matrix: MatrixVerdict, cells: np.ndarray) -> set[str]:
     return {matrix.matrix.class_names[code] for code in np.unique(matrix.whole.block.classes[cells]).tolist()}
 
 
-def disturbed_nodes(result: Mapping[str, Any]) -> dict[str, list[str]]:
+def disturbed_nodes(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, list[str]]:
     """{node: the names of the other processes that disturbed it} while a result was measured."""
     others = result.get("others") or {}
-    names = {one["pid"]: one["name"] or ANOTHER for one in others.get("processes", ())}
+    named = list(named_disturbances(others))
+    node_of = {device["label"]: device["node"] for device in record["devices"]}
+    for one in record.get("lost", ()):
+        if one.get("kind") == MEMORY:  # which other processes hold
+            there = [each for each in processes(record, result) if each["where"] == one["label"]]
+            named.append((node_of.get(one["label"], record["host"]["name"]), [each["name"] for each in there]))
     found: dict[str, list[str]] = {}
-    for one in others.get("disturbances", ()):
-        of_node = found.setdefault(one["node"], [])
-        known = [names.get(pid, ANOTHER) for pid in one["pids"]] or [ANOTHER]
-        of_node.extend(name for name in dict.fromkeys(known) if name not in of_node)
+    for node, names in named:
+        known = [name or ANOTHER for name in names] or [ANOTHER]
+        found[node] = list(dict.fromkeys([*found.get(node, ()), *known]))
     return found
+
+
+def named_disturbances(others: Mapping[str, Any]) -> Iterator[tuple[str, list[str | None]]]:
+    """(node, names of the processes) of each disturbance."""
+    names = {one["pid"]: one["name"] for one in others.get("processes", ())}
+    for one in others.get("disturbances") or ():
+        yield one["node"], [names.get(pid) for pid in one["pids"]]
+
+
+def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The other processes that a record or a result names."""
+    for holder in holders:
+        yield from (holder.get("others") or {}).get("processes", ())
 
 
 def listed(questions: Sequence[Question]) -> str:

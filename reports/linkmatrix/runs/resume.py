@@ -153,9 +153,10 @@ def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]
 
 def has_passed(one: Judged) -> bool:
     """Whether a test case passed, without a simulated fault and without disturbance."""
-    if one.verdict > Verdict.WARN or (one.test.record is not None and simulated_fault(one.test.record)):
-        return False
-    return not any(disturbed_nodes(result) for result, _ in one.matrices)
+    record = one.test.record
+    if one.verdict > Verdict.WARN or record is None:
+        return one.verdict <= Verdict.WARN
+    return not simulated_fault(record) and not any(disturbed_nodes(record, result) for result, _ in one.matrices)
 
 
 def machine_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:

@@ -48,8 +48,9 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
     found: dict[str, list[Cell]] = {}
     record = one.test.record
     for result, matrix in one.matrices:
-        nodes = disturbed_nodes(result)
-        if record is None or matrix.whole is None or not nodes:
+        assert record is not None
+        nodes = disturbed_nodes(record, result)
+        if matrix.whole is None or not nodes:
             continue
         known = {label: device for label, (device, _) in endpoints(record).items()}
         rows, columns = matrix.matrix.rows, matrix.matrix.columns

@@ -134,7 +134,7 @@ def answered_in(
     verdict = one.of_matrix(matrix)
     if one.test.doubts or verdict in questions.NO_ANSWER:
         return {}, bad
-    disturbed = questions.disturbed_nodes(result)
+    disturbed = questions.disturbed_nodes(record, result)
     devices = over_adapters.known_in(record) | endpoints(record) if disturbed else {}
     good = {label: of for label, of in good.items() if label not in devices or devices[label][0][0] not in disturbed}
     if verdict in questions.CLEAN:
@@ -197,7 +197,7 @@ def of_findings(
     """What the findings of a diagnosis flag, of a matrix that is held: what has a FAIL, or no value at all."""
     assert matrix.whole is not None
     codes = matrix.whole.codes
-    fails, disturbed = codes == Verdict.FAIL, questions.disturbed_nodes(result)
+    fails, disturbed = codes == Verdict.FAIL, questions.disturbed_nodes(record, result)
     lacking = matrix.whole.block.is_status(*diagnosis.LACKING) & (codes != Verdict.DISTURBED)
     failed_classes, lacking_classes = (questions.classes_of(matrix, cells) for cells in (fails, lacking))
     if tried and not disturbed:  # a process that holds memory or cores may be why a cell has no value

@@ -137,11 +137,11 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
         yield Headline(verdict, "wrong data", f"what arrived is not what was sent: {cells}", cells, where)
     for pair in cells_by(matrix, "impossible")[:1]:
         yield Headline(verdict, "impossible", matrix.cells[pair].reason, name(pair), where)
-    found, busy = diagnosed(one, result, matrix), matrix.busy_sentences()
+    found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):
         if at >= len(found.findings):
-            yield Headline(verdict, "busy" if sentence in busy else "noted", inside + sentence, where=where)
+            yield Headline(verdict, "busy" if sentence in disturbed else "noted", inside + sentence, where=where)
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         sure = [line for line in lines if not line.startswith(NEXT)]
@@ -157,8 +157,6 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
     """The row of `steps.TOPICS` that a finding belongs to."""
     if finding.once:
         return "once"
-    if finding.bursts:
-        return "busy"
     if finding.missing:
         return "gone"
     of_ranks = result["memory"] != "device" and (one.test.record or {}).get("backend") in ("mpi", "host")

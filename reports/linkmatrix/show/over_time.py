@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..judge.disturbances import beside
 from ..judge.odd import facts_of_nodes
-from ..judge.others import UNTOLD, used_by_others
 from ..record import units
 from ..record.units import figure
 from ..runs.changes import change_points
@@ -92,10 +92,8 @@ def differences(before: Point, after: Point) -> str:
 
 
 def others_beside(result: Mapping[str, Any]) -> str:
-    """What others are known to have done while a result was measured."""
-    others = result.get("others")
-    said = [*used_by_others(others, result)] if others else []
-    return "; ".join(units.first([one for one in said if not one.startswith(UNTOLD)], MOST_BESIDE))
+    """What other processes did while a result was measured."""
+    return "; ".join(units.first(beside(result), MOST_BESIDE))
 
 
 def of_others(before: Point, after: Point) -> str:

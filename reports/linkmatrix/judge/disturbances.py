@@ -1,0 +1,198 @@
+"""Other processes on the nodes of a measurement: the nodes that they disturbed, and sentences that name them.
+
+The program decides what disturbs a test case and records it as `others.disturbances`. `record/upgrade.py` derives the
+list for records of earlier versions. This module only reads the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..record import units
+from ..record.collective import devices_of, is_collective, is_simulation
+from ..record.matrix import Block, Matrix
+from ..record.reading import Result
+from ..record.simulated import simulated_fault
+
+MOST_NAMED = 3  # processes per sentence
+UNNAMED = "another process, unnamed,"
+MEMORY = "memory"  # kind of a disturbance, and of a lost endpoint
+
+Others = Mapping[str, Any]  # `others` of a record, of a result or of a soak
+Process = Mapping[str, Any]  # an item of its `processes`
+
+
+class Disturbance(NamedTuple):
+    """A disturbance of a node. where: the endpoint, the node or the adapter that another process used."""
+
+    node: str
+    where: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """The disturbances of one result.
+
+    entries: in the order of the record. nodes_of: the nodes of a row or column. no_memory: {row or column: sentence} of
+    devices whose memory other processes hold, so that the run measured nothing there.
+    """
+
+    entries: Sequence[Disturbance] = ()
+    nodes_of: Callable[[str], Sequence[str]] = lambda label: ()
+    no_memory: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> Mapping[str, tuple[str, ...]]:
+        """{disturbed node: sentences that name the processes}."""
+        found: dict[str, tuple[str, ...]] = {}
+        for one in self.entries:
+            found[one.node] = (*found.get(one.node, ()), one.sentence)
+        return found
+
+    def cells(self, matrix: Matrix, block: Block) -> np.ndarray:
+        """True for the cells of a block with an end on a disturbed node; rows × columns."""
+        nodes = self.nodes
+        return at_either_end(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
+
+    def without_memory(self, matrix: Matrix, block: Block) -> np.ndarray:
+        """True for the cells of a block with an end whose memory other processes hold; rows × columns."""
+        return at_either_end(matrix, block, lambda label: label in self.no_memory)
+
+    def sentence(self, row: str, column: str) -> str:
+        """The sentence on a cell: of a disturbance at one of its ends, else on one of its nodes; "" without any."""
+        nodes = {*self.nodes_of(row), *self.nodes_of(column)}
+        there = [one for one in self.entries if one.node in nodes]
+        at_ends = [one.sentence for one in there if one.where in (row, column)]
+        return next(iter([*at_ends, *(one.sentence for one in there)]), "")
+
+    def memory_sentence(self, row: str, column: str) -> str:
+        """The sentence on a cell that was not measured because other processes hold the memory of an end."""
+        return next((self.no_memory[label] for label in (row, column) if label in self.no_memory), "")
+
+
+def at_either_end(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -> np.ndarray:
+    """True for the cells of a block whose row or column is chosen."""
+    of_rows, of_columns = block.classes.shape[0], len(matrix.columns)
+    rows = [chosen(label) for label in matrix.rows[block.first : block.first + of_rows]]
+    columns = [chosen(label) for label in matrix.columns]
+    return np.logical_or.outer(np.array(rows, dtype=bool), np.array(columns, dtype=bool)).reshape(of_rows, of_columns)
+
+
+def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
+    """The disturbances of a result of a checked record; none where a fault was simulated: nothing excuses that."""
+    others = result.get("others") or {}
+    entries, held = [*entries_of(others)], dict(held_memory(record, others))
+    if simulated_fault(record) or not (entries or held):
+        return Disturbances()
+    node = {device["label"]: str(device["node"]) for device in record.get("devices", [])}
+    names = {*node.values(), *(one.node for one in entries)}
+    only = [*names] if len({*node.values()} or names) == 1 else []
+    members = participants(result, [*node])
+
+    def nodes_of(label: str) -> Sequence[str]:
+        if label in members:
+            return sorted({node[one] for one in members[label]})
+        name = node.get(label) or (label if label in names else label.rpartition(":")[0])
+        return (name,) if name in names else only
+
+    in_part = {column: held[label] for column, labels in members.items() for label in labels if label in held}
+    of_nodes = {node[label]: why for label, why in held.items() if label in node}
+    return Disturbances(entries, nodes_of, of_nodes | held | in_part)
+
+
+def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[str]]:
+    """{row or column of a collective: its devices}; a simulation's column has the first ones, its row adds none."""
+    if not is_collective(result):
+        return {}
+    if not is_simulation(result):
+        return dict.fromkeys((*result["rows"], *result["columns"]), devices)
+    return {result["rows"][0]: ()} | {column: devices[: devices_of(column)] for column in result["columns"]}
+
+
+def entries_of(others: Others) -> Iterator[Disturbance]:
+    """The disturbances that a record contains, each with its sentence."""
+    for one in others.get("disturbances") or ():
+        who = named_processes(others, one)
+        share = "" if one["share"] is None else f"{100 * one['share']:.0f} % of "
+        where = one["where"]
+        if one["kind"] == "context":
+            sentence = f"{who} had a context on {where}"
+        elif one["kind"] == MEMORY:
+            sentence = f"{who} held the memory of {where}"
+        elif one["kind"] == "adapter":
+            sentence = f"{who} used {share}the adapter {where}" + (f" of {one['node']}" if where != one["node"] else "")
+        elif where == one["node"]:
+            sentence = f"{who} used {share}the cores of {where}"
+        else:
+            sentence = f"{who} had {share}the time that {where} needed its cores"
+        yield Disturbance(one["node"], where, sentence)
+
+
+def named_processes(others: Others, one: Mapping[str, Any]) -> str:
+    """ "pid 2983 (hog of bob)"; of several the first; "another process, unnamed," where nobody can be named."""
+    known: dict[int, Process] = {}
+    for process in others.get("processes", ()):
+        if process["pid"] not in known or process["where"] == one["where"]:
+            known[process["pid"]] = process
+    named = [process_name(known.get(pid, {"pid": pid})) for pid in one["pids"]]
+    return " and ".join(units.first(named, MOST_NAMED)) or UNNAMED
+
+
+def process_name(process: Process) -> str:
+    """ "pid 2983 (hog of bob)"."""
+    name, user = process.get("name"), process.get("user")
+    said = " ".join(word for word in (name or "unnamed", f"of {user}" if user else "") if word)
+    return f"pid {process['pid']} ({said})"
+
+
+def held_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str, str]]:
+    """(device, sentence) of the devices whose memory other processes hold, so that the run could not use them."""
+    for one in record.get("lost", ()):
+        if one.get("kind") == MEMORY:
+            yield one["label"], f"another process holds the memory of {one['label']}: {one['why']}"
+    for holder in (record.get("others") or {}, others):
+        for one, entry in zip(holder.get("disturbances") or (), entries_of(holder), strict=True):
+            if one["kind"] == MEMORY:
+                yield one["where"], entry.sentence
+
+
+def polls(record: Mapping[str, Any]) -> Iterator[Others]:
+    """All that a record contains on other processes, in the order of time."""
+    for holder in (record, *record.get("results", ()), record.get("soak", {})):
+        if holder.get("others"):
+            yield holder["others"]
+
+
+def ignored(record: Mapping[str, Any]) -> list[str]:
+    """The processes that --ignore-processes left out, each once: "pid 12 (dcgm of root)"."""
+    return list(dict.fromkeys(process_name(one) for others in polls(record) for one in others.get("ignored") or ()))
+
+
+def beside(result: Mapping[str, Any]) -> list[str]:
+    """The sentences on other processes of one result or soak, each once."""
+    return list(dict.fromkeys(one.sentence for one in entries_of(result.get("others") or {})))
+
+
+def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
+    """Why the nodes of a record were not exclusive to the run, for a partition that promises exclusive nodes."""
+    soak = [record["soak"]] if record.get("soak", {}).get("others") else []
+    for result in (*(record["results"] or [record]), *soak):
+        others = result.get("others")
+        if others is None:
+            yield "the record does not contain what other processes did: nobody knows whether the node was exclusive"
+            return
+        when = f" during {result['testcase']}" if "testcase" in result else " during the soak" if result in soak else ""
+        yield from (f"the node was not exclusive: {one}{when}" for one in unique(entries_of(others)))
+        if others["shared"] and not any(one["kind"] == "context" for one in others.get("disturbances") or ()):
+            why = "".join(f": {one}" for one in others["untold"][:1])
+            yield f"whether other processes used the devices is unknown{when}{why}"
+
+
+def unique(entries: Iterable[Disturbance]) -> list[str]:
+    """The sentences of disturbances, each once."""
+    return list(dict.fromkeys(one.sentence for one in entries))

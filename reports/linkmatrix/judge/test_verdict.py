@@ -1,0 +1,96 @@
+"""The verdict of a test: the worst of its check's reasons, its record's facts, its cells and its program's result.
+
+No other module decides the verdict of a test. The check calls `judge_test` in its own process. Readers call it again
+for other references, or for a record that no check judged.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..record import units
+from ..references.tables import References
+from .evaluate import Evaluation, evaluate
+from .facts import Fact, facts
+from .lost import ending
+from .verdicts import Reason, Verdict, worst
+
+MOST_NAMED = 4  # test cases per sentence
+TOPOLOGY = "--topology"  # the option with which a program measures no matrix
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """What a check knows and no record contains.
+
+    testcase: the test case that the record must contain, "" for none. reasons: what the check itself found.
+    tolerated_counters: names of error counters that may rise. measures: whether the test leaves a record.
+    """
+
+    testcase: str = ""
+    reasons: tuple[Reason, ...] = ()
+    tolerated_counters: tuple[str, ...] = ()
+    measures: bool = True
+
+
+@dataclass(frozen=True)
+class TestVerdict:
+    """The verdict of a test, with all that it follows from.
+
+    reasons: of the check and of the way in which the program ended. facts: of the record. evaluation: of the cells,
+    None without a record or a matrix. table: the references that the cells were compared with, "" for none.
+    """
+
+    __test__ = False  # no test of pytest
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    facts: tuple[Fact, ...]
+    evaluation: Evaluation | None
+    table: str
+
+
+def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: References, table: str) -> TestVerdict:
+    """Judges a test by its checked record, None without one, and by the facts of its check.
+
+    table: the name of the reference table, "" where the partition names none
+    """
+    if record is None:
+        reasons = found.reasons
+        if found.measures and not any(one.verdict >= Verdict.INCOMPLETE for one in reasons):
+            reasons = (*reasons, Reason(Verdict.INCOMPLETE, "the test left no record"))
+        return TestVerdict(worst_of(reasons), reasons, (), None, table)
+    if is_topology_alone(record) and not found.testcase:
+        said = tuple(facts(record, found.tolerated_counters))
+        return TestVerdict(worst_of(found.reasons, said), found.reasons, said, None, table)
+    evaluation = evaluate(record, references, table or None)
+    reasons = (*found.reasons, *reasons_of(record, found.testcase))
+    said = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
+    cells = [matrix.verdict for matrix in evaluation.matrices]
+    verdict = max([worst_of(reasons, said), evaluation.floor, *cells])
+    return TestVerdict(verdict, reasons, said, evaluation, table)
+
+
+def worst_of(reasons: tuple[Reason, ...], said: tuple[Fact, ...] = ()) -> Verdict:
+    """The worst verdict of reasons and facts; PASS without any."""
+    return worst([Verdict.PASS, *(one.verdict for one in (*reasons, *said))])
+
+
+def is_topology_alone(record: Mapping[str, Any]) -> bool:
+    """Whether the record was to contain no matrix, and its program ended well."""
+    return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
+
+
+def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
+    """Why the program's result, or what the record lacks, allows no PASS. testcase: that must be there, "" for none."""
+    ended = ending(record)
+    missing = Verdict.DISTURBED if ended is Verdict.DISTURBED else Verdict.INCOMPLETE
+    if not record["results"]:
+        yield Reason(missing, "the record holds no matrix: nothing was measured")
+    if record["result"] != "PASS":
+        why = f": {record['error']}" if record["error"] else ""
+        yield Reason(ended, f"the program ended with {record['result']}{why}")
+    measured = {result["testcase"] for result in record["results"]}
+    missing_ones = [one for one in ([testcase] if testcase else record["expected"]) if one not in measured]
+    if measured and missing_ones:
+        yield Reason(Verdict.INCOMPLETE, f"the record holds no {', '.join(units.first(missing_ones, MOST_NAMED))}")
