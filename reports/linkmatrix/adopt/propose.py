@@ -79,7 +79,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
     return samples, refused
 
 
-def unusable(result: Mapping[str, Any]) -> list[str]:
+def unusable(record: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
     """Why a result is no reference, a sentence each; none if it may be one."""
     found = []
     # an empty message has no data to compare
