@@ -65,7 +65,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
     command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
     command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
     )
     command.add_argument("--keep", type=int, metavar="N", help="afterwards keep the N newest reports and their pages")
     command.add_argument("--keep-days", type=int, metavar="DAYS", help="and remove those that are older")
@@ -156,12 +156,14 @@ def locked_run(
     if report is None:
         say(f"INCOMPLETE  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
         return EXIT_CODES[Verdict.INCOMPLETE] if code == 0 else CANNOT
+    before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
     resume.note(last, options.mode, stamp, before, report)
     if note := junit.mended(for_junit, read_json(report)):
         say(note)
     verdict, lines = verdict_on(
         completeness.Ran(options.mode, options.system, report, before, repository), options, code
     )
+    verdict, lines = max([verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
     say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
@@ -277,36 +279,37 @@ def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
 
 
 def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
-    """The devices that the stored runs, this one too, leave under suspicion."""
+    """What the stored runs, this one too, leave flagged, and the nodes that cannot be judged."""
     try:
         from ..runs import index, notes
     except ModuleNotFoundError as error:
-        yield f"note: suspect devices are not looked for: there is no Python package {error.name} here"
+        yield f"note: flags of earlier runs are unknown: the Python package {error.name} is missing"
         return
     folder = repository / "config" / "references"
     try:
         with index.opened(prefix, folder if folder.is_dir() else None, again=True) as found:
             yield from (f"note: {clean(note)}" for note in found.notes)
             yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
+            yield from (clean(f"{node} {why}") for node, why in found.disturbed().items())
     except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the run has its verdict without it
-        yield f"note: suspect devices are not looked for: {clean(str(error))}"
+        yield f"note: flags of earlier runs are unknown: {clean(str(error))}"
 
 
-def blaming(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The names of the reports that present suspects are known by; None, after a sentence, where nobody can say."""
+def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
+    """The names of the reports that present flags come from; None, after a sentence, where these are unknown."""
     folder = repository / "config" / "references"
     try:
         from ..runs import index, notes
 
         with index.opened(prefix, folder if folder.is_dir() else None) as found:
-            return found.blaming(found.suspects(clean_runs, notes.load(prefix)))
+            return found.flagging(found.suspects(clean_runs, notes.load(prefix)))
     except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
-        say(f"note: no report was removed, for one may be all that is known of a suspect: {error}")
+        say(f"note: no report was removed, because a flag may come from it: {error}")
         return None
 
 
 def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
-    """Removes old reports, JUnit files and pages; the newest stays, what blames a device that is suspect stays, and
+    """Removes old reports, JUnit files and pages; the newest stays, what flags a device stays while the flag does, and
     records stay where ReFrame keeps them.
     """
     reports = folders.reports(prefix)[::-1]
@@ -317,10 +320,10 @@ def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, re
         if left := set(doubtful) - old:
             said = f"{units.counted(len(left), 'report')} from before half a year or more without any"
             say(f"kept, for the clock may have jumped: {said}; --keep N removes them")
-    blame = blaming(prefix, clean_runs, repository) if old else set()
-    kept = {path for path in old if blame is None or path.name in blame}
-    if kept and blame is not None:
-        say(f"kept for what they blame, which is suspect still: {units.counted(len(kept), 'old report')}")
+    flags = flagging(prefix, clean_runs, repository) if old else set()
+    kept = {path for path in old if flags is None or path.name in flags}
+    if kept and flags is not None:
+        say(f"kept, because a flag comes from them: {units.counted(len(kept), 'old report')}")
     old -= kept
     for path in old:
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
