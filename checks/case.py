@@ -105,6 +105,4 @@ class p2p_matrix_case(p2p_matrix_run):
         table = self.table_of(result)
         if "cells" not in result:
             return matrix_figures(matrix, table)
-        return {
-            name: Figure(value, result["unit"], table.get(name)) for name, value in large.variables(result).items()
-        }
+        return {name: Figure(value, result["unit"], table.get(name)) for name, value in large.variables(result).items()}

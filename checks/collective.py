@@ -115,7 +115,5 @@ class collective_run(p2p_matrix_run, special=True):
         known = Reference(promised, 0, None, "%")
         shares = utilisations(largest_of(self.results)).items()
         return figures | {
-            f"utilisation[{way}]": Figure(share, "%", known, limited=True)
-            for way, share in shares
-            if share is not None
+            f"utilisation[{way}]": Figure(share, "%", known, limited=True) for way, share in shares if share is not None
         }

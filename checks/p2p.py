@@ -94,6 +94,7 @@ class p2p_matrix_run(session_test, special=True):
     #: the program that measures, one of `programs.BUILT`
     program = "p2p_matrix"
     executable = program
+
     def prepare(self):
         super().prepare()
         extras = self.current_partition.extras
