@@ -29,6 +29,21 @@ def of_node(record: dict[str, Any], node: str) -> dict[str, Any]:
     return content
 
 
+def disturbed(node: str, *names: str, where: str = "gpu1") -> dict[str, Any]:
+    """The `others` of a result: processes with these names, by default "hog", had a context on a device of the node."""
+    pids = {6129 + number: name for number, name in enumerate(names or ("hog",))}
+    facts = {"where": where, "on": "device", "user": "root", "bytes": 1e9, "seconds": None}
+    return {
+        "seconds": 4.0,
+        "shared": True,
+        "uses": [],
+        "nodes": [],
+        "processes": [{**facts, "pid": pid, "name": name} for pid, name in pids.items()],
+        "untold": [],
+        "disturbances": [{"node": node, "kind": "context", "where": where, "share": None, "pids": list(pids)}],
+    }
+
+
 class Store:
     """A prefix; references: the folder of those that its records are held against."""
 

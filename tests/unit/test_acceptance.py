@@ -1,4 +1,4 @@
-"""`linkmatrix run`: never green without a test, the record decides, and who is suspect stays so until runs are clean.
+"""`linkmatrix run`: never green without a test, the record decides, and what is flagged stays so until runs are clean.
 
 ReFrame is played by a script here: what it does is in the tests of tests/integration.
 """
@@ -179,11 +179,11 @@ def test_an_exit_code_that_no_test_explains_is_incomplete(machine):
 def test_suspects_are_named_until_runs_are_clean(machine, make_record):
     machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
     code, out = machine.run()
-    assert code == 1 and "gpu3 of node001 is suspect since" in out and "0 of 2 clean since" not in out
-    for day, clean in (("22", "1 of 2 clean since"), ("23", "")):
+    assert code == 1 and "gpu3 of node001 is flagged since" in out and "0 of 3 clean runs of" in out
+    for day, clean in (("22", "1 of 2 clean runs of"), ("23", "")):
         machine.prepare("pass", content=make_record() | {"started": f"2026-11-{day}T01:50:22Z"})
         out = machine.run("--clean-runs", "2")[1]
-        assert clean in out and bool(clean) == ("is suspect" in out)
+        assert clean in out and bool(clean) == ("is flagged" in out)
 
 
 def test_a_file_system_on_which_nothing_can_be_locked_costs_incomplete(machine, monkeypatch):
@@ -193,7 +193,7 @@ def test_a_file_system_on_which_nothing_can_be_locked_costs_incomplete(machine, 
     monkeypatch.setattr(sqlite3, "connect", refused)
     machine.prepare("pass")
     code, out = machine.run()
-    assert code == 0 and "suspect devices are not looked for" in out and "locking protocol" in out
+    assert code == 0 and "flags of earlier runs are unknown" in out and "locking protocol" in out
 
 
 def test_a_suspect_is_named_however_many_reports_of_others_follow(machine, make_record):
@@ -206,11 +206,11 @@ def test_a_suspect_is_named_however_many_reports_of_others_follow(machine, make_
     for number in range(100, 155):
         (machine.folder / "reports" / f"run-report-{number}.json").write_text(other)
     code, out = machine.run()
-    assert "gpu3 of node001 is suspect since" in out
+    assert "gpu3 of node001 is flagged since" in out
     with sqlite3.connect(machine.folder / "index.db") as kept:
         assert kept.execute("SELECT COUNT(*) FROM reports").fetchone() == (57,)
     shutil.rmtree(machine.folder / "output" / "0-1")  # what was found in a report is remembered
-    assert "gpu3 of node001 is suspect since" in machine.run()[1]
+    assert "gpu3 of node001 is flagged since" in machine.run()[1]
 
 
 def test_a_report_that_cannot_be_read_is_told_and_does_not_end_the_run(machine):
@@ -223,10 +223,10 @@ def test_a_report_that_cannot_be_read_is_told_and_does_not_end_the_run(machine):
 
 def test_a_corrected_reference_judges_remembered_reports_again(machine, reference_folder):
     machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
-    assert "gpu3 of node001 is suspect" in machine.run()[1]
+    assert "gpu3 of node001 is flagged" in machine.run()[1]
     file = Path("config/references/p2p.yaml")
     file.write_text(re.sub(r"(gpu3->gpu\d: \[)396.0", r"\g<1>350.0", file.read_text()))
-    assert "is suspect" not in machine.run()[1]
+    assert "is flagged" not in machine.run()[1]
 
 
 def test_a_run_does_not_outlive_its_time(machine, monkeypatch):
@@ -292,17 +292,17 @@ def test_a_report_of_a_clock_that_was_ahead_is_not_the_newest_for_ever(machine, 
     assert cli.main(["show", str(reports)]) == 1
 
 
-def test_the_report_that_blames_a_suspect_stays_until_that_is_cleared(machine, make_record):
+def test_the_report_that_flags_a_device_stays_until_the_flag_is_removed(machine, make_record):
     machine.prepare("pass", off={(3, c): 350.0 for c in range(3)})
     machine.run()
-    (blames,) = (machine.folder / "reports").glob("run-report-*.json")
+    (flags,) = (machine.folder / "reports").glob("run-report-*.json")
     machine.prepare("pass", content=stores.of_node(make_record(), "node002"))
     out = machine.run("--keep", "1")[1]
-    assert "gpu3 of node001 is suspect since" in out and blames.exists()
-    assert "kept for what they blame, which is suspect still: 1 old report" in out
+    assert "gpu3 of node001 is flagged since" in out and flags.exists()
+    assert "kept, because a flag comes from them: 1 old report" in out
     machine.prepare("pass", content=make_record() | {"started": "2026-11-22T01:50:22Z"})
     out = machine.run("--keep", "1", "--clean-runs", "1")[1]
-    assert "is suspect" not in out and "removed 2 old reports" in out and not blames.exists()
+    assert "is flagged" not in out and "removed 2 old reports" in out and not flags.exists()
 
 
 @pytest.mark.parametrize("arguments", [["--retries", "-1"], ["--timeout", "0"], ["--reframe", "/no/such"], *KEPT])

@@ -185,7 +185,7 @@ def test_a_size_that_is_slow_fails_with_its_size_and_names_no_device(adopted, tm
     code, out = linkmatrix("diagnose", place, "--references", references, "--reference", "a100")
     assert code == 1 and "sends" not in out and "suspect" not in out
     code, out = linkmatrix("history", place, "--references", references, "--reference", "a100")
-    assert "is suspect since" not in out
+    assert "is flagged since" not in out
 
 
 def test_runs_on_one_node_and_on_two_make_no_references_together(tmp_path, linkmatrix):
