@@ -99,6 +99,7 @@ void set_ignored_apart(Activity& activity) {
 Activity between(const Activity& before, const Activity& after) {
   Activity found;
   found.seconds = std::max(0.0, after.seconds - before.seconds);
+  found.ignores_all = after.ignores_all;
   using Label = std::pair<std::string_view, std::string_view>;
   std::map<Label, const Use*> uses_before;  // of thousands of ranks
   for (const Use& use : before.uses) uses_before.emplace(Label(use.label, use.of), &use);
@@ -127,7 +128,9 @@ void forget_own_bytes(Activity& difference) {
 Activity at_rest(const Activity& poll) {
   Activity found;
   found.shared = poll.shared;
-  for (const NodeLoad& node : poll.nodes) found.nodes.push_back({.node = node.node, .load = node.load});
+  found.ignores_all = poll.ignores_all;
+  for (const NodeLoad& node : poll.nodes)
+    found.nodes.push_back({.node = node.node, .load = node.load, .cores = node.cores});
   for (const OtherProcess& process : poll.processes)
     if (process.is_on_device()) found.processes.push_back(process);
   set_ignored_apart(found);

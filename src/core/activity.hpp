@@ -74,6 +74,7 @@ struct Activity {
   std::vector<std::string> untold;
   std::vector<Disturbance> disturbances{};  ///< decided once, by decide_disturbances()
   std::vector<OtherProcess> ignored{};      ///< processes that --ignore-processes names
+  bool ignores_all = false;                 ///< --ignore-processes '*:*': also processes that no poll lists
 
   bool empty() const { return uses.empty() && nodes.empty() && processes.empty() && untold.empty(); }
 };

@@ -183,10 +183,13 @@ std::vector<IgnoredProcess> parse_ignored_processes(std::string_view text) {
 void mark_ignored(Activity& poll, const std::vector<IgnoredProcess>& ignored) {
   for (OtherProcess& process : poll.processes)
     process.ignored = std::ranges::any_of(ignored, [&](const IgnoredProcess& one) { return one.is(process); });
+  poll.ignores_all =
+      std::ranges::any_of(ignored, [](const IgnoredProcess& one) { return is_any(one.name) && is_any(one.user); });
 }
 
 void decide_disturbances(Activity& difference) {
   difference.disturbances.clear();
+  if (difference.ignores_all) return;
   Decision decision(difference);
   decision.contexts();
   decision.nodes();

@@ -228,7 +228,8 @@ TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
   backend.before_prepare = [](std::span<const Copy> copies) {
     std::vector<CopiesFailed::Failure> short_of;
     for (std::size_t c = 0; c < copies.size(); ++c)
-      if (involves(copies[c], 2) && copies[c].bytes > MiB) short_of.push_back({c, CellStatus::error, 2, LossKind::memory});
+      if (involves(copies[c], 2) && copies[c].bytes > MiB)
+        short_of.push_back({c, CellStatus::error, 2, LossKind::memory});
     if (!short_of.empty()) throw CopiesFailed("dev2 has 1 MiB free; process 4711 (python) holds the rest", short_of);
   };
   Guarded<Record> record;

@@ -188,6 +188,19 @@ TEST(IgnoredProcesses, DisturbNothingAndAreListed) {
   EXPECT_DOUBLE_EQ(without.ignored[1].seconds.value(), 2);
 }
 
+TEST(IgnoredProcesses, AreAlsoThoseThatNoPollListsWhereAllAreIgnored) {
+  Activity before = with_others(0), after = with_others(0);
+  before.seconds = 1, after.seconds = 2;
+  after.nodes[0].busy = 9, after.nodes[0].own_busy = 2;
+  const auto found = [&](const std::string& ignored) {
+    Activity first = before, second = after;
+    for (Activity* poll : {&first, &second}) mark_ignored(*poll, parse_ignored_processes(ignored));
+    return decided(between(first, second)).size();
+  };
+  EXPECT_EQ(found("*:root"), 1u);
+  EXPECT_EQ(found("*:*"), 0u);
+}
+
 TEST(IgnoredProcesses, AreTakenOffTheTimeOfAnEndpoint) {
   Activity found = with_others(0);
   found.nodes[0].ignored = 0.2, found.nodes[0].busy = 1.2;

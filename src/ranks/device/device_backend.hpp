@@ -56,7 +56,8 @@ class DeviceBackend final : public Backend {
   std::set<std::pair<int, BufferName>> opened_;                 ///< by whom, and whose
   std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< and why
   std::map<int, std::string> failed_;                           ///< ranks whose device failed
-  std::set<int> short_of_memory_;  ///< of them: the buffers fit on devices of other ranks, so another process holds memory
+  std::set<int>
+      short_of_memory_;  ///< of them: the buffers fit on devices of other ranks, so another process holds memory
 };
 
 }  // namespace linkmatrix::ranks
