@@ -104,9 +104,10 @@ def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
     content, matrix = judged(*LINK, fast=(4, 12))
     assert matrix.verdict is Verdict.FAIL
     one = judging.Judged(testcases.Test("x", "fail", record=content), matrix.verdict, Evaluation((matrix,)))
-    first, second = headlines.headlines([one])
+    first, second, third = headlines.headlines([one])
     assert first.verdict is Verdict.FAIL and first.text.startswith("n001:gpu0->n003:gpu0 50.")
     assert second.verdict is Verdict.WARN and ALLOWED in second.text
+    assert third.verdict is Verdict.WARN and "worse than its link class" in third.text
     marks = machine_marks.marked_in(one)
-    assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "off": Verdict.FAIL}
+    assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "too fast": Verdict.FAIL}
     assert {label for label, _ in suspects.blamed_in(one, content, {})} == {"n001:gpu0", "n003:gpu0"}
