@@ -64,7 +64,7 @@ def row(run: dict | None, name: str) -> str:
     if run is None:
         return COLUMNS.format(name, "not run", "", "", "", "", "", "no time left")
     cells, show = run.get("cells", {}), run.get("show", {})
-    named = {True: "yes", False: "no"}.get(run.get("pid_in_record"), "") if run["pid"] else "-"
+    named = run.get("named", "?") if run["pid"] else "-"
     told = "; ".join([*run.get("flagged", ())[:2], *run.get("disturbed", ())[:4]]) or run.get("error", "")
     found = (run.get("verdict", "?"), cells.get("FAIL", 0), len(run.get("flagged", ())), named, show.get("code", ""))
     return COLUMNS.format(name, *found, f"{run['seconds']:.1f}", told)
@@ -127,7 +127,13 @@ def undisturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
 def disturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
     """Measures with one other process in each mode."""
     loads = [load for load in LOADS if load.gpus <= lab.gpus]
-    return table(lab, {load.name: lab.measure(load.name, load) for load in loads})
+    runs = table(lab, {load.name: lab.measure(load.name, load) for load in loads})
+    there = [run for run in runs.values() if run]
+    failed = sum(run.get("cells", {}).get("FAIL", 0) for run in there)
+    flags = sum(len(run.get("flagged", ())) for run in there)
+    named = sum(run.get("named") == "pid" for run in there)
+    print(f"disturbed: {failed} FAIL cells, {flags} flags, {named} of {len(there)} processes named by pid", flush=True)
+    return runs
 
 
 def namespaces(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
