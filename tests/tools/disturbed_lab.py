@@ -5,7 +5,6 @@ Every command has a time limit. A command that fails or hangs is a line in the l
 
 import contextlib
 import itertools
-import json
 import os
 import signal
 import subprocess

@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-from checks.intranode import CASES
 from disturbed_lab import NOT_FOUND, QUICK, REPOSITORY, TIMED_OUT, Lab, Load, Running, judged
 from disturbed_runs import HEADING, LOADS, row
+
+from checks.intranode import CASES
 
 SOURCE = REPOSITORY / "tests" / "tools" / "other_process.cu"
 HOG = 6129  # of the recording below
