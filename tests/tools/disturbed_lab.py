@@ -219,10 +219,11 @@ class Lab:
             (of_ranks / "out").write_text(ended[1].output)
         return ended
 
-    def judge(self, run: dict[str, object]) -> dict[str, object]:
-        """Adds the verdict to a measurement, with the references: verdict, cells, findings, what is said of others."""
+    def judge(self, run: dict[str, object], place: Path | None = None) -> dict[str, object]:
+        """Adds what linkmatrix finds in the records of a measurement; place: a folder with reports of ReFrame."""
         try:
-            run |= judged(self.folder / "runs" / str(run["name"]), self.references, int(str(run["pid"])))
+            folder, name = place or self.folder / "runs" / str(run["name"]), "" if place else TABLE
+            run |= judged(folder, self.references, int(str(run["pid"])), name)
         except Exception as error:  # the next run has its verdict all the same
             run |= {"verdict": "?", "error": f"{type(error).__name__}: {error}"}
             self.log(f"{run['name']}: {run['error']}")
@@ -250,15 +251,18 @@ def youngest(pid: int) -> int:
     return pid
 
 
-def judged(folder: Path, references: Path, pid: int) -> dict[str, object]:
-    """What linkmatrix finds in the records of a folder."""
+def judged(folder: Path, references: Path, pid: int, table: str = TABLE) -> dict[str, object]:
+    """What linkmatrix finds in a folder: verdict, cells, findings, and what its records have of other processes.
+
+    table: of references, "" for that of the partition.
+    """
     from linkmatrix.judge.verdicts import WORDS, Verdict
     from linkmatrix.locate.diagnosis import diagnose
     from linkmatrix.references.tables import References
     from linkmatrix.runs import judging, stored
 
     known = References.load(references)
-    tests = judging.judge_all(stored.find_all([folder]), known, TABLE if TABLE in known.names() else None)
+    tests = judging.judge_all(stored.find_all([folder]), known, table if table in known.names() else None)
     cells, flagged, sentences, marked = Counter(), [], [], []
     for test in tests:
         sentences += test.reasons

@@ -56,7 +56,7 @@ FAULTS = {
     "counter": (),
     "drop": VISIBILITY,
 }
-COLUMNS = "{:24} {:12} {:>5} {:>5} {:>5} {:>6} {:>6}  {}"
+COLUMNS = "{:28} {:12} {:>5} {:>5} {:>5} {:>6} {:>6}  {}"
 
 
 def row(run: dict | None, name: str) -> str:
@@ -172,6 +172,7 @@ def through_reframe(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
     ours = ["run", "--mode=quick", "--reframe", options.reframe, "--"]
     found: dict[str, object] = {}
     cases = {"undisturbed": (None, []), load.name: (load, []), "slow": (None, ["-S", fault])}
+    print(HEADING)
     for name, (other, more) in cases.items():
         for way in ("linkmatrix run", "reframe"):
             if lab.left() < 20:
@@ -183,14 +184,13 @@ def through_reframe(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
             else:
                 done = lab.linkmatrix(*ours, *more, limit=240)
             running.end()
-            pid = running.pid
             shown = lab.linkmatrix("show")
-            named = bool(pid) and str(pid) in done.output + shown.output
-            one = {"code": done.code, "show": shown.code, "pid": pid, "pid_is_named": named}
-            one |= {"seconds": round(done.seconds, 1), "end": done.output[-3000:], "shown": shown.output[-2500:]}
-            found[f"{way}, {name}"] = one
-            verdict = (shown.output.strip().splitlines() or [""])[-1][:60]
-            print(f"{way + ', ' + name:32} exit {done.code:3}  show {shown.code} ({verdict})  {done.seconds:5.1f} s")
+            one = {"name": f"{way}, {name}", "pid": running.pid, "seconds": round(done.seconds, 1)}
+            lab.judge(one, lab.site / ".linkmatrix")
+            one["pid_is_printed"] = bool(running.pid) and str(running.pid) in done.output + shown.output
+            one["show"] = {"code": f"{done.code}/{shown.code}"}
+            found[str(one["name"])] = one | {"end": done.output[-3000:], "shown": shown.output[-2500:]}
+            print(row(one, str(one["name"])), flush=True)
         history = lab.linkmatrix("history")
         flagged = lab.linkmatrix("export", "--format", "slurm-exclude")
         found[f"state after {name}"] = {"history": history.output[-3000:], "flagged": flagged.output[-500:]}
