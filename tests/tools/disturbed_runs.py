@@ -24,6 +24,7 @@ from disturbed_lab import NAMESPACE, QUICK, RANK_TESTCASE, REPOSITORY, TABLE, La
 REFERENCES = 6  # runs
 MOST_FILE = 4 << 20  # bytes of a file that is kept
 KEPT = (".json", ".yaml", ".log", ".txt", "")
+MOST_TEXT = 120  # characters behind the columns of the table
 GPU1 = ("--gpu", "1")
 
 LOADS = (
@@ -65,9 +66,14 @@ def row(run: dict | None, name: str) -> str:
         return COLUMNS.format(name, "not run", "", "", "", "", "", "no time left")
     cells, show = run.get("cells", {}), run.get("show", {})
     named = run.get("named", "?") if run["pid"] else "-"
-    told = "; ".join([*run.get("flagged", ())[:2], *run.get("disturbed", ())[:4]]) or run.get("error", "")
-    found = (run.get("verdict", "?"), cells.get("FAIL", 0), len(run.get("flagged", ())), named, show.get("code", ""))
-    return COLUMNS.format(name, *found, f"{run['seconds']:.1f}", told)
+    found = [*run.get("flagged", ())[:2], *run.get("disturbed", ())[:4]]
+    if not found and run.get("verdict") != "PASS":
+        found = [*run.get("marked", ())[:1], *run.get("reasons", ())[:1], run.get("error", "")]
+    told = "; ".join(filter(None, found))[:MOST_TEXT]
+    counts = cells.get("FAIL", 0), len(run.get("flagged", ()))
+    return COLUMNS.format(
+        name, run.get("verdict", "?"), *counts, named, show.get("code", ""), f"{run['seconds']:.1f}", told
+    )
 
 
 HEADING = COLUMNS.format("run", "verdict", "FAIL", "flags", "named", "exit", "s", "flagged; disturbances in the record")
