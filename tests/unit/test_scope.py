@@ -1,9 +1,7 @@
 """A flag is of a question and a component: only the same question, answered without disturbance, removes it."""
 
 import copy
-import json
 import os
-import socket
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import index, judging, stored, testcases
+from linkmatrix.runs import index, judging, stored, testcases, unreported
 from linkmatrix.runs.questions import Question
 from linkmatrix.runs.suspects import of_run, suspects
 from tests.tools import stores
@@ -227,20 +225,48 @@ def test_a_reference_adopted_on_a_busy_day_never_drains_a_node(exported):
     assert "n1 was not judged" in exported("--format", "hostfile")[1]
 
 
+UNREPORTED = "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report"
+
+
 def test_a_run_without_a_report_is_incomplete_in_the_history_and_the_index(exported, capsys):
     exported.add(WRITE, {})
-    file = exported.store.prefix / "runs" / "began-20261121T015000Z-7.json"
-    file.parent.mkdir()
-    run = {"mode": "quick", "system": "alpha", "stamp": "20261121T015000Z-7", "started": "2026-11-21T01:50:00Z"}
-    host = socket.gethostname()
-    file.write_text(json.dumps(run | {"pid": 2**22 + 1, "host": host}))
-    said = "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report"
-    assert said in exported("--format", "hostfile")[1]
+    assert "without a report" not in exported("--format", "hostfile")[1]
+    stores.began(exported.store.prefix)
+    assert UNREPORTED in exported("--format", "hostfile")[1]
     capsys.readouterr()
     assert cli.main(["history"]) == 0
-    assert said in capsys.readouterr().out
-    now = datetime.now(timezone.utc)
-    file.write_text(json.dumps(run | {"started": f"{now:%Y-%m-%dT%H:%M:%SZ}", "pid": os.getpid(), "host": host}))
-    assert "without a report" not in exported("--format", "hostfile")[1], "it still runs"
-    file.write_text(json.dumps(run | {"started": f"{now:%Y-%m-%dT%H:%M:%SZ}", "pid": 1, "host": "elsewhere"}))
-    assert "without a report" not in exported("--format", "hostfile")[1], "nobody knows yet"
+    assert UNREPORTED in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("hours", "changes", "gone"),
+    [
+        (0, {}, True),
+        (0, {"pid": os.getpid()}, False),
+        (0, {"host": "elsewhere"}, False),
+        (25, {"host": "elsewhere"}, True),
+        (25, {"pid": os.getpid()}, True),  # the number is another process's by now
+        (0, {"started": None}, True),
+    ],
+)
+def test_a_run_ended_without_a_report_where_its_process_is_gone(tmp_path, hours, changes, gone):
+    started = datetime.fromtimestamp(time.time() - 3600 * hours, timezone.utc)
+    stores.began(tmp_path, **{"started": f"{started:%Y-%m-%dT%H:%M:%SZ}", **changes})
+    assert len(unreported.ended_without_report(tmp_path)) == gone
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"pid": "x"}'])
+def test_a_damaged_note_of_a_run_is_a_run_without_a_report(tmp_path, text):
+    file = stores.began(tmp_path)
+    file.write_text(text)
+    assert unreported.sentences(tmp_path) == [], "it may be written now"
+    os.utime(file, (time.time() - 25 * 3600,) * 2)
+    ((sentence,), found) = unreported.sentences(tmp_path), unreported.ended_without_report(tmp_path)
+    assert "INCOMPLETE" in sentence and found[0].mode == "unknown"
+
+
+def test_history_without_any_report_names_the_run_that_was_killed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
+    stores.began(tmp_path)
+    assert cli.main(["history"]) == 3
+    assert UNREPORTED in capsys.readouterr().out
