@@ -1,13 +1,15 @@
 """`linkmatrix run`: ReFrame with the flags that make it fail closed, one run at a time, judged by its report.
 
-ReFrame's own verdict is not enough: it says PASSED of no test at all. The cases are counted in its report, each matrix
-is judged again from its record, and what is missing is INCOMPLETE.
+ReFrame's own result is not enough: it prints PASSED for no test at all. Each test has the verdict of its check, and
+what is missing is INCOMPLETE.
 """
 
 import argparse
+import json
 import os
 import shlex
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -22,7 +24,7 @@ from ..record import units
 from ..references.tables import References
 from ..runs import completeness, folders, judging, junit, manifest, resume, stored
 from ..runs.judging import Judged
-from ..runs.modes import MODES, NODES, PAIR, SWEEP, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SWEEP, refused, selects
 from ..runs.supervise import supervised
 from ..show import headlines, steps, sweep, words
 from ..show.reruns import rerun_lines, unmeasured_lines
@@ -31,11 +33,7 @@ from ..site import nodes as site_nodes
 from . import begin
 
 CANNOT, BAD_INPUT = 4, 2
-# what ReFrame did where its report is missing; whether one that came could not be read
-NO_REPORT = {
-    False: "and wrote no report: nothing was measured",
-    True: "and left no report that can be read: nothing can be judged",
-}
+NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -75,7 +73,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = lambda: None) -> int:
-    """Exit code: that of the verdict, 2 for an option that ReFrame refuses, 4 where nothing could be run.
+    """Exit code: that of the verdict, 2 for an option that is refused, 4 where nothing began.
 
     begins: called when nothing can refuse the run any more, right before ReFrame starts. Raises BadInput.
     """
@@ -87,6 +85,8 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
         raise BadInput("--keep-days: 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
+    if why := refused(options.more):
+        raise BadInput(why)
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
@@ -144,31 +144,52 @@ def locked_run(
     except BaseException:
         restore(last, noted)
         raise
+    trace = began(prefix, options, stamp)
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
     if report is None and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the report before is judged again")
         report = before.report
+    if report is None and (any_unreadable or jobs_began(prefix, stamp)):
+        say(f"INCOMPLETE  ReFrame ended with {code} and {UNREADABLE if any_unreadable else NO_REPORT}")
+        return EXIT_CODES[Verdict.INCOMPLETE]
+    trace.unlink(missing_ok=True)
     if report is None and code == BAD_INPUT:  # ReFrame said which: nothing was begun, and --resume goes on from before
         restore(last, noted)
         return BAD_INPUT
     if report is None:
-        say(f"INCOMPLETE  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
-        return EXIT_CODES[Verdict.INCOMPLETE] if code == 0 else CANNOT
+        say(f"INCOMPLETE  ReFrame ended with {code} and {NO_REPORT}: nothing began")
+        return CANNOT
     before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
     resume.note(last, options.mode, stamp, before, report)
     if note := junit.mended(for_junit, read_json(report)):
         say(note)
-    verdict, lines = verdict_on(
-        completeness.Ran(options.mode, options.system, report, before, repository), options, code
-    )
+    ran = completeness.Ran(options.mode, options.system, report, before, repository)
+    verdict, judged, lines = verdict_on(ran, options, code)
     verdict, lines = max([verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
+    acceptance = options.mode == ACCEPTANCE
+    if acceptance and verdict is Verdict.NOT_JUDGED:
+        lines.append("acceptance requires a reference for each value, so this is exit code 3")
     say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
-    return EXIT_CODES[verdict]
+    return judging.exit_code(judged, verdict, acceptance)
+
+
+def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
+    """Writes that a run began, and returns the file. It goes when the run has a report: a killed run leaves it."""
+    path = prefix / "runs" / f"began-{stamp}.json"
+    content = {"mode": options.mode, "system": options.system, "stamp": stamp, "pid": os.getpid()}
+    content |= {"started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "host": socket.gethostname()}
+    write_whole(path, json.dumps(content).encode())
+    return path
+
+
+def jobs_began(prefix: Path, stamp: str) -> bool:
+    """Whether a job of the run left output in its stage."""
+    return any((prefix / "stage" / stamp).rglob("rfm_job.out"))
 
 
 def restore(last: Path, noted: bytes | None) -> None:
@@ -205,25 +226,29 @@ def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, 
     return own[-1] if own else None, not all(readable for _, readable in others)
 
 
-def verdict_on(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Verdict, list[str]]:
-    """The verdict on a run's report and ReFrame's exit code, held against what its mode has to measure, and why.
+def verdict_on(
+    ran: completeness.Ran, options: argparse.Namespace, code: int
+) -> tuple[Verdict, list[Judged], list[str]]:
+    """The verdict on a run's report and ReFrame's exit code, compared with what its mode has to measure.
+
+    Returns the tests too, and lines that explain it.
 
     With --manifest that is frozen first. Raises BadInput.
     """
     if options.manifest:
         say(*completeness.frozen(ran, options.manifest))
-    verdict, lines = judged_report(ran.report, code, ran.repository)
+    verdict, judged, lines = judged_report(ran.report, code, ran.repository)
     if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
         lines += completeness.held_against(ran, verdict)
     elif options.nodes:
         lines += completeness.unasked(ran.report, options.nodes.split(","))
     if any(line.startswith(completeness.LESS) for line in lines):
         verdict = max(verdict, Verdict.INCOMPLETE)
-    return verdict, lines
+    return verdict, judged, lines
 
 
-def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:
-    """The verdict on a report and ReFrame's exit code, and lines on what was counted. Raises BadInput."""
+def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[Judged], list[str]]:
+    """The verdict on a report and ReFrame's exit code, its tests, and lines on what was counted. Raises BadInput."""
     run = stored.find(report)
     judged = judged_tests(run, repository)
     content = read_json(report)
@@ -237,15 +262,15 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
         lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
         lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
-    if code != 0 and verdict < Verdict.INCOMPLETE:
+    if code != 0 and all(one.test.result in ("", "pass") for one in judged) and verdict < Verdict.INCOMPLETE:
         verdict = Verdict.INCOMPLETE
         lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
     unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
-    if unsaid and judging.overall(judged) is Verdict.INCOMPLETE:
+    if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = headlines.headlines(judged)
         said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
-        return verdict, [*lines, *said]
-    return verdict, lines + list(rerun_lines(judged, content))
+        return verdict, final, [*lines, *said]
+    return verdict, final, lines + list(rerun_lines(judged, content))
 
 
 def judged_cases(report: Path, repository: Path) -> list[Judged]:
@@ -271,8 +296,8 @@ def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
     for tries in attempts.values():
         wrong = [one for one in tries[:-1] if one.wrong_data]
         final.append([*tries[-1:], *wrong][-1])
-        failed = next((one for one in tries[:-1] if one.verdict > Verdict.WARN), None)
-        if failed and tries[-1].verdict <= Verdict.WARN:
+        failed = next((one for one in tries[:-1] if one.verdict >= Verdict.DISTURBED), None)
+        if failed and tries[-1].verdict < Verdict.DISTURBED:
             reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]
             passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
     return final, passed_later
