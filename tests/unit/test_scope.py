@@ -182,10 +182,10 @@ def test_reads_alone_make_no_node_known_good_after_a_failed_write(exported):
 def test_a_disturbed_run_changes_nothing_and_the_third_in_a_row_keeps_the_node_off(exported):
     exported.add(WRITE, {})
     for _ in range(2):
-        exported.add(WRITE, EGRESS, disturb_n1)
+        exported.add(WRITE, EGRESS, disturb_n1, result="fail")
         assert exported("--format", "hostfile")[0] == 0
     exported.add(READ, {})  # another question
-    exported.add(WRITE, EGRESS, disturb_n1)
+    exported.add(WRITE, EGRESS, disturb_n1, result="fail")
     code, out = exported("--format", "hostfile")
     assert code == 3 and f"n1 cannot be judged while hog runs: {WRITE} gpu3->gpu0 was DISTURBED 3 times in a row" in out
     reports = sorted((exported.store.prefix / "reports").iterdir())
@@ -200,8 +200,8 @@ def test_another_component_begins_a_row_of_its_own(exported):
 
     exported.add(WRITE, {})
     for _ in range(2):
-        exported.add(WRITE, {(3, 0): 350.0}, disturb_n1)
-    exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, replaced)
+        exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, result="fail")
+    exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, replaced, result="fail")
     assert exported("--format", "hostfile")[0] == 0
 
 

@@ -1,8 +1,8 @@
 """The components and nodes that stored runs flag, and those that runs since then answered clean.
 
-The stored runs are read and judged again each time, so a corrected reference corrects this too. `linkmatrix run` keeps
-what it found in each report, for as long as references and program stay the same: no flag vanishes behind reports of
-other nodes.
+Verdicts are those that the checks stored. A run of an earlier version, and any run with another reference table, is
+judged when it is read, so that a corrected reference removes the flag. The index keeps what it found in each report: no
+flag vanishes behind reports of other nodes.
 
 A flag belongs to a component and a question (`questions`). A run flags a device where cells FAIL and the device, its
 links, its NIC or its node explains them, where wrong data arrived, or where an error counter of the device rose; an
