@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput, clean
 from ..files import path_of
+from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.units import figure
 from ..references import published
@@ -28,7 +29,7 @@ from ..runs.testcases import Test
 from ..show import words
 from ..show.screen import Screen
 
-NOTHING = 3  # in common: as INCOMPLETE
+NOTHING = EXIT_CODES[Verdict.INCOMPLETE]  # the two have no test case in common
 PEERS = "peers"  # other programs, whose records are of the same run
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named
