@@ -114,6 +114,31 @@ def test_an_error_counter_is_a_question_of_the_test_case_as_a_whole(after):
     assert after([WRITE, {}, counted], *[[WRITE, {}]] * 3) == []
 
 
+def soaked(products, wrong):
+    def change(content):
+        soak = {"asked": 600.0, "seconds": 600.0, "passes": 0, "failures": 0, "bin_seconds": 10.0, "matrices": []}
+        heated = [{"label": f"gpu{at}", "products": products, "wrong": wrong if at == 2 else 0} for at in range(4)]
+        content["soak"] = soak | {"heated": heated, "events": [], "events_left_out": 0}
+
+    return change
+
+
+def test_a_device_that_computed_wrong_bits_is_unflagged_by_soaks_alone(after):
+    wrong, right = soaked(1000, 3), soaked(1000, 0)
+    (one,) = after([WRITE, {}, wrong], *[[WRITE, {}]] * 3)
+    assert (one.label, one.clean, one.questions) == ("gpu2", 0, (Question("soak"),))
+    assert after([WRITE, {}, wrong], *[[WRITE, {}, right]] * 3) == []
+
+
+@pytest.mark.parametrize(("kind", "flagged"), [("device", ["gpu3"]), ("process", []), ("memory", [])])
+def test_a_lost_device_is_flagged_and_a_lost_process_or_memory_is_not(after, kind, flagged):
+    def lose(content):
+        content["lost"] = [{"label": "gpu3", "why": "it fell off the bus", "kind": kind}]
+        content["result"] = "ERROR"
+
+    assert [one.label for one in after([WRITE, {}, lose])] == flagged
+
+
 def simulate(content):
     content["notes"].append(SIMULATED)
 
