@@ -114,17 +114,28 @@ def test_an_error_counter_is_a_question_of_the_test_case_as_a_whole(after):
     assert after([WRITE, {}, counted], *[[WRITE, {}]] * 3) == []
 
 
-def soaked(products, wrong):
+def soaked(wrong):
+    """A soak of nine passes, in which gpu2 computed so many wrong products."""
+
     def change(content):
-        soak = {"asked": 600.0, "seconds": 600.0, "passes": 0, "failures": 0, "bin_seconds": 10.0, "matrices": []}
-        heated = [{"label": f"gpu{at}", "products": products, "wrong": wrong if at == 2 else 0} for at in range(4)]
-        content["soak"] = soak | {"heated": heated, "events": [], "events_left_out": 0}
+        (result,) = content["results"]
+        labels = [f"gpu{at}" for at in range(4)]
+        numbers = {
+            name: [[None if a == b else value for b in labels] for a in labels]
+            for name, value in {"count": 9, "mean": 396.0, "deviation": 0.1, "least": 395.0, "most": 397.0}.items()
+        }
+        bins = [[[] if a == b else [396.0] * 4 for b in labels] for a in labels]
+        matrix = {name: result[name] for name in ("testcase", "unit", "size_bytes", "rows", "columns")} | numbers
+        matrix |= {"first_at": numbers["least"], "worst_at": numbers["least"], "bins": bins}
+        heated = [{"label": one, "products": 1000, "wrong": wrong if one == "gpu2" else 0} for one in labels]
+        content["soak"] = {"asked": 600.0, "seconds": 600.0, "passes": 9, "failures": 0, "bin_seconds": 150.0}
+        content["soak"] |= {"heated": heated, "matrices": [matrix], "events": [], "events_left_out": 0}
 
     return change
 
 
 def test_a_device_that_computed_wrong_bits_is_unflagged_by_soaks_alone(after):
-    wrong, right = soaked(1000, 3), soaked(1000, 0)
+    wrong, right = soaked(3), soaked(0)
     (one,) = after([WRITE, {}, wrong], *[[WRITE, {}]] * 3)
     assert (one.label, one.clean, one.questions) == ("gpu2", 0, (Question("soak"),))
     assert after([WRITE, {}, wrong], *[[WRITE, {}, right]] * 3) == []
