@@ -146,7 +146,7 @@ def screen(found, width=200):
 
 def test_show_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
     lines = screen(judged_run(slow_row(make_record)))
-    assert "INCOMPLETE" in lines[0]
+    assert "NOT JUDGED" in lines[0]
     assert "seen from inside, without references: gpu3 sends 14.1 % slow" in lines[1]
     assert lines[2].startswith("    for it: 7 of 7 cells slow")
     said = " ".join(lines[3 : lines.index("")])
@@ -159,7 +159,7 @@ def test_show_begins_with_the_finding_and_the_next_step_also_without_references(
 def test_the_page_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
     html = page.render(*judged_run(slow_row(make_record)), lambda *_: b"")
     header = html[: html.index("</header>")]
-    assert header.index("INCOMPLETE") < header.index("gpu3 sends 14.1 % slow") < header.index("Measure what was found")
+    assert header.index("NOT JUDGED") < header.index("gpu3 sends 14.1 % slow") < header.index("Measure what was found")
 
 
 def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):
