@@ -1,4 +1,4 @@
-"""A contract on tests whose checks stored a verdict: the bundle contains it, and the limits of the contract judge again."""
+"""A contract on tests whose checks stored a verdict: the bundle contains it, and the limits judge again."""
 
 import json
 
