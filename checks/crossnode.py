@@ -342,6 +342,7 @@ class crossnode_matchings(crossnode_matrix):
     def wanted_cells(self):
         return drawn_pairs(self.result())
 
-    def figures(self):
-        """Pairs are others in each run."""
-        return {name: figure for name, figure in super().figures().items() if "->" not in name}
+    def figures_of(self, result, matrix):
+        """Without pairs, which are others in each run."""
+        figures = crossnode_matrix.figures_of(self, result, matrix)
+        return {name: figure for name, figure in figures.items() if "->" not in name}

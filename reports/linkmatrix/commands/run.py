@@ -27,7 +27,7 @@ from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SWEEP, refused, selects
 from ..runs.supervise import supervised
 from ..show import headlines, steps, sweep, words
-from ..show.reruns import rerun_lines, unmeasured_lines
+from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
 from ..site import environment
 from ..site import nodes as site_nodes
 from . import begin
@@ -256,7 +256,7 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
     verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    lines += [*unmeasured_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
+    lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1:
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
@@ -271,6 +271,22 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
         said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
         return verdict, final, [*lines, *said]
     return verdict, final, lines + list(rerun_lines(judged, content))
+
+
+def reason_lines(judged: list[Judged]) -> list[str]:
+    """Why tests are DISTURBED, INCOMPLETE or FAIL where no cell shows it, one line for all that share the reason.
+
+    Not of tests that were not measured, nor of nodes, which have lines of their own.
+    """
+    tests: dict[tuple[Verdict, str], list[str]] = {}
+    for one in judged:
+        if one.verdict >= Verdict.DISTURBED and one.reasons and not one.test.unmeasured and not one.test.node:
+            tests.setdefault((one.verdict, one.reasons[0]), []).append(one.test.name)
+    lines = []
+    for (verdict, reason), names in tests.items():
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        lines.append(f"  {words.WORDS[verdict]}: {clean(names[0])}{more}: {clean(reason)[:MOST_CHARACTERS]}")
+    return units.first(lines, MOST_REASONS)
 
 
 def judged_cases(report: Path, repository: Path) -> list[Judged]:
