@@ -132,7 +132,7 @@ def test_a_record_of_real_devices_says_its_samples_once_and_by_what_each_size_ra
     text = " ".join(out.split())
     assert code == 0
     assert "bus bandwidth (GB/s) of 2 ranks on one node, a line a size" in text
-    assert re.search(r" 7 to 28 samples a cell, data verified", text)
+    assert re.search(r" 7 to 28 samples per cell, data verified", text)
     assert "16 KiB: note: NCCL ran RING, LL, channels 0..1" in text
 
 
