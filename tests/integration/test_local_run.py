@@ -29,7 +29,12 @@ def values(case):
 
 
 def record_of(case):
-    return linkmatrix.record.reading.load(Path(case["outputdir"]) / "record.json")
+    return linkmatrix.record.reading.load(Path(case["verdict_file"]).with_name("record.json"))
+
+
+def verdict_of(case):
+    """The verdict that the check of a test case stored."""
+    return json.loads(Path(case["verdict_file"]).read_text())
 
 
 def references(numbers, tolerance):
@@ -78,9 +83,9 @@ def test_without_references_a_run_has_none_and_acceptance_refuses_it(fault):
 @pytest.mark.parametrize("mode", ["quick", "acceptance"])
 def test_a_run_of_no_test_at_all_is_no_pass_though_reframe_says_so(tmp_path, mode):
     command = [sys.executable, "-m", "linkmatrix", "run", "--mode", mode]
-    command += ["--reframe", str(Path(sys.executable).parent / "reframe"), "--", "--nocolor", "-n", "nothing_at_all"]
+    command += ["--reframe", REFRAME, "--", "--nocolor", "-n", "nothing_at_all"]
     environment = {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
-    where = Path(__file__).resolve().parents[2]
+    where = REPOSITORY
     done = subprocess.run(command, env=environment, cwd=where, text=True, capture_output=True, timeout=600)
     assert "PASSED" in done.stdout and "Ran 0/0 test case(s)" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 4
@@ -89,8 +94,8 @@ def test_a_run_of_no_test_at_all_is_no_pass_though_reframe_says_so(tmp_path, mod
 
 def test_a_run_that_is_resumed_leaves_out_what_passed(tmp_path, unavailable):
     command = [sys.executable, "-m", "linkmatrix", "run", "--mode", "quick"]
-    command += ["--reframe", str(Path(sys.executable).parent / "reframe")]
-    where, environment = Path(__file__).resolve().parents[2], {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
+    command += ["--reframe", REFRAME]
+    where, environment = REPOSITORY, {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
 
     def run(*options):
         done = [*command, *options, "--", "--nocolor", "-n", "^rank_binding"]
@@ -129,13 +134,16 @@ def test_a_pair_below_its_reference_is_measured_again_before_it_fails(reframe):
     assert ("cpu0", "cpu1") in [(one["row"], one["column"]) for one in result["remeasured"]]
 
 
-@pytest.mark.parametrize("kind, word", [("corrupt", "corrupt"), ("error", "error")])
-def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind, word):
+@pytest.mark.parametrize("kind", ["corrupt", "error"])
+def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind):
     run = fault("--simulate-fault", f"{kind}:cpu1")
     assert run.code != 0
     check = only(run)
     assert check["fail_phase"] == "sanity"
-    assert re.search(rf"cpu\d->cpu\d is '{word}'", check["fail_reason"])
+    assert check["fail_reason"].startswith("sanity error: FAIL: ")
+    assert re.search(r"cpu\d->cpu\d", check["fail_reason"])
+    assert verdict_of(check)["verdict"] == "FAIL"
+    assert record_of(check)["results"], "its record is kept though it failed"
 
 
 def test_a_table_that_was_not_printed_whole_is_no_pass(fault):
