@@ -8,29 +8,26 @@ import argparse
 import json
 import os
 import shlex
-import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from .. import lock
-from ..errors import BadInput, clean, say
+from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
-from ..record import units
-from ..references.tables import References
-from ..runs import completeness, folders, judging, junit, manifest, resume, stored
+from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, PAIR, SWEEP, refused, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SWEEP, refused, selects
 from ..runs.supervise import supervised
-from ..show import headlines, steps, sweep, words
-from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
+from ..show import words
 from ..site import environment
 from ..site import nodes as site_nodes
 from . import begin
+from .retention import pruned, suspect_lines
+from .run_summary import after_retries, judged_cases, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
 NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
@@ -224,153 +221,3 @@ def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, 
     others = [resume.not_taken(path, stamp) for path in unknown if path not in own]
     say(*(f"note: {why}" for why, _ in others))
     return own[-1] if own else None, not all(readable for _, readable in others)
-
-
-def verdict_on(
-    ran: completeness.Ran, options: argparse.Namespace, code: int
-) -> tuple[Verdict, list[Judged], list[str]]:
-    """The verdict on a run's report and ReFrame's exit code, compared with what its mode has to measure.
-
-    Returns the tests too, and lines that explain it.
-
-    With --manifest that is frozen first. Raises BadInput.
-    """
-    if options.manifest:
-        say(*completeness.frozen(ran, options.manifest))
-    verdict, judged, lines = judged_report(ran.report, code, ran.repository)
-    if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
-        lines += completeness.held_against(ran, verdict)
-    elif options.nodes:
-        lines += completeness.unasked(ran.report, options.nodes.split(","))
-    if any(line.startswith(completeness.LESS) for line in lines):
-        verdict = max(verdict, Verdict.INCOMPLETE)
-    return verdict, judged, lines
-
-
-def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[Judged], list[str]]:
-    """The verdict on a report and ReFrame's exit code, its tests, and lines on what was counted. Raises BadInput."""
-    run = stored.find(report)
-    judged = judged_tests(run, repository)
-    content = read_json(report)
-    attempts = content["runs"]
-    final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
-    verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
-    lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
-    if len(attempts) > 1:
-        again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
-        count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
-        lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
-        lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
-    if code != 0 and all(one.test.result in ("", "pass") for one in judged) and verdict < Verdict.INCOMPLETE:
-        verdict = Verdict.INCOMPLETE
-        lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
-    unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
-    if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
-        found = headlines.headlines(judged)
-        said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
-        return verdict, final, [*lines, *said]
-    return verdict, final, lines + list(rerun_lines(judged, content))
-
-
-def reason_lines(judged: list[Judged]) -> list[str]:
-    """Why tests are DISTURBED, INCOMPLETE or FAIL where no cell shows it, one line for all that share the reason.
-
-    Not of tests that were not measured, nor of nodes, which have lines of their own.
-    """
-    tests: dict[tuple[Verdict, str], list[str]] = {}
-    for one in judged:
-        if one.verdict >= Verdict.DISTURBED and one.reasons and not one.test.unmeasured and not one.test.node:
-            tests.setdefault((one.verdict, one.reasons[0]), []).append(one.test.name)
-    lines = []
-    for (verdict, reason), names in tests.items():
-        more = f" and {len(names) - 1} more" if names[1:] else ""
-        lines.append(f"  {words.WORDS[verdict]}: {clean(names[0])}{more}: {clean(reason)[:MOST_CHARACTERS]}")
-    return units.first(lines, MOST_REASONS)
-
-
-def judged_cases(report: Path, repository: Path) -> list[Judged]:
-    """The test cases of a report, with their verdicts. Raises BadInput."""
-    return judged_tests(stored.find(report), repository)
-
-
-def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
-    """Those of a run, held against the references of the repository. Raises BadInput."""
-    folder = repository / "config" / "references"
-    return judging.judge_all(run, References.load(folder if folder.is_dir() else None), None)
-
-
-def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
-    """(of each test case the attempt that counts; those that failed before they passed, with the reason).
-
-    It is the last one; but what follows an attempt with wrong data does not count.
-    """
-    attempts: dict[tuple[str, str, str], list[Judged]] = {}
-    for one in judged:
-        attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
-    final, passed_later = [], []
-    for tries in attempts.values():
-        wrong = [one for one in tries[:-1] if one.wrong_data]
-        final.append([*tries[-1:], *wrong][-1])
-        failed = next((one for one in tries[:-1] if one.verdict >= Verdict.DISTURBED), None)
-        if failed and tries[-1].verdict < Verdict.DISTURBED:
-            reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]
-            passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
-    return final, passed_later
-
-
-def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
-    """What the stored runs, this one too, leave flagged, and the nodes that cannot be judged."""
-    try:
-        from ..runs import index, notes
-    except ModuleNotFoundError as error:
-        yield f"note: flags of earlier runs are unknown: the Python package {error.name} is missing"
-        return
-    folder = repository / "config" / "references"
-    try:
-        with index.opened(prefix, folder if folder.is_dir() else None, again=True) as found:
-            yield from (f"note: {clean(note)}" for note in found.notes)
-            yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
-            yield from (clean(f"{node} {why}") for node, why in found.disturbed().items())
-    except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the run has its verdict without it
-        yield f"note: flags of earlier runs are unknown: {clean(str(error))}"
-
-
-def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The names of the reports that present flags come from; None, after a sentence, where these are unknown."""
-    folder = repository / "config" / "references"
-    try:
-        from ..runs import index, notes
-
-        with index.opened(prefix, folder if folder.is_dir() else None) as found:
-            return found.flagging(found.suspects(clean_runs, notes.load(prefix)))
-    except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
-        say(f"note: no report was removed, because a flag may come from it: {error}")
-        return None
-
-
-def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
-    """Removes old reports, JUnit files and pages; the newest stays, what flags a device stays while the flag does, and
-    records stay where ReFrame keeps them.
-    """
-    reports = folders.reports(prefix)[::-1]
-    old = set(reports[keep:]) if keep is not None else set()
-    if days is not None:
-        outlived, doubtful = folders.outlived(reports[1:], days)
-        old |= set(outlived)
-        if left := set(doubtful) - old:
-            said = f"{units.counted(len(left), 'report')} from before half a year or more without any"
-            say(f"kept, for the clock may have jumped: {said}; --keep N removes them")
-    flags = flagging(prefix, clean_runs, repository) if old else set()
-    kept = {path for path in old if flags is None or path.name in flags}
-    if kept and flags is not None:
-        say(f"kept, because a flag comes from them: {units.counted(len(kept), 'old report')}")
-    old -= kept
-    for path in old:
-        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
-        path.unlink(missing_ok=True)
-    if days is not None:
-        for path in folders.outlived((prefix / "reports").glob("junit-*.xml"), days)[0]:
-            path.unlink(missing_ok=True)
-    if old:
-        say(f"removed {units.counted(len(old), 'old report')}")
