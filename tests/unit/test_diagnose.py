@@ -363,7 +363,7 @@ def test_a_tolerance_follows_from_what_carries_the_data_whatever_the_test_case_i
         assert tolerances.carrier_of(result | {"testcase": name}, "NV18") is tolerances.Carrier.LINK
     ranks = result | {"memory": "host", "engine": "mpi"}
     assert tolerances.carrier_of(ranks, "NODE") is tolerances.Carrier.PROCESSOR
-    assert tolerances.carrier_of(ranks | {"engine": "ce"}, "HOST") is tolerances.Carrier.LINK
+    assert tolerances.carrier_of(ranks | {"engine": "ce"}, "HOST") is tolerances.Carrier.HOST
     assert tolerances.carrier_of(result, "CORE", "host") is tolerances.Carrier.PROCESSOR
     assert tolerances.carrier_of(result | {"transport": "staged"}, "NV18") is tolerances.Carrier.STAGED
     assert tolerances.carrier_of(ranks, "NET") is tolerances.Carrier.NETWORK
