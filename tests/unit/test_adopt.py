@@ -111,7 +111,8 @@ def one_sample(content, _):
 
 def beside_others(content, _):
     use = {"label": "gpu1", "of": "nvlink_out", "counted": 5e9, "own": 0.0}
-    empty = {"shared": True, "nodes": [], "processes": [], "untold": []}
+    hog = {"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
+    empty = {"shared": True, "nodes": [], "processes": [hog], "untold": []}
     content["results"][0]["others"] = {**empty, "seconds": 4.0, "uses": [use]}
 
 
@@ -121,7 +122,7 @@ def beside_others(content, _):
         (counters, "nvlink_replay_errors rose from 3 to 8"),
         (one_device, "are one device, GPU-1"),
         (one_sample, "were measured once"),
-        (beside_others, "5.00 GB of nvlink_out at gpu1 were not of linkmatrix"),
+        (beside_others, "pid 2983 (hog of bob) had a context on gpu1"),
     ],
 )
 def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_references_are(run, store, change, why):
