@@ -12,6 +12,7 @@ from .adapters import UnreadableError, promised
 from .build import REPOSITORY
 from .crossnode import crossnode_matrix
 from .expect import rank_faults
+from .reasons import failed, missing
 
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
 SAID = re.compile(
@@ -65,25 +66,25 @@ class adapter_matrix(crossnode_matrix):
     def carried_faults(self):
         """Was each adapter the one that its rank was to have, and has it carried at least what was measured?"""
         said = {int(rank): rest for host, rank, *rest in SAID.findall(self.outputs()[1])}
-        names, faults = self.names(), []
+        names, reasons = self.names(), []
         for rank, (sent, received) in enumerate(self.least_bytes()):
             label = self.record["devices"][rank]["label"]
             if rank not in said:
-                faults.append(f"{label} does not say what its adapter carried")
+                reasons += missing(f"{label} does not say what its adapter carried")
                 continue
             name, *carried = said[rank]
             wanted = names[rank % self.num_tasks_per_node]
             if name != wanted:
-                faults.append(f"{label} should have {wanted}, and had {name}")
+                reasons += missing(f"{label} should have {wanted}, and had {name}")
             for way, least, counted in zip(("sent", "received"), (sent, received), carried, strict=True):
                 if counted == "unknown":
-                    faults.append(f"{label}: the kernel does not count what {name} {way}")
+                    reasons += missing(f"{label}: the kernel does not count what {name} {way}")
                 elif int(counted) < least:
-                    faults.append(
+                    reasons += failed(
                         f"{label}: {name} {way} {counted} bytes where its rank {way} {least} and more to other nodes:"
                         " they went another way"
                     )
-        return faults
+        return reasons
 
     def least_bytes(self):
         """[(sent, received)] of each rank to and from those of other nodes: one message for each sample."""

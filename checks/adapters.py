@@ -1,11 +1,13 @@
 """What a partition promises of the network adapters of its nodes, held against what a run found in its record.
 
-Plain Python, as `expect`: nothing here runs anything, faults are sentences, and what cannot be told is a fault.
+Plain Python, as `expect`: nothing here runs anything, and what is not known is a reason too.
 """
 
 import math
 import re
 from dataclasses import dataclass, fields
+
+from .reasons import failed, missing, unlike
 
 KEY = "adapters"  # of a partition's extras
 NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # of a port, or of an interface
@@ -71,14 +73,14 @@ def adapter_faults(record, extras):
     try:
         groups = promised(extras)
     except UnreadableError as error:
-        return [str(error)]
+        return missing(str(error))
     if not groups:
-        return [
+        return missing(
             f"the partition has the feature rdma and does not say which adapters its nodes have: write extras['{KEY}'],"
             f" such as {example(record['adapters'])}"
-        ]
+        )
     if not record["nodes"]:
-        return ["the record does not say what adapters the nodes have: measure with a program of today"]
+        return missing("the record does not say what adapters the nodes have: measure with a program of today")
     return [
         fault
         for node in [one["name"] for one in record["nodes"]]
@@ -105,16 +107,18 @@ def has_rdma(port):
 
 
 def faults_of_node(node, ports, group):
-    """What one node lacks of a group, in sentences."""
+    """What one node lacks of a group."""
     rdma = [name for name, port in ports.items() if has_rdma(port)]
     there = ", ".join(ports) or "none"
-    faults = [f"{node} has no adapter {name}: there are {there}" for name in group.names if name not in ports]
+    absent = [name for name in group.names if name not in ports]
+    reasons = failed(*(f"{node} has no adapter {name}: there are {there}" for name in absent))
     names = [name for name in group.names if name in ports] if group.names else rdma
     if group.number is not None and len(names) != group.number:
-        faults.append(f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), promised are {group.number}")
+        said = f"{node} has {len(names)} adapters ({', '.join(names) or 'none'}), promised are {group.number}"
+        reasons += failed(said) if len(names) < group.number else missing(said)
     if not group.names and group.number is None and not rdma:
-        faults.append(f"{node} has no RDMA adapter (/sys/class/infiniband): is its driver loaded?")
-    return faults + [fault for name in names for fault in faults_of_port(node, name, ports[name], group)]
+        reasons += failed(f"{node} has no RDMA adapter (/sys/class/infiniband): is its driver loaded?")
+    return reasons + [one for name in names for one in faults_of_port(node, name, ports[name], group)]
 
 
 def faults_of_port(node, name, port, group):
@@ -132,10 +136,14 @@ def faults_of_port(node, name, port, group):
     units = {"rate": " Gb/s", "PCI speed": " GT/s"}
     where = ", ".join(filter(None, (port["place"].get("pci"), *(one["name"] for one in port.get("interfaces", ())))))
     return [
-        f"{node}: the {what} of {name} ({where or 'no PCI device'}) is {said or 'unknown'}, promised is"
-        f" {'x' if what == 'PCI width' else ''}{wanted}{units.get(what, '')}"
+        reason
         for what, (value, wanted, said) in found.items()
         if wanted is not None and not same(value, wanted)
+        for reason in unlike(
+            said,
+            f"{node}: the {what} of {name} ({where or 'no PCI device'}) is {said or 'unknown'}, promised is"
+            f" {'x' if what == 'PCI width' else ''}{wanted}{units.get(what, '')}",
+        )
     ]
 
 

@@ -2,13 +2,12 @@
 
 import reframe as rfm
 from reframe.core.builtins import sanity_function, variable
-from reframe.core.exceptions import SanityError
 
 from .build import REPOSITORY
 from .endings import said_by
-from .expect import listed
 from .processes import RANKS, Wish
 from .ranks import bindings, faults_of
+from .reasons import missing
 from .session_test import session_test
 
 
@@ -49,6 +48,7 @@ class rank_binding(session_test):
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
     apart = RANKS
+    measures = False
 
     def prepare(self):
         super().prepare()
@@ -74,7 +74,7 @@ class rank_binding(session_test):
     def every_rank_is_where_it_should_be(self):
         text, errors = self.outputs()
         if text is None:
-            raise SanityError(listed([*self.trouble_of_session(), self.without_output()]))
+            return self.conclude(missing(*self.trouble_of_session(), self.without_output()))
         found, extras = bindings(text), self.current_partition.extras
         faults = faults_of(
             found,
@@ -85,8 +85,7 @@ class rank_binding(session_test):
             devices=bool(self.promise.devices),
         )
         if faults:
-            faults = [*self.trouble_of_session(), *faults]
+            faults = [*missing(*self.trouble_of_session()), *faults]
             if said := said_by(errors, ""):
-                faults.append(f"the launcher says: {said}")
-            raise SanityError(listed(faults))
-        return True
+                faults += missing(f"the launcher says: {said}")
+        return self.conclude(faults)

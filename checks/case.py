@@ -3,24 +3,24 @@
 import re
 from pathlib import Path
 
-import reframe.utility.sanity as sn
-from reframe.core.builtins import run_before, variable
+from reframe.core.builtins import variable
 
 import linkmatrix.record.printed
 import linkmatrix.record.reading
 
 from . import large, references
-from .expect import cell_faults, table_faults
+from .expect import cell_faults, has_words, table_faults
 from .p2p import p2p_matrix_run
 from .programs import BUILT
+from .reasons import missing
 from .sizes import has_own_size
-from .variables import link_classes_of, matrix_variables
+from .variables import Figure, matrix_figures
 
 
 class p2p_matrix_case(p2p_matrix_run):
     """Runs one test case and publishes its matrix: the base of the checks that measure.
 
-    The performance variables are those of `variables.matrix_variables`: pairs such as ``gpu0->gpu3``, and summaries
+    The performance variables are those of `variables.matrix_figures`: pairs such as ``gpu0->gpu3``, and summaries
     of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of `large.variables`.
     """
 
@@ -61,12 +61,10 @@ class p2p_matrix_case(p2p_matrix_run):
     def faults(self):
         self.large = large.result_of(self.record, self.testcase)
         if self.large is not None:
-            return self.machine_faults() + self.large_faults() + self.counter_faults()
+            return self.machine_faults() + self.large_faults()
         self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        faults = table_faults(self.tables, self.wanted_tables(), self.testcase)
-        if faults:
-            return faults
-        return self.machine_faults() + self.matrix_faults() + self.counter_faults()
+        lacking = table_faults(self.tables, self.wanted_tables(), self.testcase)
+        return self.machine_faults() + (lacking or self.matrix_faults())
 
     def large_faults(self):
         """As `matrix_faults`, of a matrix whose cells are in a file."""
@@ -86,26 +84,25 @@ class p2p_matrix_case(p2p_matrix_run):
         """The wanted cells are all there, in every table, and their data was compared."""
         cells, excused = self.wanted_cells(), self.excused_cells()
         # a cell that is missing is so in every table
-        faults = list(dict.fromkeys(fault for table in self.tables for fault in cell_faults(table, cells, excused)))
+        reasons = list(dict.fromkeys(one for table in self.tables for one in cell_faults(table, cells, excused)))
         needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
         verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
-        if verified != [(str(needed), str(needed))]:
+        if verified != [(str(needed), str(needed))] and not has_words(self.tables[0], cells):
             said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
-            faults.append(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
-        return faults
+            reasons += missing(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
+        return reasons
 
-    @run_before("performance")
-    def publish_matrix(self):
-        if self.is_dry_run():
-            return
-        if self.large is not None:
-            unit, found = self.large["unit"], large.variables(self.large)
-        else:
-            unit, found = self.tables[0].unit, matrix_variables(self.tables[0], self.link_classes())
-        self.perf_variables = {
-            name: sn.make_performance_function(sn.defer(value), unit) for name, value in found.items()
+    def figures(self):
+        return {
+            name: figure
+            for result, matrix in self.judged_results()
+            if result["testcase"] == self.testcase
+            for name, figure in self.figures_of(result, matrix).items()
         }
 
-    def link_classes(self):
-        """{(source, destination): link class} of the test case's cells, from the record."""
-        return link_classes_of(next(one for one in self.record["results"] if one["testcase"] == self.testcase))
+    def figures_of(self, result, matrix):
+        """Those of one result."""
+        table = self.table_of(result)
+        if "cells" not in result:
+            return matrix_figures(matrix, table)
+        return {name: Figure(value, result["unit"], table.get(name)) for name, value in large.variables(result).items()}

@@ -1,9 +1,9 @@
 """What every check of collectives is: the sizes and ways of one, each judged, and what it publishes."""
 
-import reframe.utility.sanity as sn
-from reframe.core.builtins import run_before, variable
+from reframe.core.builtins import variable
 
 import linkmatrix.record.printed
+from linkmatrix.references.tables import Reference
 
 from .expect import Table, engine_faults
 from .p2p import p2p_matrix_run
@@ -18,6 +18,7 @@ from .sizes import (
     utilisation_faults,
     utilisations,
 )
+from .variables import Figure, size_figures
 
 TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
@@ -93,43 +94,26 @@ class collective_run(p2p_matrix_run, special=True):
         ]
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
         wanted = sizes_of(self.wanted_sizes())
-        faults = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
-        faults += collective_faults(self.results, self.tables, TABLES, self.ways())
+        reasons = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
+        reasons += collective_faults(self.results, self.tables, TABLES, self.ways())
         promised = self.current_partition.extras.get("collective_utilisation", {})
         unclear = promise_faults(promised, CASES)
-        faults += unclear or utilisation_faults(self.results, promised.get(self.testcase))
-        return [*self.machine_faults(), *engine_faults(self.results, self.engine), *faults, *self.counter_faults()]
+        reasons += unclear or utilisation_faults(self.results, promised.get(self.testcase))
+        return [*self.machine_faults(), *engine_faults(self.results, self.engine), *reasons]
 
     def nccl_promise(self):
         """What the partition's extras say of NCCL."""
         extras = self.current_partition.extras
         return extras.get("nccl_transport"), extras.get("nccl_network")
 
-    @run_before("performance")
-    def publish_sizes(self):
-        if self.is_dry_run():
-            return
-        self.perf_variables = {
-            f"{way}@{table.size_bytes}": sn.make_performance_function(sn.defer(value), table.unit)
-            for table in self.tables
-            if table.title == TABLES[0].title
-            for (_, way), value in table.cells.items()
-            if isinstance(value, float)
-        }
-
-    @run_before("performance")
-    def publish_utilisation(self):
-        """What the largest size has of what links allow, in percent; of what nobody promised there is no reference."""
+    def figures(self):
+        """Bus bandwidths; and what the largest size has of what links allow, in percent, where that is promised."""
+        figures = size_figures(self.judged_results())
         promised = self.current_partition.extras.get("collective_utilisation", {}).get(self.testcase)
-        if self.is_dry_run() or promised is None:
-            return
-        shares = {f"utilisation[{way}]": share for way, share in utilisations(largest_of(self.results)).items()}
-        self.perf_variables |= {
-            name: sn.make_performance_function(sn.defer(share), "%") for name, share in shares.items()
+        if promised is None or not self.results:
+            return figures
+        known = Reference(promised, 0, None, "%")
+        shares = utilisations(largest_of(self.results)).items()
+        return figures | {
+            f"utilisation[{way}]": Figure(share, "%", known, limited=True) for way, share in shares if share is not None
         }
-        try:
-            known = self.reference[self] if self.reference.index else {}
-        except KeyError:  # there are none for this test case
-            known = {}
-        of_promise = dict.fromkeys(shares, (promised, 0, None, "%"))
-        self.reference = {self.current_partition.fullname: {**known, **of_promise}}

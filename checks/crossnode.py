@@ -3,19 +3,20 @@
 from itertools import permutations
 
 import reframe as rfm
-import reframe.utility.sanity as sn
-from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
+from reframe.core.builtins import fixture, parameter, run_after, variable
 
 import linkmatrix.record.printed
+from linkmatrix.judge.verdicts import Verdict
 
 from .adapters import adapter_faults
 from .case import p2p_matrix_case
 from .expect import Table, cell_faults, drawn_pairs, matching_faults, rank_faults, table_faults, transport_faults
 from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
 from .p2p import p2p_matrix_run
+from .reasons import missing
 from .session import nodes_session
 from .sizes import all_there, sizes_of
-from .variables import matrix_variables
+from .variables import Figure
 
 #: The test cases of p2p_matrix between ranks, with the tables that each prints.
 CASES = {
@@ -231,34 +232,36 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
     def faults(self):
         """Each size has its tables, whole, and its data was compared; an empty message has none."""
         self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        faults = self.machine_faults()
+        reasons = self.machine_faults()
         pairs = list(permutations(self.wanted_endpoints(), 2))
         printed = {table.size_bytes for table in self.tables}
         results = self.record["results"]
-        faults += all_there(results, sizes_of(self.sizes), 0, self.testcase)
+        reasons += all_there(results, sizes_of(self.sizes), 0, self.testcase)
         if printed != {result["size_bytes"] for result in results}:
-            faults.append(f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep")
+            said = f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep"
+            reasons += missing(said)
         for size in sorted(printed):
             own = [table for table in self.tables if table.size_bytes == size]
-            faults += [f"{fault}, of {size} bytes" for fault in table_faults(own, self.wanted_tables(), self.testcase)]
+            lacking = table_faults(own, self.wanted_tables(), self.testcase)
+            reasons += [one._replace(sentence=f"{one.sentence}, of {size} bytes") for one in lacking]
         for table in self.tables:
-            faults += cell_faults(table, pairs)
+            reasons += cell_faults(table, pairs)
         for result in results:
-            if result["size_bytes"] > 0 and result["verified"] is not True:
-                faults.append(f"{self.testcase}: the data of {result['size_bytes']} bytes was not compared")
-        return faults
+            if result["size_bytes"] > 0 and result["verified"] is None:
+                reasons += missing(f"{self.testcase}: the data of {result['size_bytes']} bytes was not compared")
+        return reasons
 
-    @run_before("performance")
-    def publish_sizes(self):
-        if self.is_dry_run():
-            return
-        self.perf_variables = {}
-        wanted = self.wanted_tables()[0].title
-        for table in (table for table in self.tables if table.title == wanted):
-            found = matrix_variables(table, {pair: "NET" for pair in table.cells})
-            self.perf_variables[f"NET@{table.size_bytes}"] = sn.make_performance_function(
-                sn.defer(found["median[NET]"]), table.unit
-            )
+    def figures(self):
+        """The median of each size, with the reference of its link class."""
+        figures = {}
+        for result, matrix in self.judged_results():
+            for group, summary in matrix.matrix.classes.items():
+                known, unit = matrix.expected.of_class.get(group), matrix.matrix.unit
+                figure = Figure(summary.median, unit, known, limited=known is not None)
+                agreed = not figure.outside or matrix.counts[Verdict.FAIL]
+                name = f"{group}@{result['size_bytes']}"
+                figures[name] = figure if agreed else figure._replace(limited=False)
+        return figures
 
 
 @rfm.simple_test
@@ -339,7 +342,7 @@ class crossnode_matchings(crossnode_matrix):
     def wanted_cells(self):
         return drawn_pairs(self.result())
 
-    @run_before("performance")
-    def leave_out_pairs(self):
-        if not self.is_dry_run():
-            self.perf_variables = {name: of for name, of in self.perf_variables.items() if "->" not in name}
+    def figures_of(self, result, matrix):
+        """Without pairs, which are others in each run."""
+        figures = crossnode_matrix.figures_of(self, result, matrix)
+        return {name: figure for name, figure in figures.items() if "->" not in name}

@@ -57,11 +57,6 @@ def refused_for_others(errors):
     return f"not measured: {found[1]}" if found else ""
 
 
-def made_room(state):
-    """Why a job that was preempted is no verdict on what it did not reach; "" of any other."""
-    return f"not measured whole: {ENDED['PREEMPTED']}" if state == "PREEMPTED" else ""
-
-
 def lost_nodes(text):
     """Names of nodes that a launcher says are gone, in the order in which it says so."""
     found = (name for pattern in LOST_NODE for name in re.findall(pattern, text, re.IGNORECASE))
@@ -105,13 +100,17 @@ def said_by(errors, last):
     return " / ".join(dict.fromkeys(quoted))
 
 
+def causes(state, errors, folder):
+    """Why a program was ended from outside: a full disk, its job, its node. [] where nothing says so."""
+    return [reason for reason in (disk_fault(folder), ended_because(state, errors)) if reason]
+
+
 def sentences(state, errors, text, folder, program="p2p_matrix"):
     """Why a run is no PASS: [] where it is one. text: standard output; folder: where both were written."""
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
         return []
-    ended = ended_because(state, errors)
-    reasons = [reason for reason in (disk_fault(folder), ended) if reason]
+    ended, reasons = ended_because(state, errors), causes(state, errors, folder)
     said = said_by(errors, last)
     # the program's word for any end that comes from outside; or it was killed before it could say so
     from_outside = last.startswith("Result: TIMEOUT") or (ended and not last.startswith("Result: "))

@@ -1,8 +1,8 @@
 """What a partition promises and a test case must print, held against what a run found.
 
 Plain Python on the record (linkmatrix.record/2) and the printed tables: nothing here runs anything. Every function
-returns the faults as sentences, and an empty list means that all was found as expected. Whatever is missing or cannot
-be told is a fault, so a promise is never kept by silence.
+returns reasons, each a verdict with a sentence, and an empty list where all was found as expected. Whatever is missing
+or not known is a reason too, so no promise is kept by silence.
 """
 
 import math
@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
-from linkmatrix.errors import clean
-from linkmatrix.judge import few
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.checking import drawn_cells, is_of_matchings
 from linkmatrix.record.matrix import FLAGS, WORDS
 
 from .programs import BUILT
+from .reasons import disturbed, failed, missing, unlike
 
-MAX_FAULTS = 8  # more sentences than this do not help
+NO_PATH = "no-peer-access"  # status word
 
 
 class Table(NamedTuple):
@@ -60,106 +59,110 @@ class Promise:
         return cls(devices=count or None, model=gpus[0].model if len(gpus) == 1 else None, **extras)
 
 
-def listed(faults):
-    """The faults as one text, the first ones if there are many; without what a program wrote to steer a terminal.
-
-    ReFrame's JUnit file takes no such signs, and the session would end over it.
-    """
-    more = len(faults) - MAX_FAULTS
-    return clean("; ".join(faults[:MAX_FAULTS]) + (f"; and {more} more" if more > 0 else ""))
-
-
 def device_faults(record, promise):
     """Is every promised device there, and of the promised model?"""
     devices = record["devices"]
     if promise.devices is None:
-        return [
+        return missing(
             "the partition does not say how many GPUs it has: write them into config/topology/<system>-<partition>/"
             "devices.json"
-        ]
-    faults = []
+        )
+    reasons = []
     if len(devices) != promise.devices:
         present = ", ".join(device["label"] for device in devices) or "none"
-        faults.append(f"the partition promises {promise.devices} GPUs, {record['host']['name']} has {present}")
+        said = f"the partition promises {promise.devices} GPUs, {record['host']['name']} has {present}"
+        reasons += failed(said) if len(devices) < promise.devices else missing(said)
     if promise.model is not None:
-        faults += [
-            f"{device['label']} is '{device['name']}', the partition promises '{promise.model}'"
-            for device in devices
-            if promise.model not in device["name"]
-        ]
-    return faults
+        reasons += failed(
+            *(
+                f"{device['label']} is '{device['name']}', the partition promises '{promise.model}'"
+                for device in devices
+                if promise.model not in device["name"]
+            )
+        )
+    return reasons
 
 
 def run_faults(record, check):
-    """Was it this check's run, is each test case that was expected there, and did every endpoint take part?"""
+    """Was it this check's run, and is each test case that was expected there?"""
     measured = {result["testcase"] for result in record["results"]}
-    faults = [
-        f"{name} was to be measured, and is not in the record" for name in record["expected"] if name not in measured
-    ]
-    faults += [f"{one['label']} was lost: {one['why']}" for one in record["lost"]]
+    reasons = missing(
+        *(f"{name} was to be measured, and is not in the record" for name in record["expected"] if name not in measured)
+    )
     if record["asked_by"] not in (None, check):
-        faults.append(f"the record is of the check {record['asked_by']}, not of {check}")
-    return faults
+        reasons += missing(f"the record is of the check {record['asked_by']}, not of {check}")
+    return reasons
 
 
 def exclusive_faults(record, promise):
-    """Did others use a node that is promised to be the job's alone? Programs that are not ours look at nobody."""
+    """Was a node that is promised to be the job's alone used by other processes? Programs of others do not look."""
     looked = record["program"] in BUILT and record["backend"] in ("cuda", "host", "mpi")
-    return [*not_exclusive(record)] if promise.exclusive and looked else []
+    return disturbed(*not_exclusive(record)) if promise.exclusive and looked else []
 
 
 def rank_faults(record, nodes, ranks):
     """Did `ranks` ranks on each of `nodes` nodes take part?"""
     places = [device["node"] for device in record["devices"]]
-    faults = []
+    reasons = []
     if len(places) != nodes * ranks:
-        faults.append(f"{nodes * ranks} ranks were started, {len(places)} took part")
+        reasons += missing(f"{nodes * ranks} ranks were started, {len(places)} took part")
     ran = {node: places.count(node) for node in sorted(set(places))}
     if list(ran.values()) != [ranks] * nodes:
         said = ", ".join(f"{count} on {node}" for node, count in ran.items()) or "none"
-        faults.append(f"{ranks} ranks should run on each of {nodes} nodes, there were {said}")
-    return faults
+        reasons += missing(f"{ranks} ranks should run on each of {nodes} nodes, there were {said}")
+    return reasons
 
 
 def pairs_faults(record, pairs, ranks):
     """Was each matrix of nodes measured by so many pairs of their ranks at once? ranks: on a node."""
     return list(
         dict.fromkeys(
-            f"{result['testcase']}: {pairs} pairs of ranks were to go together, {result.get('pairs', ranks)} did"
-            for result in record["results"]
-            if result.get("pairs", ranks) != pairs
+            missing(
+                *(
+                    f"{result['testcase']}: {pairs} pairs of ranks were to go together,"
+                    f" {result.get('pairs', ranks)} did"
+                    for result in record["results"]
+                    if result.get("pairs", ranks) != pairs
+                )
+            )
         )
     )
 
 
 def version_faults(record, libraries):
-    """Has MPI loaded what the partition promises? Each library says its version."""
-    return [
-        f"the partition promises {name}, and the MPI of {record['host']['name']} has not loaded it: load its module, or"
-        f" remove extras['{name.lower()}']"
-        for name in libraries
-        if name not in record["software"]
-    ]
+    """Has MPI loaded the libraries that the partition promises? Each library records its version."""
+    return missing(
+        *(
+            f"the partition promises {name}, and the MPI of {record['host']['name']} has not loaded it: load its"
+            f" module, or remove extras['{name.lower()}']"
+            for name in libraries
+            if name not in record["software"]
+        )
+    )
 
 
 def transport_faults(record, promised):
     """Did all that goes between nodes go by the promised transport?"""
     return [
-        f"{result['testcase']}: {which} went by {found}, the partition promises {promised} (GPUDirect)"
+        reason
         for result in record["results"]
         for which, found in transports_between_nodes(result)
         if found != promised
+        for reason in unlike(
+            found, f"{result['testcase']}: {which} went by {found}, the partition promises {promised} (GPUDirect)"
+        )
     ]
 
 
 def matching_faults(record):
-    """What few matchings leave open: endpoints without a value, or whose slowness was not settled; whole matrices."""
-    faults = [
-        f"{result['testcase']}: the schedule is {result['schedule']['mode']}, and matchings were asked for"
-        for result in record["results"]
-        if not is_of_matchings(result)
-    ]
-    return faults + [f"{result['testcase']}: {said}" for result in record["results"] for said in few.unjudged(result)]
+    """Was each matrix measured by a few matchings?"""
+    return missing(
+        *(
+            f"{result['testcase']}: the schedule is {result['schedule']['mode']}, and matchings were asked for"
+            for result in record["results"]
+            if not is_of_matchings(result)
+        )
+    )
 
 
 def drawn_pairs(result):
@@ -186,11 +189,13 @@ def transports_between_nodes(result):
 
 def engine_faults(results, engine):
     """Was each result measured by the promised library?"""
-    return [
-        f"{one['testcase']} of {one['size_bytes']} bytes was measured by {one['engine']}, not by {engine}"
-        for one in results
-        if one["engine"] != engine
-    ]
+    return missing(
+        *(
+            f"{one['testcase']} of {one['size_bytes']} bytes was measured by {one['engine']}, not by {engine}"
+            for one in results
+            if one["engine"] != engine
+        )
+    )
 
 
 def nccl_faults(record, transport=None, network=None, direct=False):
@@ -203,22 +208,23 @@ def nccl_faults(record, transport=None, network=None, direct=False):
     one_node = len(set(ran_on)) == 1
     between = [word for word in found if word.startswith("NET/") and not one_node]
     inside = [word for word in found if word not in between]
-    faults = []
+    reasons = []
     if (transport or direct) and not found:
-        faults.append("the record does not say how NCCL connected its ranks: leave NCCL_DEBUG unset")
+        reasons += missing("the record does not contain how NCCL connected its ranks: leave NCCL_DEBUG unset")
     if transport:
         wrong = [word for word in inside if word.partition("/")[0] != transport]
-        faults += [f"NCCL went by {word}, the partition promises {transport}" for word in wrong]
+        reasons += failed(*(f"NCCL went by {word}, the partition promises {transport}" for word in wrong))
         if found and not inside and len(ran_on) > len(set(ran_on)):
-            faults.append(f"no transport inside a node is in the record, the partition promises {transport}")
+            reasons += missing(f"no transport inside a node is in the record, the partition promises {transport}")
     if network and said.get("NCCL network") != network:
-        faults.append(f"NCCL's network is {said.get('NCCL network', 'unknown')}, the partition promises {network}")
+        used = said.get("NCCL network", "unknown")
+        reasons += unlike(used, f"NCCL's network is {used}, the partition promises {network}")
     if direct:
         wrong = [word for word in between if "GDRDMA" not in word.split("/")]
-        faults += [f"NCCL went by {word}, the partition promises GPUDirect" for word in wrong]
+        reasons += failed(*(f"NCCL went by {word}, the partition promises GPUDirect" for word in wrong))
         if found and not between:
-            faults.append("no transport between nodes is in the record, the partition promises GPUDirect")
-    return faults
+            reasons += missing("no transport between nodes is in the record, the partition promises GPUDirect")
+    return reasons
 
 
 def path_faults(record, promise):
@@ -231,11 +237,15 @@ def path_faults(record, promise):
     }
     labels = topology["labels"]
     return [
-        f"{labels[row]}->{labels[column]}: {what} is {spoken(found[row][column])}, promised is {spoken(wanted)}"
-        for what, (found, wanted) in promised.items()
+        reason
+        for name, (found, wanted) in promised.items()
         if wanted is not None
         for row, column in permutations(range(len(labels)), 2)
         if found[row][column] != wanted
+        for reason in unlike(
+            found[row][column],
+            f"{labels[row]}->{labels[column]}: {name} is {spoken(found[row][column])}, promised is {spoken(wanted)}",
+        )
     ]
 
 
@@ -262,58 +272,43 @@ def without_path(record, promise):
 def table_faults(tables, wanted, testcase):
     """Are the wanted tables there, once each, in the wanted units?"""
     found = [(table.title, table.unit) for table in tables if table.testcase == testcase]
-    faults = [f"{testcase} printed no table '{title} ({unit})'" for title, unit in wanted if (title, unit) not in found]
-    faults += [
-        f"{testcase} printed '{title}' {found.count((title, unit))} times"
-        for title, unit in set(found)
-        if found.count((title, unit)) > 1
-    ]
-    return faults
+    lacking = [one for one in wanted if one not in found]
+    reasons = missing(*(f"{testcase} printed no table '{title} ({unit})'" for title, unit in lacking))
+    return reasons + missing(
+        *(
+            f"{testcase} printed '{title}' {found.count((title, unit))} times"
+            for title, unit in set(found)
+            if found.count((title, unit)) > 1
+        )
+    )
 
 
 def cell_faults(table, cells, excused=frozenset()):
     """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
 
-    Where a table counts what went wrong, the number must be 0.
-
-    An endpoint whose whole row and column say the same is one sentence, before the others.
+    Where a table counts what went wrong, the number must be 0, and any other is a fault of the machine. The judge knows
+    the other status words from the record.
 
     table.cells: {(source, destination): number, or the status word that stands in its place}
     """
-    words = {pair: table.cells[pair] for pair in cells if isinstance(table.cells.get(pair), str)}
-    words = {pair: word for pair, word in words.items() if not (word == "no-peer-access" and pair in excused)}
-    lost = lost_endpoints(cells, words)
-    faults = [f"{table.testcase}: all {count} cells of {name} are '{word}'" for name, (count, word) in lost.items()]
-    faults += [
-        f"{table.testcase}: {row}->{column} is missing" for row, column in cells if (row, column) not in table.cells
-    ]
+    reasons = []
     for pair in cells:
-        value = table.cells.get(pair, 0.0)
-        if isinstance(value, str):
-            if pair in words and not lost.keys() & pair:
-                faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is '{value}'")
-        elif pair in table.cells and not is_good(value, table.unit):
-            faults.append(f"{table.testcase}: {pair[0]}->{pair[1]} is {value} {table.unit}")
-    return faults
+        where, value = f"{table.testcase}: {pair[0]}->{pair[1]}", table.cells.get(pair)
+        if value is None:
+            reasons += missing(f"{where} is missing")
+        elif isinstance(value, str):
+            reasons += missing(f"{where} is '{value}'") if value == NO_PATH and pair not in excused else []
+        elif not is_good(value, table.unit):
+            counts_faults = table.unit in (WORDS, FLAGS) and math.isfinite(value)
+            reasons += (failed if counts_faults else missing)(f"{where} is {value} {table.unit}")
+    return reasons
+
+
+def has_words(table, cells):
+    """Whether the judge has a status word for one of the cells, beside no-peer-access."""
+    return any(isinstance(table.cells.get(pair), str) and table.cells[pair] != NO_PATH for pair in cells)
 
 
 def is_good(value, unit):
     """Whether a number is one that a cell of that unit may have."""
     return value == 0 if unit in (WORDS, FLAGS) else math.isfinite(value) and (value > 0 or unit == "%")
-
-
-def lost_endpoints(cells, words):
-    """{endpoint: (number of its cells, the word that all of them say)}, where it has more than one partner.
-
-    words: {(source, destination): status word}
-    """
-    of_endpoint = {name: [] for pair in words for name in pair}
-    for pair in cells:
-        for name in of_endpoint.keys() & pair:
-            of_endpoint[name].append(pair)
-    lost = {}
-    for name, pairs in of_endpoint.items():
-        said = {words.get(pair) for pair in pairs}
-        if None not in said and len(said) == 1 and len({end for pair in pairs for end in pair}) > 2:
-            lost[name] = (len(pairs), said.pop())
-    return lost

@@ -10,6 +10,8 @@ import re
 import linkmatrix.record.printed
 from linkmatrix.record.apart import Apart
 
+from .reasons import missing
+
 CELL_BYTES, MOST_HEAD = 16, 65536 + 10  # of a cell, and at most of numpy's head
 MOST_NAMED = 4
 
@@ -20,7 +22,7 @@ def result_of(record, testcase):
 
 
 def matrix_faults(result, text, table, endpoints, folder, needed):
-    """What is missing of a matrix between `endpoints`, in sentences; [] for nothing.
+    """What is missing of a matrix between `endpoints`; [] for nothing.
 
     table: (title, unit) that the program must have printed. folder: where the record is. needed: cells that must have
     a value.
@@ -36,8 +38,7 @@ def matrix_faults(result, text, table, endpoints, folder, needed):
         said = f": {named(lacking)}" if lacking else ", in another order"
         faults.append(f"{name}: the matrix should be of {size} endpoints, it is of {len(result['rows'])}{said}")
     counts = dict(zip(cells["statuses"], cells["counts"], strict=True))
-    bad = {word: count for word, count in counts.items() if count and word not in ("ok", "not-applicable")}
-    faults += [f"{name}: {count} cells are '{word}'" for word, count in bad.items()]
+    bad = any(count for word, count in counts.items() if word not in ("ok", "not-applicable"))  # the judge knows them
     if counts.get("ok", 0) != needed and not bad:
         faults.append(f"{name}: {counts.get('ok', 0)} cells were measured, not {needed}")
     for axis, labels in (("row", result["rows"]), ("column", result["columns"])):
@@ -47,11 +48,11 @@ def matrix_faults(result, text, table, endpoints, folder, needed):
     if verified != [(str(needed), str(needed))] or result["verified"] is not True:
         said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
         faults.append(f"{name}: {needed} cells must be verified, the program says {said}")
-    return faults + file_faults(folder / cells["file"], size)
+    return missing(*faults, *file_faults(folder / cells["file"], size))
 
 
 def file_faults(path, size):
-    """Is the file of the cells there, and whole?"""
+    """Is the file of the cells there, and whole? Sentences where it is not."""
     try:
         there = path.stat().st_size
     except OSError as error:

@@ -1,19 +1,25 @@
 """What every check of a program that measures has in common: one run of the program, read once, judged without gaps."""
 
+import os
+import shlex
 from pathlib import Path
 
+import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError
 
-from linkmatrix.judge.crashes import device_errors
+from linkmatrix.errors import BadInput
 from linkmatrix.record import reading
 from linkmatrix.runs.bound import short
+from linkmatrix.site import ignored_processes
 
 from . import endings, references
-from .expect import exclusive_faults, listed, run_faults
+from .expect import exclusive_faults, run_faults
 from .processes import Wish
 from .programs import BUILT
+from .ranks import crowded_faults
+from .reasons import missing
 from .session_test import session_test
 
 
@@ -88,11 +94,15 @@ class p2p_matrix_run(session_test, special=True):
     #: the program that measures, one of `programs.BUILT`
     program = "p2p_matrix"
     executable = program
-    keep_files = ["record.json", "record.*.npy"]  # cells of matrices that are too large for the record
 
     def prepare(self):
         super().prepare()
-        self.reference_name = self.reference_name or self.current_partition.extras.get("reference", "")
+        extras = self.current_partition.extras
+        self.reference_name = self.reference_name or extras.get("reference", "")
+        try:
+            self.ignored = ignored_processes.of_extras(extras)
+        except BadInput as error:
+            raise ReframeError(str(error)) from None
 
     def measure_of_it(self, word):
         """Names what of the machine is measured; references for it stand in a table of its own, where it has one."""
@@ -106,7 +116,7 @@ class p2p_matrix_run(session_test, special=True):
         return Wish(
             check=self.unique_name,
             testcase=testcase,
-            opts=(*self.program_opts(), *self.idle_opts(), *self.extra_opts),
+            opts=(*self.program_opts(), *self.ignore_opts(), *self.idle_opts(), *self.extra_opts),
             size=self.size_asked_for(),
             program=self.program,
             tasks=self.num_tasks,
@@ -118,6 +128,12 @@ class p2p_matrix_run(session_test, special=True):
             environment=self.environment_of_ranks(),
             references=self.told_references(testcase),
         )
+
+    def ignore_opts(self):
+        """The processes that the partition ignores, for a program that looks for other processes."""
+        if not self.ignored or self.program not in BUILT:
+            return ()
+        return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
 
     def idle_opts(self):
         """What the program is told of others that use the machine, where it sees them."""
@@ -162,53 +178,83 @@ class p2p_matrix_run(session_test, special=True):
 
     @sanity_function
     def everything_is_as_expected(self):
-        faults = [*self.trouble_of_session(), *self.result_faults()]
-        if self.text is None:
-            raise SanityError(listed(faults))
-        if self.unbegun or (self.sharing > 1 and not Path("record.json").exists()):
-            self.unmeasured = "it was not measured: its job or process ended before it was its turn"
-            raise SanityError(listed([self.unmeasured, *faults]))
-        broken = []
-        try:
-            self.record = reading.load("record.json")
-            faults += self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
-            faults += exclusive_faults(self.record, self.promise)
-            if endings.made_room(self.job.state):
-                broken = getattr(self, "machine_faults", list)()  # not each check has promises to hold
-        except (OSError, ValueError) as error:
-            faults.append(str(error))
-        if faults:
-            if not broken:  # of what was measured before, the cells and facts of the record have their own verdict
-                self.unmeasured = endings.made_room(self.job.state) or self.unmeasured
-            raise SanityError(listed(faults))
-        return True
+        reasons, self.record = self.result_faults(), None
+        if self.text is not None:
+            found = self.found_in_record()
+            reasons = [*([] if self.record_tells_the_result() else reasons), *found]
+        return self.conclude([*missing(*self.trouble_of_session()), *reasons], self.record, self.all_references())
 
     def result_faults(self):
-        """The program's own verdict is its last line; what it says instead stands on standard error."""
+        """How the program ended, by the last line of its standard output, and by its errors where that is missing."""
         self.text, errors = self.outputs()
         if self.text is None:
-            return [self.without_output()]
+            return missing(self.without_output())
         if refused := endings.refused_for_others(errors):
             self.unmeasured = refused
-        return endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program)
+        return missing(*endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program))
+
+    def found_in_record(self):
+        """Reads the record. What is missing there, or not as promised."""
+        if self.unbegun or (self.sharing > 1 and not Path("record.json").exists()):
+            self.unmeasured = "it was not measured: its job or process ended before it was its turn"
+            return missing(self.unmeasured)
+        if not Path("record.json").exists():
+            return []  # the judge knows
+        try:
+            self.record = reading.load("record.json")
+            reasons = self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
+        except (OSError, ValueError) as error:
+            return missing(str(error))
+        if not self.current_partition.extras.get("shared_cores"):
+            reasons += crowded_faults(self.record)
+        return reasons + exclusive_faults(self.record, self.promise)
+
+    def record_tells_the_result(self):
+        """Whether the program ended by itself and its record has the result, which the judge then knows."""
+        if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
+            return False
+        return self.text.rstrip().endswith(f"Result: {self.record['result']}")
+
+    def all_references(self):
+        """Those in the partition's file, else in all files. A file that is missing has none."""
+        folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
+        try:
+            return references.references(os.path.join(folder, file) if file else folder)
+        except BadInput:
+            return None
 
     def node_faults(self):
         """Did it run on the node that was asked for?"""
         ran, wanted = self.record["host"]["name"], self.on
         if not wanted or short(ran) == short(wanted):
             return []
-        return [f"it should run on {wanted}, and ran on {ran}"]
+        return missing(f"it should run on {wanted}, and ran on {ran}")
 
     def faults(self):
-        """What is missing or not as promised, in sentences."""
+        """What is missing or not as promised: `Reason`s."""
         raise NotImplementedError
 
-    def counter_faults(self):
-        """Errors that a device counted while it was measured, though every cell may be fine."""
-        risen = device_errors(self.record)
-        return [fault for fault in risen if not any(f": {name} " in fault for name in self.tolerated_counters)]
+    def judged_results(self):
+        """[(result of the record, its `MatrixVerdict`)]."""
+        if self.verdict.evaluation is None:
+            return []
+        return list(zip(self.record["results"], self.verdict.evaluation.matrices, strict=True))
+
+    def table_of(self, result):
+        """{name: reference} of a result's test case."""
+        known = self.all_references()
+        if known is None or not self.reference_name:
+            return {}
+        return known.of(self.record, result).table(self.reference_name, result["testcase"])
 
     @run_before("performance")
-    def read_references(self):
-        """Not in the class: there ReFrame reads and checks all of the file's references for each variant it lists."""
-        self.reference = {"$ref": self.current_partition.extras.get("reference_file", "p2p.yaml")}
+    def publish(self):
+        """ReFrame gets the figures, with the references that the judge compared them with."""
+        if self.is_dry_run():
+            return
+        self.perf_variables = {
+            name: sn.make_performance_function(sn.defer(figure.value), figure.unit)
+            for name, figure in self.published.items()
+        }
+        known = {name: figure.tolerances for name, figure in self.published.items() if figure.reference}
+        self.reference = {self.current_partition.fullname: known} if known else {}

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import reframe.utility.sanity as sn
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
@@ -14,6 +13,7 @@ from .expect import device_faults
 from .p2p import p2p_matrix_run
 from .peer_output import found_in, output_of, places_first, record_of
 from .processes import BESIDE, TESTCASES, Wish
+from .reasons import missing
 
 SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
 
@@ -101,7 +101,7 @@ class peer_run(p2p_matrix_run, special=True):
         self.found = found_in(self.output, self.testcase, self.written())
         content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
         write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        return [*faults, *self.found.faults]
+        return [*faults, *missing(*self.found.faults)]
 
     def faults(self):
         if not self.found.tables:
@@ -111,25 +111,12 @@ class peer_run(p2p_matrix_run, special=True):
     def machine_faults(self):
         """Did the ranks run where they should, and the GPUs take part that the partition promises?"""
         places, each = self.output.places, self.num_tasks_per_node or 1
-        faults = []
+        reasons = []
         if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
             where = ", ".join(places) or "nowhere"
-            faults.append(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
-        return faults + (device_faults(self.record, self.promise) if self.of_gpus else [])
+            reasons += missing(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
+        return reasons + (device_faults(self.record, self.promise) if self.of_gpus else [])
 
     def table_faults(self):
         """Are all tables there, and all of their cells?"""
-        raise NotImplementedError
-
-    @run_before("performance")
-    def publish_peer(self):
-        if self.is_dry_run():
-            return
-        unit = self.found.tables[0].unit
-        self.perf_variables = {
-            name: sn.make_performance_function(sn.defer(value), unit) for name, value in self.values().items()
-        }
-
-    def values(self):
-        """{name of a performance variable: its value}."""
         raise NotImplementedError

@@ -13,9 +13,10 @@ from .expect import cell_faults
 from .pairs import PAIRS
 from .peer import peer_run
 from .processes import TESTCASES
+from .reasons import missing, unlike
 from .session import nodes_session
 from .sizes import all_there, sizes_of
-from .variables import link_classes_of, matrix_variables
+from .variables import matrix_figures, size_figures
 
 ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
 
@@ -33,20 +34,23 @@ class peer_matrix(peer_run, special=True):
 
     def table_faults(self):
         if len(self.found.tables) != 1:
-            return [f"{self.testcase} was printed {len(self.found.tables)} times"]
+            return missing(f"{self.testcase} was printed {len(self.found.tables)} times")
         (table,) = self.found.tables
         devices = [device["label"] for device in self.record["devices"]]
         named = {name for name in (*table.rows, *table.columns) if name.startswith("gpu")}
-        faults = [f"{self.testcase}: {name} is not in its table" for name in devices if name not in named]
+        reasons = missing(*(f"{self.testcase}: {name} is not in its table" for name in devices if name not in named))
         apart = table.rows == table.columns and not table.local_copy
         cells = list(permutations(table.rows, 2) if apart else product(table.rows, table.columns))
         if table.quantity == "copy latency" and set(cells) != set(getattr(table.parts.get("enqueue"), "cells", ())):
-            faults.append(f"{self.testcase}: the times on the host, which stand under it, are not whole")
-        return [*faults, *cell_faults(table, cells)]
+            reasons += missing(f"{self.testcase}: the times on the host, which stand under it, are not whole")
+        return [*reasons, *cell_faults(table, cells)]
 
-    def values(self):
-        (table,), (result,) = self.found.tables, self.record["results"]
-        return matrix_variables(table, link_classes_of(result))
+    def figures(self):
+        return {
+            name: figure
+            for result, matrix in self.judged_results()
+            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
+        }
 
 
 @rfm.simple_test
@@ -126,10 +130,14 @@ class peer_p2p_sample(peer_matrix):
             return faults
         labels, reached = self.record["topology"]["labels"], self.record["topology"]["peer_access"]
         return faults + [
-            f"{self.testcase}: {row}->{column} has no peer access, or the program did not say that it has"
+            reason
             for r, row in enumerate(labels)
             for c, column in enumerate(labels)
             if r != c and reached[r][c] is not True
+            for reason in unlike(
+                reached[r][c],
+                f"{self.testcase}: {row}->{column} has no peer access, or the program did not say that it has",
+            )
         ]
 
 
@@ -147,19 +155,17 @@ class peer_sizes(peer_run, special=True):
     def table_faults(self):
         tables = self.found.tables
         faults = all_there(self.record["results"], sizes_of(self.wanted_sizes()), self.sharers(), self.testcase)
-        faults += [
-            fault.replace(self.testcase, f"{self.testcase} of {table.size_bytes} bytes", 1)
-            for table in tables
-            for fault in cell_faults(table, list(product(table.rows, table.columns)))
-        ]
+        for table in tables:
+            of_size = f"{self.testcase} of {table.size_bytes} bytes"
+            found = cell_faults(table, list(product(table.rows, table.columns)))
+            faults += [one._replace(sentence=one.sentence.replace(self.testcase, of_size, 1)) for one in found]
         return faults
 
-    def values(self):
+    def figures(self):
+        figures = size_figures(self.judged_results())
         return {
-            f"{self.link_class or column}@{table.size_bytes}": value
-            for table in self.found.tables
-            for (_, column), value in table.cells.items()
-            if isinstance(value, float)
+            f"{self.link_class}@{name.rpartition('@')[2]}" if self.link_class else name: figure
+            for name, figure in figures.items()
         }
 
 
@@ -301,4 +307,5 @@ class peer_osu_pairs(peer_osu_crossnode):
         ]
         if not inside or faults:
             return faults
-        return [f"{self.testcase}: ranks {', '.join(inside)} were on one node: the launcher must fill one node first"]
+        said = f"{self.testcase}: ranks {', '.join(inside)} were on one node: the launcher must fill one node first"
+        return missing(said)

@@ -10,6 +10,7 @@ from linkmatrix.foreign.table import Part, Run, Table
 from linkmatrix.foreign.to_record import to_record
 
 from .adapters import rate_of
+from .reasons import missing, too_slow
 
 ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
 VERSION = re.compile(r"version (\S+)")
@@ -143,12 +144,12 @@ def port(node, name, rate):
 
 
 def faults_of(output, how):
-    """What is missing, in sentences. how: the steps that each adapter must have."""
+    """What is missing. how: the steps that each adapter must have."""
     if not output.names:
-        return ["no adapter was measured"]
+        return missing("no adapter was measured")
     steps = {(step.adapter, step.how): step for step in output.steps}
-    missing = [f"{name} was not measured {one}" for one in how for name in output.names if (name, one) not in steps]
-    return missing + [step.fault() for step in output.steps if step.table() is None]
+    lacking = [f"{name} was not measured {one}" for one in how for name in output.names if (name, one) not in steps]
+    return missing(*lacking, *(step.fault() for step in output.steps if step.table() is None))
 
 
 def record_of(output, testcase, how, asked_by, command, memory):
@@ -271,14 +272,15 @@ def ratio_faults(output, record, groups):
 
 def group_faults(output, result, group):
     """Of one group of adapters."""
-    faults = []
+    reasons = []
     share, at_once = share_of_alone(result), "alone" in result["parts"]
     if at_once and group.at_once is not None and (share is None or share < group.at_once):
         had = "an unknown part" if share is None else f"{100 * share:.1f} %"
-        faults.append(
+        said = (
             f"{result['testcase']}: all adapters at once have {had} of what they have alone, promised are"
             f" {100 * group.at_once:g} %"
         )
+        reasons += missing(said) if share is None else too_slow(result, said)
     measured = {} if at_once or group.ratio is None else ratios(output, result)
     for name, (value, rate) in measured.items():
         if group.names and name not in group.names:
@@ -286,7 +288,6 @@ def group_faults(output, result, group):
         line = rate or group.rate
         if line is None or value / line < group.ratio:
             had = f"{100 * value / line:.1f} % of {line:g} Gb/s" if line else "of an unknown line rate"
-            faults.append(
-                f"{result['testcase']}: {name} has {value:.2f} Gb/s, {had}, promised are {100 * group.ratio:g} %"
-            )
-    return faults
+            said = f"{result['testcase']}: {name} has {value:.2f} Gb/s, {had}, promised are {100 * group.ratio:g} %"
+            reasons += too_slow(result, said) if line else missing(said)
+    return reasons

@@ -4,6 +4,9 @@ import re
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from .reasons import missing
+
+MOST_RANKS = 4  # that a sentence names
 LINE = re.compile(
     r"binding host=(\S+) rank=(\S+) local=(\S+) cores=(\S+) numa=(\S+) visible=(\S+) gpus=(\S+) nics=(\S+)"
 )
@@ -95,7 +98,7 @@ def spoken(rank):
 
 
 def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=False):
-    """What is wrong, in sentences; [] for nothing. What cannot be told is a fault."""
+    """What is wrong, or not known: INCOMPLETE, as ranks in other places measure another thing. [] for nothing."""
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
         faults.append(f"{ranks} ranks were started, {len({one.rank for one in found})} said where they are")
@@ -113,4 +116,26 @@ def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices
         faults += [f"{spoken(one)} spans NUMA nodes {', '.join(map(str, one.nodes))}" for one in found if one.nodes[1:]]
     if devices:
         faults += [f"{spoken(one)} sees no device" for one in found if one.device is None]
-    return faults
+    return missing(*faults)
+
+
+def crowded_faults(record):
+    """Do ranks share cores, which the launcher restricted them to? By the record: more ranks than cores."""
+    uses = [
+        use
+        for holder in (record, *record["results"])
+        for use in (holder.get("others") or {}).get("uses", ())
+        if use["of"] == "cpu" and use.get("cores")
+    ]
+    of_node = {}  # {node: {rank: its cores}}
+    for use in uses:
+        of_node.setdefault(use["label"].rpartition(":")[0], {})[use["label"]] = numbers(use["cores"])
+    reasons = []
+    for cores_of in of_node.values():
+        for cores in dict.fromkeys(cores_of.values()):
+            inside = [label for label, own in cores_of.items() if own <= cores]
+            if len(inside) > len(cores) > 0:
+                where = f"core{'s' * (len(cores) > 1)} {ranges(cores)}"
+                named = ", ".join(inside[:MOST_RANKS]) + (", …" if len(inside) > MOST_RANKS else "")
+                reasons += missing(f"{len(inside)} ranks on {where} ({named}): bind them")
+    return list(dict.fromkeys(reasons))

@@ -2,12 +2,10 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import reframe as rfm
-import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
-from reframe.core.builtins import fixture, parameter, run_before, variable
+from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.files import write_whole
@@ -17,10 +15,11 @@ from .adapters import UnreadableError, adapter_faults, promised
 from .build import REPOSITORY
 from .crossnode import CrossNode
 from .p2p import p2p_matrix_run
-from .perftest import PEER, faults_of, output_of, ratio_faults, record_of
+from .perftest import faults_of, output_of, ratio_faults, record_of
 from .processes import LOOK, Wish
+from .reasons import missing
 from .session import nodes_session
-from .variables import matrix_variables
+from .variables import matrix_figures
 
 #: The programs of perftest that are test cases.
 BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
@@ -177,32 +176,22 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         self.output = output_of(self.text, self.told + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
         write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        missing = faults_of(self.output, self.steps())
-        return missing or faults
+        return faults_of(self.output, self.steps()) or faults
 
     def faults(self):
         groups = self.promised()
         named = [name for group in groups for name in group.names]
-        faults = [f"{name} was not measured" for name in named if name not in self.output.names]
+        reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]
         if wanted and len(self.output.names) != sum(wanted):
-            faults.append(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
-        return faults + ratio_faults(self.output, self.record, groups)
+            reasons += missing(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
+        return reasons + ratio_faults(self.output, self.record, groups)
 
-    @run_before("performance")
-    def publish_adapters(self):
-        if self.is_dry_run():
-            return
-        (result,) = self.record["results"]
-        cells = {
-            (row, PEER): float(value)
-            for row, (value,) in zip(result["rows"], result["values"], strict=True)
-            if value is not None
-        }
-        table = SimpleNamespace(testcase=self.testcase, rows=result["rows"], columns=[PEER], cells=cells)
-        found = matrix_variables(table, {pair: "NET" for pair in cells})
-        self.perf_variables = {
-            name: sn.make_performance_function(sn.defer(value), result["unit"]) for name, value in found.items()
+    def figures(self):
+        return {
+            name: figure
+            for result, matrix in self.judged_results()
+            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
         }
 
 

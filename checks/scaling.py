@@ -1,8 +1,7 @@
 """How much faster do devices compute together than one alone? An N-body simulation on 1, 2, 4 … of them."""
 
 import reframe as rfm
-import reframe.utility.sanity as sn
-from reframe.core.builtins import fixture, parameter, run_before, variable
+from reframe.core.builtins import fixture, parameter, variable
 
 import linkmatrix.record.printed
 
@@ -13,6 +12,7 @@ from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .simulations import columns_of, efficiency_faults, every_number_there, simulation_faults
 from .sizes import promise_faults
+from .variables import size_figures
 
 RATE = Table("compute rate", "GFLOP/s")
 TABLES = (RATE, Table("efficiency", "%"), Table("time of a step", "us"), Table("bodies", "bodies"))
@@ -61,24 +61,15 @@ class scaling_run(p2p_matrix_run, special=True):
         ]
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
         columns = columns_of(self.wanted_devices())
-        faults = every_number_there(self.results, self.bodies or self.usual_bodies, self.testcase)
-        faults += simulation_faults(self.results, self.tables, TABLES, columns)
+        reasons = every_number_there(self.results, self.bodies or self.usual_bodies, self.testcase)
+        reasons += simulation_faults(self.results, self.tables, TABLES, columns)
         promised = self.current_partition.extras.get("scaling_efficiency", {})
         unclear = promise_faults(promised, CASES, EFFICIENCY, "simulations")
-        faults += unclear or efficiency_faults(self.results, promised.get(self.testcase))
-        return [*self.machine_faults(), *engine_faults(self.results, "sm"), *faults, *self.counter_faults()]
+        reasons += unclear or efficiency_faults(self.results, promised.get(self.testcase))
+        return [*self.machine_faults(), *engine_faults(self.results, "sm"), *reasons]
 
-    @run_before("performance")
-    def publish_rates(self):
-        if self.is_dry_run():
-            return
-        self.perf_variables = {
-            f"{column}@{table.size_bytes}": sn.make_performance_function(sn.defer(value), table.unit)
-            for table in self.tables
-            if table.title == RATE.title
-            for (_, column), value in table.cells.items()
-            if isinstance(value, float)
-        }
+    def figures(self):
+        return size_figures(self.judged_results())
 
 
 @rfm.simple_test

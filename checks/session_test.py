@@ -1,13 +1,20 @@
 """What every test has in common that a session runs: one job for all of them, of which each reads its part."""
 
+import sys
 from pathlib import Path
 
 import reframe as rfm
 import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_after, run_before, variable
-from reframe.core.exceptions import JobError, ReframeError
+from reframe.core.exceptions import JobError, ReframeError, SanityError
 
-from . import parts, processes, session
+from linkmatrix.judge.test_verdict import CheckFacts
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
+from linkmatrix.runs import modes
+
+from . import parts, processes, session, verdicts
 from .build import build_linkmatrix
 from .expect import Promise
 
@@ -56,6 +63,30 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     #: .. versionadded:: 0.2.0
     skipped = variable(str, value="", loggable=True)
 
+    #: Whether the job of this test began, also where the test then measured nothing.
+    #:
+    #: :type: :class:`bool`
+    #: :default: set by the run
+    #:
+    #: .. versionadded:: 0.2.0
+    job_began = variable(typ.Bool, value=False, loggable=True)
+
+    #: The file with the verdict, in the test's output folder.
+    #:
+    #: :type: :class:`str`
+    #: :default: set by the sanity function; empty: the test ended before
+    #:
+    #: .. versionadded:: 0.2.0
+    verdict_file = variable(str, value="", loggable=True)
+
+    #: The SHA-256 of the file with the verdict. Readers refuse any other file.
+    #:
+    #: :type: :class:`str`
+    #: :default: set by the sanity function; empty: the test ended before
+    #:
+    #: .. versionadded:: 0.2.0
+    verdict_sha256 = variable(str, value="", loggable=True)
+
     sourcesdir = None
     max_pending_time = "8h"
     exclusive_access = True
@@ -64,6 +95,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     without_mpi = False
     #: whether a session may run it; else it has a job of its own
     in_session = True
+    #: whether it leaves a record
+    measures = True
     #: where in the folder of a shared process something may lie for this test alone, as `processes` names it
     apart = ""
     build = fixture(build_linkmatrix, scope="environment")
@@ -88,6 +121,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
                 "--distribute is not for these tests: they share a job, and each node's would read that of one node; "
                 "run once for each node, with -S on=NODE, or sweep them: LINKMATRIX_NODES=all, --mode=sweep"
             )
+        if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
+            raise ReframeError(refused)
         self.promise = Promise.of(self.current_partition)
         queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
@@ -146,7 +181,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         try:
             return super().run_complete()
         except ReframeError as error:
-            if not self.begun():
+            self.job_began = self.begun()
+            if not self.job_began:
                 self.unmeasured = f"not run: {error}"
             raise
 
@@ -178,6 +214,7 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
             folder, sharing = folder / self.apart, 1
         self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
         left = parts.Left(stage, folder, self._job, self.asked_by)
+        self.job_began = left.begun
         self.unbegun = left.begun and not left.output.exists()
         left.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 
@@ -188,6 +225,31 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     def trouble_of_session(self):
         """Why the session's job did not run to its end, in sentences."""
         return [self.session.trouble] if not self.alone and self.session.trouble else []
+
+    def conclude(self, reasons, record=None, references=None):
+        """Judges the test and stores its verdict. Raises SanityError for a verdict that ReFrame must show here.
+
+        PASS, WARN and NOT JUDGED pass; where references alone make a FAIL, ReFrame compares with them itself. reasons:
+        what this check found; record: checked; references: None where it has none.
+        """
+        check = CheckFacts(
+            getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures
+        )
+        try:
+            self.verdict, stored = verdicts.judged(self, check, record, references or References({}))
+            self.verdict_file, self.verdict_sha256 = stored
+        except OSError as error:
+            raise SanityError(f"INCOMPLETE: the verdict cannot be written: {error}") from None
+        self.published = self.figures() if record is not None else {}
+        if self.verdict.verdict < Verdict.DISTURBED:
+            return True
+        if self.verdict.verdict is Verdict.FAIL and verdicts.left_to_references(self.verdict, record, self.published):
+            return True
+        raise SanityError(verdicts.message(self.verdict, record))
+
+    def figures(self):
+        """{name of a performance variable: `variables.Figure`}."""
+        return {}
 
     def outputs(self):
         """Standard output and standard error; the first is None where the job has left none."""

@@ -3,6 +3,7 @@
 from linkmatrix.record.collective import bodies_of
 
 from .expect import cell_faults, table_faults
+from .reasons import missing, too_slow
 
 
 def columns_of(devices):
@@ -17,14 +18,14 @@ def every_number_there(results, wanted, what):
     found = sorted(bodies_of(result) or 0 for result in results)
     if found == numbers:
         return []
-    missing = [str(number) for number in numbers if number not in found]
-    said = f", without {', '.join(missing)} bodies" if missing else ""
-    return [f"{what}: {len(numbers)} numbers of bodies were to be measured, there are {len(found)}{said}"]
+    lacking = [str(number) for number in numbers if number not in found]
+    said = f", without {', '.join(lacking)} bodies" if lacking else ""
+    return missing(f"{what}: {len(numbers)} numbers of bodies were to be measured, there are {len(found)}{said}")
 
 
 def simulation_faults(results, tables, wanted, columns):
     """Has each result every number of devices, in each of the wanted tables, and was it compared?"""
-    faults = []
+    reasons = []
     for result in results:
         testcase, size = result["testcase"], result["size_bytes"]
         name = f"{testcase} of {bodies_of(result)} bodies"
@@ -33,11 +34,11 @@ def simulation_faults(results, tables, wanted, columns):
         found += [fault for table in own for fault in cell_faults(table, [("all", column) for column in columns])]
         if list(result["columns"]) != columns:
             said = " and ".join(result["columns"])
-            found.append(f"{testcase}: it should be on {' and '.join(columns)}, it is on {said}")
+            found += missing(f"{testcase}: it should be on {' and '.join(columns)}, it is on {said}")
         if not found and not (result["verified"] is True and result["complete"] is True):
-            found = [f"{testcase}: it is not complete, or its forces and positions were not compared"]
-        faults += [fault.replace(testcase, name, 1) for fault in found]
-    return list(dict.fromkeys(faults))
+            found = missing(f"{testcase}: it is not complete, or its forces and positions were not compared")
+        reasons += [one._replace(sentence=one.sentence.replace(testcase, name, 1)) for one in found]
+    return list(dict.fromkeys(reasons))
 
 
 def efficiency_faults(results, percent):
@@ -47,9 +48,11 @@ def efficiency_faults(results, percent):
     most = max(results, key=lambda result: result["size_bytes"])
     name = f"{most['testcase']} of {bodies_of(most)} bodies"
     known = most["parts"].get("efficiency", {}).get("values") or [[None] * len(most["columns"])]
-    faults = []
+    reasons = []
     for column, value in zip(most["columns"], known[0], strict=True):
-        said = "its efficiency is not known" if value is None else f"an efficiency of {value:.1f} %"
-        if value is None or not value >= percent:
-            faults.append(f"{name}, {column}: {said}, the partition promises {percent:g} %")
-    return faults
+        promised = f"the partition promises {percent:g} %"
+        if value is None:
+            reasons += missing(f"{name}, {column}: its efficiency is not known, {promised}")
+        elif not value >= percent:
+            reasons += too_slow(most, f"{name}, {column}: an efficiency of {value:.1f} %, {promised}")
+    return reasons

@@ -3,6 +3,7 @@
 from linkmatrix.record.units import parse_size
 
 from .expect import cell_faults, table_faults
+from .reasons import missing, too_slow
 
 UTILISATION = "extras['collective_utilisation']"
 MOST = 101  # percent of what links allow: a figure that noise lifts above it has no cause in links that are known
@@ -54,14 +55,14 @@ def all_there(results, wanted, ranks, what):
 
     if len(found) == len(wanted) and all(map(fits, wanted, found)):
         return []
-    missing = [size for size in wanted if not any(fits(size, there) for there in found)]
-    said = f", without {', '.join(map(str, missing))} bytes" if missing else ""
-    return [f"{what}: {len(wanted)} sizes were to be measured, there are {len(found)}{said}"]
+    lacking = [size for size in wanted if not any(fits(size, there) for there in found)]
+    said = f", without {', '.join(map(str, lacking))} bytes" if lacking else ""
+    return missing(f"{what}: {len(wanted)} sizes were to be measured, there are {len(found)}{said}")
 
 
 def collective_faults(results, tables, wanted, ways):
     """Has each result every way of `ways`, in each of the wanted tables, and was its data compared?"""
-    faults = []
+    reasons = []
     for result in results:
         testcase, size = result["testcase"], result["size_bytes"]
         name = f"{testcase} of {size} bytes"
@@ -69,11 +70,12 @@ def collective_faults(results, tables, wanted, ways):
         found = table_faults(own, wanted, testcase)
         found += [fault for table in own for fault in cell_faults(table, [("all", way) for way in ways])]
         if list(result["columns"]) != list(ways):
-            found.append(f"{testcase}: it should be {' and '.join(ways)}, it is {' and '.join(result['columns'])}")
+            there = " and ".join(result["columns"])
+            found += missing(f"{testcase}: it should be {' and '.join(ways)}, it is {there}")
         if not found and not (result["verified"] is True and result["complete"] is True):
-            found = [f"{testcase}: it is not complete, or its data was not compared"]
-        faults += [fault.replace(testcase, name, 1) for fault in found]
-    return list(dict.fromkeys(faults))
+            found = missing(f"{testcase}: it is not complete, or its data was not compared")
+        reasons += [one._replace(sentence=one.sentence.replace(testcase, name, 1)) for one in found]
+    return list(dict.fromkeys(reasons))
 
 
 def promise_faults(promised, known, extra=UTILISATION, what="collectives"):
@@ -82,13 +84,13 @@ def promise_faults(promised, known, extra=UTILISATION, what="collectives"):
     """
     where = f"{extra} of the partition"
     if not isinstance(promised, dict):
-        return [f"{where}={promised!r}: give percent by test case, such as {{'{next(iter(known))}': 70}}"]
+        return missing(f"{where}={promised!r}: give percent by test case, such as {{'{next(iter(known))}': 70}}")
     for name, percent in promised.items():
         if name not in known:
-            return [f"{where} has '{name}', which is no test case of {what}: use {', '.join(known)}"]
+            return missing(f"{where} has '{name}', which is no test case of {what}: use {', '.join(known)}")
         is_number = isinstance(percent, int | float) and not isinstance(percent, bool)
         if not (is_number and 0 < percent <= 100):
-            return [f"{where} has {name}={percent!r}: give percent, more than 0 and at most 100"]
+            return missing(f"{where} has {name}={percent!r}: give percent, more than 0 and at most 100")
     return []
 
 
@@ -109,19 +111,20 @@ def utilisation_faults(results, percent):
         return []
     largest = largest_of(results)
     name = f"{largest['testcase']} of {largest['size_bytes']} bytes"
-    faults = []
+    reasons = []
     for way, share in utilisations(largest).items():
         if share is None:
-            faults.append(
+            reasons += missing(
                 f"{name}, {way}: what links allow is not known here, so {percent:g} % of it, as the partition promises,"
                 f" cannot be judged: remove it from {UTILISATION}"
             )
         elif share > MOST:
-            faults.append(
+            reasons += missing(
                 f"{name}, {way}: {share:.1f} % of what links allow is more than they can carry, so the partition's"
                 f" {percent:g} % cannot be judged: is a port or link missing in the record? else remove it from"
                 f" {UTILISATION}"
             )
         elif not share >= percent:
-            faults.append(f"{name}, {way}: {share:.1f} % of what links allow, the partition promises {percent:g} %")
-    return faults
+            said = f"{name}, {way}: {share:.1f} % of what links allow, the partition promises {percent:g} %"
+            reasons += too_slow(largest, said)
+    return reasons

@@ -2,6 +2,8 @@
 
 from linkmatrix.judge.odd import odd_ones
 
+from .reasons import failed, missing, unlike
+
 FABRIC_IS_WELL = ("completed", "not supported")
 # what a driver says of a device that is never well, and what that means
 NEVER_WELL = {
@@ -17,13 +19,14 @@ OF_PART = ("vbios", "firmware", "board")  # facts of a device's part; the others
 def state_faults(record, promise):
     """What is wrong with each device by itself, and what is not as promised."""
     if not isinstance(promise.state, dict | None):
-        return ["extras['device_state'] of the partition must say names and values, such as {'ecc': 'on'}"]
-    faults = []
+        return missing("extras['device_state'] of the partition must say names and values, such as {'ecc': 'on'}")
+    reasons = []
     for device in record["devices"]:
-        state = device.get("state", {})
-        said = [*never_well(state), *not_as_promised(state, promise.state or {})]
-        faults += [f"{device['label']}: {one}" for one in said]
-    return faults
+        state, label = device.get("state", {}), device["label"]
+        reasons += failed(*(f"{label}: {one}" for one in never_well(state)))
+        for found, sentence in not_as_promised(state, promise.state or {}):
+            reasons += unlike(found, f"{label}: {sentence}")
+    return reasons
 
 
 def never_well(state):
@@ -40,22 +43,22 @@ def never_well(state):
 
 
 def not_as_promised(state, promised):
-    """Facts that are not what the partition says; what is not known is not."""
+    """(the fact, a sentence) of each fact that is not what the partition promises; None is not known."""
     for name, wanted in promised.items():
         found = state.get(name)
         if found != str(wanted):
             said = "is not known" if found is None else f"is {found}"
-            yield f"{name} {said}, the partition promises {wanted}"
+            yield found, f"{name} {said}, the partition promises {wanted}"
 
 
 def unequal_faults(record, promise):
     """Devices that differ from the others in what should be alike; the odd ones are named."""
-    faults = []
+    reasons = []
     for name in promise.equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
         unknown = [who for who, fact in found.items() if not fact]
-        faults += [f"{who}: {name} is not known" for who in unknown] or odd_ones(name, found)
-    return faults
+        reasons += missing(*(f"{who}: {name} is not known" for who in unknown)) or failed(*odd_ones(name, found))
+    return reasons
 
 
 def fact_of(record, device, name):

@@ -1,26 +1,23 @@
 """Is every node of a partition well? One job and one test a node, with all test cases of a suite inside."""
 
 import contextlib
-import os
 from dataclasses import replace
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
 from linkmatrix.judge.verdicts import Verdict
-from linkmatrix.runs import judging, testcases
-from linkmatrix.show import words
 
 from . import nodes
 from .adapters import adapter_faults
 from .expect import device_faults, path_faults
 from .intranode import CASES, limit_options, without_pairs
 from .p2p import p2p_matrix_run
-from .references import lines_of, references
+from .reasons import missing
+from .references import lines_of
 from .sizes import has_own_size
 
-MOST = 3  # of a test case that are named
 SUITES = ("smoke", "quick")
 NODES = nodes.asked_for()
 
@@ -32,9 +29,9 @@ class node_sweep(p2p_matrix_run, special=True):
     it: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. All are those of the partition, as its scheduler says. A
     node that takes no job then is skipped with the scheduler's reason, and not waited for.
 
-    The verdict is that of `linkmatrix show`, by the references of ``intranode_p2p``; a test that fails names its test
-    cases and pairs. It has no performance variables: the record has all cells, and a thousand nodes times hundreds of
-    variables would make ReFrame's report larger than all records.
+    References are those of ``intranode_p2p``; a test that fails names its test cases and pairs. It has no performance
+    variables: the record has all cells, and a thousand nodes times hundreds of variables would make ReFrame's report
+    larger than all records.
     """
 
     #: The node.
@@ -137,24 +134,8 @@ class node_sweep(p2p_matrix_run, special=True):
             self.unmeasured = f"not run: the scheduler says {why}"
             self.skip(self.unmeasured)
 
-    @run_before("performance")
-    def read_references(self):
-        """None: it has no performance variables."""
-
     def faults(self):
-        self.judged = judging.judge(self.as_stored(), references(os.environ["RFM_REFERENCE_PREFIX"]), None)
-        found = [*self.machine_faults(), *self.counter_faults(), *self.failed_cells()]
-        return found or self.absent() or self.missing()
-
-    def as_stored(self):
-        """This test as `linkmatrix show` will find it, so that both say the same."""
-        return testcases.Test(
-            name=self.display_name,
-            result="pass",
-            reference=self.reference_name,
-            variant=self.reference_variant,
-            record=self.record,
-        )
+        return self.machine_faults() + self.absent()
 
     def machine_faults(self):
         """What the partition promises of each node, and this one lacks."""
@@ -164,33 +145,17 @@ class node_sweep(p2p_matrix_run, special=True):
             return found
         return found + device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
 
-    def failed_cells(self):
-        """The worst cells of each test case that fails."""
-        matrices = [(result, one) for result, one in self.judged.matrices if one.verdict is Verdict.FAIL]
-        found = [f"{result['testcase']}: {cell}" for result, one in matrices for cell in words.marked_cells(one, MOST)]
-        return found + [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.FAIL]
-
     def absent(self):
-        """Test cases of the suite that the record lacks, which are no verdict on the others: a budget left them out."""
+        """Test cases of the suite that the record lacks, as where a budget left them out."""
         there = {result["testcase"] for result in self.record["results"]}
         names = [name for name in self.testcases() if name not in there]
-        self.unmeasured = f"not measured: {', '.join(names)}" if names else ""
-        return [self.unmeasured] if names else []
+        return missing(f"not measured: {', '.join(names)}") if names else []
 
-    def missing(self):
-        """What a verdict lacks; references only where each cell must have one."""
-        if self.judged.verdict is not Verdict.INCOMPLETE:
-            return []
-        facts = [fact.sentence for fact in self.judged.facts if fact.verdict is Verdict.INCOMPLETE]
-        found = [*self.judged.reasons, *facts]
-        for result, one in self.judged.matrices:
-            found += [f"{result['testcase']}: {cell}" for cell in words.marked_cells(one, MOST)]
-        unjudged = sum(one.unjudged for _, one in self.judged.matrices)
-        if not found and unjudged and self.require_reference:  # linkmatrix knows this sentence
-            table = f" in the table {self.reference_name}" if self.reference_name else ": the partition names no table"
-            return [f"{unjudged} cells have no reference{table}"]
-        self.unmeasured = found[0] if found else ""
-        return found
+    @run_before("performance")
+    def need_references(self):
+        """Without performance variables ReFrame does not see that references are missing."""
+        if not self.is_dry_run() and self.require_reference and self.verdict.verdict is Verdict.NOT_JUDGED:
+            raise PerformanceError("NOT JUDGED: no cell has a reference: the partition names no table")
 
 
 if NODES:  # ReFrame warns of a check without any, and a warning may be an error

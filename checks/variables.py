@@ -1,37 +1,80 @@
-"""The performance variables of a matrix: their names are those of the references in config/references."""
+"""The performance variables of a result: their names are those of the references in config/references.
 
-import statistics
+ReFrame gets the same references as the judge, with one limit: the lower one of a bandwidth, the upper one of a latency.
+A ':' in a label is a '/' in the name: ReFrame loses the reference of a variable with a ':'.
+"""
 
-from linkmatrix.record.matrix import lasting_names
+from typing import NamedTuple
+
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record.matrix import UNKNOWN, lasting_names
+from linkmatrix.references.tables import Reference
 
 MOST_ENDPOINTS = 16  # above, n * n variables would bury the rest of a report; the record has every cell
-SUMMARIES = {"min": min, "median": statistics.median, "max": max}
+LATENCY = "us"
 
 
-def matrix_variables(table, classes):
-    """{name: value} of a printed matrix, in its unit.
+class Figure(NamedTuple):
+    """A performance variable. reference: None for none. limited: whether ReFrame compares it with a limit."""
 
-    "min[NV18]", "median[NV18]" and "max[NV18]" for each link class; and "gpu0->gpu3" for each ordered pair, where the
-    matrix has at most 16 endpoints. Cells that are no numbers are left out: whether they may be is judged elsewhere.
+    value: float
+    unit: str
+    reference: Reference | None = None
+    limited: bool = False
 
-    classes: {(source, destination): link class}; a pair that it lacks is of the class "unknown"
+    @property
+    def outside(self):
+        """Whether ReFrame fails it."""
+        if not self.limited or self.reference is None:
+            return False
+        is_latency = self.unit == LATENCY
+        return self.value > self.reference.high_limit if is_latency else self.value < self.reference.low_limit
+
+    @property
+    def tolerances(self):
+        """Its reference as ReFrame takes it."""
+        lower = self.reference.lower if self.limited and self.unit != LATENCY else None
+        upper = self.reference.upper if self.limited and self.unit == LATENCY else None
+        return self.reference.value, lower, upper, self.unit
+
+
+def figure_of(cell, unit):
+    """A cell that was judged as a figure. It has no limit where the judge has another verdict than ReFrame would."""
+    figure = Figure(cell.value, unit, cell.reference, limited=cell.reference is not None)
+    return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)
+
+
+def matrix_figures(matrix, table):
+    """{name: figure} of a matrix that was judged, `linkmatrix.judge.evaluate.MatrixVerdict`.
+
+    "min[NV18]", "median[NV18]" and "max[NV18]" for each link class, without a limit, as the judge compares cells; and
+    "gpu0->gpu3" for each ordered pair, where the matrix has at most 16 endpoints. Cells without a value are left out.
+
+    table: {name: reference} of its test case
     """
-    numbers = {pair: value for pair, value in table.cells.items() if isinstance(value, float)}
-    groups = {}
-    for pair, value in numbers.items():
-        groups.setdefault(classes.get(pair) or "unknown", []).append(value)
-    called = dict(zip(table.rows, lasting_names(table.testcase, table.rows), strict=True))
-    called |= dict(zip(table.columns, lasting_names(table.testcase, table.columns), strict=True))
-    variables = {f"{name}[{group}]": f(values) for group, values in groups.items() for name, f in SUMMARIES.items()}
-    if len(set(table.rows) | set(table.columns)) <= MOST_ENDPOINTS:
-        variables |= {f"{called[row]}->{called[column]}": value for (row, column), value in numbers.items()}
-    return variables
+    of = matrix.matrix
+    figures = {}
+    for group, summary in of.classes.items():
+        for name, value in (("min", summary.low), ("median", summary.median), ("max", summary.high)):
+            known = table.get(f"{name}[{group}]") or matrix.expected.of_class.get(group)
+            figures[f"{name}[{group or UNKNOWN}]".replace(":", "/")] = Figure(value, of.unit, known)
+    if len({*of.rows, *of.columns}) <= MOST_ENDPOINTS:
+        called = dict(zip(of.rows, lasting_names(of.testcase, of.rows), strict=True))
+        called |= dict(zip(of.columns, lasting_names(of.testcase, of.columns), strict=True))
+        for (row, column), cell in matrix.cells.items():
+            if cell.value is not None and row in called and column in called:
+                figures[f"{called[row]}->{called[column]}".replace(":", "/")] = figure_of(cell, of.unit)
+    return figures
 
 
-def link_classes_of(result):
-    """{(source, destination): link class} of the cells of a record's result."""
+def size_figures(matrices):
+    """{"in-place@4096": figure} of the columns of results with one row, one result per size.
+
+    matrices: [(result, its `MatrixVerdict`)]
+    """
     return {
-        (row, column): result["link_class"][r][c]
-        for r, row in enumerate(result["rows"])
-        for c, column in enumerate(result["columns"])
+        f"{column}@{result['size_bytes']}".replace(":", "/"): figure_of(cell, matrix.matrix.unit)
+        for result, matrix in matrices
+        for (_, column), cell in matrix.cells.items()
+        if cell.value is not None
     }

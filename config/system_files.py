@@ -11,6 +11,9 @@ import jsonschema
 import reframe
 from reframe.core.exceptions import ConfigError
 
+from linkmatrix.errors import BadInput
+from linkmatrix.site import ignored_processes
+
 SCHEMA = Path(reframe.__file__).parent / "schemas" / "config.json"
 
 
@@ -38,6 +41,11 @@ def check(file, system, environments):
     errors.sort(key=lambda error: error.validator != "additionalProperties")
     if errors:
         raise ConfigError(f"{file}: {place_of(errors[0], content)}: {sentence_of(errors[0])}")
+    for partition in system["partitions"]:
+        try:
+            ignored_processes.of_extras(partition.get("extras", {}))
+        except BadInput as error:
+            raise ConfigError(f"{file}: partition '{partition['name']}': {error}") from None
 
 
 def place_of(error, content):

@@ -1,7 +1,7 @@
 """Any machine that has no file of its own: what it can do is found out when the file is read.
 
 It promises nothing about its links. It names references only where those that are shipped are of the same GPUs; what is
-measured elsewhere gets INCOMPLETE until references are adopted and a system file names them.
+measured elsewhere is NOT JUDGED until references are adopted and a system file names them.
 """
 
 import os

@@ -92,7 +92,7 @@ system = {
             # the GPUs of a node; or config/topology/pbs-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
-                # the table in config/references that measurements are held against; without it there is no verdict
+                # the table in config/references that measurements are compared with; without it they are NOT JUDGED
                 # "reference": "pbs-example",
                 # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,

@@ -98,7 +98,7 @@ system = {
             # the GPUs of a node; or config/topology/slurm-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
-                # the table in config/references that measurements are held against; without it there is no verdict
+                # the table in config/references that measurements are compared with; without it they are NOT JUDGED
                 # "reference": "slurm-example",
                 # the file with that table, where it is not p2p.yaml
                 # "reference_file": "slurm-example.yaml",

@@ -1,9 +1,10 @@
-"""The command `linkmatrix`: one module for each of its commands, which is imported when it is asked for.
+"""The command `linkmatrix`. Each of its commands is a module, which is imported when the command is called.
 
 So a command needs no more packages than it uses: on a cluster that has ReFrame alone, `show` and `run` work, and
-`report`, which draws, says what it lacks.
+`report`, which draws, names the package that it lacks.
 
-Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 no verdict, 4 could not run or store.
+Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and contracts); 1 FAIL; 2 bad input or usage; 3 DISTURBED or
+INCOMPLETE; 4 nothing began, or the result could not be stored.
 """
 
 import _thread
@@ -61,14 +62,17 @@ COMMANDS = {
 #: What a module is called where packages are installed from, if not the same.
 PACKAGES = {"ruamel": "ruamel.yaml", "yaml": "PyYAML"}
 REMEDY = "make setup in the repository installs all that there are, or pip install this one"
-EXIT_HELP = "Exit codes: 0 pass, 1 fail, 2 bad input or usage, 3 no verdict, 4 could not run or store."
+EXIT_HELP = (
+    "Exit codes: 0 PASS, WARN or NOT JUDGED (3 in acceptance and contracts), 1 FAIL, 2 bad input or usage, 3 DISTURBED"
+    " or INCOMPLETE, 4 nothing began, or the result could not be stored."
+)
 DEBUG, DEBUG_HELP = "--debug", "where the program was, when it ends by what nobody foresaw"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line and returns the exit code: whatever happens, one of EXIT_HELP.
+    """Runs the command line and returns an exit code of EXIT_HELP, whatever happens.
 
-    arguments: None: those of this process, which then ends.
+    arguments: None for those of this process, which then ends.
     """
     is_last, arguments = arguments is None, sys.argv[1:] if arguments is None else arguments
     if sys.stdout is None:
@@ -190,7 +194,7 @@ def without_debug(arguments: list[str]) -> list[str]:
 
 
 def unforeseen(error: Exception, arguments: list[str]) -> int:
-    """A fault of this program: never 1, which would be a FAIL of the machine."""
+    """Reports a fault of this program. The exit code is never 1, which would be a FAIL of the machine."""
     if DEBUG in arguments:
         traceback.print_exception(error)
     what = f"{type(error).__name__} {error}".strip()[:200]

@@ -123,6 +123,7 @@ std::vector<Row> option_table(CollectiveOptions& o, int& ways_of_size) {
       {timeout_option(o)},
       {wait_idle_option(o)},
       {refuse_busy_option(o)},
+      {ignore_processes_option(o)},
       {record_option(o)},
       {asked_by_option(o), {record}},
       {max_display_option(o)},

@@ -9,44 +9,23 @@
 #include <tuple>
 #include <utility>
 
-#include "core/crowds.hpp"
-#include "core/units.hpp"
-
 namespace linkmatrix {
 namespace {
 
 constexpr std::size_t most_processes = 8;   // of a node that have no context on a device
-constexpr std::size_t most_named = 4;       // in a sentence
-constexpr double least_busy_seconds = 0.1;  // of processors: below, a process is none that disturbs
+constexpr double least_busy_seconds = 0.1;  // of processors: a process that used less is not listed
 constexpr std::size_t most_name = 64;
-constexpr double least_traffic = 1e8;    // bytes a second: less comes from looking, and from drivers
-constexpr double least_of_rate = 0.015;  // of what adapters carry: less explains no slow cell
 
 std::optional<double> difference(std::optional<double> before, std::optional<double> after) {
   if (!before || !after || *after < *before) return std::nullopt;
   return *after - *before;
 }
 
-/// Of a rank's processors, which may have become others.
-std::optional<double> had_by_others(const Use& before, const Use& after) {
-  const bool fell = after.busy < before.busy || after.own < before.own;
-  if (before.cores != after.cores || fell || !before.others || !after.others) return std::nullopt;
-  return std::max(0.0, *after.others - *before.others);
-}
-
-template <class T, class Same>
-const T* found_in(const std::vector<T>& items, const Same& same) {
-  const auto found = std::find_if(items.begin(), items.end(), same);
-  return found == items.end() ? nullptr : &*found;
-}
-
-bool is_traffic(const Use& use) { return use.of.ends_with("_out") || use.of.ends_with("_in"); }
-
-/// Which process of two looks: a node may be called as one of its devices is.
+/// Identifies a process in two polls: a node may have the name of one of its devices.
 using Which = std::tuple<std::string_view, bool, unsigned>;
 Which which(const OtherProcess& one) { return {one.where, one.is_on_device(), one.pid}; }
 
-/// All of the later look, with what they used since the one before.
+/// All of the later poll, with what they used since the earlier one.
 std::vector<OtherProcess> used_between(const Activity& before, const Activity& after) {
   std::map<Which, const OtherProcess*> earlier;
   for (const OtherProcess& one : before.processes) earlier.emplace(which(one), &one);
@@ -61,8 +40,8 @@ std::vector<OtherProcess> used_between(const Activity& before, const Activity& a
   return found;
 }
 
-/// Of them those that are worth a word, and those that have left a device.
-std::vector<OtherProcess> worth_a_word(const std::vector<OtherProcess>& used, const Activity& before) {
+/// Of them those that have a context on a device, or had one, and the busiest others of each node.
+std::vector<OtherProcess> listed_ones(const std::vector<OtherProcess>& used, const Activity& before) {
   std::vector<OtherProcess> on_devices, others;
   std::set<Which> later;
   for (const OtherProcess& process : used) {
@@ -72,39 +51,47 @@ std::vector<OtherProcess> worth_a_word(const std::vector<OtherProcess>& used, co
     else if (process.seconds.value_or(0) >= least_busy_seconds)
       others.push_back(process);
   }
-  for (OtherProcess process : before.processes)  // it has ended: what it used by then nobody knows
+  for (OtherProcess process : before.processes)  // ended: what it used by then is not known
     if (process.is_on_device() && !later.contains(which(process))) {
       process.seconds.reset();
       on_devices.push_back(std::move(process));
     }
   std::ranges::stable_sort(others, std::ranges::greater{}, [](const OtherProcess& one) { return *one.seconds; });
-  std::map<std::string, std::size_t> kept;
+  std::map<std::pair<std::string, bool>, std::size_t> kept;
   for (OtherProcess& process : others)
-    if (kept[process.where]++ < most_processes) on_devices.push_back(std::move(process));
+    if (kept[{process.where, process.ignored}]++ < most_processes) on_devices.push_back(std::move(process));
   return on_devices;
 }
 
-/// Of each core.
-std::map<int, double> difference(const std::map<int, double>& before, const std::map<int, double>& after) {
-  std::map<int, double> found;
-  for (const auto& [core, seconds] : after) {
-    const auto earlier = before.find(core);
-    found[core] = std::max(0.0, seconds - (earlier == before.end() ? 0 : earlier->second));
-  }
-  return found;
+NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
+  return {.node = after.node,
+          .load = after.load,
+          .cores = after.cores,
+          .stolen = difference(before.stolen, after.stolen),
+          .busy = difference(before.busy, after.busy),
+          .own_busy = difference(before.own_busy, after.own_busy),
+          .kernel = std::max(0.0, after.kernel - before.kernel),
+          .throttled = before.quota == after.quota ? difference(before.throttled, after.throttled) : std::nullopt,
+          .quota = after.quota};
 }
 
-NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
-  return {after.node,
-          after.load,
-          difference(before.stalled, after.stalled),
-          difference(before.stolen, after.stolen),
-          difference(before.busy, after.busy),
-          difference(before.own_busy, after.own_busy),
-          difference(before.helpers, after.helpers),
-          0,
-          before.quota == after.quota ? difference(before.throttled, after.throttled) : std::nullopt,
-          after.quota};
+void add_seconds(std::vector<NodeLoad>& nodes, const std::vector<OtherProcess>& used) {
+  for (const OtherProcess& process : used) {
+    if (process.is_on_device()) continue;
+    const auto node = std::ranges::find(nodes, process.where, &NodeLoad::node);
+    if (node != nodes.end()) (process.ignored ? node->ignored : node->listed) += process.seconds.value_or(0);
+  }
+}
+
+void set_shared(Activity& activity) {
+  if (activity.shared && std::ranges::any_of(activity.processes, &OtherProcess::is_on_device)) activity.shared = true;
+}
+
+/// Moves the processes that --ignore-processes names to a list of their own.
+void set_ignored_apart(Activity& activity) {
+  for (const OtherProcess& process : activity.processes)
+    if (process.ignored) activity.ignored.push_back(process);
+  std::erase_if(activity.processes, [](const OtherProcess& process) { return process.ignored; });
 }
 
 }  // namespace
@@ -112,66 +99,53 @@ NodeLoad difference(const NodeLoad& before, const NodeLoad& after) {
 Activity between(const Activity& before, const Activity& after) {
   Activity found;
   found.seconds = std::max(0.0, after.seconds - before.seconds);
+  found.ignores_all = after.ignores_all;
   using Label = std::pair<std::string_view, std::string_view>;
   std::map<Label, const Use*> uses_before;  // of thousands of ranks
   for (const Use& use : before.uses) uses_before.emplace(Label(use.label, use.of), &use);
   for (const Use& use : after.uses)
     if (const auto earlier = uses_before.find(Label(use.label, use.of)); earlier != uses_before.end())
       found.uses.push_back({use.label, use.of, difference(earlier->second->counted, use.counted),
-                            difference(earlier->second->own, use.own), use.by, use.rate, use.cores,
-                            difference(earlier->second->busy, use.busy), had_by_others(*earlier->second, use)});
+                            difference(earlier->second->own, use.own), use.by, use.rate, use.cores});
   const std::vector<OtherProcess> used = used_between(before, after);
-  std::map<std::string_view, double> listed;
-  for (const OtherProcess& process : used)
-    if (!process.is_on_device()) listed[process.where] += process.seconds.value_or(0);
-  for (const NodeLoad& node : after.nodes) {
-    const NodeLoad* const earlier = found_in(before.nodes, [&](const NodeLoad& one) { return one.node == node.node; });
-    if (earlier == nullptr) continue;
-    found.nodes.push_back(difference(*earlier, node));
-    found.nodes.back().listed = listed[node.node];
-  }
-  found.processes = worth_a_word(used, before);
+  for (const NodeLoad& node : after.nodes)
+    if (const auto earlier = std::ranges::find(before.nodes, node.node, &NodeLoad::node); earlier != before.nodes.end())
+      found.nodes.push_back(difference(*earlier, node));
+  add_seconds(found.nodes, used);
+  found.processes = listed_ones(used, before);
+  set_ignored_apart(found);
   found.untold = after.untold;
   found.shared = before.shared && after.shared ? std::optional(*before.shared || *after.shared) : std::nullopt;
+  set_shared(found);
   return found;
 }
 
-void lose_own_bytes(Activity& difference) {
+void forget_own_bytes(Activity& difference) {
   for (Use& use : difference.uses)
-    if (is_traffic(use)) use.own.reset();
+    if (use.of != "cpu") use.own.reset();
 }
 
-Activity at_rest(const Activity& look) {
+Activity at_rest(const Activity& poll) {
   Activity found;
-  found.shared = look.shared;
-  for (const OtherProcess& process : look.processes)
+  found.shared = poll.shared;
+  found.ignores_all = poll.ignores_all;
+  for (const NodeLoad& node : poll.nodes)
+    found.nodes.push_back({.node = node.node, .load = node.load, .cores = node.cores});
+  for (const OtherProcess& process : poll.processes)
     if (process.is_on_device()) found.processes.push_back(process);
-  found.untold = look.untold;
+  set_ignored_apart(found);
+  set_shared(found);
+  found.untold = poll.untold;
   return found;
 }
 
-std::optional<std::string> disturbance(const Activity& difference) {
-  std::vector<std::string> said;
-  const bool by_processors = found_in(difference.uses, [](const Use& use) { return use.of == "cpu"; }) != nullptr;
-  const Crowds crowds(difference);
-  std::vector<OtherProcess> who;
-  for (const OtherProcess& process : difference.processes) {
-    const bool runs =
-        by_processors && (crowds.knows(process.where) ? crowds.has(process)
-                                                      : process.seconds.value_or(0) > least_share * difference.seconds);
-    if (process.is_on_device() || runs) who.push_back(process);
-  }
-  if (!who.empty()) said.push_back(list_of(who));
-  for (const std::string& sentence : crowds.unlisted()) said.push_back(sentence);
-  for (const Use& use : difference.uses) {
-    if (!is_traffic(use) || !use.counted || !use.own) continue;
-    const double rate = (*use.counted - *use.own) / std::max(difference.seconds, 1e-9);
-    if (rate < std::max(least_traffic, least_of_rate * use.rate)) continue;
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%.1f GB/s of %s that nobody here moves", rate * 1e-9, use.of.c_str());
-    said.push_back(use.label + " has " + text.data());
-  }
-  return said.empty() ? std::nullopt : std::optional(join(said, "; "));
+void remember_contexts(Activity& earlier, const Activity& poll) {
+  std::set<Which> known;
+  for (const OtherProcess& process : earlier.processes) known.insert(which(process));
+  std::vector<OtherProcess> news;
+  for (const OtherProcess& process : poll.processes)
+    if (process.is_on_device() && !known.contains(which(process))) news.push_back(process);
+  earlier.processes.insert(earlier.processes.end(), news.begin(), news.end());
 }
 
 std::vector<std::string> held_back(const Activity& difference) {
@@ -197,17 +171,9 @@ std::string printable_name(std::string name) {
   return name.substr(0, most_name);
 }
 
-std::string list_of(std::span<const OtherProcess> processes) {
-  std::vector<std::string> each;
-  for (const OtherProcess& process : processes.first(std::min(processes.size(), most_named))) {
-    std::vector<std::string> who;
-    for (const std::string* text : {&process.name, &process.user})
-      if (!text->empty()) who.push_back(*text);
-    each.push_back("pid " + std::to_string(process.pid) + (who.empty() ? "" : " (" + join(who) + ")") + " on " +
-                   process.where);
-  }
-  if (processes.size() > most_named) each.push_back("and " + std::to_string(processes.size() - most_named) + " more");
-  return join(each);
+std::string node_of(const std::string& label, const Activity& activity) {
+  const std::string node = node_of_rank(label);
+  return !node.empty() || activity.nodes.empty() ? node : activity.nodes.front().node;
 }
 
 }  // namespace linkmatrix

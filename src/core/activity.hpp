@@ -7,97 +7,102 @@
 #include <string>
 #include <vector>
 
+#include "core/words.hpp"
+
 namespace linkmatrix {
 
-/// How much of something of an endpoint is used. Bytes of "nvlink_out", "nvlink_in", "pcie_out" and "pcie_in", and of a
-/// node "net_out" and "net_in"; seconds of "cpu" (that the run's own threads wanted its cores), "sm" and "memory" (that
-/// others used the device); segments of a node's TCP, "tcp_sent", and those "tcp_again" that had to be sent once more.
+/// How much of an endpoint's cores or of a node's adapters is used: counters, which mean something by their difference.
 struct Use {
-  std::string label;              ///< of the endpoint
-  std::string of;                 ///< "nvlink_out" …
-  std::optional<double> counted;  ///< by the machine, whoever used it; nothing: it cannot be read
-  std::optional<double> own;      ///< by this run; nothing: it is not known, as of copies that failed
-  std::string by{};               ///< which adapters counted, of bytes over a network: "eth0, eth1"
-  double rate = 0;                ///< that these carry each way, bytes a second; 0: not known
-  // of "cpu" of a rank:
-  std::string cores{};              ///< that it may use, "0-3,8"
-  std::optional<double> busy{};     ///< seconds that these worked, for whomever; interrupts only where `own` has them
-  std::optional<double> others{};   ///< of them those that others had: processes that nobody saw too
-  std::map<int, double> roaming{};  ///< of `own`, by core: threads that may run elsewhere than on `cores`
+  std::string label;              ///< the endpoint; of a network, the node
+  std::string of;                 ///< "cpu" in seconds; "net_out" and "net_in" in bytes
+  std::optional<double> counted;  ///< cpu: the run's threads wanted these cores; net: all bytes. Nothing: not readable
+  std::optional<double> own;      ///< of it by this run; nothing: not known
+  std::string by{};               ///< of a network: the adapters that counted, "eth0, eth1"
+  double rate = 0;                ///< bytes per second that these adapters carry per direction; 0: not known
+  std::string cores{};            ///< of a rank's cpu: the cores that the rank may use, "0-3,8"
 };
 
-/// What a node's processors do, in seconds of all of them together but for the load.
+/// Processor time of a node: seconds of all cores together.
 struct NodeLoad {
   std::string node;
-  std::optional<double> load;       ///< that the kernel says, of the last minute
-  std::optional<double> stalled;    ///< that some task waited for a processor, by the kernel's pressure counter
-  std::optional<double> stolen;     ///< that the host of a virtual machine took
-  std::optional<double> busy;       ///< that processors were not idle
-  std::optional<double> own_busy;   ///< of them, by this process
-  std::map<int, double> helpers{};  ///< of each core, by the kernel's threads, which may work for the run, and by what
-                                    ///< started it
-  double listed = 0;                ///< of a difference: by processes of others that the looks list, all of them
-  std::optional<double> throttled{};  ///< that processors did not run for the run because of its own quota, each for
-                                      ///< itself; nothing: it has none, or has become another
-  std::string quota{};                ///< this, as "cpu.max 50000 100000"; empty: none
+  std::optional<double> load{};       ///< the kernel's load average of the last minute
+  int cores = 0;                      ///< of the node; 0: not readable
+  std::optional<double> stolen{};     ///< the host of a virtual machine took from its cores
+  std::optional<double> busy{};       ///< cores worked, without interrupts where the kernel counts these apart
+  std::optional<double> own_busy{};   ///< of them for this run and for what started the run
+  double kernel = 0;                  ///< of them for threads of the kernel
+  double listed = 0;                  ///< of a difference: for other processes that the polls list
+  double ignored = 0;                 ///< of a difference: for processes that --ignore-processes names
+  std::optional<double> throttled{};  ///< the job's CPU quota kept its threads from their cores; nothing: no quota
+  std::string quota{};                ///< "cpu.max 50000 100000"; empty: none
 };
 
-/// A process that is none of this run's.
+/// A process that does not belong to this run.
 struct OtherProcess {
-  std::string where;  ///< label of the device that it has a context on; else the node
+  std::string where;  ///< label of the device that the process has a context on; else the node
   unsigned pid = 0;
   std::string name, user;              ///< empty: not readable
   std::optional<std::uint64_t> bytes;  ///< of the device's memory
-  std::optional<double> seconds;       ///< of processors, or of the device
-  std::optional<double> lately{};      ///< of them those since the look before, where that one did not list it
-  std::string cores{};                 ///< that it may use, "0-3,8"; empty: not readable
-  bool on_device = false;              ///< `where` is a device, whatever the node is called; so it is where `bytes` are
+  std::optional<double> seconds;       ///< of processors
+  std::optional<double> lately{};      ///< of them those since the poll before, which did not list the process
+  std::string cores{};                 ///< that the process may use, "0-3,8"; empty: not readable
+  bool on_device = false;              ///< `where` is a device: a node may have a device's name
+  bool ignored = false;                ///< --ignore-processes names the process
 
   bool is_on_device() const { return on_device || bytes.has_value(); }
 };
 
-/// What a machine and its devices do, whoever makes them: counters, which say something by their difference. `untold`:
-/// what cannot be read, one sentence each, so that nobody takes silence for peace.
+/// How other processes disturbed a test case.
+struct Disturbance {
+  std::string node;
+  DisturbanceKind kind = DisturbanceKind::context;
+  std::string where;              ///< label of a device or endpoint, name of a node or of adapters
+  std::optional<double> share{};  ///< that other processes had of the cores, or of what the adapter carries
+  std::vector<unsigned> pids{};   ///< of the processes that are known
+};
+
+/// What the polls say of a machine: which processes use it, and how much. `untold`: what cannot be read, one sentence
+/// each.
 struct Activity {
   double seconds = 0;  ///< on a steady clock; of a difference: how long
-  /// Whether others may have used the devices: some process has a context on one, or the driver does not tell. Nothing
-  /// where there are none.
+  /// Whether other processes may have used the devices: of a poll, that the driver does not tell; of a difference, also
+  /// that one has a context there. Nothing where there are no devices.
   std::optional<bool> shared;
   std::vector<Use> uses;
   std::vector<NodeLoad> nodes;
   std::vector<OtherProcess> processes;
   std::vector<std::string> untold;
+  std::vector<Disturbance> disturbances{};  ///< decided once, by decide_disturbances()
+  std::vector<OtherProcess> ignored{};      ///< processes that --ignore-processes names
+  bool ignores_all = false;                 ///< --ignore-processes '*:*': also processes that no poll lists
 
   bool empty() const { return uses.empty() && nodes.empty() && processes.empty() && untold.empty(); }
 };
 
-/// What happened between two looks. A counter that fell, or is in one of them alone, says nothing; what others had is
-/// a difference of counters, and where it fell, by their ticks, they had nothing. Processes are those of either look;
-/// of the ones that have no context on a device those that used processors most.
+/// What happened between two polls, with the processes of both. A counter that fell, or that only one poll has, is not
+/// known. Of processes without a context on a device, the busiest of each node.
 Activity between(const Activity& before, const Activity& after);
 
-/// Where the run moved bytes that it did not count: how many were its own nobody knows, on any path.
-void lose_own_bytes(Activity& difference);
+/// The part of a single poll that means something without a second one.
+Activity at_rest(const Activity& poll);
 
-/// What a single look says of others: who has a context on a device, and what cannot be read.
-Activity at_rest(const Activity& look);
+/// Adds to `earlier` the processes that have a context on a device in `poll` and were not there yet, so that a
+/// difference from `earlier` has them.
+void remember_contexts(Activity& earlier, const Activity& poll);
 
-/// Who used so much between two looks that what is measured then is not the machine's own, in a sentence: processes
-/// with a context on a device, bytes that the run did not move, and where processors copy, processes that used them:
-/// beside ranks those that took more than a fifth of a processor where not one is left for each rank that may use the
-/// same, and all of a node together that used one or more. Nothing where nobody did.
-std::optional<std::string> disturbance(const Activity& difference);
+/// Forgets which bytes over networks were the run's own: the run did not count them all.
+void forget_own_bytes(Activity& difference);
 
-/// What a run's own quota of processors kept it from, one sentence for each node: nobody else is to blame for that.
+/// Why the job's own CPU quota held the run back, one sentence for each node.
 std::vector<std::string> held_back(const Activity& difference);
 
 /// A name that a process has given itself, for a record and a terminal: what is no printable ASCII becomes '?'.
 std::string printable_name(std::string name);
 
-/// The node of a rank, "n3" of "n3:gpu0"; empty for what is no rank.
+/// The node of a rank, "n3" of "n3:gpu0"; empty for a label without node.
 std::string node_of_rank(const std::string& label);
 
-/// "pid 2983 (hog, bob) on gpu1, …", the first few; empty for none.
-std::string list_of(std::span<const OtherProcess> processes);
+/// The node of a label: that of a rank, else the first one.
+std::string node_of(const std::string& label, const Activity& activity);
 
 }  // namespace linkmatrix

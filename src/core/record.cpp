@@ -213,7 +213,11 @@ std::string to_json(const RecordHead& record, std::span<const ResultText> result
   if (!record.left_out.empty()) w.member("left_out", record.left_out);
   w.key("lost").begin_array();
   for (const auto& endpoint : record.lost)
-    w.begin_object().member("label", endpoint.label).member("why", endpoint.why).end_object();
+    w.begin_object()
+        .member("label", endpoint.label)
+        .member("why", endpoint.why)
+        .member("kind", word(endpoint.kind))
+        .end_object();
   w.end_array();
   w.key("results").begin_array();
   for (const ResultText& result : results) w.json(*result);

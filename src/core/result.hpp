@@ -177,6 +177,13 @@ struct Health {
   std::vector<Item> readings;
 };
 
+/// An endpoint that could not take part, or not to the end: out of memory, hung, killed. Its further cells are not
+/// tried.
+struct Lost {
+  std::string label, why;
+  LossKind kind = LossKind::device;
+};
+
 struct Phase {
   std::string name;
   double seconds;
@@ -205,12 +212,8 @@ struct RecordHead {
   std::vector<std::string> expected;    ///< test cases that were to be measured
   std::vector<std::string> left_out;    ///< test cases that were asked for, and that --budget had no room for
   std::optional<std::string> asked_by;  ///< the check that asked (--asked-by)
-  /// An endpoint that could not take part, or not to the end.
-  struct LostEndpoint {
-    std::string label, why;
-  };
-  std::vector<LostEndpoint> lost;  ///< never a PASS
-  std::string result = "PASS";     ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE of a run that has not ended
+  std::vector<Lost> lost;               ///< never a PASS
+  std::string result = "PASS";          ///< PASS, FAIL, ERROR or TIMEOUT; INCOMPLETE of a run that has not ended
   std::optional<std::string> error;
   std::vector<std::string> notes;
   std::optional<Soak> soak;  ///< of a run with --soak

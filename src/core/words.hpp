@@ -30,6 +30,12 @@ enum class Purpose { random, suspects, confirm };
 /// How bytes get from one rank to another: by MPI itself, by a device that has mapped the other's memory (by a file
 /// descriptor, a fabric handle or CUDA IPC), or through pinned host memory in pieces.
 enum class Transport { automatic, mpi, fd, fabric, ipc, staged };
+/// How another process disturbed a test case (core/disturbances.hpp): it had a context on a device, used cores or an
+/// adapter, or held the memory of a device.
+enum class DisturbanceKind { context, cpu, adapter, memory };
+/// Why an endpoint was lost: its device failed, its process ended or does not answer, or other processes hold the
+/// memory of its device.
+enum class LossKind { device, process, memory };
 
 template <class E>
 struct Words;
@@ -91,6 +97,21 @@ struct Words<Transport> {
   static constexpr std::array table{std::pair{Transport::automatic, "auto"}, std::pair{Transport::mpi, "mpi"},
                                     std::pair{Transport::fd, "fd"},          std::pair{Transport::fabric, "fabric"},
                                     std::pair{Transport::ipc, "ipc"},        std::pair{Transport::staged, "staged"}};
+};
+
+template <>
+struct Words<DisturbanceKind> {
+  static constexpr std::string_view what = "disturbance";
+  static constexpr std::array table{
+      std::pair{DisturbanceKind::context, "context"}, std::pair{DisturbanceKind::cpu, "cpu"},
+      std::pair{DisturbanceKind::adapter, "adapter"}, std::pair{DisturbanceKind::memory, "memory"}};
+};
+
+template <>
+struct Words<LossKind> {
+  static constexpr std::string_view what = "loss";
+  static constexpr std::array table{std::pair{LossKind::device, "device"}, std::pair{LossKind::process, "process"},
+                                    std::pair{LossKind::memory, "memory"}};
 };
 
 template <class E>

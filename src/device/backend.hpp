@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/disturbances.hpp"
 #include "core/heating.hpp"
 #include "core/machine.hpp"
 #include "core/pattern.hpp"
@@ -87,9 +88,10 @@ struct Timeline {
 class CopiesFailed : public std::runtime_error {
  public:
   struct Failure {
-    std::size_t copy;             ///< which of the run
-    CellStatus status;            ///< error or timeout
-    std::optional<int> endpoint;  ///< lost with it; nothing: only the copy failed
+    std::size_t copy;                  ///< which of the run
+    CellStatus status;                 ///< error or timeout
+    std::optional<int> endpoint;       ///< lost with it; nothing: only the copy failed
+    LossKind loss = LossKind::device;  ///< of the endpoint
   };
   CopiesFailed(const std::string& why, std::vector<Failure> failures)
       : std::runtime_error(why), failures_{std::move(failures)} {}
@@ -145,6 +147,18 @@ class Backend : public Machine {
 
   /// Why an endpoint takes no part: no context, no memory, it hung; nothing if it does.
   virtual std::optional<std::string> lost(int) const { return std::nullopt; }
+  /// Of an endpoint that is lost.
+  virtual LossKind lost_kind(int) const { return LossKind::device; }
 };
+
+/// For work that needs all devices: throws MemoryHeld or DeviceError where an endpoint is lost.
+inline void refuse_lost(Backend& backend, int endpoint) {
+  const auto lost = backend.lost(endpoint);
+  if (!lost) return;
+  const std::string& label = backend.endpoints().at(static_cast<std::size_t>(endpoint)).label;
+  if (backend.lost_kind(endpoint) == LossKind::memory)
+    throw MemoryHeld(label + ": " + *lost, {label}, backend.activity());
+  throw DeviceError(label + ": " + *lost);
+}
 
 }  // namespace linkmatrix

@@ -59,7 +59,7 @@ void CopySampler::prepare(Deadline deadline) {
     } catch (const CopiesFailed& failure) {
       const std::size_t before = lost_.size();
       for (const auto& one : failure.failures())
-        if (one.endpoint) lost_.add(*one.endpoint, one.status, failure.what());
+        if (one.endpoint) lost_.add(*one.endpoint, one.status, failure.what(), one.loss);
       if (lost_.size() == before) throw DeviceError(failure.what());  // it would fail again and again
     }
   }
@@ -140,7 +140,7 @@ void CopySampler::blame(Group& group, const std::vector<std::size_t>& owners, co
   std::set<std::size_t> failed;
   bool is_news = false;
   for (const auto& one : failure.failures())
-    if (one.endpoint) is_news = lost_.add(*one.endpoint, one.status, failure.what()) || is_news;
+    if (one.endpoint) is_news = lost_.add(*one.endpoint, one.status, failure.what(), one.loss) || is_news;
   for (const auto& one : failure.failures()) {
     const std::size_t owner = owners.at(one.copy);
     if (is_news && one.endpoint && !lost_.of(cells_[group.cells[owner]].copies)) continue;

@@ -7,8 +7,8 @@
 
 namespace linkmatrix {
 
-bool LostEndpoints::add(int endpoint, CellStatus status, const std::string& why) {
-  return lost_.try_emplace(endpoint, Loss{status, why}).second;
+bool LostEndpoints::add(int endpoint, CellStatus status, const std::string& why, LossKind kind) {
+  return lost_.try_emplace(endpoint, Loss{status, why, kind}).second;
 }
 
 bool LostEndpoints::has(int endpoint) const { return lost_.contains(endpoint) || backend_.lost(endpoint); }
@@ -49,12 +49,16 @@ std::string LostEndpoints::why(int endpoint) const {
   return lost_.at(endpoint).why;
 }
 
+LossKind LostEndpoints::kind(int endpoint) const {
+  return backend_.lost(endpoint) ? backend_.lost_kind(endpoint) : lost_.at(endpoint).kind;
+}
+
 std::vector<Lost> LostEndpoints::take() {
   std::vector<Lost> lost;
   for (int end = 0; end < static_cast<int>(backend_.endpoints().size()); ++end) {
     if (!has(end) || std::find(taken_.begin(), taken_.end(), end) != taken_.end()) continue;
     taken_.push_back(end);
-    lost.push_back({label(end), why(end)});
+    lost.push_back({label(end), why(end), kind(end)});
   }
   return lost;
 }

@@ -18,7 +18,7 @@ class LostEndpoints {
   explicit LostEndpoints(const Backend& backend) : backend_{backend} {}
 
   /// For these copies alone. Whether that is news.
-  bool add(int endpoint, CellStatus status, const std::string& why);
+  bool add(int endpoint, CellStatus status, const std::string& why, LossKind kind);
 
   bool has(int endpoint) const;
   bool has(const Copy& copy) const { return has(copy.source) || has(copy.destination); }
@@ -39,8 +39,10 @@ class LostEndpoints {
   struct Loss {
     CellStatus status;
     std::string why;
+    LossKind kind;
   };
   std::string label(int endpoint) const;
+  LossKind kind(int endpoint) const;
 
   const Backend& backend_;
   std::map<int, Loss> lost_;

@@ -210,7 +210,7 @@ void Context::note(std::string text) {
 }
 
 void Context::take_lost() {
-  for (const Lost& lost : sampler_.take_lost()) store_.lose(lost.label, lost.why);
+  for (const Lost& lost : sampler_.take_lost()) store_.lose(lost);
 }
 
 }  // namespace linkmatrix

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/result.hpp"
 #include "core/statistics.hpp"
 #include "measure/rounds.hpp"
 #include "measure/sample.hpp"
@@ -32,11 +33,6 @@ struct Path {
 struct Clocking {
   std::string timing;                 ///< "gate", "in-turn" or "messages"; see src/p2p/README.md
   std::optional<double> uncertainty;  ///< seconds by which the clocks of two copies of a cell may differ
-};
-
-/// An endpoint that is not there any more: out of memory, hung, killed. Its further cells are not tried.
-struct Lost {
-  std::string label, why;
 };
 
 /// What noise cannot be told from interference, as fractions: a medium's own.

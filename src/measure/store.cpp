@@ -93,10 +93,10 @@ std::optional<Interval> ResultStore::interval(const Place& place) const {
   });
 }
 
-void ResultStore::lose(const std::string& label, const std::string& why) {
+void ResultStore::lose(const Lost& endpoint) {
   record_.change([&](Record& record) {
-    const auto known = [&](const auto& lost) { return lost.label == label; };  // of an earlier matrix of the run
-    if (std::none_of(record.lost.begin(), record.lost.end(), known)) record.lost.push_back({label, why});
+    if (std::ranges::find(record.lost, endpoint.label, &Lost::label) == record.lost.end())  // of an earlier matrix
+      record.lost.push_back(endpoint);
   });
 }
 

@@ -46,7 +46,7 @@ class Store {
   /// Whether cells can be looked at again: those in a file cannot.
   virtual bool has_second_look() const { return true; }
   /// An endpoint that is not there any more goes into the record.
-  virtual void lose(const std::string& label, const std::string& why) = 0;
+  virtual void lose(const Lost& endpoint) = 0;
   /// What cells in a file amount to goes into the result; called at the end, whatever it was.
   virtual void finish() {}
   /// Changes what a result says besides its cells: schedule, notes, parts.
@@ -63,7 +63,7 @@ class ResultStore final : public Store {
   std::optional<double> value(const Place& place) const override;
   CellStatus status(const Place& place) const override;
   std::optional<Interval> interval(const Place& place) const override;
-  void lose(const std::string& label, const std::string& why) override;
+  void lose(const Lost& endpoint) override;
   void change(const std::function<void(MatrixResult&)>& change) override;
 
  private:

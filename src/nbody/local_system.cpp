@@ -16,8 +16,7 @@ class LocalSystem final : public NbodySystem {
     const auto& endpoints = parts_.machine->endpoints();
     for (std::size_t i = 0; i < endpoints.size(); ++i) {
       if (endpoints[i].kind != EndpointKind::device) continue;
-      if (const auto why = parts_.machine->lost(static_cast<int>(i)))
-        throw DeviceError(endpoints[i].label + ": " + *why);
+      refuse_lost(*parts_.machine, static_cast<int>(i));
       labels_.push_back(endpoints[i].label);
     }
   }

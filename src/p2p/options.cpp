@@ -208,6 +208,7 @@ std::vector<Group> option_table(Given& given) {
            {timeout_option(o), {runs}},
            {wait_idle_option(o), {measures}},
            {refuse_busy_option(o), {measures}},
+           {ignore_processes_option(o), {runs}},
        }},
       {"What is written",
        {

@@ -93,11 +93,12 @@ class P2pRun final : public ProgramRun {
   }
 
   void soak_all() {
-    SoakOptions how{.seconds = options_.soak, .measure = options_.measure};
+    SoakOptions how{.seconds = options_.soak, .measure = options_.measure, .poll = [this] { remember_contexts(); }};
     how.measure.stop.min_samples = how.measure.stop.max_samples = samples_of_a_pass;
     how.measure.fit = false;
     soak(*measurer_, soaked_, how, options_.fault, deadline(), record());
-    const std::optional<Activity> others = look_again();
+    std::optional<Activity> others = look_again();
+    if (others) add_memory_disturbances(*others);
     record().change([&](Record& record) { record.soak->others = others; });
     supervisor().print(record().look([](const Record& record) { return soak_text(*record.soak); }));
     end_phase("soak");

@@ -93,8 +93,7 @@ class Soaking {
     const MatrixResult& result = measured.results.back();
     record_.change([&](Record& record) {
       for (const auto& lost : measured.lost)
-        if (std::ranges::find(record.lost, lost.label, &RecordHead::LostEndpoint::label) == record.lost.end())
-          record.lost.push_back(lost);
+        if (std::ranges::find(record.lost, lost.label, &Lost::label) == record.lost.end()) record.lost.push_back(lost);
     });
     change([&](Soak& soak) {
       Soak::Cells& cells = soak.matrices[number];
@@ -126,6 +125,7 @@ class Soaking {
 
   /// What holds devices back and did not before, or does not any more, and errors that they counted since.
   void look_at_devices() {
+    if (options_.poll) options_.poll();
     const std::set<std::string> now = reasons();
     const std::vector<DeviceState> states = measurer_.machine().device_states();
     change([&](Soak& soak) {

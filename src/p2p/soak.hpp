@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "core/guarded.hpp"
@@ -18,7 +19,8 @@ struct Soaked {
 struct SoakOptions {
   double seconds = 0;  ///< 0: there is none
   double burst = 1;    ///< seconds that devices are heated between two matrices
-  MeasureOptions measure;
+  MeasureOptions measure{};
+  std::function<void()> poll{};  ///< polls other processes, after each matrix; empty: nothing does
 };
 
 /// Measures the test cases again and again while the devices are heated, until the time is over; what each cell's

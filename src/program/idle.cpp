@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "core/disturbances.hpp"
 #include "core/error.hpp"
 
 namespace linkmatrix {
@@ -22,14 +23,15 @@ void pause(double seconds, Deadline end) {
 
 }  // namespace
 
-IdleWait wait_until_idle(Machine& machine, Deadline patience, Deadline end, double apart) {
-  IdleWait wait{machine.activity(), {}, {}};
+IdleWait wait_until_idle(const std::function<Activity()>& poll, Deadline patience, Deadline end, double apart) {
+  IdleWait wait{poll(), {}, {}};
   do {
     pause(apart, end);
-    Activity look = machine.activity();
-    wait.between = between(wait.last, look);
-    wait.last = std::move(look);
-    wait.busy = disturbance(wait.between);
+    Activity now = poll();
+    wait.between = between(wait.last, now);
+    decide_disturbances(wait.between);
+    wait.last = std::move(now);
+    wait.busy = sentence_of(wait.between);
   } while (wait.busy && !patience.passed());
   return wait;
 }
@@ -41,7 +43,7 @@ std::string busy_sentence(const std::string& who, double waited) {
     std::snprintf(seconds, sizeof(seconds), "%g", waited);
     text += std::string(", still after ") + seconds + " s";
   }
-  return text + ": --wait-idle SECONDS waits for them, and without --refuse-busy it is measured beside them";
+  return text + ": --wait-idle SECONDS waits for them, and without --refuse-busy the run measures all the same";
 }
 
 }  // namespace linkmatrix

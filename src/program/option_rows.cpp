@@ -54,13 +54,19 @@ Option max_display_option(ProgramOptions& options) {
 
 Option wait_idle_option(ProgramOptions& options) {
   return {"--wait-idle", "SECONDS",
-          "wait at most so long until nobody else uses the devices, then measure all the same (default: 0)",
+          "wait at most so long until no other process disturbs, then measure all the same (default: 0)",
           [&options](auto v) { options.wait_idle = parse_number("--wait-idle", v, 0.001, 86400); }};
 }
 
 Option refuse_busy_option(ProgramOptions& options) {
-  return {"--refuse-busy", "", "measure nothing where somebody else uses the devices, after --wait-idle (exit code 3)",
+  return {"--refuse-busy", "", "measure nothing where another process disturbs, after --wait-idle (exit code 3)",
           [&options](auto) { options.refuse_busy = true; }};
+}
+
+Option ignore_processes_option(ProgramOptions& options) {
+  return {"--ignore-processes", "NAME:USER[,…]",
+          "processes that disturb nothing, by executable and user, e.g. nv-hostengine:root; * stands for any",
+          [&options](auto v) { options.ignored = parse_ignored_processes(v); }};
 }
 
 }  // namespace linkmatrix

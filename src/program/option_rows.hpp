@@ -22,5 +22,6 @@ Option asked_by_option(ProgramOptions& options);
 Option max_display_option(ProgramOptions& options);
 Option wait_idle_option(ProgramOptions& options);
 Option refuse_busy_option(ProgramOptions& options);
+Option ignore_processes_option(ProgramOptions& options);
 
 }  // namespace linkmatrix

@@ -63,7 +63,7 @@ ExitCode ProgramRun::end(ExitCode code) {
 }
 
 void ProgramRun::start_up() {
-  const Started started = start();
+  const Started started = start_or_record();
   machine_ = &started.machine;
   nodes_ = started.nodes;
   const bool root = machine().is_root();
@@ -81,6 +81,26 @@ void ProgramRun::start_up() {
   supervisor_.print(head.str());
 }
 
+/// Other processes that hold the memory of a device are recorded although nothing can be measured.
+ProgramRun::Started ProgramRun::start_or_record() {
+  try {
+    return start();
+  } catch (const MemoryHeld& e) {
+    record().change([&](Record& record) {
+      record.backend = "cuda";  // no other device has memory that processes can hold
+      for (const std::string& device : e.devices()) record.lost.push_back({device, e.what(), LossKind::memory});
+      Activity poll = e.poll();
+      mark_ignored(poll, options_.ignored);
+      record.others = at_rest(poll);
+      decide_disturbances(*record.others);
+      for (const Lost& one : record.lost) add_memory_disturbance(*record.others, one.label);
+    });
+    if (options_.record) check_writable(*(record_file_ = target_of(*options_.record)));
+    supervisor_.write_to(record_file_, options_.max_display);
+    throw;
+  }
+}
+
 void ProgramRun::describe(Record& record, const Started& started, const std::vector<DeviceState>& states) const {
   record.backend = machine_->name();
   for (const Endpoint& endpoint : machine_->endpoints())
@@ -93,19 +113,35 @@ void ProgramRun::describe(Record& record, const Started& started, const std::vec
   record.notes.insert(record.notes.end(), started.notes.begin(), started.notes.end());
 }
 
-/// At what others do before anything is measured, and waits for them, or refuses to measure beside them, as asked.
+Activity ProgramRun::poll() {
+  Activity poll = machine().activity();
+  mark_ignored(poll, options_.ignored);
+  return poll;
+}
+
+/// Before anything is measured: waits for other processes, or refuses to measure, as asked.
 void ProgramRun::look_first() {
   const bool asked = options_.wait_idle > 0 || options_.refuse_busy;
-  IdleWait idle{asked ? wait_until_idle(machine(), Deadline::in(options_.wait_idle), deadline_)
-                      : IdleWait{machine().activity(), {}, {}}};
+  IdleWait idle{asked ? wait_until_idle([this] { return poll(); }, Deadline::in(options_.wait_idle), deadline_)
+                      : IdleWait{poll(), {}, {}}};
   last_look_ = std::move(idle.last);
   if (asked && last_look_.empty())
     throw BadInput("what others do cannot be seen here: leave out --wait-idle and --refuse-busy");
   if (idle.busy && options_.refuse_busy) throw DeviceError(busy_sentence(*idle.busy, options_.wait_idle));
+  Activity others = asked ? std::move(idle.between) : at_rest(last_look_);
+  if (!asked) decide_disturbances(others);
+  add_memory_disturbances(others);
   record().change([&](Record& record) {
-    if (!last_look_.empty()) record.others = asked ? std::move(idle.between) : at_rest(last_look_);
+    if (!last_look_.empty()) record.others = std::move(others);
     if (idle.busy) record.notes.push_back("measured beside others: " + *idle.busy);
   });
+}
+
+/// Of devices whose memory other processes held when the run needed it.
+void ProgramRun::add_memory_disturbances(Activity& others) {
+  const std::vector<Lost> lost = record().look([](const Record& record) { return record.lost; });
+  for (const Lost& one : lost)
+    if (one.kind == LossKind::memory) add_memory_disturbance(others, one.label);
 }
 
 void ProgramRun::write_record() {
@@ -113,15 +149,19 @@ void ProgramRun::write_record() {
 }
 
 std::optional<Activity> ProgramRun::look_again() {
-  Activity look = machine().activity();
-  Activity others = between(std::exchange(last_look_, look), look);
-  if (!counts_own_bytes()) lose_own_bytes(others);
+  Activity now = poll();
+  Activity others = between(last_look_, now);
+  last_look_ = std::move(now);
+  if (!counts_own_bytes()) forget_own_bytes(others);
+  decide_disturbances(others);
   return others.empty() ? std::nullopt : std::optional(std::move(others));
 }
 
 void ProgramRun::finish_last(const std::function<void(Record&)>& change) {
   const auto throttled = machine().throttle_reasons();
-  const std::optional<Activity> others = look_again();
+  std::optional<Activity> others = look_again();
+  const bool failed = record().look([](const Record& r) { return r.results.back().cells(CellStatus::error) > 0; });
+  if (others && failed) add_memory_disturbances(*others);
   const MatrixResult result = record().change([&](Record& record) {
     record.results.back().throttled = throttled;
     record.results.back().others = others;

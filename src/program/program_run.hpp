@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/disturbances.hpp"
 #include "core/guarded.hpp"
 #include "core/machine.hpp"
 #include "core/result.hpp"
@@ -20,8 +21,9 @@ struct ProgramOptions {
   std::optional<std::filesystem::path> record;
   double timeout = 600;  ///< seconds of the whole run
   std::size_t max_display = 16;
-  double wait_idle = 0;      ///< seconds, at most, until nobody else uses what is measured
-  bool refuse_busy = false;  ///< whether it is an error if somebody still does
+  double wait_idle = 0;                 ///< seconds, at most, until nobody else uses what is measured
+  bool refuse_busy = false;             ///< whether it is an error if somebody still does
+  std::vector<IgnoredProcess> ignored;  ///< processes that disturb nothing
 };
 
 /// One run of a program, from its first line to its exit code, whatever it measures. Its record, which the supervisor
@@ -52,7 +54,7 @@ class ProgramRun {
   /// Measures, or does whatever the run is for; of the process that writes.
   virtual void act() = 0;
 
-  /// Whether the machine's ledger has the bytes that are moved.
+  /// Whether the machine counts the bytes that the run moves over networks.
   virtual bool counts_own_bytes() const { return false; }
 
   /// Of a process that only does what the one that writes says: until there is no more to do.
@@ -73,8 +75,14 @@ class ProgramRun {
   /// for them or throws DeviceError, as asked.
   void look_first();
 
-  /// At what others did since the look before; nothing where that cannot be seen.
+  /// What other processes did since the poll before, and what they disturbed; nothing where that cannot be seen.
   std::optional<Activity> look_again();
+
+  /// Polls in between, so that a process which has a context on a device for a short time only is seen too.
+  void remember_contexts() { linkmatrix::remember_contexts(last_look_, poll()); }
+
+  /// Adds the devices that were lost because other processes hold their memory.
+  void add_memory_disturbances(Activity& others);
 
   /// From now on there is something to be kept.
   void write_record();
@@ -87,6 +95,8 @@ class ProgramRun {
 
  private:
   void start_up();
+  Started start_or_record();
+  Activity poll();
   void describe(Record& record, const Started& started, const std::vector<DeviceState>& states) const;
   void close_all_health();
   Ending ending();
@@ -98,7 +108,7 @@ class ProgramRun {
   Machine* machine_ = nullptr;
   std::vector<NodeFacts> nodes_;                      ///< as they were before anything was measured
   std::optional<std::filesystem::path> record_file_;  ///< where a link leads to
-  Activity last_look_;                                ///< at what the machine does
+  Activity last_look_;                                ///< poll of what other processes do
 };
 
 }  // namespace linkmatrix

@@ -1,7 +1,6 @@
 #include "ranks/activity_message.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "ranks/text_message.hpp"
@@ -12,23 +11,7 @@ namespace {
 /// The figures of a node's load, in the order of the message.
 template <class Load, class Visit>
 void for_each_figure(Load& load, const Visit& visit) {
-  for (auto* figure : {&load.load, &load.stalled, &load.stolen, &load.busy, &load.own_busy, &load.throttled})
-    visit(*figure);
-}
-
-/// Of each core.
-void put_seconds(TextWriter& writer, const std::map<int, double>& of_cores) {
-  writer.number(of_cores.size());
-  for (const auto& [core, seconds] : of_cores) writer.number(core), writer.number(seconds);
-}
-
-std::map<int, double> seconds_of(TextReader& reader) {
-  std::map<int, double> found;
-  for (auto cores = reader.number<std::size_t>(); cores > 0; --cores) {
-    const int core = reader.number<int>();
-    found[core] = reader.number<double>();
-  }
-  return found;
+  for (auto* figure : {&load.load, &load.stolen, &load.busy, &load.own_busy, &load.throttled}) visit(*figure);
 }
 
 OtherProcess process_of(TextReader& reader) {
@@ -54,14 +37,13 @@ std::vector<std::byte> pack(const Activity& look) {
   for (const Use& use : look.uses) {
     writer.text(use.label), writer.text(use.of);
     writer.optional_number(use.counted), writer.optional_number(use.own);
-    writer.text(use.cores), writer.optional_number(use.busy);
-    put_seconds(writer, use.roaming);
+    writer.text(use.cores);
   }
   writer.number(look.nodes.size());
   for (const NodeLoad& node : look.nodes) {
     writer.text(node.node);
     for_each_figure(node, [&](std::optional<double> figure) { writer.optional_number(figure); });
-    put_seconds(writer, node.helpers);
+    writer.number(node.cores), writer.number(node.kernel);
     writer.text(node.quota);
   }
   writer.number(look.processes.size());
@@ -85,14 +67,13 @@ Activity unpack_activity(std::span<const std::byte> bytes) {
     Use& use = look.uses.emplace_back();
     use.label = reader.text(), use.of = reader.text();
     use.counted = reader.optional_number<double>(), use.own = reader.optional_number<double>();
-    use.cores = reader.text(), use.busy = reader.optional_number<double>();
-    use.roaming = seconds_of(reader);
+    use.cores = reader.text();
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) {
     NodeLoad& node = look.nodes.emplace_back();
     node.node = reader.text();
     for_each_figure(node, [&](std::optional<double>& figure) { figure = reader.optional_number<double>(); });
-    node.helpers = seconds_of(reader);
+    node.cores = reader.number<int>(), node.kernel = reader.number<double>();
     node.quota = reader.text();
   }
   for (auto left = reader.number<std::size_t>(); left > 0; --left) look.processes.push_back(process_of(reader));

@@ -126,8 +126,8 @@ void CellFile::fail(const Place& place, CellStatus status) {
   mark(place, status);
 }
 
-void CellFile::lose(const std::string& label, const std::string& why) {
-  record_.change([&](Record& record) { record.lost.push_back({label, why}); });
+void CellFile::lose(const Lost& endpoint) {
+  record_.change([&](Record& record) { record.lost.push_back(endpoint); });
 }
 
 void CellFile::change(const std::function<void(MatrixResult&)>& change) {

@@ -51,7 +51,7 @@ class CellFile final : public Store {
   CellStatus status(const Place& place) const override;
   std::optional<Interval> interval(const Place& place) const override;
   bool has_second_look() const override { return false; }
-  void lose(const std::string& label, const std::string& why) override;
+  void lose(const Lost& endpoint) override;
   void change(const std::function<void(MatrixResult&)>& change) override;
 
   /// Writes all, and puts what a reader wants to know without the file into the result: counts, medians of rows and

@@ -29,6 +29,7 @@ class Correspondence {
 
   /// Why a rank takes no part any more, or never did; nothing if it does.
   virtual std::optional<std::string> lost(int rank) const = 0;
+  virtual LossKind lost_kind(int) const { return LossKind::process; }
 };
 
 }  // namespace linkmatrix::ranks

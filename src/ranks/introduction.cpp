@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "core/disturbances.hpp"
 #include "core/units.hpp"
 #include "device/host/adapters.hpp"
 #include "device/host/available_memory.hpp"
@@ -148,8 +149,10 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
   own.cuda_aware = mpi_is_cuda_aware();
   try {
     mine.payload = make_payload(mpi, options, mine.ranks.number, own);
+    if (const DeviceWatch* const device = mine.payload->device()) own.driver_pid = device->driver_pid();
   } catch (const DeviceError& e) {  // what the others measure needs it not
     put(own.no_device, e.what());
+    if (dynamic_cast<const MemoryHeld*>(&e) != nullptr) own.no_device_loss = LossKind::memory;
     mine.payload = std::make_unique<HostPayload>(mpi, false);
   } catch (const std::exception& e) {
     put(own.complaint, e.what());

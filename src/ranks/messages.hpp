@@ -35,6 +35,8 @@ struct RankFacts {
   std::array<char, 128> nics{};       ///< nearest network adapters, "mlx5_0,mlx5_1"
   std::array<char, 256> complaint{};  ///< why it cannot take part; empty: it can
   std::array<char, 256> no_device{};  ///< why its device does not work, which costs its cells and no others
+  LossKind no_device_loss = LossKind::device;
+  std::uint32_t driver_pid = 0;       ///< of the rank on its device, as the driver numbers processes; 0: not known
   std::array<char, 256> no_fabric{};  ///< why its device has no fabric handles; empty: it has
   bool has_descriptors = false;       ///< its device's memory can be shared by file descriptors
   std::uint64_t available = 0;        ///< bytes of host memory

@@ -28,11 +28,13 @@ void for_each_rank(const Order& order, const Visit& visit) {
 }  // namespace
 
 MpiRanks::MpiRanks(Communicator& mpi, RankWorker& own, std::vector<std::string> labels, std::vector<std::string> nodes,
-                   const std::vector<std::string>& no_device)
+                   const std::vector<NoDevice>& no_device)
     : mpi_{mpi}, own_{own}, labels_{std::move(labels)}, nodes_{std::move(nodes)}, states_(labels_.size()) {
   for (std::size_t rank = 0; rank < no_device.size(); ++rank) {
-    states_[rank].why = no_device[rank];
-    if (!no_device[rank].empty()) lost_.push_back({labels_[rank], no_device[rank]});
+    const auto& [why, loss] = no_device[rank];
+    if (why.empty()) continue;
+    states_[rank].why = why, states_[rank].loss = loss;
+    lost_.push_back({labels_[rank], why, loss});
   }
 }
 
@@ -240,8 +242,8 @@ void MpiRanks::lose(int rank, const std::string& why) {
   clean_ = false;
   RankState& state = state_of(rank);
   if (!std::exchange(state.there, false)) return;
-  if (state.why.empty()) lost_.push_back({labels_[static_cast<std::size_t>(rank)], why});
-  state.why = why;
+  if (state.why.empty()) lost_.push_back({labels_[static_cast<std::size_t>(rank)], why, LossKind::process});
+  state.why = why, state.loss = LossKind::process;
 }
 
 CellAnswer MpiRanks::answer_to(const Order& order) {

@@ -22,9 +22,9 @@ namespace linkmatrix::ranks {
 class MpiRanks final : public Ranks, public Correspondence {
  public:
   /// own: what this rank does itself. labels, nodes: of every rank, by number. no_device: why a rank's device does not
-  /// work, or nothing, likewise; empty: all do.
+  /// work, an empty text where it does, likewise; empty: all do.
   MpiRanks(Communicator& mpi, RankWorker& own, std::vector<std::string> labels, std::vector<std::string> nodes,
-           const std::vector<std::string>& no_device = {});
+           const std::vector<NoDevice>& no_device = {});
 
   std::vector<CellAnswer> sample(std::vector<Order> orders) override;
   bool is_there(int rank) const override { return !lost(rank); }
@@ -33,6 +33,7 @@ class MpiRanks final : public Ranks, public Correspondence {
 
   std::vector<Reply> ask(const std::vector<Question>& questions, double seconds) override;
   std::optional<std::string> lost(int rank) const override;
+  LossKind lost_kind(int rank) const override { return state_of(rank).loss; }
 
   /// Has every rank make buffers of so many bytes. Throws BadInput with the first refusal.
   void reserve(std::uint64_t bytes, Transport sharing, double seconds);
@@ -66,6 +67,7 @@ class MpiRanks final : public Ranks, public Correspondence {
     MPI_Request request = MPI_REQUEST_NULL;
     bool there = true;  ///< it answers
     std::string why;    ///< it takes no part, though it may answer; empty: it does
+    LossKind loss = LossKind::process;
   };
 
   RankState& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }

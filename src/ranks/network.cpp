@@ -13,7 +13,7 @@
 #include "measure/few_rounds.hpp"
 #include "ranks/communicator.hpp"
 #include "ranks/coordinator.hpp"
-#include "ranks/core_shares.hpp"
+#include "ranks/driver_pids.hpp"
 #include "ranks/groups.hpp"
 #include "ranks/introduction.hpp"
 #include "ranks/lifeline.hpp"
@@ -47,7 +47,7 @@ class MpiNetwork final : public Network {
     table_ = RankTable(facts, options_);
     ranks_.emplace(mpi_, *worker_, table_.labels(false), table_.nodes_of_ranks(), table_.no_device());
     traffic_ = NodeTraffic(table_.nodes_of_ranks());
-    shares_ = CoreShares(facts);
+    driver_pids_ = DriverPids(facts);
     if (!table_.refusal().empty()) {
       ranks_->dismiss();
       throw BadInput(table_.refusal());
@@ -85,7 +85,7 @@ class MpiNetwork final : public Network {
       std::this_thread::sleep_for(until_next_look);
     }
     Activity look = ranks_->looks();
-    shares_.count_others(look);
+    driver_pids_.remove_ranks(look);
     look.seconds = steady_seconds();
     if (!table_.is_one_node()) traffic_.add(look);
     return look;
@@ -288,7 +288,7 @@ class MpiNetwork final : public Network {
   RankTable table_{{}, options_};  ///< at the root
   std::optional<MpiRanks> ranks_;  ///< at the root
   NodeTraffic traffic_;            ///< likewise
-  CoreShares shares_;              ///< likewise
+  DriverPids driver_pids_;         ///< likewise
   bool counters_late_ = false;     ///< waiting for adapters has not helped
   bool window_asked_ = false;
   std::optional<std::string> why_no_window_;

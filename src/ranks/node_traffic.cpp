@@ -38,7 +38,6 @@ void NodeTraffic::count(Node& node, std::span<const TrafficMessage> ranks) {
   for (const TrafficMessage& rank : ranks) {
     node.out.own += rank.sent, node.in.own += rank.received;
     node.known = node.known && rank.known;
-    node.tcp = {std::max(node.tcp.sent, rank.tcp.sent), std::max(node.tcp.again, rank.tcp.again)};
     for (const TrafficMessage::Adapter& adapter : rank.adapters) {
       if (adapter.name.front() == 0) continue;
       auto& known = now[text_of(adapter.name)];
@@ -88,9 +87,6 @@ void NodeTraffic::add(Activity& activity) {
     }
     node.known = true;
     node.moved.clear();
-    if (node.tcp.sent == 0) continue;
-    for (const auto& [of, count] : {std::pair{"tcp_sent", node.tcp.sent}, std::pair{"tcp_again", node.tcp.again}})
-      activity.uses.push_back({name, of, count, std::nullopt});
   }
 }
 

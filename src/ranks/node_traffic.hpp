@@ -37,7 +37,6 @@ class NodeTraffic {
     std::map<std::string, double> moved;  ///< bytes by each adapter since the look before
     std::string by;                       ///< adapters that were used last, and carried something
     double rate = 0;                      ///< of all of them; 0: of one it is not known
-    TcpSegments tcp;                      ///< as they were last
     bool known = true;                    ///< what its ranks moved since the look before
   };
   void count(Node& node, std::span<const TrafficMessage> ranks);

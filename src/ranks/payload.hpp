@@ -36,8 +36,11 @@ class DeviceWatch {
   /// What the device says of itself.
   virtual DeviceState state() = 0;
 
-  /// Adds what others do on the device, which is called `label` there.
-  virtual void look(Activity& look, const std::string& label, const NodeRanks& ranks) = 0;
+  /// Adds which other processes use the device, which is called `label` there.
+  virtual void look(Activity& look, const std::string& label) = 0;
+
+  /// The number by which the driver lists this process on the device; 0: not known.
+  virtual unsigned driver_pid() const = 0;
 };
 
 /// The memory that a rank measures, and how its bytes get to another rank's.

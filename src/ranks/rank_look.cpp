@@ -17,7 +17,7 @@ constexpr std::size_t most_processes = 16;  // of a node, those that have used m
 Activity RankLook::now(Payload& payload) {
   Activity look;
   if (DeviceWatch* const device = payload.device()) {
-    device->look(look, this_rank, ranks_);
+    device->look(look, this_rank);
   } else {
     processors_.add_self(look, this_rank);
     if (ranks_.is_crowded) {
@@ -25,7 +25,8 @@ Activity RankLook::now(Payload& payload) {
       look.untold.push_back(std::string(this_rank) + ": it shares its processors with other ranks");
     }
   }
-  for (OtherProcess& process : look.processes) process.user = processors_.user_of(process.pid);
+  for (OtherProcess& process : look.processes)
+    if (!process.name.empty()) process.user = processors_.user_of(process.pid);
   if (ranks_.number == 0) add_node(look);
   return look;
 }

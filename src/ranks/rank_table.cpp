@@ -35,8 +35,8 @@ void RankTable::add(const RankFacts& facts) {
   }
   ranks_of_[node].push_back(static_cast<int>(rank));
   cuda_aware_ = (rank == 0 || cuda_aware_) && facts.cuda_aware;
-  no_device_.push_back(text_of(facts.no_device));
-  if (no_device_.back().empty()) {
+  no_device_.push_back({text_of(facts.no_device), facts.no_device_loss});
+  if (no_device_.back().why.empty()) {
     have_descriptors_ = have_descriptors_ && facts.has_descriptors;
     if (no_fabric_.empty()) no_fabric_ = text_of(facts.no_fabric);
   }
@@ -72,8 +72,8 @@ std::string RankTable::difference(std::span<const RankFacts> facts) const {
       return "rank " + std::to_string(known) + " and rank " + std::to_string(rank) +
              " are on two hosts that are both named " + endpoints_[rank].node + ": give each host a name of its own";
   }
-  if (std::none_of(no_device_.begin(), no_device_.end(), [](const std::string& why) { return why.empty(); }))
-    return "no rank's device works: " + no_device_.front();
+  if (std::none_of(no_device_.begin(), no_device_.end(), [](const NoDevice& one) { return one.why.empty(); }))
+    return "no rank's device works: " + no_device_.front().why;
   return "";
 }
 

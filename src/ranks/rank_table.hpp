@@ -11,6 +11,7 @@
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 #include "ranks/rank_rounds.hpp"
+#include "ranks/ranks.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -43,7 +44,7 @@ class RankTable {
   Transport sharing() const;
   Transport copies_sharing() const;
   /// Why a rank's device does not work, by rank; empty text: it does.
-  const std::vector<std::string>& no_device() const { return no_device_; }
+  const std::vector<NoDevice>& no_device() const { return no_device_; }
   /// Takes the links between devices of one node in place of what is known without them.
   void set_links(std::vector<Endpoint> endpoints, Topology links);
   bool is_one_node() const { return nodes_.size() == 1; }
@@ -74,7 +75,7 @@ class RankTable {
   std::vector<std::uint64_t> available_;    ///< bytes of host memory, of each node
   int adapters_ = 0;                        ///< of the node that has the fewest
   bool cuda_aware_ = false, have_descriptors_ = true;
-  std::vector<std::string> no_device_;
+  std::vector<NoDevice> no_device_;
   std::string no_fabric_;  ///< why not all devices have fabric handles
   std::optional<Topology> links_;
   std::string refusal_;

@@ -253,7 +253,6 @@ void RankWorker::count(const Exchange& x) {
 TrafficMessage RankWorker::take_traffic() {
   TrafficMessage message = traffic_;
   message.set(adapter_traffic(interface_addresses()));
-  message.tcp = tcp_segments();
   traffic_.known = true;
   return message;
 }

@@ -1,12 +1,19 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "measure/sampler.hpp"
 #include "ranks/messages.hpp"
 
 namespace linkmatrix::ranks {
+
+/// Why a rank's device does not work; an empty text where it does.
+struct NoDevice {
+  std::string why;
+  LossKind loss = LossKind::device;
+};
 
 /// What became of an order to sample a cell: the leader's report, unless a rank of the cell was lost or another one
 /// says what went wrong; and its samples.

@@ -21,7 +21,6 @@ struct TrafficMessage {
   };
   double sent = 0, received = 0;       ///< bytes of messages to and from ranks on other nodes, without any heads
   bool known = true;                   ///< whether that is all since the rank was asked before
-  TcpSegments tcp{};                   ///< of its node
   std::array<Adapter, 32> adapters{};  ///< those that have a name
 
   void set(std::span<const AdapterTraffic> counted) {

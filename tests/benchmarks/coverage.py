@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from linkmatrix.references.tables import References
-from linkmatrix.runs import index, indexing
+from linkmatrix.runs import index, index_writing, indexing
 from tests.tools import stores
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -47,10 +47,13 @@ def of_day(rows: str, node: str, number: int, day: int, began: int, draw: random
         row |= {"run": draw.getrandbits(62), "measured": draw.getrandbits(62), "seconds": draw.gauss(100, 5)}
         row["versions"]["driver"] = "580.1" if day < 180 + number % 20 else "590.2"
     (devices,) = found["devices"]
-    devices["clean"] = [device for device, *_ in devices["seen"]]
+    questions = [[name, *of] for name, (*_, asked) in found["tests"][0]["cases"].items() for of in asked]
+    clean = [device for device, *_ in devices["seen"]]
+    devices["clean"] = [[questions, clean]]
     if draw.random() < 0.0005:
-        device = devices["clean"].pop(0)
-        found["blamed"] = [{"node": node, "device": device, "reason": "sends 11 % slow"}]
+        found["flagged"] = [
+            {"node": node, "device": clean.pop(0), "question": questions[0], "reason": "sends 11 % slow"}
+        ]
     return found
 
 
@@ -61,7 +64,7 @@ def filled(prefix: Path, nodes: int, days: int) -> float:
     first = store.add(0, [stores.of_node(one_record(), "node0000")], began=float(now - (days + 1) * stores.DAY))
     references = References.load(store.references)
     rows = json.dumps(indexing.rows_of(first, references, first.stat().st_mtime)[1])
-    by = indexing.fingerprint(store.references)
+    by = index_writing.fingerprint(store.references)
     with index.opened(prefix, store.references) as found:
         for day in range(1, days + 1):
             began = now - (days - day) * stores.DAY - stores.DAY
@@ -72,7 +75,7 @@ def filled(prefix: Path, nodes: int, days: int) -> float:
                     "INSERT INTO reports (name, size, changed, began, judged_by) VALUES (?, ?, ?, ?, ?)",
                     (report.name, size, changed, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)), by),
                 )
-                writer = indexing.Writer(connection)
+                writer = index_writing.Writer(connection)
                 for number in range(nodes):
                     writer.write(said.lastrowid, of_day(rows, f"node{number:04}", number, day, began, draw))
     return (prefix / "output" / "0" / "node0000" / "record.json").stat().st_size

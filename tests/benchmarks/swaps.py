@@ -30,7 +30,7 @@ def main(trials: int) -> int:
                     for number, way in enumerate(FAULTS):
                         good, found = trial(truth, way, depth, present, 1000 * seed + number, runs)
                         right += good
-                        said.update([] if good else [one.told[:40] for one in found] or ["nothing"])
+                        said.update([] if good else [one.swap[:40] for one in found] or ["nothing"])
                 share = right / (trials * len(FAULTS))
                 row.append(f"{100 * share:8.1f}")
                 if present == 1.0 and share < LEAST:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -16,6 +17,8 @@ import linkmatrix.record.reading
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 TESTCASE = "device_to_device_memcpy_write_ce"
+REPOSITORY = Path(__file__).resolve().parents[2]
+REFRAME = str(Path(sys.executable).parent / "reframe")
 ONE = ("-r", "-n", f"{TESTCASE}$")
 QUICK = "--samples,3,--size,1MiB"
 
@@ -26,7 +29,12 @@ def values(case):
 
 
 def record_of(case):
-    return linkmatrix.record.reading.load(Path(case["outputdir"]) / "record.json")
+    return linkmatrix.record.reading.load(Path(case["verdict_file"]).with_name("record.json"))
+
+
+def verdict_of(case):
+    """The verdict that the check of a test case stored."""
+    return json.loads(Path(case["verdict_file"]).read_text())
 
 
 def references(numbers, tolerance):
@@ -75,21 +83,19 @@ def test_without_references_a_run_has_none_and_acceptance_refuses_it(fault):
 @pytest.mark.parametrize("mode", ["quick", "acceptance"])
 def test_a_run_of_no_test_at_all_is_no_pass_though_reframe_says_so(tmp_path, mode):
     command = [sys.executable, "-m", "linkmatrix", "run", "--mode", mode]
-    command += ["--reframe", str(Path(sys.executable).parent / "reframe"), "--", "--nocolor", "-n", "nothing_at_all"]
+    command += ["--reframe", REFRAME, "--", "--nocolor", "-n", "nothing_at_all"]
     environment = {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
-    where = Path(__file__).resolve().parents[2]
+    where = REPOSITORY
     done = subprocess.run(command, env=environment, cwd=where, text=True, capture_output=True, timeout=600)
     assert "PASSED" in done.stdout and "Ran 0/0 test case(s)" in done.stdout, done.stdout + done.stderr
-    assert done.returncode == 3
-    assert done.stdout.splitlines()[-1] == (
-        "INCOMPLETE  ReFrame ended with 0 and wrote no report: nothing was measured"
-    )
+    assert done.returncode == 4
+    assert done.stdout.splitlines()[-1] == "INCOMPLETE  ReFrame ended with 0 and wrote no report: nothing began"
 
 
 def test_a_run_that_is_resumed_leaves_out_what_passed(tmp_path, unavailable):
     command = [sys.executable, "-m", "linkmatrix", "run", "--mode", "quick"]
-    command += ["--reframe", str(Path(sys.executable).parent / "reframe")]
-    where, environment = Path(__file__).resolve().parents[2], {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
+    command += ["--reframe", REFRAME]
+    where, environment = REPOSITORY, {**os.environ, "LINKMATRIX_PREFIX": str(tmp_path)}
 
     def run(*options):
         done = [*command, *options, "--", "--nocolor", "-n", "^rank_binding"]
@@ -128,13 +134,16 @@ def test_a_pair_below_its_reference_is_measured_again_before_it_fails(reframe):
     assert ("cpu0", "cpu1") in [(one["row"], one["column"]) for one in result["remeasured"]]
 
 
-@pytest.mark.parametrize("kind, word", [("corrupt", "corrupt"), ("error", "error")])
-def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind, word):
+@pytest.mark.parametrize("kind", ["corrupt", "error"])
+def test_a_bad_endpoint_fails_the_sanity_and_its_pair_is_named(fault, kind):
     run = fault("--simulate-fault", f"{kind}:cpu1")
     assert run.code != 0
     check = only(run)
     assert check["fail_phase"] == "sanity"
-    assert re.search(rf"cpu\d->cpu\d is '{word}'", check["fail_reason"])
+    assert check["fail_reason"].startswith("sanity error: FAIL: ")
+    assert re.search(r"cpu\d->cpu\d", check["fail_reason"])
+    assert verdict_of(check)["verdict"] == "FAIL"
+    assert record_of(check)["results"], "its record is kept though it failed"
 
 
 def test_a_table_that_was_not_printed_whole_is_no_pass(fault):
@@ -236,3 +245,64 @@ def test_no_secret_of_the_environment_reaches_what_is_kept(fault, monkeypatch):
     assert any(path.name == "record.json" for path in kept) and any(path.suffix == ".out" for path in kept)
     assert not [path for path in kept if b"not-for-anybody" in path.read_bytes()]
     assert "not-for-anybody" not in run.output
+
+
+SIMULATED = [
+    ("corrupt:cpu1", "FAIL", 1),
+    ("error:cpu1", "FAIL", 1),
+    ("counter:cpu1", "FAIL", 1),
+    ("slow:cpu1", "FAIL", 1),
+    (None, "NOT JUDGED", 0),
+]
+
+
+@pytest.mark.parametrize(("kind", "verdict", "code"), SIMULATED)
+def test_the_same_fault_has_the_same_verdict_by_reframe_and_by_linkmatrix(fault, tmp_path, config, kind, verdict, code):
+    """`linkmatrix run` takes the verdict that the check stored; so does `linkmatrix show` of ReFrame's own run."""
+    site, judged = tmp_path / "site", ()
+    shutil.copytree(config, site / "config")
+    (site / "checks").symlink_to(REPOSITORY / "checks")
+    if verdict == "FAIL" and kind.startswith("slow"):
+        found = references({name: 1e6 for name in ("cpu0->cpu1", "cpu1->cpu0")}, tolerance=0.05)
+        judged = ("-S", "intranode_p2p.reference_name=bench")
+    else:
+        found = "intranode_p2p: {}\n"
+    for file in (site / "config" / "references").glob("*.yaml"):
+        file.write_text(found)
+    simulated = ("--simulate-fault", kind) if kind else ()
+    run = fault(*simulated, of_reframe=judged, references=found)
+    assert (run.code != 0) is (code != 0), run.output
+    assert verdict_of(only(run))["verdict"] == verdict
+
+    def linkmatrix(prefix, *words):
+        environment = {**os.environ, "LINKMATRIX_PREFIX": str(prefix), "CUDA_VISIBLE_DEVICES": ""}
+        command = [sys.executable, "-m", "linkmatrix", *words]
+        return subprocess.run(command, env=environment, cwd=site, text=True, capture_output=True, timeout=600)
+
+    assert linkmatrix(run.prefix, "show").returncode == code
+    extra = ",".join([QUICK, *simulated])
+    more = ["-n", f"{TESTCASE}$", "-S", f"intranode_p2p.extra_opts={extra}", *judged]
+    done = linkmatrix(tmp_path / "own", "measure", "--reframe", REFRAME, "--", *more)
+    assert done.returncode == code, done.stdout + done.stderr
+    (stored,) = (tmp_path / "own" / "output").rglob("verdict.json")
+    assert json.loads(stored.read_text())["verdict"] == verdict
+
+
+@pytest.mark.parametrize("option", ["--skip-sanity-check", "--skip-performance-check", "strict_check=no"])
+def test_a_test_that_would_pass_unchecked_fails_before_it_measures(fault, option):
+    run = fault(of_reframe=[option] if option.startswith("-") else ["-S", option])
+    assert run.code != 0
+    assert "is refused" in only(run)["fail_reason"] and not only(run)["job_began"]
+
+
+def test_a_job_that_reaches_its_time_limit_is_incomplete(fault):
+    run = fault("--samples,3000", "--target-ci,0.001", "--max-time,60", of_reframe=["-S", "time_limit=3s"])
+    assert run.code != 0 and only(run)["job_began"]
+    assert verdict_of(only(run))["verdict"] == "INCOMPLETE"
+
+
+def test_errors_of_jobs_that_reframe_traps_do_not_hide_the_verdict(fault, monkeypatch):
+    """A program that finds a fault ends with 1."""
+    monkeypatch.setenv("RFM_TRAP_JOB_ERRORS", "1")
+    run = fault("--simulate-fault", "corrupt:cpu1")
+    assert run.code != 0 and verdict_of(only(run))["verdict"] == "FAIL"

@@ -85,7 +85,7 @@ def test_the_test_case_and_the_pair_that_are_too_slow_are_named(sweep):
     run, by_node = sweep("all", "-S", "reference_name=high", references=HIGH)
     assert run.code != 0
     reason = by_node[HERE]["fail_reason"]
-    assert f"{WRITE}: FAIL: cpu0->cpu1" in reason and "99999.00 GB/s" in reason
+    assert f"{WRITE}: cpu0->cpu1" in reason and "sanity error: FAIL: " in reason and "99999.00 GB/s" in reason
     assert judged(run, run.prefix / "references")[HERE].verdict is Verdict.FAIL
 
 
@@ -96,9 +96,9 @@ def test_wrong_data_is_named(sweep):
     assert judged(run)[HERE].verdict is Verdict.FAIL
 
 
-def test_where_every_cell_must_have_a_reference_and_has_none_it_is_incomplete(sweep):
+def test_where_every_cell_must_have_a_reference_and_has_none_it_is_not_judged(sweep):
     run, by_node = sweep("all", "-S", "require_reference=yes")
     assert run.code != 0
-    assert "have no reference: the partition names no table" in by_node[HERE]["fail_reason"]
-    assert judged(run)[HERE].verdict is Verdict.INCOMPLETE
+    assert "NOT JUDGED: " in by_node[HERE]["fail_reason"] and by_node[HERE]["fail_phase"] == "performance"
+    assert judged(run)[HERE].verdict is Verdict.NOT_JUDGED
     assert not judged(run)[HERE].reasons  # the cells say it, and no more is wrong

@@ -42,6 +42,20 @@ ranks_there() {
   done | sort -n
 }
 
+# Processes that keep a quarter of all cores busy, one core at least.
+begin_hogs() {
+  hogs=
+  for _ in $(seq $((1 + $(nproc) / 4))); do
+    (ulimit -t 120 && while :; do :; done) &
+    hogs="$hogs $!"
+  done
+}
+
+end_hogs() {
+  # shellcheck disable=SC2086
+  kill $hogs
+}
+
 # The last line of a test.
 finish() {
   echo "$test: $failures failed"

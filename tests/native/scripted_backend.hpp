@@ -69,6 +69,7 @@ class ScriptedBackend final : public Backend {
     return checks;
   }
 
+  LossKind lost_kind(int) const override { return loss; }
   std::optional<std::string> lost(int endpoint) const override {
     const auto found = gone.find(endpoint);
     return found == gone.end() ? std::nullopt : std::optional(found->second);
@@ -81,6 +82,7 @@ class ScriptedBackend final : public Backend {
   std::function<void(std::span<const Copy>)> before_verify;      ///< may throw CopiesFailed
   std::function<void(std::span<const Copy>, Timeline&)> timing;  ///< in place of the formula
   std::function<double(const Copy&)> late;                       ///< seconds after the others that a copy starts
+  LossKind loss = LossKind::device;                              ///< of these
   std::map<int, std::string> gone;                               ///< endpoints that are lost, and why
   std::function<bool(const Copy&)> corrupt;
   std::uint64_t wrong_bytes = 5;  ///< of a corrupt copy

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record.hpp"
 #include "measured_plan.hpp"
 #include "run/ending.hpp"
 
@@ -227,7 +228,8 @@ TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
   backend.before_prepare = [](std::span<const Copy> copies) {
     std::vector<CopiesFailed::Failure> short_of;
     for (std::size_t c = 0; c < copies.size(); ++c)
-      if (involves(copies[c], 2) && copies[c].bytes > MiB) short_of.push_back({c, CellStatus::error, 2});
+      if (involves(copies[c], 2) && copies[c].bytes > MiB)
+        short_of.push_back({c, CellStatus::error, 2, LossKind::memory});
     if (!short_of.empty()) throw CopiesFailed("dev2 has 1 MiB free; process 4711 (python) holds the rest", short_of);
   };
   Guarded<Record> record;
@@ -242,7 +244,21 @@ TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
     EXPECT_TRUE(r.results[1].complete());
     ASSERT_EQ(r.lost.size(), 1u);
     EXPECT_NE(r.lost.front().why.find("python"), std::string::npos);
+    EXPECT_EQ(r.lost.front().kind, LossKind::memory);
   });
+}
+
+TEST(CopySampler, ALostEndpointHasTheKindOfItsLoss) {
+  ScriptedBackend backend(3, at_10_gigabytes);
+  backend.gone[1] = "out of memory; process 4711 (python) holds 79 GiB";
+  for (const LossKind kind : {LossKind::memory, LossKind::device}) {
+    backend.loss = kind;
+    const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
+    ASSERT_EQ(record.lost.size(), 1u);
+    EXPECT_EQ(record.lost.front().kind, kind);
+    const std::string text = to_json(record);
+    EXPECT_NE(text.find("\"kind\":\"" + std::string(word(kind)) + "\""), std::string::npos) << text;
+  }
 }
 
 TEST(CopySampler, AHangIsKnownAtTheDeadlineAndCostsNoTimeOfTheOthers) {

@@ -98,6 +98,7 @@ TEST_F(CudaProcess, LosesOnlyTheDeviceWhoseMemoryAnotherProcessHolds) {
     end({{"the memory is held", holder.holds()},
          {"gpu1 is lost", !why.empty()},
          {"it says who holds the memory", why.find("holds") != std::string::npos},
+         {"it is a loss of memory", backend->lost_kind(1) == LossKind::memory},
          {"gpu0 is not lost", !backend->lost(0)},
          {"a copy to gpu1 fails with it", endpoint == 1},
          {"gpu0 is measured", right}});
@@ -114,7 +115,8 @@ TEST_F(CudaProcess, HasNoContextOnADeviceThatIsNotWanted) {
     const auto both = cuda::describe_devices(std::vector{0, 1});
     const auto users = [&](std::size_t d) {
       std::set<unsigned> pids;
-      for (const auto& process : nvml.processes(both[d].pci)) pids.insert(process.pid);
+      for (const auto& process : nvml.processes(both[d].pci).value_or(std::vector<DeviceProcess>{}))
+        pids.insert(process.pid);
       return pids;
     };
     const std::set<unsigned> others = users(1);
@@ -170,6 +172,23 @@ TEST_F(CudaProcess, NamesTheDeviceWhoseContextBreaksLosesTheOthersAfterItAndEnds
          {"gpu0 copies right, or is lost too", right}});
   };
   EXPECT_EXIT(measure(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CudaProcess, FindsItselfInTheDriversListAndNamesTheOtherProcess) {
+  if (devices() < 1) GTEST_SKIP() << "no GPU";
+  const auto poll = [] {
+    auto alone = make_cuda_backend(std::vector{0});
+    std::vector<unsigned> before;
+    for (const OtherProcess& process : alone->activity().processes)
+      if (process.is_on_device()) before.push_back(process.pid);
+    alone.reset();
+    std::fprintf(stderr, "%zu other processes\n", before.size());
+    cuda::Nvml nvml;
+    const auto listed = nvml.processes(cuda::describe_devices(std::vector{0}).front().pci);
+    const std::size_t all = listed ? listed->size() : 0;
+    end({{"the driver lists this process, or none", all == 0 || all == before.size() + 1}});
+  };
+  EXPECT_EXIT(poll(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CudaProcess, SaysThatAVariableHidesTheDevices) {

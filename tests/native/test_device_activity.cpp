@@ -1,196 +1,214 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "core/activity.hpp"
+#include "core/units.hpp"
 #include "device/device_activity.hpp"
-#include "scripted_backend.hpp"
-#include "use_of.hpp"
 
 namespace linkmatrix {
 namespace {
 
-/// A driver's answers.
-class ReplayedUse final : public DeviceUseSource {
+using Listed = OwnProcess::Listed;
+
+constexpr unsigned self = 100;  // the number that this process knows of itself
+
+/// A device whose processes this process may be one of, as the driver sees them.
+class FakeDriver final : public DeviceUseSource {
  public:
-  DeviceUse use_of(std::size_t) override { return answers.at(std::min(asked++, answers.size() - 1)); }
-  std::vector<DeviceUse> answers;
-  std::size_t asked = 0;
+  DeviceProcesses processes_on(std::size_t) override {
+    ++asked;
+    if (!tells) return std::nullopt;
+    std::vector<DeviceProcess> found = processes;
+    if (!tells_bytes)
+      for (DeviceProcess& process : found) process.bytes.reset();
+    return found;
+  }
+
+  DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
+
+  /// Allocates as this process, which the driver calls `own`; `meanwhile` is what others do at the same moment.
+  AllocateStep allocating_as(unsigned own, std::function<void(std::uint64_t)> meanwhile = {}) {
+    return [this, own, meanwhile](std::uint64_t bytes) {
+      steps.push_back(bytes);
+      *of(own).bytes += bytes;
+      if (meanwhile) meanwhile(bytes);
+      return std::shared_ptr<void>(nullptr, [this, own, bytes](void*) { *of(own).bytes -= bytes; });
+    };
+  }
+
+  std::vector<DeviceProcess> processes;
+  std::vector<std::uint64_t> steps;
+  bool tells = true, tells_bytes = true;
+  int asked = 0;
 };
 
-DeviceUse answered(double bytes, std::vector<DeviceUse::Process> processes = {{100, "p2p_matrix", 1}}) {
-  return {{{"nvlink_out", bytes}, {"nvlink_in", 0}, {"pcie_out", 0}, {"pcie_in", 0}},
-          std::move(processes),
-          std::vector<DeviceUse::Share>{{2983, 0.75, 0.25}, {100, 0.2, 0.1}}};
+const AllocateStep no_memory = [](std::uint64_t) -> std::shared_ptr<void> { throw std::runtime_error("no memory"); };
+
+TEST(OwnProcessHandshake, FindsThisProcessByItsStepOfMemory) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 500 * MiB}, {2983, "hog", 700 * MiB}};
+  const OwnProcess own = find_own_process(driver, 0, std::nullopt, self, driver.allocating_as(self));
+  EXPECT_EQ(own.listed, Listed::yes);
+  EXPECT_EQ(own.pid, self);
+  EXPECT_EQ(driver.steps.size(), 1u);
+  EXPECT_EQ(driver.of(self).bytes, 500 * MiB) << "the step is freed";
+  EXPECT_LE(driver.asked, 2) << "it costs two questions";
 }
 
-/// One device of a pair that NVLink joins, and what the run itself copied from it.
-class DeviceActivityTest : public testing::Test {
- protected:
-  void send(std::uint64_t bytes) {
-    const std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = bytes}};
-    ledger.add_each_once(backend, copies);
+TEST(OwnProcessHandshake, FindsThisProcessThoughTheDriverNumbersItInAnotherWay) {
+  FakeDriver driver;
+  driver.processes = {{7777, "p2p_matrix", 500 * MiB}, {self, "hog", 700 * MiB}};
+  const OwnProcess own = find_own_process(driver, 0, std::nullopt, self, driver.allocating_as(7777));
+  EXPECT_EQ(own.pid, 7777u) << "and not the other process that has the number of this one";
+}
+
+TEST(OwnProcessHandshake, IsRepeatedWhereAnotherProcessGrowsByTheSameStepAtTheSameMoment) {
+  FakeDriver driver;
+  driver.processes = {{7777, "p2p_matrix", 500 * MiB}, {7778, "p2p_matrix", 500 * MiB}};
+  int times = 0;
+  const auto allocate = driver.allocating_as(7777, [&](std::uint64_t bytes) {
+    if (++times == 1) *driver.of(7778).bytes += bytes;  // the second time it takes another step
+  });
+  EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, allocate).pid, 7777u);
+  ASSERT_EQ(driver.steps.size(), 2u);
+  EXPECT_NE(driver.steps[0], driver.steps[1]);
+}
+
+TEST(OwnProcessHandshake, TakesStepsOfMultiplesOfTwoMebibytes) {
+  std::vector<std::uint64_t> steps;
+  for (unsigned attempt = 0; attempt < 3; ++attempt) {
+    steps.push_back(step_bytes(attempt));
+    EXPECT_EQ(steps.back() % (2 * MiB), 0u);
+    EXPECT_GE(steps.back(), 4 * MiB);
+    EXPECT_LE(steps.back(), 64 * MiB);
   }
-  Activity look() {
-    Activity now;
-    devices.add(now, ledger);
-    return now;
-  }
-  ScriptedBackend backend{2, [](const Copy&, std::size_t) { return 1.0; }};
-  ReplayedUse driver;
-  TrafficLedger ledger;
-  DeviceActivity devices{driver, {"dev0"}, {100, 101}, "p2p_matrix", {0.2, 0.001}};
-};
-
-const std::vector<DeviceUse::Process> with_hog{{100, "p2p_matrix", 1}, {2983, "hog", 77}};
-
-TEST_F(DeviceActivityTest, SaysWhatTheRunDidNotSend) {
-  driver.answers = {answered(1000, with_hog), answered(6000, with_hog), answered(6500, with_hog)};
-  const Activity before = look();
-  send(2000);
-  const Activity found = between(before, look());
-  EXPECT_DOUBLE_EQ(*use_of(found, "dev0", "nvlink_out").counted, 5500);
-  EXPECT_DOUBLE_EQ(*use_of(found, "dev0", "nvlink_out").own, 2000);
-  EXPECT_NEAR(*use_of(found, "dev0", "sm").counted, 0.75 * found.seconds, 1e-9) << "the run's own is left out";
-  ASSERT_EQ(found.processes.size(), 1u);
-  EXPECT_EQ(found.processes[0].pid, 2983u);
-  EXPECT_EQ(found.processes[0].bytes, 77u);
+  std::ranges::sort(steps);
+  EXPECT_EQ(std::ranges::unique(steps).size(), 0u);
+  EXPECT_EQ(step_bytes(0), step_bytes(0));
 }
 
-TEST_F(DeviceActivityTest, HasWhoIsOnItThoughTheDriverDoesNotTellHowMuchOfItsMemory) {
-  driver.answers = {answered(1000, {{100, "p2p_matrix", 1}, {2983, "hog", {}}})};
-  const Activity before = look(), after = look();
-  ASSERT_EQ(after.processes.size(), 1u);
-  EXPECT_TRUE(after.processes[0].is_on_device());
-  EXPECT_EQ(disturbance(between(before, after)), "pid 2983 (hog) on dev0");
+TEST(OwnProcess, IsTheOnlyOneThatIsNewWhereTheDriverDoesNotReportMemory) {
+  FakeDriver driver;
+  driver.tells_bytes = false;
+  const std::vector<DeviceProcess> before{{self, "hog", {}}};
+  driver.processes = {{self, "hog", 0}, {7777, "p2p_matrix", 0}};
+  EXPECT_EQ(find_own_process(driver, 0, before, self, no_memory).pid, 7777u);
+  EXPECT_TRUE(driver.steps.empty());
 }
 
-TEST_F(DeviceActivityTest, KeepsAShareThatTheDriverTellsWhileACounterIsWaitedFor) {
-  DeviceUse early = answered(1000, with_hog), late = answered(3000, with_hog);
-  early.shares->clear();
-  driver.answers = {early, early, late};
-  const Activity before = look();
-  send(2000);
-  const Activity found = between(before, look());
-  EXPECT_NEAR(*use_of(found, "dev0", "sm").counted, 0.75 * found.seconds, 1e-9);
+TEST(OwnProcess, IsTheOneWithItsNumberWhereTwoBeganAtTheSameMoment) {
+  FakeDriver driver;
+  driver.tells_bytes = false;
+  driver.processes = {{self, "p2p_matrix", 0}, {101, "p2p_matrix", 0}};
+  const OwnProcess own = find_own_process(driver, 0, std::vector<DeviceProcess>{}, self, no_memory);
+  EXPECT_EQ(own.listed, Listed::yes);
+  EXPECT_EQ(own.pid, self);
+  driver.processes = {{7777, "p2p_matrix", 0}, {7778, "p2p_matrix", 0}};
+  EXPECT_EQ(find_own_process(driver, 0, std::vector<DeviceProcess>{}, self, no_memory).listed, Listed::unknown)
+      << "no process is recognised by its name";
 }
 
-TEST_F(DeviceActivityTest, WaitsForACounterThatIsRefreshedLate) {
-  driver.answers = {answered(1000, with_hog), answered(1000, with_hog), answered(1000, with_hog),
-                    answered(3000, with_hog)};
-  const Activity before = look();
-  send(2000);
-  const Activity found = between(before, look());
-  EXPECT_DOUBLE_EQ(*use_of(found, "dev0", "nvlink_out").counted, 2000);
-  EXPECT_EQ(driver.asked, 4u);
+TEST(OwnProcess, IsNotTheOneThatHadItsNumberBefore) {
+  FakeDriver driver;
+  driver.tells_bytes = false;
+  driver.processes = {{self, "hog", 0}};
+  const std::vector<DeviceProcess> before{{self, "hog", {}}};
+  EXPECT_EQ(find_own_process(driver, 0, before, self, no_memory).listed, Listed::no);
+  EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, no_memory).pid, self)
+      << "with a context of an earlier time, nothing says that this is another process";
 }
 
-TEST_F(DeviceActivityTest, DoesNotWaitWhereNobodyElseHasTheDevice) {
-  driver.answers = {answered(1000), answered(1000)};
-  look();
-  send(2000);
-  const Activity after = look();
-  EXPECT_EQ(driver.asked, 2u);
-  EXPECT_FALSE(*after.shared);
-  EXPECT_FALSE(use_of(after, "dev0", "nvlink_out").counted) << "it lacks what was sent, and is no answer";
+TEST(OwnProcess, IsFoundWhereNoMemoryIsLeftForAStep) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 500 * MiB}, {2983, "hog", 79 * GiB}};
+  EXPECT_EQ(find_own_process(driver, 0, std::vector<DeviceProcess>{{2983, "hog", 79 * GiB}}, self, no_memory).pid,
+            self);
 }
 
-TEST_F(DeviceActivityTest, OfSeveralRanksOfTheRunNoneIsAnother) {
-  driver.answers = {answered(1000, {{100, "p2p_matrix", 1}, {101, "p2p_matrix", 1}})};
-  look();
-  EXPECT_FALSE(*look().shared);
-  driver.answers = {answered(1000, {{101, "p2p_matrix", 1}, {300, "p2p_matrix", 1}})};
-  const Activity found = look();
-  ASSERT_EQ(found.processes.size(), 1u) << "of the same name, and of another run";
-  EXPECT_EQ(found.processes[0].pid, 300u);
+TEST(OwnProcess, IsNotTheServerOfMps) {
+  FakeDriver driver;
+  driver.processes = {{55, "nvidia-cuda-mps-server", 500 * MiB}};
+  const OwnProcess own = find_own_process(driver, 0, std::vector<DeviceProcess>{}, self, driver.allocating_as(55));
+  EXPECT_EQ(own.listed, Listed::no);
 }
 
-TEST_F(DeviceActivityTest, WhatNobodyCountedIsNotKnownAsTheRunsOwn) {
-  driver.answers = {answered(1000, with_hog), answered(6000, with_hog)};
-  const Activity before = look();
-  ledger.lose();
-  const Activity found = between(before, look());
-  EXPECT_FALSE(use_of(found, "dev0", "nvlink_out").own);
-  EXPECT_DOUBLE_EQ(*use_of(found, "dev0", "nvlink_out").counted, 5000);
+TEST(OwnProcess, IsUnknownWhereTheDriverTellsNothing) {
+  FakeDriver driver;
+  driver.tells = false;
+  EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, no_memory).listed, Listed::unknown);
 }
 
-TEST_F(DeviceActivityTest, IsNoAnswerWhereTheCounterLacksWhatWasSent) {
-  driver.answers = {answered(1000, with_hog), answered(2000, with_hog)};
-  const Activity before = look();
-  send(2000);
-  const Activity found = between(before, look());
-  EXPECT_FALSE(use_of(found, "dev0", "nvlink_out").counted);
-  EXPECT_EQ(std::ranges::count(found.untold, "dev0: its counter nvlink_out had not counted all that was sent here"), 1);
+/// Polls a device on which this process is known as `own`.
+Activity poll(FakeDriver& driver, OwnProcess own) {
+  Activity now;
+  DeviceActivity(driver, {"gpu0"}, {own}, self).add(now);
+  return now;
 }
 
-TEST_F(DeviceActivityTest, SaysWhatTheDriverDoesNot) {
-  driver.answers = {DeviceUse{}};
-  const Activity before = look();
-  const Activity found = between(before, look());
-  EXPECT_FALSE(use_of(found, "dev0", "nvlink_out").counted);
-  EXPECT_FALSE(use_of(found, "dev0", "sm").counted);
-  EXPECT_TRUE(*found.shared) << "nobody knows";
-  for (const char* what : {"dev0: the driver does not count nvlink_out", "dev0: the driver does not count pcie_in",
-                           "dev0: the driver does not say which processes use it",
-                           "dev0: the driver does not say how much of it each process uses"})
-    EXPECT_EQ(std::ranges::count(found.untold, what), 1) << what;
+TEST(DeviceActivity, HasAllProcessesButItsOwn) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 1}, {2983, "hog", 77}, {300, "p2p_matrix", 1}};
+  const Activity now = poll(driver, {Listed::yes, self});
+  ASSERT_EQ(now.processes.size(), 2u) << "another run of the same program is another process";
+  EXPECT_EQ(now.processes[0].name, "hog");
+  EXPECT_EQ(now.processes[0].bytes, 77u);
+  EXPECT_TRUE(now.untold.empty());
+  EXPECT_EQ(at_rest(now).shared, true);
+  driver.processes.resize(1);
+  EXPECT_EQ(at_rest(poll(driver, {Listed::yes, self})).shared, false);
 }
 
-TEST_F(DeviceActivityTest, KnowsItselfByNameWhereTheDriverNumbersProcessesOtherwise) {
-  driver.answers = {answered(0, {{7777, "p2p_matrix", 1}, {2983, "hog", 1}})};
-  ASSERT_EQ(look().processes.size(), 1u);
-  driver.answers = {answered(0, {})};
-  const Activity unlisted = look();
-  EXPECT_EQ(
-      std::ranges::count(unlisted.untold, "dev0: the driver does not list this process, so others may be missing too"),
-      1);
+TEST(DeviceActivity, HasProcessesOfWhichNoMemoryIsReported) {
+  FakeDriver driver;
+  driver.processes = {{2983, "hog", {}}};
+  const Activity now = poll(driver, {Listed::yes, self});
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_TRUE(now.processes[0].is_on_device());
 }
 
-TEST_F(DeviceActivityTest, WaitsNoMoreForLateCountersWhereNobodyIsListedAndTheRunHasWaitedEnough) {
-  DeviceActivity quick{driver, {"dev0"}, {100}, "p2p_matrix", {.most = 0.02, .between = 0.001, .unlisted = 0.01}};
-  const auto asked_by_a_look = [&](const std::vector<DeviceUse::Process>& processes) {
-    driver.answers = {answered(0, processes)};
-    send(2000);
-    const std::size_t before = driver.asked;
-    Activity now;
-    quick.add(now, ledger);
-    return driver.asked - before;
-  };
-  asked_by_a_look({});
-  EXPECT_GT(asked_by_a_look({}), 1u);
-  EXPECT_EQ(asked_by_a_look({}), 1u);
-  EXPECT_GT(asked_by_a_look(with_hog), 1u) << "whom the driver lists, it waits for";
+TEST(DeviceActivity, NamesNobodyByNumbersOfAnotherNamespace) {
+  FakeDriver driver;
+  driver.processes = {{7777, "p2p_matrix", 1}, {self, "hog", 1}};
+  const Activity now = poll(driver, {Listed::yes, 7777});
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.processes[0].pid, self);
+  EXPECT_EQ(now.processes[0].name, "") << "the name is that of a process of this namespace";
 }
 
-TEST_F(DeviceActivityTest, DoesNotKnowWhatFailedCopiesMoved) {
-  driver.answers = {answered(0, with_hog), answered(9000, with_hog), answered(9500, with_hog),
-                    answered(9900, with_hog)};
-  const Activity before = look();
-  const std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = 2000}};
-  EXPECT_THROW(ledger.account(backend, copies, []() -> Timeline { throw DeviceError("it hung"); }), DeviceError);
-  const Activity after = look();
-  EXPECT_FALSE(use_of(between(before, after), "dev0", "nvlink_out").own);
+TEST(DeviceActivity, OfADeviceThatDoesNotListThisProcessHasAllOthers) {
+  FakeDriver driver;
+  driver.processes = {{2983, "hog", 1}};
+  const Activity now = poll(driver, {Listed::no, 0});
+  EXPECT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.shared, true) << "others may be missing too";
+  EXPECT_EQ(now.untold.size(), 1u);
 }
 
-TEST(TrafficLedger, CountsEachCopyOnItsPath) {
-  ScriptedBackend backend(2, [](const Copy&, std::size_t) { return 1.0; });
-  backend.add_host_memory();
-  TrafficLedger ledger;
-  const std::vector<Copy> copies{Copy{.source = 0, .destination = 1, .bytes = 10, .repeats = 3},
-                                 Copy{.source = 0, .destination = 1, .bytes = 10, .peer_access = false},
-                                 Copy{.source = 2, .destination = 1, .bytes = 7},
-                                 Copy{.source = 1, .destination = 1, .bytes = 5},
-                                 Copy{.source = 0, .destination = 1, .bytes = 4096, .operation = Operation::chase}};
-  const Timeline timeline = ledger.account(backend, copies, [&] { return backend.run(copies, Deadline::never()); });
-  EXPECT_EQ(timeline.copies.size(), copies.size());
-  EXPECT_DOUBLE_EQ(ledger.bytes("dev0", "nvlink_out"), 30);
-  EXPECT_DOUBLE_EQ(ledger.bytes("dev1", "nvlink_in"), 30);
-  EXPECT_DOUBLE_EQ(ledger.bytes("dev0", "pcie_out"), 10) << "staged through host memory";
-  EXPECT_DOUBLE_EQ(ledger.bytes("dev1", "pcie_in"), 17);
-  EXPECT_DOUBLE_EQ(ledger.bytes("numa0", "pcie_out"), 0);
-  ledger.account(backend, copies, [&] { return backend.verify(copies, 1, Deadline::never()); });
-  EXPECT_DOUBLE_EQ(ledger.bytes("dev0", "nvlink_out"), 40) << "each once";
-  EXPECT_TRUE(ledger.take_known());
+TEST(DeviceActivity, ReportsThatProcessesCannotBeToldApart) {
+  FakeDriver driver;
+  driver.processes = {{2983, "hog", 1}, {55, "nvidia-cuda-mps-server", 1}};
+  const Activity now = poll(driver, {});
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.processes[0].pid, 55u) << "the server of MPS is never this process";
+  EXPECT_EQ(now.shared, true);
+  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be told from other processes that use it"});
+  driver.tells = false;
+  EXPECT_EQ(poll(driver, {Listed::yes, self}).untold,
+            std::vector<std::string>{"gpu0: the driver does not list the processes that use it"});
+}
+
+TEST(DeviceActivity, OfADeviceWithoutContextHasOthers) {
+  FakeDriver driver;
+  DeviceActivity activity(driver, {"gpu0"}, {{Listed::absent, 0}}, self);
+  driver.processes = {{self, "p2p_matrix", 1}};
+  EXPECT_FALSE(activity.has_others(0)) << "the driver may list a context that could not be made";
+  driver.processes.push_back({2983, "hog", 1});
+  EXPECT_TRUE(activity.has_others(0));
+  EXPECT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
+  driver.tells = false;
+  EXPECT_TRUE(activity.has_others(0)) << "nobody knows";
 }
 
 }  // namespace

@@ -34,7 +34,6 @@ class ProcessorLookTest : public testing::Test {
     thread(102, "0", 2e9, 3e9);
     stat(300, 0);
     proc_.write("loadavg", "5.38 5.10 3.94 8/225 24361");
-    proc_.write("pressure/cpu", "some avg10=97.08 avg60=95.16 avg300=70.42 total=2000000\nfull avg10=0 total=0");
   }
 
   void thread(int tid, const std::string& cores, double ran, double waited) const {
@@ -56,7 +55,7 @@ TEST_F(ProcessorLookTest, TellsTheRunFromOthers) {
   ProcessorLook(root_, {101}).add_node(now, "n1");
   ASSERT_EQ(now.nodes.size(), 1u);
   EXPECT_DOUBLE_EQ(*now.nodes[0].load, 5.38);
-  EXPECT_DOUBLE_EQ(*now.nodes[0].stalled, 2.0);
+  EXPECT_EQ(now.nodes[0].cores, 2);
   EXPECT_DOUBLE_EQ(*now.nodes[0].busy, 3.0);
   EXPECT_DOUBLE_EQ(*now.nodes[0].own_busy, 9.0) << "the program, the rank beside it, and what started them";
   ASSERT_EQ(now.processes.size(), 1u) << "neither the run's own nor the kernel's";
@@ -109,9 +108,9 @@ TEST_F(ProcessorLookTest, DoesNotGuess) {
   ProcessorLook blind(root_ / "nowhere");
   blind.add_node(nothing, "n1");
   blind.add_cores(nothing, "cpu0", std::vector{0});
-  EXPECT_FALSE(nothing.nodes[0].load || nothing.nodes[0].busy || nothing.nodes[0].stalled || nothing.nodes[0].own_busy);
+  EXPECT_FALSE(nothing.nodes[0].load || nothing.nodes[0].busy || nothing.nodes[0].own_busy);
   EXPECT_FALSE(use_of(nothing, "cpu0", "cpu").counted);
-  EXPECT_EQ(nothing.untold.size(), 4u);
+  EXPECT_EQ(nothing.untold.size(), 3u);
 }
 
 TEST_F(ProcessorLookTest, SaysHowLongAProcessWaitedForOthers) {
@@ -169,43 +168,26 @@ TEST_F(ProcessorLookTest, OfARankHasWhatTheHostTookOfItsProcessorsSinceTheLookBe
       << "half of what the host took of two processors, of which the rank had one";
 }
 
-TEST_F(ProcessorLookTest, OfARankHasForHowLongItsProcessorsWorkedWithoutInterrupts) {
-  proc_.write("stat",
-              "cpu  9 9\ncpu0 100 20 30 100 0 7 8 0 0 0\ncpu1 400 0 0 100 0 0 0 0 0 0\ncpu2 900 0 0 0 0 0 0 0 0 0");
+TEST_F(ProcessorLookTest, OfARankHasTheCoresOfItsFirstThread) {
   Activity now;
   ProcessorLook(root_).add_self(now, "rank");
-  EXPECT_EQ(use_of(now, "rank", "cpu").cores, "0-1") << "of its first thread";
-  EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").busy, 5.5);
+  EXPECT_EQ(use_of(now, "rank", "cpu").cores, "0-1");
   thread(103, "0-63", 1e8, 0);
   Activity helped;
   ProcessorLook(root_).add_self(helped, "rank");
   EXPECT_EQ(use_of(helped, "rank", "cpu").cores, "0-1") << "a helper that is bound to nothing measures nothing";
-  EXPECT_DOUBLE_EQ(*use_of(helped, "rank", "cpu").busy, 5.5);
-  proc_.write("stat", "cpu  9 9\ncpu0 100 20 30 100 0 7 8 0 0 0");
-  Activity half;
-  ProcessorLook(root_).add_self(half, "rank");
-  EXPECT_FALSE(use_of(half, "rank", "cpu").busy) << "of one of them the kernel says nothing";
 }
 
-TEST_F(ProcessorLookTest, OfARankHasInterruptsWhereTheKernelCountsThemAsTimeOfWhomTheyInterrupt) {
-  proc_.write("stat", "cpu  9 9\ncpu0 100 20 30 100 0 0 8 0 0 0\ncpu1 400 0 0 100 0 0 0 0 0 0");
-  Activity now;
-  ProcessorLook(root_).add_self(now, "rank");
-  EXPECT_DOUBLE_EQ(*use_of(now, "rank", "cpu").busy, 5.58) << "it sees no interrupt, so its threads' times have them";
-}
-
-TEST_F(ProcessorLookTest, SaysWhichCoresAThreadHadThatMayRunElsewhereThanTheFirst) {
-  ProcessorLook look(root_);
-  thread(103, "0-63", 1e8, 0);
-  proc_.write("100/task/103/stat", ProcTree::stat(103, "helper", 50, 10, 40));
-  Activity first, second;
-  look.add_self(first, "rank");
-  EXPECT_TRUE(use_of(first, "rank", "cpu").roaming.empty()) << "where it was before nobody knows";
-  thread(103, "0-63", 4e8, 0);
-  thread(102, "0", 3e9, 3e9);
-  look.add_self(second, "rank");
-  EXPECT_EQ(use_of(second, "rank", "cpu").roaming.size(), 1u);
-  EXPECT_NEAR(use_of(second, "rank", "cpu").roaming.at(40), 0.3, 1e-9);
+TEST_F(ProcessorLookTest, OfANodeHasInterruptsWhereTheKernelCountsThemAsTimeOfWhomTheyInterrupt) {
+  const auto busy = [&] {
+    Activity now;
+    ProcessorLook(root_).add_node(now, "n1");
+    return *now.nodes.at(0).busy;
+  };
+  proc_.write("stat", "cpu  100 20 30 100 0 7 8 0 0 0\ncpu0 100 20 30 100 0 7 8 0 0 0");
+  EXPECT_DOUBLE_EQ(busy(), 1.5);
+  proc_.write("stat", "cpu  100 20 30 100 0 0 8 0 0 0\ncpu0 100 20 30 100 0 0 8 0 0 0");
+  EXPECT_DOUBLE_EQ(busy(), 1.58) << "it sees no interrupt, so its threads' times have them";
 }
 
 TEST_F(ProcessorLookTest, ThreadsThatEndedBetweenTwoLooksAreTheRunsOwn) {
@@ -249,28 +231,26 @@ TEST_F(ProcessorLookTest, WhatStartedARankIsTheRunsOwnAsFarAsItsSessionGoes) {
   for (const OtherProcess& process : second.processes) others.push_back(process.pid);
   EXPECT_EQ(others, (std::vector<unsigned>{40, 52, 2983}));
   EXPECT_DOUBLE_EQ(*second.nodes[0].own_busy, 2.0 + 3.0 + 4.1 + 3.1 + 6.1);
-  ASSERT_EQ(second.nodes[0].helpers.size(), 2u);
-  EXPECT_NEAR(second.nodes[0].helpers.at(0), 0.1, 1e-9);
-  EXPECT_NEAR(second.nodes[0].helpers.at(1), 0.2, 1e-9) << "mpirun, and what it started this rank by";
 }
 
-TEST_F(ProcessorLookTest, CountsWhatThreadsOfTheKernelDidOnEachCoreSinceTheFirstLook) {
+TEST_F(ProcessorLookTest, CountsTheTimeOfThreadsOfTheKernelSinceTheFirstPoll) {
   proc_.write("stat", "cpu  0 0 0 0 0 1 0 0 0 0");
   ProcessorLook look(root_);
-  Activity first, second;
-  look.add_node(first, "n1");
-  EXPECT_TRUE(first.nodes[0].helpers.empty());
-  proc_.kernel_thread(3, "kworker", 59, 1);
-  proc_.kernel_thread(4, "napi/eth0-8", 30, 1);
-  proc_.kernel_thread(5, "ksoftirqd/1", 500, 1);
-  look.add_node(second, "n1");
-  EXPECT_EQ(second.nodes[0].helpers.size(), 1u);
-  EXPECT_DOUBLE_EQ(second.nodes[0].helpers.at(1), 0.5 + 0.3) << "what was put off of interrupts is no work of theirs";
+  const auto kernel = [&] {
+    Activity now;
+    look.add_node(now, "n1");
+    return now.nodes.at(0).kernel;
+  };
+  EXPECT_EQ(kernel(), 0);
+  proc_.kernel_thread(3, "kworker", 59);
+  proc_.kernel_thread(4, "napi/eth0-8", 30);
+  proc_.kernel_thread(5, "ksoftirqd/1", 500);
+  EXPECT_DOUBLE_EQ(kernel(), 0.5 + 0.3) << "interrupts that were put off are not in the time of the cores";
+  fs::remove_all(root_ / "proc/4");
+  EXPECT_DOUBLE_EQ(kernel(), 0.8) << "the time of a thread that has ended stays";
   proc_.write("stat", "cpu  0 0 0 0 0 0 0 0 0 0");
-  proc_.kernel_thread(5, "ksoftirqd/1", 510, 1);
-  Activity third;
-  look.add_node(third, "n1");
-  EXPECT_DOUBLE_EQ(third.nodes[0].helpers.at(1), 5.1 + 0.5 + 0.3) << "unless its processor's time has interrupts";
+  proc_.kernel_thread(5, "ksoftirqd/1", 510);
+  EXPECT_DOUBLE_EQ(kernel(), 5.1 + 0.8) << "unless the time of the cores has interrupts";
 }
 
 /// A process that keeps a core busy until it is ended.

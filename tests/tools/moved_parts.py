@@ -113,7 +113,7 @@ def trial(truth: str, way: str, depth: float, present: float, seed: int, runs: i
         sim.run(part, None, depth, FAULTS[way])
     for _ in range(runs):
         one(True)
-    if truth != "none" and not any(found.blamed for found in sim.found):
+    if truth != "none" and not any(found.flagged for found in sim.found):
         one(True)  # nobody moves what nobody suspects
     sim.permute(place)
     for _ in range(runs):
@@ -121,7 +121,7 @@ def trial(truth: str, way: str, depth: float, present: float, seed: int, runs: i
     found = sim.suspects()
     if truth == "none":
         return not found, found
-    begins = [one.told.startswith(SAID[truth]) for one in found]
+    begins = [one.swap.startswith(SAID[truth]) for one in found]
     where = {(one.node, int(one.label.removeprefix("gpu"))) for one in found}
     wanted = {key for key, value in sim.parts.items() if (bad_part and value == part) or (bad_place and key == place)}
     return bool(found) and all(begins) and where == wanted, found

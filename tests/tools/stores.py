@@ -2,6 +2,7 @@
 
 import copy
 import json
+import socket
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,6 +28,30 @@ def of_node(record: dict[str, Any], node: str) -> dict[str, Any]:
     for adapter in content["adapters"]:
         adapter["place"]["node"] = node
     return content
+
+
+def disturbed(node: str, *names: str, where: str = "gpu1") -> dict[str, Any]:
+    """The `others` of a result: processes with these names, by default "hog", had a context on a device of the node."""
+    pids = {6129 + number: name for number, name in enumerate(names or ("hog",))}
+    facts = {"where": where, "on": "device", "user": "root", "bytes": 1e9, "seconds": None}
+    return {
+        "seconds": 4.0,
+        "shared": True,
+        "uses": [],
+        "nodes": [],
+        "processes": [{**facts, "pid": pid, "name": name} for pid, name in pids.items()],
+        "untold": [],
+        "disturbances": [{"node": node, "kind": "context", "where": where, "share": None, "pids": list(pids)}],
+    }
+
+
+def began(prefix: Path, **changes: Any) -> Path:
+    """What `linkmatrix run` writes at its start, by default of a process of this host that is gone; the file."""
+    run = {"mode": "quick", "system": "alpha", "stamp": "20261121T015000Z-7", "started": "2026-11-21T01:50:00Z"}
+    file = prefix / "runs" / f"began-{run['stamp']}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({**run, "pid": 2**22 + 1, "host": socket.gethostname(), **changes}), encoding="utf-8")
+    return file
 
 
 class Store:

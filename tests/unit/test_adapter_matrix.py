@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reasons import said as sentences
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
@@ -40,7 +41,7 @@ def faults(text, metric="bandwidth"):
         num_tasks_per_node=2,
     )
     check.least_bytes = lambda: adapter_matrix.least_bytes(check)
-    return adapter_matrix.carried_faults(check)
+    return sentences(adapter_matrix.carried_faults(check))
 
 
 @pytest.mark.parametrize("metric", ["bandwidth", "bidirectional", "latency"])

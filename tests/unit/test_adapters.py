@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+from reasons import said as sentences
 from sysfs_tree import make
 
 from linkmatrix.site import adapters as of_site
@@ -14,7 +15,7 @@ ALL = {"number": 2, "rate": 400, "link_layer": "InfiniBand", "width": 16, "speed
 def judge(record, promise):
     """The sentences of the check."""
     module = importlib.import_module("linkmatrix_checks.adapters")
-    return module.adapter_faults(record, {"adapters": promise} if promise is not None else {})
+    return sentences(module.adapter_faults(record, {"adapters": promise} if promise is not None else {}))
 
 
 def port(name, node="node001", **changes):

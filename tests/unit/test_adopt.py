@@ -4,13 +4,15 @@ import json
 
 import pytest
 
-from linkmatrix.adopt import propose, writing
+from linkmatrix.adopt import writing
+from linkmatrix.adopt.usable import usable
 from linkmatrix.commands import adopt
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import testcases
+from tests.tools import stores
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 
@@ -110,10 +112,7 @@ def one_sample(content, _):
 
 
 def beside_others(content, _):
-    use = {"label": "gpu1", "of": "nvlink_out", "counted": 5e9, "own": 0.0}
-    hog = {"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": 1 << 30, "seconds": None}
-    empty = {"shared": True, "nodes": [], "processes": [hog], "untold": []}
-    content["results"][0]["others"] = {**empty, "seconds": 4.0, "uses": [use]}
+    content["results"][0]["others"] = stores.disturbed("node001", "hog")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def beside_others(content, _):
         (counters, "nvlink_replay_errors rose from 3 to 8"),
         (one_device, "are one device, GPU-1"),
         (one_sample, "were measured once"),
-        (beside_others, "pid 2983 (hog of bob) had a context on gpu1"),
+        (beside_others, "hog used node001 while it was measured"),
     ],
 )
 def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_references_are(run, store, change, why):
@@ -149,15 +148,17 @@ def test_what_no_path_can_carry_becomes_no_reference(run, store):
     assert code == 1 and "more than its path can carry (450 GB/s)" in out and not run.file.exists()
 
 
-def test_a_fault_that_was_simulated_is_not_adopted(run, store):
-    code, out, _ = run(store(change=lambda content, _: content["notes"].append("simulated fault: slow=gpu3")))
+@pytest.mark.parametrize("options", [[], ["--with-failed"]])
+def test_a_fault_that_was_simulated_is_not_adopted(run, store, options):
+    folder = store(change=lambda content, _: content["notes"].append("simulated fault: slow=gpu3"))
+    code, out, _ = run(folder, *options)
     assert code != 0 and out.count("simulated fault: slow=gpu3") == 6 and not run.file.exists()
 
 
 def test_a_record_that_may_be_of_another_run_is_not_adopted(run, make_record):
     doubt = "its record says that it began in 2020"
     test = testcases.Test(name=TESTCASE, result="pass", record=make_record(), doubts=(doubt,))
-    samples, refused = propose.usable([test], False)
+    samples, refused = usable([test], False)
     assert not samples and doubt in refused[0]
 
 

@@ -206,9 +206,9 @@ GOOD, SLOW = {}, {"slow": of("n19")}
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_a_node_that_is_slow_with_every_other_is_suspect_itself_until_three_clean_runs(suspect_after, ranks):
     (one,) = suspect_after(GOOD | {"ranks": ranks}, SLOW | {"ranks": ranks})
-    assert (one.node, one.is_node, one.blamed, one.seen) == ("n19", True, 1, 2)
+    assert (one.node, one.is_node, one.flagged, one.seen) == ("n19", True, 1, 2)
     said = one.sentence(3)
-    assert said.startswith("node n19 is suspect since 2026-11-02 01:50 (blamed in 1 of 2 runs, 0 of 3 clean since): ")
+    assert said.startswith("node n19 is flagged since 2026-11-02 01:50 (in 1 of 2 runs; 0 of 3 clean runs of ")
     assert "all cells of node n19 over the network" in said
     assert [one.clean for one in suspect_after(SLOW, GOOD, GOOD)] == [2]
     assert suspect_after(SLOW, GOOD, GOOD, GOOD) == []
@@ -256,5 +256,5 @@ def test_others_are_told_of_a_slow_node_and_not_of_the_ends_of_a_slow_path(betwe
     out = exported(of("n19"))
     assert [line for line in out.splitlines() if not line.startswith("#")] == ["--exclude=n19"]
     assert f"NodeName=n19 State=DRAIN Reason='linkmatrix: {NODES}: all cells of node n19 over the network" in out
-    assert "# no node is suspect" in exported(lambda *pair: 0.3 * (set(pair) == {"n17", "n20"}))
+    assert "# no node is flagged" in exported(lambda *pair: 0.3 * (set(pair) == {"n17", "n20"}))
     assert 'linkmatrix_suspect_clean_runs{node="n19"} 0\n' in exported(of("n19"), "prometheus")

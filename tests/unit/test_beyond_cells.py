@@ -45,28 +45,28 @@ def judged(references, stored):
     return [judge(one, references, None) for one in (stored, bad)]
 
 
-def test_the_test_itself_is_fail_and_its_matrices_are_not(judged):
+def test_the_test_itself_is_incomplete_and_its_matrices_are_not(judged):
     good, bad = judged
     assert good.beyond_cells is None
-    assert bad.beyond_cells is Verdict.FAIL
+    assert bad.beyond_cells is Verdict.INCOMPLETE  # only the judge says FAIL
     assert {bad.of_matrix(matrix) for _, matrix in bad.matrices} == {Verdict.PASS}
 
 
 def test_it_is_counted(judged):
-    assert words.tally(judged) == "6 test cases: 6 PASS; 1 test FAIL for what no cell says"
+    assert words.tally(judged) == "6 test cases: 6 PASS; 1 test INCOMPLETE for a reason outside the cells"
 
 
 def test_its_node_is_the_worst_with_the_reason(judged):
     first, second = sweep.lines(judged)
-    assert first == "2 nodes: 1 FAIL, 1 PASS"
-    assert second == f"  FAIL       n2: {PROMISE}"
+    assert first == "2 nodes: 1 INCOMPLETE, 1 PASS"
+    assert second == f"  INCOMPLETE n2: {PROMISE}"
     worst = nodes.entries(judged)[0]
-    assert (worst.node, worst.verdict, worst.reason) == ("n2", Verdict.FAIL, PROMISE)
+    assert (worst.node, worst.verdict, worst.reason) == ("n2", Verdict.INCOMPLETE, PROMISE)
 
 
 def test_it_reaches_an_alarm(judged):
     verdicts = [one for one in prometheus.samples(judged, []) if one.metric == "verdict"]
-    failed = [one.labels["testcase"] for one in verdicts if one.value == int(Verdict.FAIL)]
+    failed = [one.labels["testcase"] for one in verdicts if one.value == int(Verdict.INCOMPLETE)]
     assert failed == ["node_sweep %node=n2"]
 
 

@@ -31,7 +31,7 @@ def linkmatrix(reference_folder, capsys):
         ({}, ["--reference", "hgx"], 0),
         ({"off": {(0, 1): 300.0}}, ["--reference", "hgx"], 1),
         ({"off": {(0, 1): "corrupt"}, "result": "FAIL"}, [], 1),
-        ({}, [], 3),
+        ({}, [], 0),
         ({"off": {(0, 1): "timeout"}, "result": "TIMEOUT"}, ["--reference", "hgx"], 3),
     ],
 )
@@ -208,7 +208,7 @@ def test_the_page_of_one_node_needs_no_pandas(started, write_record, tmp_path):
     """It takes longer to load than the page takes to be made."""
     code = ONLY_REFRAME.replace('"matplotlib", "rich", "ruamel", "fastjsonschema"', "")
     done = started("report", write_record(), "--out", tmp_path / "out", before=code)
-    assert (done.returncode, done.stderr) == (3, "") and (tmp_path / "out" / "report.html").exists()
+    assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize("command", ["show", "diagnose", "export"])

@@ -122,7 +122,7 @@ def test_a_suspect_node_says_why(covered):
     covered.add(1, "n1", "n2", off={(3, c): 350.0 for c in range(3)})
     covered.add(2, "n2")
     found = covered.look()
-    assert all("is suspect since 2025-11-21" in node.suspect for node in found.nodes)
+    assert all("is flagged since 2025-11-21" in node.suspect for node in found.nodes)
 
 
 def test_pairs_of_leaf_switches_count_where_nodes_of_both_met(covered):
@@ -191,6 +191,6 @@ def test_a_clock_that_was_ahead_once_makes_no_node_one_that_was_measured_lately(
     found = covered.look()
     assert ages(found) == {"n1": 10 if ended else 9, "n2": 2}
     runs = covered.look(then=lambda found, _: found.alone(None))
-    standing = known_good.standing(runs, [], NOW, 5)
+    standing = known_good.standing(runs, [], {}, NOW, 5)
     assert standing.good == ["n2"] and list(standing.unknown) == ["n1"]
     assert all(" -" not in why for why in standing.unknown.values())

@@ -96,16 +96,16 @@ def test_prometheus_can_read_it(exported, write_record, make_record):
             samples[key] = sample.value
     values = {name: value for (name, labels), value in samples.items() if dict(labels).get("stat") in (None, "min")}
     assert values["linkmatrix_bandwidth_bytes_per_second"] == pytest.approx(350e9)
-    assert values["linkmatrix_run_verdict"] == values["linkmatrix_verdict"] == 3
+    assert values["linkmatrix_run_verdict"] == values["linkmatrix_verdict"] == 5
     assert values["linkmatrix_last_run_timestamp_seconds"] == 1795225822
     assert values["linkmatrix_suspects"] == 2
     cells = {dict(labels)["verdict"]: value for (name, labels), value in samples.items() if name == "linkmatrix_cells"}
-    assert cells == {"pass": 11, "warn": 0, "incomplete": 0, "fail": 1}
+    assert cells == {"pass": 11, "warn": 0, "not_judged": 0, "disturbed": 0, "incomplete": 0, "fail": 1}
 
 
 def test_metrics_of_one_name_stand_together_and_are_described_once():
     out = prometheus.text([], [])
-    assert out.count("# TYPE linkmatrix_run_verdict ") == 1 and "linkmatrix_run_verdict 2" in out
+    assert out.count("# TYPE linkmatrix_run_verdict ") == 1 and "linkmatrix_run_verdict 4" in out
     assert [line for line in out.splitlines() if not LINE.fullmatch(line)] == []
 
 

@@ -16,7 +16,7 @@ SAID_BY = {
     "0": r"== 0\b|PASS",
     "1": r"== 1\b|FAIL|!= 0",
     "2": r"== 2\b|BadInput|refus",
-    "3": r"== 3\b|INCOMPLETE|INCOMPLETE",
+    "3": r"== 3\b|INCOMPLETE|DISTURBED",
     "4": r"== 4\b|OSError|CANNOT|SystemExit",
 }
 FAULTS = 150  # a table from which rows vanish is no table of what was tried

@@ -46,7 +46,7 @@ def test_a_node_has_its_tests_with_verdicts_parts_and_versions(store):
     assert (one.node, one.partition, one.report) == ("node001", "alpha:gpu", "run-report-1.json")
     assert (one.verdict, two.verdict) == (Verdict.PASS, Verdict.FAIL)
     assert two.started - one.started == DAY and one.seconds == 1.5 and one.nodes == 1 and one.run != two.run
-    assert one.cases == {"device_to_device_memcpy_write_ce": (Verdict.PASS, True)}
+    assert one.cases == {"device_to_device_memcpy_write_ce": (Verdict.PASS, True, False, (("NV18", ""),))}
     gpu = one.parts[0]
     assert (gpu.kind, gpu.name, gpu.part["serial"], gpu.place["slot"]) == ("device", "gpu0", "1650-node001", "0")
     assert [part.name for part in one.parts if part.kind == "adapter"] == ["mlx5_0"]
@@ -56,7 +56,7 @@ def test_a_node_has_its_tests_with_verdicts_parts_and_versions(store):
 def test_a_test_case_that_was_cut_off_is_not_whole(store):
     store.add(1, off={(3, 0): "timeout"}, result="fail")
     (one,) = store.tests()
-    assert [whole for _, whole in one.cases.values()] == [False]
+    assert [case.whole for case in one.cases.values()] == [False]
 
 
 def test_the_choice_is_by_partition_time_and_node(store):
@@ -89,7 +89,7 @@ def test_nodes_that_were_cleared_are_left_out_and_no_other(store, seed):
         wanted = suspects(runs, References.load(references), None, clean_runs)
         with index.opened(store.prefix, references) as found:
             assert found.suspects(clean_runs) == wanted
-            assert {found.names[node] for node in found.blamed_lately(clean_runs)} >= {one.node for one in wanted}
+            assert {found.names[node] for node in found.flagged_lately(clean_runs)} >= {one.node for one in wanted}
 
 
 def test_what_changed_or_is_gone_is_no_longer_in_it(store):
@@ -221,11 +221,11 @@ def test_a_part_that_was_moved_is_found_by_the_index_on_both_nodes(store):
         store.add(day + 100, off=slow, nodes=("n2",), change=of("n2", ["0", "1", "2", "n1X"]))
     (one,) = store.suspects()
     assert (one.node, one.label, one.part) == ("n2", "gpu3", "GPU serial n1X")
-    assert one.told == "the fault followed the part (GPU serial n1X from n1/slot 3 to n2/slot 3)"
+    assert one.swap == "the fault followed the part (GPU serial n1X from n1/slot 3 to n2/slot 3)"
     with index.opened(store.prefix, store.references) as found:
         every = list(found.found_on(found.with_parts_of(found.with_part("n1X"))))
     lines = part_history.of_part(every, "n1X", 3)
-    assert lines[0] == "GPU serial n1X: 4 runs, blamed in 4" and lines[-1].strip() == one.told
+    assert lines[0] == "GPU serial n1X: 4 runs, flagged in 4" and lines[-1].strip() == one.swap
 
 
 SLOW = {(3, c): 350.0 for c in range(3)}
@@ -277,7 +277,7 @@ def test_a_node_with_and_without_its_domain_is_one_place(store, parts):
     for day in (4, 5):
         store.add(day, off=SLOW, nodes=("n2",), change=renamed("n2.cluster.example", parts))
     (one,) = store.suspects()
-    assert (one.told, one.place, one.since) == ("", before.place, before.since) and (one.blamed, one.seen) == (5, 5)
+    assert (one.swap, one.place, one.since) == ("", before.place, before.since) and (one.flagged, one.seen) == (5, 5)
     for day in (6, 7, 8):
         store.add(day, nodes=("n2",), change=renamed("n2.cluster.example", parts))
     assert store.suspects() == []
@@ -320,4 +320,4 @@ def test_reports_that_a_clock_dated_ahead_clear_nothing_when_that_time_has_come(
     runs = stored.find_each(folders.reports(store.prefix))
     assert suspects(runs, References.load(store.references), None, 3) == [one]
     with index.opened(store.prefix, store.references) as found:
-        assert len(found.blamed_lately(3)) == 1
+        assert len(found.flagged_lately(3)) == 1

@@ -60,7 +60,7 @@ def killed(machine, *arguments):
 
 
 def test_a_run_that_was_killed_is_resumed_from_what_its_reframe_left(machine):
-    machine.prepare("pass", "abort")
+    machine.prepare("pass", "pass", "abort")
     (machine.folder / "aborts").write_text("")
     killed(machine, "--mode", "quick")
     (report,) = (machine.folder / "reports").glob("run-report-*.json")
@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_is_resumed_from_what_its_reframe_left(machine):
     machine.run("--mode", "nightly")  # another run's report is newer
     code, out = machine.run("--mode", "quick", "--resume")
     assert f"the run before was killed, and its ReFrame left {report.name}" in out
-    assert "--exclude=/abc0" in machine.commands()[-1] and "--exclude=/abc1" not in machine.commands()[-1]
+    assert "--exclude=/abc1" in machine.commands()[-1] and "--exclude=/abc2" not in machine.commands()[-1]
 
 
 def test_a_run_that_was_killed_and_left_nothing_takes_no_other_runs_report(machine):

@@ -51,7 +51,7 @@ def test_a_selection_is_never_the_first_acceptance(machine):
 
 def test_a_run_that_does_not_pass_freezes_nothing(machine):
     machine.prepare("pass", "fail")
-    assert machine.run()[0] == 1 and not FILE.exists()
+    assert machine.run()[0] == 3 and not FILE.exists()
 
 
 def test_a_partition_that_is_gone_is_missed(machine):
@@ -112,7 +112,7 @@ def test_a_skip_is_excused_only_by_the_manifest(machine, capsys):
     assert "1 test case skipped, as the manifest says: one GPU" in capsys.readouterr().out
     machine.prepare("skip", "skip")
     code, out = machine.run()
-    assert code == 3 and "0 of 1 test cases" in out
+    assert code == 4 and "0 of 1 test cases" in out  # nothing began
 
 
 def test_each_mode_has_its_own(machine):
@@ -126,14 +126,14 @@ def test_each_mode_has_its_own(machine):
 def test_what_passed_before_counts_until_it_is_too_old(machine):
     machine.prepare("pass", "pass")
     assert machine.run()[0] == 0
-    keep(machine, 1)
+    keep(machine, 0)  # the one that is measured again
     code, out = machine.run("--resume")
-    assert code == 0 and "--exclude=/abc0" in machine.commands()[-1]
+    assert code == 0 and "--exclude=/abc1" in machine.commands()[-1]
     (note,) = (machine.folder / "locks").glob("*.last.json")
     said = json.loads(note.read_text())
     said["stamp"] = "20260101T000000Z-1"
     said["passed"] = {
-        code: [[p, case, cells, 1.0] for p, case, cells, _ in one] for code, one in said["passed"].items()
+        code: [[p, case, cells, 1.0, on] for p, case, cells, _, on in one] for code, one in said["passed"].items()
     }
     note.write_text(json.dumps(said))
     code, out = machine.run("--resume")

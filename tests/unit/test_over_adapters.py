@@ -85,7 +85,7 @@ def test_the_adapter_that_explains_slow_cells_is_blamed_and_no_device(fleet):
     (one,) = fleet.run(bad="b8ce:f603:0018:0001").suspects()
     assert (one.node, one.label, one.kind) == ("n18", "mlx5_1", parts.ADAPTER)
     assert (one.part, one.place) == ("adapter GUID b8ce:f603:0018:0001", "n18/0000:11:00.1")
-    assert "mlx5_1 of n18 is suspect since 2026-11-01" in one.sentence(3)
+    assert "mlx5_1 of n18 is flagged since 2026-11-01" in one.sentence(3)
 
 
 def test_runs_over_it_clear_it_and_what_its_node_measures_alone_does_not(fleet):
@@ -103,14 +103,14 @@ def test_a_fault_that_moves_with_an_adapter_is_the_adapters(fleet):
     (one,) = fleet.suspects()
     assert (one.node, one.label) == ("n19", "mlx5_0")
     went = "from n18/0000:11:00.1 to n19/0000:10:00.1"
-    assert one.told == f"the fault followed the part (adapter GUID {bad} {went})"
+    assert one.swap == f"the fault followed the part (adapter GUID {bad} {went})"
 
 
 def test_a_fault_that_stays_is_its_slots_or_its_cables(fleet):
     place = ("n18", 1)
     fleet.run(place=place).run(place=place).swap(("n18", 1), ("n19", 0)).run(place=place).run(place=place)
     (one,) = fleet.suspects()
-    assert (one.node, one.label) == ("n18", "mlx5_1") and one.told.startswith("it stayed with the slot (n18/0000:11")
+    assert (one.node, one.label) == ("n18", "mlx5_1") and one.swap.startswith("it stayed with the slot (n18/0000:11")
 
 
 @pytest.mark.parametrize("result", ["fail", "pass"])
@@ -149,11 +149,11 @@ def test_history_tells_of_an_adapter_wherever_it_was_and_of_its_place(fleet, tmp
         return code, capsys.readouterr().out
 
     code, out = history("--part", bad)
-    assert out.startswith(f"adapter GUID {bad}: 4 runs, blamed in 4\n"), out
+    assert out.startswith(f"adapter GUID {bad}: 4 runs, flagged in 4\n"), out
     assert "moved between" in out and "from n18/0000:11:00.1 to n19/0000:10:00.1" in out
     assert f"the fault followed the part (adapter GUID {bad} from n18/0000:11:00.1 to n19/0000:10:00.1)" in out
     code, out = history("--place", "n18/0000:11:00.1")
-    assert out.startswith("n18/0000:11:00.1: 4 runs, blamed in 2\n") and "exchanged between" in out, out
+    assert out.startswith("n18/0000:11:00.1: 4 runs, flagged in 2\n") and "exchanged between" in out, out
 
 
 def test_a_mac_address_is_called_one(fleet):

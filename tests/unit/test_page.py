@@ -86,12 +86,12 @@ def test_the_verdict_is_on_top(judged_run, make_record):
 def test_every_cell_has_its_verdict_and_says_what_is_known(judged_run, make_record):
     text = rendered(judged_run(make_record(off={(0, 1): 300.0, (2, 3): "timeout"}), reference="hgx"))
     measured = text[text.index("<caption>Measured, GB/s") :]
-    cells = re.findall(r'<td class="(pass|fail|no-verdict|na)(?: a\d| gone)?"(?: title="([^"]*)")?>', measured)
+    cells = re.findall(r'<td class="(pass|fail|incomplete|na)(?: a\d| gone)?"(?: title="([^"]*)")?>', measured)
     assert [name for name, _ in cells].count("pass") == 10
     assert [name for name, _ in cells].count("na") == 4
     titles = dict((name, title) for name, title in cells)
     assert "24.2 % under its reference 396.00" in titles["fail"] and "7 samples" in titles["fail"]
-    assert "was not measured: timeout" in titles["no-verdict"]
+    assert "was not measured: timeout" in titles["incomplete"]
 
 
 def test_a_cell_deviates_from_its_reference_and_else_from_its_class(judged_run, make_record):
@@ -99,21 +99,21 @@ def test_a_cell_deviates_from_its_reference_and_else_from_its_class(judged_run, 
     for reference, than in (("hgx", "their references"), (None, "the median of their link class")):
         text = rendered(judged_run(record, reference=reference))
         deviating = text[text.index(f"<caption>Deviation from {than}, %") : text.index("<caption>Measured")]
-        assert re.search(r'<td class="(fail|no-verdict) d0">-10\.0', deviating)
-        assert re.search(r'<td class="(pass|no-verdict) d3">\+1\.0', deviating)
+        assert re.search(r'<td class="(fail|not-judged) d0">-10\.0', deviating)
+        assert re.search(r'<td class="(pass|not-judged) d3">\+1\.0', deviating)
         assert deviating.count(">0.0") >= 10 and "within 2 %" in deviating
 
 
 def test_a_latency_that_is_longer_is_worse(judged_run, make_record):
     record = make_record(value=2.0, off={(0, 1): 2.6})
     record["results"][0].update(unit="us", metric="latency", quantity="copy latency")
-    assert re.search(r'<td class="no-verdict d0">\+30\.0', rendered(judged_run(record)))
+    assert re.search(r'<td class="not-judged d0">\+30\.0', rendered(judged_run(record)))
 
 
 def test_what_has_no_value_is_no_figure_in_either_map(judged_run, make_record):
     text = rendered(judged_run(make_record(off={(2, 3): "timeout"}), reference="hgx"))
-    assert re.search(r'<td class="no-verdict gone"[^>]*>timeout', text)
-    assert re.search(r'<td class="no-verdict gone">no value', text)
+    assert re.search(r'<td class="incomplete gone"[^>]*>timeout', text)
+    assert re.search(r'<td class="incomplete gone">no value', text)
 
 
 def test_a_test_case_without_record_is_listed_with_its_reason(judged_run):
@@ -216,31 +216,31 @@ def wrong(text):
     return text[text.index('id="problems"') : text.index("</section>", text.index('id="problems"'))]
 
 
-def test_that_cells_did_not_converge_is_said_once_of_all_test_cases_with_their_number(judged_run, make_record):
+def test_that_samples_are_too_few_is_said_once_of_all_test_cases_with_their_number(judged_run, make_record):
     """A busy machine had twenty such sentences, one for each test, above what a verdict lacks."""
     runs = []
     for cells in (1, 3, 2):
         record = make_record()
         record["results"][0]["testcase"] = f"device_local_copy{cells}"
         for column in range(1, 1 + cells):
-            record["results"][0]["converged"][0][column] = False
+            record["results"][0]["samples"][0][column] = 3
         runs.append(judged_run(record))
     listed = wrong(page.render(runs[0][0], [one for _, found in runs for one in found], lambda *_: PICTURE))
-    assert listed.count("<li>") == listed.count("did not converge") == 1
-    assert "<strong>3 test cases</strong><br>6 of 36 cells did not converge" in listed
+    assert listed.count("<li>") == listed.count("too few samples") == 1
+    assert "<strong>3 test cases</strong><br>6 of 36 cells have too few samples" in listed
     assert (
         "the most: device_local_copy3 (3 of 12), device_local_copy2 (2 of 12), device_local_copy1 (1 of 12)" in listed
     )
     alone = wrong(rendered(runs[0]))
-    assert "<strong>device_local_copy1</strong><br>1 of 12 cells did not converge" in alone
+    assert "<strong>device_local_copy1</strong><br>1 of 12 cells have too few samples" in alone
 
 
 def test_what_is_missing_stands_above_what_is_less_sure(judged_run, make_record):
     record = make_record(off={(0, 1): "timeout"})
-    record["results"][0]["converged"][2][3] = False
+    record["results"][0]["samples"][2][3] = 3
     record["results"][0]["throttled"] = ["gpu0: power cap"]
     listed = wrong(rendered(judged_run(record)))
-    places = [listed.index(said) for said in ("was not measured", "was held back", "did not converge")]
+    places = [listed.index(said) for said in ("was not measured", "was held back", "too few samples")]
     assert places == sorted(places)
 
 
@@ -310,9 +310,10 @@ def test_of_test_cases_without_a_verdict_those_that_lack_a_value_stand_first(jud
 def test_sizes_of_a_test_case_are_not_counted_as_test_cases_where_samples_are_too_few(judged_run, make_record):
     """Of 11 collectives in three sizes each, the first screen said 11 test cases and what is wrong said 24."""
     record = make_record()
-    record["results"][0]["converged"][0][1] = False
+    record["results"][0]["samples"][0][1] = 3
     record["results"] = [{**record["results"][0], "size_bytes": 1 << step} for step in (20, 24, 28)]
     name = record["results"][0]["testcase"]
-    assert f"<strong>{name}, 3 sizes</strong><br>3 of 36 cells did not converge" in wrong(rendered(judged_run(record)))
+    listed = wrong(rendered(judged_run(record)))
+    assert f"<strong>{name}, 3 sizes</strong><br>3 of 36 cells have too few samples" in listed
     record["results"].append({**record["results"][0], "testcase": "another"})
     assert "<strong>2 test cases</strong><br>4 of 48 cells" in wrong(rendered(judged_run(record)))

@@ -27,26 +27,26 @@ def swapped(sim, before=2, after=2, part=None, place=None):
 def test_a_fault_that_moves_with_its_part_is_the_parts():
     sim = Swaps(1)
     (one,) = swapped(sim, part=sim.parts["n12", 3])
-    assert (one.node, one.label, one.blamed) == ("n40", "gpu1", 4)
-    assert one.told == "the fault followed the part (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
+    assert (one.node, one.label, one.flagged) == ("n40", "gpu1", 4)
+    assert one.swap == "the fault followed the part (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
 
 
 def test_a_fault_that_stays_is_the_slots():
     (one,) = swapped(Swaps(1), place=("n12", 3))
     assert (one.node, one.label, one.part) == ("n12", "gpu3", "GPU serial 16500021")
     gone, there = "GPU serial 16500013 is at n40/slot 1", "GPU serial 16500021 is there now"
-    assert one.told == f"it stayed with the slot (n12/slot 3: {gone}, and {there})"
+    assert one.swap == f"it stayed with the slot (n12/slot 3: {gone}, and {there})"
 
 
 def test_without_serial_numbers_the_uuid_is_the_part():
     sim = Swaps(1, serial=False)
     (one,) = swapped(sim, part=sim.parts["n12", 3])
-    assert one.told == "the fault followed the part (GPU UUID GPU-00013 from n12/slot 3 to n40/slot 1)"
+    assert one.swap == "the fault followed the part (GPU UUID GPU-00013 from n12/slot 3 to n40/slot 1)"
 
 
 def test_one_run_with_neither_says_that_nothing_is_known():
     found = swapped(Swaps(1), after=0, place=("n12", 3))
-    assert [one.told for one in found] == [""]
+    assert [one.swap for one in found] == [""]
     sim = Swaps(1)
     found = swapped(sim, before=1, after=1)
     assert found == []
@@ -58,7 +58,7 @@ def test_two_parts_with_one_number_are_not_one_that_is_moved():
     for _ in range(2):
         sim.run(None, ("n12", 3), 0.1, SENDS)
     (one,) = sim.suspects()
-    assert (one.node, one.label, one.part, one.told) == ("n12", "gpu3", "", "")
+    assert (one.node, one.label, one.part, one.swap) == ("n12", "gpu3", "", "")
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
@@ -66,7 +66,7 @@ def test_two_parts_with_one_number_are_not_one_that_is_moved():
 def test_after_one_swap_it_is_known_what_is_bad(truth, way):
     answers = [trial(truth, way, 0.1, 1.0, seed) for seed in range(3)]
     assert all(right for right, _ in answers), answers
-    assert all(one.told.startswith(SAID.get(truth, "never")) for _, found in answers for one in found)
+    assert all(one.swap.startswith(SAID.get(truth, "never")) for _, found in answers for one in found)
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def stored(tmp_path, monkeypatch, capsys):
 def test_history_of_a_part_has_both_places_and_the_answer(stored):
     code, out = stored("--part", "16500013")
     lines = [line.strip() for line in out.splitlines()]
-    assert code == 0 and lines[0] == "GPU serial 16500013 (UUID GPU-00013): 6 runs, blamed in 6"
-    assert lines[1] == "2026-01-02 to 2026-01-04 in n12/slot 3: 3 runs, blamed in 3, clean in 0"
+    assert code == 0 and lines[0] == "GPU serial 16500013 (UUID GPU-00013): 6 runs, flagged in 6"
+    assert lines[1] == "2026-01-02 to 2026-01-04 in n12/slot 3: 3 runs, flagged in 3, clean in 0"
     assert "2026-01-05 moved between 2026-01-04 01:00 and 2026-01-05 01:00 from n12/slot 3 to n40/slot 1" in lines
     assert lines[-1] == "the fault followed the part (GPU serial 16500013 from n12/slot 3 to n40/slot 1)"
     assert stored("--part", "GPU-00013") == (code, out)
@@ -115,10 +115,10 @@ def test_history_of_a_place_has_both_parts_and_the_notes(stored, capsys):
     assert cli.main(["note", "--place", "n12/3", "cable reseated", "--repair", "--when", "2026-01-04T12:00"]) == 0
     assert re.match(r"2026-01-04 12:00 repair of n12/slot 3: cable reseated \(noted by ", capsys.readouterr().out)
     code, out = stored("--place", "n12/3")
-    assert code == 0 and out.startswith("n12/slot 3: 6 runs, blamed in 3\n")
+    assert code == 0 and out.startswith("n12/slot 3: 6 runs, flagged in 3\n")
     assert (
-        "GPU serial 16500013: 3 runs, blamed in 3" in out
-        and "GPU serial 16500021: 3 runs, blamed in 0, clean in 3" in out
+        "GPU serial 16500013: 3 runs, flagged in 3" in out
+        and "GPU serial 16500021: 3 runs, flagged in 0, clean in 3" in out
     )
     assert "repair of n12/slot 3: cable reseated" in out
     assert "exchanged between 2026-01-04 01:00 and 2026-01-05 01:00: serial 16500013 for serial 16500021" in out

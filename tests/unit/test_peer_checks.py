@@ -6,9 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reasons import said as sentences
 
 from linkmatrix import cli
 from linkmatrix.judge import judged_cells
+from linkmatrix.judge.evaluate import evaluate as judge
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
@@ -65,9 +67,15 @@ def of_check(check, found, record, **more):
         record=record,
         output=said,
     )
-    for name in ("wanted_sizes", "sharers", "machine_faults", "table_faults", "values"):
+    evaluation = judge(record, References({}), None)
+    one.judged_results = lambda: list(zip(record["results"], evaluation.matrices, strict=True))
+    one.table_of = lambda result: {}
+    for name in ("wanted_sizes", "sharers"):
         if hasattr(check, name):
             setattr(one, name, getattr(check, name).__get__(one))
+    one.machine_faults = lambda: sentences(check.machine_faults(one))
+    one.table_faults = lambda: sentences(check.table_faults(one))
+    one.values = lambda: {name: figure.value for name, figure in check.figures(one).items()}
     return one
 
 

@@ -1,16 +1,12 @@
 """Where ranks run and what is wrong with that: lines as src/binding/binding.sh prints them."""
 
-import importlib.util
 import subprocess
 from pathlib import Path
 
 import pytest
+from linkmatrix_checks import ranks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("checks_ranks", REPOSITORY / "checks" / "ranks.py")
-ranks = importlib.util.module_from_spec(spec)
-__import__("sys").modules["checks_ranks"] = ranks  # dataclasses look their module up
-spec.loader.exec_module(ranks)
 
 
 def line(rank, cores, host="n1", local=None, visible="-", gpus="0:0,1:1", nics="mlx5_0:0,mlx5_1:1"):
@@ -22,7 +18,7 @@ def line(rank, cores, host="n1", local=None, visible="-", gpus="0:0,1:1", nics="
 
 
 def faults(text, count=2, nodes=1, **options):
-    return "; ".join(ranks.faults_of(ranks.bindings(text), count, nodes, **options))
+    return "; ".join(one.sentence for one in ranks.faults_of(ranks.bindings(text), count, nodes, **options))
 
 
 def test_ranks_with_cores_and_devices_of_their_own_are_fine():

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from reasons import said as sentences
 
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -18,6 +19,14 @@ MIB = 1 << 20
 def perftest():
     """The module of checks/; conftest.py says where that is."""
     return importlib.import_module("linkmatrix_checks.perftest")
+
+
+def faults_of(output, how):
+    return sentences(perftest().faults_of(output, how))
+
+
+def ratio_faults(output, record, promised):
+    return sentences(perftest().ratio_faults(output, record, promised))
 
 
 def groups(**promise):
@@ -57,7 +66,7 @@ def recorded(text, testcase="ib_write_bw", how="alone", memory="host", asked="")
 
 def test_each_adapter_is_a_row_and_what_it_has_of_its_line_rate_is_said():
     output, record = recorded(printed(step("mlx5_0"), step("mlx5_1", value="90.00")))
-    assert perftest().faults_of(output, ["alone"]) == []
+    assert faults_of(output, ["alone"]) == []
     (result,) = record["results"]
     assert (result["rows"], result["columns"], result["unit"]) == (["mlx5_0", "mlx5_1"], ["peer"], "GB/s")
     assert result["values"] == [[12.22125], [11.25]] and result["limit"] == [[12.5], [12.5]]
@@ -85,7 +94,7 @@ def test_latencies_are_typical_ones_and_have_no_line_rate():
     (result,) = record["results"]
     assert (result["values"], result["unit"], result["limit"]) == ([[1.1], [1.1]], "us", [[None], [None]])
     assert result["memory"] == "device"
-    assert perftest().ratio_faults(output, record, groups(ratio=0.95)) == []
+    assert ratio_faults(output, record, groups(ratio=0.95)) == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +110,7 @@ def test_latencies_are_typical_ones_and_have_no_line_rate():
 )
 def test_an_adapter_without_a_value_is_named_and_the_others_are_kept(spoilt, sentence):
     output, record = recorded(printed(step("mlx5_0", **spoilt), step("mlx5_1")))
-    (fault,) = perftest().faults_of(output, ["alone"])
+    (fault,) = faults_of(output, ["alone"])
     assert fault.startswith(f"ib_write_bw over mlx5_0 {sentence}")
     (result,) = record["results"]
     assert (result["status"], result["complete"], record["result"]) == ([["error"], ["ok"]], False, "ERROR")
@@ -112,19 +121,19 @@ def test_an_output_that_is_cut_anywhere_has_no_value():
     for lines in range(1, len(whole)):
         cut = "\n".join(whole[:lines])
         output, _ = recorded(printed(cut, step("mlx5_1")))
-        (fault,) = perftest().faults_of(output, ["alone"])
+        (fault,) = faults_of(output, ["alone"])
         assert fault.startswith("ib_write_bw over mlx5_0 printed no whole table"), lines
     for characters in range(1, len(whole[-2])):
         row = whole[-2][:-characters]
         output, _ = recorded(printed("\n".join([*whole[:-2], row]), step("mlx5_1")))
-        assert len(perftest().faults_of(output, ["alone"])) == 1, row
+        assert len(faults_of(output, ["alone"])) == 1, row
 
 
 def test_a_step_that_is_not_there_is_a_fault():
     output, _ = recorded(printed(step("mlx5_0")))
-    assert perftest().faults_of(output, ["alone"]) == ["mlx5_1 was not measured alone"]
+    assert faults_of(output, ["alone"]) == ["mlx5_1 was not measured alone"]
     output, record = recorded(printed(names=()))
-    assert perftest().faults_of(output, ["alone"]) == ["no adapter was measured"] and record["result"] == "ERROR"
+    assert faults_of(output, ["alone"]) == ["no adapter was measured"] and record["result"] == "ERROR"
 
 
 def of_both(at_once):
@@ -144,7 +153,7 @@ def of_both(at_once):
 def test_another_measurement_than_was_asked_for_is_no_value(old, new, said):
     """Both directions have twice the line rate: the sum of two that are slow would keep what is promised of one."""
     output, record = recorded(printed(step("mlx5_0").replace(old, new), step("mlx5_1")), asked=COMMAND)
-    (fault,) = perftest().faults_of(output, ["alone"])
+    (fault,) = faults_of(output, ["alone"])
     assert fault.startswith(f"ib_write_bw over mlx5_0 printed a table of {said}: ")
     assert record["results"][0]["status"] == [["error"], ["ok"]]
 
@@ -155,21 +164,21 @@ def test_all_at_once_are_held_against_the_sum_of_each_alone():
     assert result["testcase"] == "ib_write_bw_at_once" and result["values"] == [[12.22125], [6.11]]
     assert result["parts"]["alone"]["values"] == [[12.22125], [12.22125]]
     assert "together 75.0 % of the sum of each alone" in result["notes"]
-    (fault,) = perftest().ratio_faults(output, record, groups(at_once=0.95, ratio=0.95))
+    (fault,) = ratio_faults(output, record, groups(at_once=0.95, ratio=0.95))
     assert fault == ("ib_write_bw_at_once: all adapters at once have 75.0 % of what they have alone, promised are 95 %")
     output, record = of_both("97.77")
-    assert perftest().ratio_faults(output, record, groups(at_once=0.95)) == []
+    assert ratio_faults(output, record, groups(at_once=0.95)) == []
 
 
 def test_less_of_the_line_rate_than_promised_is_a_fault_and_so_is_an_unknown_rate():
     output, record = recorded(printed(step("mlx5_0"), step("mlx5_1", value="90.00")))
-    assert perftest().ratio_faults(output, record, groups(ratio=0.95)) == [
+    assert ratio_faults(output, record, groups(ratio=0.95)) == [
         "ib_write_bw: mlx5_1 has 90.00 Gb/s, 90.0 % of 100 Gb/s, promised are 95 %"
     ]
-    assert perftest().ratio_faults(output, record, groups(ratio=0.95, names=["mlx5_0"])) == []
+    assert ratio_faults(output, record, groups(ratio=0.95, names=["mlx5_0"])) == []
     output, record = recorded(printed(step("mlx5_0"), step("mlx5_1"), rate=""))
-    assert len(perftest().ratio_faults(output, record, groups(ratio=0.95))) == 2
-    assert perftest().ratio_faults(output, record, groups(ratio=0.95, rate=100)) == []
+    assert len(ratio_faults(output, record, groups(ratio=0.95))) == 2
+    assert ratio_faults(output, record, groups(ratio=0.95, rate=100)) == []
 
 
 def test_show_judges_it_against_references_and_against_what_the_line_can_carry(tmp_path):

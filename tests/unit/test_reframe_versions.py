@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import reframe
-from reframe.core import decorators, pipeline, warnings
+from reframe.core import decorators, warnings
 from reframe.core.schedulers import Job, pbs, slurm
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler
 from reframe.core.schedulers.sge import SgeJobScheduler
@@ -21,7 +21,7 @@ def module_of(name):
     return module
 
 
-versions, reference_files, deprecations = map(module_of, ("reframe_versions", "reference_files", "deprecations"))
+versions, deprecations = map(module_of, ("reframe_versions", "deprecations"))
 
 
 def test_this_reframe_has_what_is_changed():
@@ -30,8 +30,6 @@ def test_this_reframe_has_what_is_changed():
     assert all(f"self.{name}" in source for name in ("_state", "_completed", "_exception", "_nodespec"))
     assert all(callable(one.poll) for one in (PbsJobScheduler, PbsProJobScheduler, SgeJobScheduler))
     assert isinstance(inspect.getattr_static(slurm._SlurmJob, "nodelist"), property)
-    assert "yaml.safe_load(" in inspect.getsource(pipeline)
-    assert "self.__ref_file" in inspect.getsource(pipeline._ReferenceDict.resolve_external_references)
     assert "_setvars(new_fixtures." in inspect.getsource(decorators)
     walk = inspect.getsource(warnings.user_deprecation_warning)
     assert "in inspect.stack()" in walk and "inspect.getmodule(s.frame)" in walk and walk.count("inspect.") == 2
@@ -60,43 +58,3 @@ def test_a_deprecation_names_the_same_caller_as_before(monkeypatch):
     monkeypatch.setattr(warnings, "inspect", deprecations.Callers)
     assert caller() == before
     assert before[0] == __file__
-
-
-class References:
-    """What `resolved_once` sees of ReFrame's."""
-
-    def __init__(self, file):
-        self._ReferenceDict__ref_file = file
-
-
-def test_references_are_checked_once_for_all_tests_of_a_class():
-    asked = []
-
-    def resolve(references, test):
-        asked.append(test)
-        references._index, references.data = ("testcase",), {type(test).__name__: {}}
-
-    once = reference_files.resolved_once(resolve)
-    one, two, other = (type(name, (), {"prefix": ""})() for name in ("p2p", "p2p", "ranks"))
-    found = [References("p2p.yaml") for _ in range(4)]
-    for references, test in zip(found, (one, two, other, one), strict=True):
-        once(references, test)
-    assert asked == [one, other]
-    assert [references.data for references in found] == [{"p2p": {}}, {"p2p": {}}, {"ranks": {}}, {"p2p": {}}]
-    assert {references._index for references in found} == {("testcase",)}
-    once(References("other.yaml"), one)
-    assert asked == [one, other, one]
-
-
-def test_a_file_of_references_with_nothing_in_it_has_none():
-    assert reference_files.parsed("") == reference_files.parsed("# none yet\n") == {}
-
-
-def test_references_that_cannot_be_resolved_are_so_for_each_test():
-    def resolve(references, test):
-        raise ValueError("not a number")
-
-    once = reference_files.resolved_once(resolve)
-    for _ in range(2):
-        with pytest.raises(ValueError, match="not a number"):
-            once(References("p2p.yaml"), type("p2p", (), {"prefix": ""})())

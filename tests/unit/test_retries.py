@@ -24,7 +24,7 @@ def test_what_passes_when_repeated_is_a_warning_and_wrong_data_stays_a_failure(m
     found, out = machine.run("--retries", "1")
     assert found == code and f"{word}  acceptance" in out
     assert f"\n1 test case: 1 {word}\n" in out or word == "WARN"  # of two attempts
-    assert ("passed when it was repeated: intranode_p2p %testcase=0: it failed" in out) == bool(first)
+    assert ("passed when it was repeated: intranode_p2p %testcase=0: " in out) == bool(first)
 
 
 def test_what_passes_with_one_environment_does_not_excuse_another(machine):

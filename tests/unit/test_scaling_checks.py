@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reasons import said as sentences
 
 import linkmatrix.record.printed
 import linkmatrix.record.reading
@@ -40,10 +41,9 @@ def judged(testcase=STRONG, text=PRINTED, change=None, bodies="2100,8192", devic
         usual_bodies="2048",
         current_partition=SimpleNamespace(extras=extras or {}),
         machine_faults=list,
-        counter_faults=list,
         wanted_devices=lambda: devices,
     )
-    return scaling.scaling_run.faults(run)
+    return sentences(scaling.scaling_run.faults(run))
 
 
 def results_of(record, testcase=STRONG):

@@ -1,6 +1,7 @@
 """How GPUs are set is looked at before any figure: what differs is one sentence that names the device."""
 
 import pytest
+from reasons import said, verdicts
 
 from checks.expect import Promise
 from checks.state import state_faults, unequal_faults
@@ -55,7 +56,7 @@ def test_what_is_well_is_no_fault(found):
     ],
 )
 def test_what_is_never_well_needs_no_promise(found, state, sentence):
-    assert found(**state) == [sentence]
+    assert said(found(**state)) == [sentence] and verdicts(found(**state)) == ["FAIL"]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,8 @@ def test_what_is_never_well_needs_no_promise(found, state, sentence):
     ],
 )
 def test_a_promise_is_not_kept_by_another_state_nor_by_silence(found, state, sentence):
-    assert found(promise=WELL, **state) == [sentence]
-    assert found(**state) == []
+    assert said(found(promise=WELL, **state)) == [sentence] and found(**state) == []
+    assert verdicts(found(promise=WELL, **state)) == ["INCOMPLETE" if None in state.values() else "FAIL"]
 
 
 def test_a_partition_may_promise_numbers(found):
@@ -84,7 +85,7 @@ def test_an_older_record_keeps_no_promise(make_record):
 
 def test_a_promise_that_is_no_table_is_said(make_record):
     [fault] = state_faults(make_record(), Promise(state=["ecc"]))
-    assert "must say names and values" in fault
+    assert "must say names and values" in fault.sentence and verdicts([fault]) == ["INCOMPLETE"]
 
 
 def test_the_odd_one_is_named(make_record):
@@ -92,9 +93,11 @@ def test_the_odd_one_is_named(make_record):
     for device in record["devices"]:
         device["part"]["vbios"] = "96.00.74" if device["label"] != "gpu3" else "96.00.61"
     promise = Promise(equal=("vbios", "driver"))
-    assert unequal_faults(record, promise) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
+    assert said(unequal_faults(record, promise)) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
+    assert verdicts(unequal_faults(record, promise)) == ["FAIL"]
     record["devices"][0]["part"]["vbios"] = ""
-    assert unequal_faults(record, promise) == ["gpu0: vbios is not known"]
+    assert said(unequal_faults(record, promise)) == ["gpu0: vbios is not known"]
+    assert verdicts(unequal_faults(record, promise)) == ["INCOMPLETE"]
 
 
 def test_where_halves_differ_nobody_is_the_odd_one():

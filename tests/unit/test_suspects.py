@@ -42,7 +42,7 @@ def after(make_record):
 def test_a_device_stays_suspect_until_three_clean_runs(after):
     assert after(GOOD, GOOD) == []
     (one,) = after(GOOD, EGRESS)
-    assert (one.node, one.label, one.since[:10], one.clean, one.blamed, one.seen) == (
+    assert (one.node, one.label, one.since[:10], one.clean, one.flagged, one.seen) == (
         "node001",
         "gpu3",
         "2026-11-02",
@@ -57,10 +57,11 @@ def test_a_device_stays_suspect_until_three_clean_runs(after):
 
 def test_one_that_comes_and_goes_begins_to_be_cleared_anew_and_is_counted(after):
     (one,) = after(EGRESS, GOOD, GOOD, EGRESS, GOOD)
-    assert (one.since[:10], one.clean, one.blamed, one.seen) == ("2026-11-01", 1, 2, 5)
+    assert (one.since[:10], one.clean, one.flagged, one.seen) == ("2026-11-01", 1, 2, 5)
     said = one.sentence(3)
     assert said.startswith(
-        "gpu3 of node001 is suspect since 2026-11-01 01:50 (blamed in 2 of 5 runs, 1 of 3 clean since)"
+        "gpu3 of node001 is flagged since 2026-11-01 01:50 (in 2 of 5 runs; 1 of 3 clean runs of"
+        " device_to_device_memcpy_write_ce NV18 since)"
     )
     assert "gpu3 sends" in said
 
@@ -210,11 +211,11 @@ def exchange(number, content):
 def test_a_new_device_does_not_clear_a_bad_slot_and_three_clean_runs_do(after):
     (one,) = after(EGRESS, GOOD, change=exchange)
     assert (one.label, one.place, one.part, one.clean) == ("gpu3", "node001/slot 3", "GPU serial 991", 1)
-    assert "whether the part (GPU serial 990) or the slot (node001/slot 3) is at fault is not known yet" in one.told
+    assert "whether the part (GPU serial 990) or the slot (node001/slot 3) is at fault is not known yet" in one.swap
     assert after(EGRESS, GOOD, GOOD, GOOD, change=exchange) == []
     (one,) = after(EGRESS, EGRESS, change=exchange)
-    assert (one.place, one.seen, one.blamed) == ("node001/slot 3", 2, 2)
-    assert one.told == (
+    assert (one.place, one.seen, one.flagged) == ("node001/slot 3", 2, 2)
+    assert one.swap == (
         "it stayed with the slot (node001/slot 3: GPU serial 990 is gone, and GPU serial 991 is there now)"
     )
 
@@ -228,14 +229,14 @@ def test_a_bad_slot_stays_suspect_when_its_device_went_elsewhere_and_nothing_is_
             device["node"] = device["place"]["node"] = host
         runs.append(stored.Run(Path("r"), (testcases.Test(TESTCASE, record=content),)))
     (one,) = suspects(runs, REFERENCES, "hgx", 3)
-    assert (one.node, one.place, one.blamed) == ("n1", "n1/slot 3", 2)
+    assert (one.node, one.place, one.flagged) == ("n1", "n1/slot 3", 2)
 
 
 def test_history_names_them(tmp_path, make_record, write_record, reference_folder, capsys):
     paths = [str(write_record(make_record(off=EGRESS), tmp_path / name / "record.json")) for name in "ab"]
     options = ["--references", str(reference_folder), "--reference", "hgx"]
     assert cli.main(["history", *paths, *options]) == 0
-    assert "gpu3 of node001 is suspect since" in capsys.readouterr().out
+    assert "gpu3 of node001 is flagged since" in capsys.readouterr().out
     assert cli.main(["history", *paths, *options, "--clean-runs", "0"]) == 2
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.judge.verdicts import Reason, Verdict
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def sweep(machine):
 def test_all_nodes_unless_some_are_named(sweep, machine):
     assert sweep({"n1": ("pass", None)})[0] == 0
     assert (machine.folder / "nodes.txt").read_text() == "all"
-    assert "--tag=node-sweep -S require_reference=yes --warn-as-error" in machine.commands()[0]
+    assert "--tag=node-sweep --warn-as-error" in machine.commands()[0]
     sweep({"n1": ("pass", None)}, "--nodes", "n[1-2],x")
     assert (machine.folder / "nodes.txt").read_text() == "n1,n2,x"
 
@@ -59,7 +60,7 @@ def test_nodes_that_make_no_sense_are_one_sentence(machine, capsys, arguments, s
 
 def test_no_node_at_all_is_never_a_pass(sweep):
     code, out = sweep({})
-    assert code == 3 and "0 test cases: that is never a pass" in out
+    assert code == 4 and "0 test cases: that is never a pass" in out
 
 
 def test_the_worst_node_comes_first_with_its_cell_and_what_did_not_run_with_its_reason(sweep):
@@ -102,10 +103,10 @@ def test_a_node_that_was_asked_for_and_has_no_test_is_missed(sweep):
 
 def test_test_cases_that_a_budget_left_out_make_incomplete():
     check = importlib.import_module("linkmatrix_checks.sweep").node_sweep
-    one = SimpleNamespace(record={"results": [{"testcase": "a"}]}, testcases=lambda: ["a", "b"], unmeasured="")
-    assert check.absent(one) == ["not measured: b"] == [one.unmeasured]
+    one = SimpleNamespace(record={"results": [{"testcase": "a"}]}, testcases=lambda: ["a", "b"])
+    assert check.absent(one) == [Reason(Verdict.INCOMPLETE, "not measured: b")]
     one.record["results"].append({"testcase": "b"})
-    assert check.absent(one) == [] and one.unmeasured == ""
+    assert check.absent(one) == []
 
 
 def test_references_are_those_of_the_check_that_measures_the_same(sweep):

@@ -225,9 +225,9 @@ def marks(judged_run, record, reference=None, **test):
 def test_a_suspect_is_not_drawn_as_failed_for_a_cell_that_failed_elsewhere(judged_run, make_record):
     off = {(3, column): SLOW for column in range(8) if column != 3}
     (alone,) = marks(judged_run, make_record(count=8, off=off))
-    assert (alone.who, alone.verdict) == ("gpu3", Verdict.INCOMPLETE)
+    assert (alone.who, alone.verdict) == ("gpu3", Verdict.NOT_JUDGED)
     both = {mark.who: mark for mark in marks(judged_run, make_record(count=8, off=off | {(5, 6): 500.0}))}
-    assert both["gpu3"].verdict is Verdict.INCOMPLETE
+    assert both["gpu3"].verdict is Verdict.NOT_JUDGED
     assert (both["gpu5->gpu6"].verdict, both["gpu5->gpu6"].word) == (Verdict.FAIL, "too fast")
 
 
@@ -242,14 +242,14 @@ def test_what_has_no_value_is_not_drawn_as_failed_for_what_is_slow_elsewhere(jud
 def test_a_test_that_failed_for_what_no_cell_says_makes_no_suspect_fail(judged_run, make_record):
     record = make_record(count=8, off={(3, column): SLOW for column in range(8) if column != 3})
     (mark,) = marks(judged_run, record, result="fail", reason="sanity error: gpu9 is gone")
-    assert (mark.who, mark.verdict) == ("gpu3", Verdict.INCOMPLETE)
+    assert (mark.who, mark.verdict) == ("gpu3", Verdict.NOT_JUDGED)
 
 
 def test_wrong_data_is_drawn_where_it_arrived_beside_what_is_slow(judged_run, make_record):
     off = {(3, column): SLOW for column in range(8) if column != 3} | {(5, 6): "corrupt"}
     found = {mark.who: mark for mark in marks(judged_run, make_record(count=8, off=off))}
     assert (found["gpu5->gpu6"].verdict, found["gpu5->gpu6"].word) == (Verdict.FAIL, "wrong data")
-    assert found["gpu3"].verdict is Verdict.INCOMPLETE
+    assert found["gpu3"].verdict is Verdict.NOT_JUDGED
 
 
 def test_a_cell_without_a_value_is_drawn_beside_what_is_slow(judged_run, make_record):

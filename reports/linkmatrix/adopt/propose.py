@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..judge.disturbances import beside
 from ..judge.evaluate import judge_matrix
-from ..judge.facts import facts
-from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.deviations import ROUNDED
 from ..locate.hypotheses import LEAST
@@ -23,7 +20,6 @@ from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_o
 from ..references import noise
 from ..references.tables import References, Table
 from ..references.tolerances import FLOORS, STEADY, Carrier, Floor, carrier_of, floor_of
-from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,
@@ -47,55 +43,6 @@ FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 
 #: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
 OF_STEADY = {FLOORS[one] for one in STEADY}
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
-
-
-def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """The results to adopt from, and why others are not: a sentence each.
-
-    What failed sanity, is incomplete or not verified is left out; a run that only missed its reference is not, for
-    references may be what is wrong.
-    """
-    samples, refused = [], []
-    for test in tests:
-        source = str(test.path or test.name)
-        if test.record is None:
-            if test.result not in ("skip", ""):
-                refused.append(f"{source}: {test.reason or 'it has no record'}")
-            continue
-        why = "" if with_failed else failed(test)
-        if why:
-            refused.append(f"{source}: {why}")
-            continue
-        against = [one for one in facts(test.record) if one.verdict > Verdict.WARN]
-        for place, result in enumerate(test.record["results"]):
-            # an empty message has no data to compare
-            missing = not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0)
-            if missing and not with_failed:
-                refused.append(f"{source}: {result['testcase']} is incomplete, or its data was not verified")
-                continue
-            said = [fact.sentence for fact in against if fact.result in (None, place)]
-            said += beside(result)
-            if said and not with_failed:
-                refused.append(f"{source}: {result['testcase']}: {said[0]}")
-                continue
-            samples.append(Sample(source, test.record, result, test.reference, test.variant))
-    return samples, refused
-
-
-def failed(test: Test) -> str:
-    """Why a run is not healthy; "" if it is."""
-    if test.result not in ("", "pass") and test.phase != "performance":
-        return f"ReFrame ended it with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
-    assert test.record is not None
-    if test.record["result"] != "PASS":
-        return f"the program ended with {test.record['result']}"
-    if test.doubts:
-        return test.doubts[0]
-    simulated = [note for note in test.record["notes"] if note.startswith("simulated fault")]
-    if simulated:
-        return simulated[0]
-    throttled = [reason for result in test.record["results"] for reason in result.get("throttled", [])]
-    return f"devices were held back: {throttled[0]}" if throttled else ""
 
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:

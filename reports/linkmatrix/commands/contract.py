@@ -20,7 +20,6 @@ from ..contract.ruling import Ruling
 from ..contract.terms import WORD, Terms
 from ..errors import BadInput, clean, say
 from ..files import path_of, write_new, write_whole
-from ..judge.verdicts import EXIT_CODES
 from ..record.units import counted
 from ..runs import folders
 from ..runs.modes import SWEEP
@@ -100,7 +99,7 @@ def run_freeze(options: argparse.Namespace) -> int:
 
 
 def run_contract(options: argparse.Namespace) -> int:
-    """Measures, packs and says the verdict. Raises BadInput."""
+    """Measures, packs and prints the verdict. Raises BadInput."""
     contract, out = asked(options)
     prefix, known = folders.prefix(), set(folders.reports(folders.prefix()))
     begun: list[bool] = []
@@ -132,9 +131,7 @@ def run_contract(options: argparse.Namespace) -> int:
 
 
 def run_pack(options: argparse.Namespace) -> int:
-    """Packs what was measured, and says the verdict: that of `run`, whose bundle could not be written. Raises
-    BadInput.
-    """
+    """Packs what `run` measured and could not write into a bundle, and prints the verdict. Raises BadInput."""
     contract, out = asked(options)
     prefix = folders.prefix()
     if not collecting.gathered(prefix, contract):
@@ -151,17 +148,18 @@ def asked(options: argparse.Namespace) -> tuple[Terms, Path]:
 
 
 def packed(prefix: Path, contract: Terms, out: Path) -> int:
-    """Packs what was measured under a contract, and says the verdict. Raises BadInput, OSError, lock.Held."""
+    """Packs what was measured under a contract, and prints the verdict. Raises BadInput, OSError, lock.Held."""
     content, ruling = collecting.made(prefix, folders.repository(), contract)
     digest = hashlib.sha256(content).hexdigest()
     page = page_beside(out)
     shown = contract_page.page(contract, ruling, digest, out.name)
     write_new(out, content)
-    say("", "by the limits of the contract:")
-    say(*lines(contract, ruling, digest), str(out))
+    first, *rest = lines(contract, ruling, digest)
+    say(*([first] if ruling.simulated else []), "", "by the limits of the contract:")
+    say(*([] if ruling.simulated else [first]), *rest, str(out))
     write_new(page, shown)
     say(str(page))
-    return EXIT_CODES[ruling.verdict]
+    return ruling.exit_code
 
 
 def refuse_place(out: Path) -> None:
@@ -212,12 +210,13 @@ def run_verify(options: argparse.Namespace) -> int:
     if options.page:
         write_whole(options.page, contract_page.page(contract, ruling, digest, options.bundle.name))
     say(*lines(contract, ruling, digest))
-    return EXIT_CODES[ruling.verdict]
+    return ruling.exit_code
 
 
 def lines(contract: Terms, ruling: Ruling, digest: str) -> list[str]:
-    """What is said of a bundle in a terminal; the verdict is last."""
-    found = [f"contract {contract.title}, frozen {contract.frozen}, SHA-256 {contract.digest}"]
+    """The lines on a bundle in a terminal: a simulated fault first, the verdict last."""
+    found = [line for line in (contract_page.simulated_line(ruling), contract_page.ignored_line(ruling)) if line]
+    found += [f"contract {contract.title}, frozen {contract.frozen}, SHA-256 {contract.digest}"]
     found += [f"run {one['began']}: {one['verdict']} ({one['report']})" for one in ruling.runs]
     found += [
         f"retry: {one['test']}, attempt {one['attempt']}: {one['verdict']}: {one['reason']}" for one in ruling.retries
@@ -228,5 +227,7 @@ def lines(contract: Terms, ruling: Ruling, digest: str) -> list[str]:
         seen = f"; smallest deficit seen: {row['deficit']}" if row["deficit"] else ""
         found.append(f"{row['verdict']:10}  {row['testcase']}: {row['cells']} records{near}{seen}")
     found += [f"{WORDS[one.verdict]:10}  {one.sentence}" for one in ruling.reasons]
+    step = "" if ruling.simulated else contract_page.STEPS[WORDS[ruling.verdict]]
+    found += [f"Next step: {step}"] if step else []
     found += [f"bundle SHA-256 {digest}", f"{WORDS[ruling.verdict]}  {shlex.quote(contract.title)}"]
     return [clean(line) for line in found]

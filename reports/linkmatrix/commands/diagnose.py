@@ -1,4 +1,4 @@
-"""`linkmatrix diagnose`: verdicts for rows, columns and classes, and what is at fault, in sentences to act on."""
+"""`linkmatrix diagnose`: verdicts of rows, columns and classes, and the components at fault."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -8,15 +8,16 @@ import numpy as np
 from ..errors import BadInput
 from ..judge import few
 from ..judge.evaluate import MatrixVerdict
-from ..judge.verdicts import EXIT_CODES, Verdict, worst
+from ..judge.verdicts import Verdict, worst
 from ..locate.diagnosis import NEXT, diagnose
 from ..locate.sentences import listed
 from ..locate.together import Pairs, explain, is_of_pairs
 from ..record import units
 from ..record.collective import is_collective, is_simulation
 from ..record.reading import Result
+from ..runs import judging
 from ..runs.judging import Judged
-from ..show import again, words
+from ..show import again, notices, steps, words
 from ..show.screen import Screen
 from . import arguments
 
@@ -29,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_diagnose(options: argparse.Namespace) -> int:
-    """Prints what is known of each matrix. Raises BadInput."""
+    """Prints the diagnosis of each matrix, the next step and the verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
     there = {result["testcase"] for one in judged for result, _ in one.matrices}
     unknown = next((name for name in options.testcase or () if name not in there), None)
@@ -37,6 +38,7 @@ def run_diagnose(options: argparse.Namespace) -> int:
         said = ", ".join(sorted(there)) or "none"
         raise BadInput(f"--testcase '{unknown}' was not measured in {run.path}, which has {said}")
     verdicts, screen = [], Screen()
+    screen.lines(*notices.lines(judged))
     for one in judged:
         if one.beyond_cells is not None:
             verdicts.append(one.verdict)
@@ -51,17 +53,17 @@ def run_diagnose(options: argparse.Namespace) -> int:
                 else:
                     screen.lines(line)
     verdict = worst(verdicts)
-    screen.lines(words.WORDS[verdict])
-    return EXIT_CODES[verdict]
+    screen.lines(*steps.next_step(verdict, judged), words.WORDS[verdict])
+    return judging.exit_code(judged, verdict)
 
 
 def of_the_test(one: Judged) -> str:
-    """What is said of a test beside its matrices."""
+    """The verdict of a test and the reasons outside its matrices."""
     return f"{words.WORDS[one.verdict]}  {': '.join(filter(None, [one.test.name, '; '.join(one.reasons)]))}"
 
 
 def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judged] = ()) -> Iterator[str]:
-    """All that is said of a matrix; run: where the links of a collective are looked for."""
+    """The diagnosis of a matrix; run: the tests that may contain the links of a collective."""
     verdict = one.of_matrix(matrix)
     found = diagnose(one.test.record or {}, result, matrix)
     yield f"{words.WORDS[verdict]}  {result['testcase']} ({units.size(result['size_bytes'])})"
@@ -84,7 +86,7 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
     if not found.sentences:
         bad = matrix.counts[Verdict.FAIL]
         if bad:
-            yield f"  {units.counted(bad, 'cell')} failed, and nothing that they share explains them"
+            yield f"  {units.counted(bad, 'cell')} failed, and no single component explains them"
         elif verdict is Verdict.PASS:
             yield "  nothing is at fault"
     yield from (f"  {effect}" for effect in found.effects)
@@ -92,7 +94,7 @@ def lines(one: Judged, result: Result, matrix: MatrixVerdict, run: Sequence[Judg
     if confirmed:
         yield f"  {confirmed}"
     if found.from_inside:
-        yield "  Without references: seen from inside, a class that is slow as a whole looks healthy."
+        yield "  No references: a fault that slows all links of a class equally cannot be detected."
 
 
 def pairs_of(one: Judged, collective: Result, run: Sequence[Judged]) -> list[Pairs]:

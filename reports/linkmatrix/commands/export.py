@@ -1,6 +1,6 @@
 """`linkmatrix export`: a run for other tools, every cell with its verdict as CSV or Parquet, or for Prometheus.
 
-`hostfile`, `slurm`, `pbs` and `sge` say which nodes are known good, or with `--nodes suspect` which have suspect
+`hostfile`, `slurm`, `pbs` and `sge` list the nodes that are known good, or with `--nodes suspect` those with flagged
 devices, as a host file, as an option of a job and as commands to copy. Nothing acts on a cluster by itself.
 """
 
@@ -25,6 +25,7 @@ from . import arguments
 if TYPE_CHECKING:
     import pandas
 
+    from ..runs.answers import Answer
     from ..runs.suspects import Suspect
 
 NOTHING = 3  # to export: as INCOMPLETE
@@ -42,7 +43,7 @@ FORMULA = re.compile(r"[=+\-@\t\r]")  # what a spreadsheet takes for the beginni
 
 
 class Exported(NamedTuple):
-    """What an exporter works on: runs with their verdicts, and what all runs leave under suspicion."""
+    """What an exporter works on: runs with their verdicts, and what all runs leave flagged."""
 
     judged: list[Judged]
     suspects: list["Suspect"]
@@ -59,15 +60,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--nodes",
         choices=(node_lists.GOOD, node_lists.SUSPECT),
-        help="of a list of nodes; known-good: the newest run that measured it alone passed; default: known-good, of"
-        " slurm-exclude suspect",
+        help="of a list of nodes; known-good: the newest answer to each question passed, and nothing is flagged;"
+        " suspect: flagged; default: known-good, of slurm-exclude suspect",
     )
     command.add_argument("--system", metavar="S:P", help="of a list of nodes: only those of this partition")
     command.add_argument(
         "--within", type=int, default=30, metavar="DAYS", help="in which a good node was measured; default: 30"
     )
     command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
     )
     arguments.add_reference_options(command)
     command.set_defaults(command=run_export)
@@ -114,26 +115,27 @@ def content_of(options: argparse.Namespace) -> bytes | None:
 
 
 def suspects_of(options: argparse.Namespace, found: list[stored.Run], references: References) -> list["Suspect"]:
-    """Those that the runs leave under suspicion."""
+    """What the runs leave flagged."""
     from ..runs.suspects import suspects
 
     return suspects(found, references, options.reference, options.clean_runs, notes.load(folders.prefix()))
 
 
 def nodes_of(options: argparse.Namespace) -> bytes | None:
-    """A list of nodes; None, after a sentence on why, where none is known good, or nobody looked. Raises BadInput."""
+    """A list of nodes; None, after a sentence on why, where none is known good or was measured. Raises BadInput."""
     which = options.nodes or (node_lists.SUSPECT if options.format == "slurm-exclude" else node_lists.GOOD)
     if options.format == "slurm-exclude" and which != node_lists.SUSPECT:
         raise BadInput("--format slurm-exclude is of suspect nodes: --format slurm names known good ones too")
-    runs, suspects, looked = named_runs(options) if options.paths or options.reference else stored_runs(options)
-    if which == node_lists.SUSPECT and not (looked or suspects):
+    measured = named_runs(options) if options.paths or options.reference else stored_runs(options)
+    suspects = measured.suspects
+    if which == node_lists.SUSPECT and not (measured.seen or suspects):
         of = f" of {clean(options.system)}" if options.system else ""
-        say(f"no stored run{of} says whether a node is suspect: measure first", to=sys.stderr)
+        say(f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
         return None
-    found = known_good.standing(runs, suspects, time.time(), options.within)
+    found = known_good.standing(measured.answers, suspects, measured.disturbed, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
-        why += [f"{clean(name)} is suspect" for name in found.suspect]
+        why += [f"{clean(name)} is flagged" for name in found.suspect]
         say(f"no node is known good: {', '.join(units.first(why, 3)) or 'none was measured alone'}", to=sys.stderr)
         return None
     form = "slurm" if options.format == "slurm-exclude" else options.format
@@ -141,12 +143,22 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
     return ("\n".join(node_lists.lines(form, which, found, told, options.clean_runs)) + "\n").encode()
 
 
-def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"], bool]:
-    """What the named runs say of nodes, whom they leave under suspicion, and whether any is of a node at all.
+class Measured(NamedTuple):
+    """What runs say of nodes.
 
-    Raises BadInput.
+    answers: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run is of
+    a node at all.
     """
-    from ..runs import indexing
+
+    answers: list["Answer"]
+    suspects: list["Suspect"]
+    disturbed: dict[str, str]
+    seen: bool
+
+
+def named_runs(options: argparse.Namespace) -> Measured:
+    """What the named runs say. Raises BadInput."""
+    from ..runs import answers, indexing, streaks
 
     references = arguments.references_of(options)
     every = stored.find_each(options.paths or folders.reports(folders.prefix()))
@@ -154,22 +166,25 @@ def named_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list[
     if options.system:
         here = [tuple(one for one in run.tests if one.partition == options.system) for run in every]
         runs = [replace(run, tests=tests) for run, tests in zip(every, here, strict=True)]
-    found = []
-    there: set[str] = set()
+    found: list[Answer] = []
+    measured: list[streaks.Measured] = []
     for run in runs:
         judged = judging.judge_all(run, references, options.reference)
         written = run.path.stat().st_mtime if run.path.is_file() else time.time()
-        moments = [indexing.moment(one, run.started, written) for one in judged]
-        each = (indexing.rows_of_test(one, then) for one, then in zip(judged, moments, strict=True))
-        rows = [row for of in each for row in of]
-        there |= {short(row["node"]) for row in rows}
-        alone = (row for row in rows if row["nodes"] == 1)
-        found += known_good.of_rows((row["node"], row["started"], row["verdict"]) for row in alone)
-    suspects = suspects_of(options, every, references)
-    return found, [one for one in suspects if not options.system or short(one.node) in there], bool(there)
+        for one in judged:
+            for row in indexing.rows_of_test(one, indexing.moment(one, run.started, written)):
+                measured.append(streaks.of_row(row))
+                if row["nodes"] == 1:
+                    cases = answers.of_json(row["cases"])
+                    found += answers.of_test(row["node"], row["test"], row["started"], row["verdict"], cases)
+    there = {short(one.node) for one in measured}
+    suspects = [
+        one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
+    ]
+    return Measured(found, suspects, streaks.sentences(measured), bool(there))
 
 
-def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list["Suspect"], bool]:
+def stored_runs(options: argparse.Namespace) -> Measured:
     """The same of all that are stored, by their index. Raises BadInput."""
     from ..runs import index
 
@@ -177,12 +192,13 @@ def stored_runs(options: argparse.Namespace) -> tuple[list[known_good.Run], list
     with index.opened(prefix, options.references or arguments.reference_folder()) as found:
         for note in found.notes:
             say(f"note: {note}", to=sys.stderr)
-        suspects, runs = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
+        suspects, answers = found.suspects(options.clean_runs, notes.load(prefix)), found.alone(options.system)
         if not options.system:
-            return runs, suspects, bool(folders.reports(prefix))
+            return Measured(answers, suspects, found.disturbed(), bool(folders.reports(prefix)))
         # a suspect is called as the last run of any partition did: with its domain, or without
-        there = {short(node) for node in (*found.states(options.system), *(run.node for run in runs))}
-        return runs, [one for one in suspects if short(one.node) in there], bool(there)
+        there = {short(node) for node in (*found.states(options.system), *(one.node for one in answers))}
+        suspects = [one for one in suspects if short(one.node) in there]
+        return Measured(answers, suspects, found.disturbed(), bool(there))
 
 
 def cells_of(judged: list[Judged]) -> "pandas.DataFrame":

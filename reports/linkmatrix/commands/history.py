@@ -2,8 +2,8 @@
 
 A change of level is told with what changed in between: driver, CUDA, MPI, kernel, program, host. A single outlier is
 none. `--fleet` says which host has another driver, firmware or link rate, and puts the newest figures of those that
-have the same beside each other, outliers first. Devices that are suspect are named at the end. `--part` and `--place`
-tell where a part was, or what was in a place, and what was found.
+have the same beside each other, outliers first. Flagged devices are named at the end, nodes that cannot be judged, and
+runs that ended without a report. `--part` and `--place` show where a part was, or what was in a place.
 """
 
 import argparse
@@ -19,9 +19,10 @@ from ..files import path_of
 from ..judge.odd import equal_groups, odd_nodes
 from ..record import units
 from ..record.matrix import Matrix, from_result
+from ..record.simulated import simulated_fault
 from ..references.keys import told_apart
 from ..references.tolerances import floor_of
-from ..runs import folders, index, notes, part_history, stored
+from ..runs import folders, index, notes, part_history, stored, unreported
 from ..runs.changes import change_points
 from ..runs.parts import Place, place_of
 from ..runs.stored import Run
@@ -74,7 +75,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--since", metavar="DATE", help="only runs that started then or later: 2026-11-21")
     command.add_argument("--system", metavar="S:P", help="only this system and partition")
     command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
     )
     arguments.add_reference_options(command)
     command.add_argument(
@@ -85,7 +86,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_history(options: argparse.Namespace) -> int:
-    """Prints a block for each series, and which devices are suspect. Raises BadInput."""
+    """Prints a block for each series, the flagged devices, and runs without a report. Raises BadInput."""
     choice, testcases = choice_of(options), set(options.testcase or ())
     if options.clean_runs < 1:
         raise BadInput(f"--clean-runs {options.clean_runs}: one at least")
@@ -112,13 +113,23 @@ def run_history(options: argparse.Namespace) -> int:
         screen.lines(headline(testcase, size, choice, group), *(f"  {line}" for line in lines))
     if not count:
         screen.lines("There is no run with such cells: measure first, or choose others.")
-        return NOTHING
     for path in drawn:
         say(path)
     written = notes.load(folders.prefix())
     named = suspects(found, arguments.references_of(options), options.reference, options.clean_runs, written)
     screen.lines(*(one.sentence(options.clean_runs) for one in named))
-    return 0
+    if not options.paths:
+        screen.lines(*of_all_runs())
+    return 0 if count else NOTHING
+
+
+def of_all_runs() -> Iterator[str]:
+    """Sentences on nodes that cannot be judged, and on runs that ended without a report. Raises BadInput."""
+    prefix = folders.prefix()
+    if folders.reports(prefix):
+        with index.opened(prefix, arguments.reference_folder()) as found:
+            yield from (f"{node} {why}" for node, why in found.disturbed().items())
+    yield from unreported.sentences(prefix)
 
 
 def of_part_or_place(options: argparse.Namespace) -> int:
@@ -193,7 +204,7 @@ def choice_of(options: argparse.Namespace) -> Choice:
 
 
 def runs_of(options: argparse.Namespace) -> Iterator[Run]:
-    """The runs, with the tests that have records and that the options choose. Raises BadInput."""
+    """The runs, with the tests that have records of no simulated fault and that the options choose. Raises BadInput."""
     if options.since:
         try:
             date.fromisoformat(options.since)
@@ -207,6 +218,7 @@ def runs_of(options: argparse.Namespace) -> Iterator[Run]:
             test
             for test in run.tests
             if test.record is not None
+            and not simulated_fault(test.record)
             and (not options.system or test.partition == options.system)
             and (not options.since or test.record["started"] >= options.since)
         )

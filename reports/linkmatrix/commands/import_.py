@@ -10,6 +10,7 @@ from ..errors import BadInput, say
 from ..files import folder_for, path_of, read_whole, write_whole
 from ..foreign.scan import read_text
 from ..foreign.to_record import to_record
+from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import reading
 from ..record.reading import Record
 from ..record.units import parse_size
@@ -17,7 +18,6 @@ from ..show.progress import watched
 
 MOST_BYTES = 64 * 1024 * 1024
 UTC = "%Y-%m-%dT%H:%M:%SZ"
-INCOMPLETE = 3  # as INCOMPLETE: something is missing
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def run_import(options: argparse.Namespace) -> int:
         say(f"{path}: {summary(one)}")
         if one["error"]:
             say(f"  {one['error']}")
-    return 0 if all(one["result"] == "PASS" for _, one in written) else INCOMPLETE
+    return 0 if all(one["result"] == "PASS" for _, one in written) else EXIT_CODES[Verdict.INCOMPLETE]
 
 
 def refuse_one_place_for_two(options: argparse.Namespace) -> None:

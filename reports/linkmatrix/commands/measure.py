@@ -32,10 +32,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_measure(options: argparse.Namespace) -> int:
-    """Exit code: that of the verdict, 2 for an option that ReFrame refuses, 4 where nothing could be run or shown.
+    """Exit code: that of the verdict, 2 for an option that is refused, 4 where nothing began or can be shown.
 
     Raises BadInput.
     """
+    if why := modes.refused(options.more):
+        raise BadInput(why)
     program, prefix = begin.reframe(options.reframe), folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
@@ -81,7 +83,7 @@ def shown(report: Path, of_reframe: int) -> int:
         )
         return INCOMPLETE
     if code == INCOMPLETE:
-        say("INCOMPLETE, exit code 3, is no failure: what is missing for a verdict, and what to do next, stands above.")
+        say("Exit code 3 is no statement about the machine: see above for what is missing and what to do next.")
     return code if code in (PASS, FAIL, INCOMPLETE) else CANNOT
 
 

@@ -50,7 +50,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--html", type=path_of, metavar="FILE", help="the coverage as a page")
     command.add_argument("--submit", action="store_true", help="run the commands, one after the other")
     command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
     )
     command.add_argument("--references", type=path_of, metavar="DIR", help="default: config/references")
     command.add_argument("--reframe", default="reframe", metavar="PROGRAM", help="default: reframe")
@@ -69,6 +69,7 @@ def run_next(options: argparse.Namespace) -> int:
     with index.opened(folders.prefix(), folder) as found:
         there = found.partitions()
         if not there:
+            say(*(f"note: {note}" for note in found.notes))
             say("There is no stored run: measure first, linkmatrix run --mode=sweep")
             return NOTHING
         name = chosen(options.system, there)
@@ -77,7 +78,8 @@ def run_next(options: argparse.Namespace) -> int:
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
         together = covered.together if configured.on_nodes(said, ()) else None  # or no job can ask for certain nodes
         jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
-        for line in [*lines(covered, options.within), *(f"note: {note}" for note in [*notes, *found.notes])]:
+        notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbed().items())]
+        for line in [*lines(covered, options.within), *(f"note: {note}" for note in notes)]:
             say(line)
         if options.html:
             from ..show import coverage as page
@@ -172,7 +174,7 @@ def planned(covered: Any, jobs: Sequence[Any], budget: float) -> Iterator[str]:
     planned = {name for job in pairs for name in job.nodes}
     left = [f"{node.name}: {node.over_network}" for node in over_network if node.name not in planned]
     if left:
-        yield "not planned, and only a run with another node clears it, linkmatrix run --mode=pair:"
+        yield "not planned, and only a run with another node unflags these, linkmatrix run --mode=pair:"
         yield from (f"  {one}" for one in units.first(left, MOST_NAMED))
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from ..errors import say
 from ..files import folder_for, path_of, write_whole
 from ..judge.evaluate import MatrixVerdict
-from ..judge.verdicts import EXIT_CODES, Verdict
+from ..judge.verdicts import Verdict
 from ..record.reading import Result
 from ..runs import judging, stored
 from ..runs.judging import Judged
-from ..show import by_size, curves, page, page_matrix, plot, scale, scaling, size_chart, words
+from ..show import by_size, curves, notices, page, page_matrix, plot, scale, scaling, size_chart, words
 from . import arguments
 
 FEW = 8  # pictures that are listed one by one
@@ -27,7 +27,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """`linkmatrix report`: prints the paths of what it wrote."""
+    """Writes the page and the pictures, and prints their paths and the verdict."""
     run, judged = arguments.judged_run(options)
     others = arguments.published_beside(options, judged)
     folder = folder_for(options.out or default_folder(run))
@@ -39,6 +39,7 @@ def run_report(options: argparse.Namespace) -> int:
 
     lines = [*draw_curves(judged, folder, written), *draw_scaling(judged, folder, written)]
     lines += draw_sizes(judged, others, folder, written)
+    say(*notices.lines(judged))
     html = folder / "report.html"
     write_whole(html, page.render(run, judged, picture, lines).encode())
     say(html)
@@ -46,9 +47,8 @@ def run_report(options: argparse.Namespace) -> int:
         say(*written)
     else:
         say(f"{folder}/*.png, *.svg: {len(written) // 2} heat maps and curves")
-    verdict: Verdict = judging.overall(judged)
-    say(words.WORDS[verdict])
-    return EXIT_CODES[verdict]
+    say(words.WORDS[judging.overall(judged)])
+    return judging.exit_code(judged)
 
 
 def draw_maps(judged: list[Judged], folder: Path, written: list[Path]) -> dict[tuple[MatrixVerdict, str], bytes]:

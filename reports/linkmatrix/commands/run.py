@@ -1,41 +1,36 @@
 """`linkmatrix run`: ReFrame with the flags that make it fail closed, one run at a time, judged by its report.
 
-ReFrame's own verdict is not enough: it says PASSED of no test at all. The cases are counted in its report, each matrix
-is judged again from its record, and what is missing is INCOMPLETE.
+ReFrame's own result is not enough: it prints PASSED for no test at all. Each test has the verdict of its check, and
+what is missing is INCOMPLETE.
 """
 
 import argparse
+import json
 import os
 import shlex
-import shutil
+import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from .. import lock
-from ..errors import BadInput, clean, say
+from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
-from ..record import units
-from ..references.tables import References
-from ..runs import completeness, folders, judging, junit, manifest, resume, stored
+from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import MODES, NODES, PAIR, SWEEP, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SWEEP, refused, selects
 from ..runs.supervise import supervised
-from ..show import headlines, steps, sweep, words
-from ..show.reruns import rerun_lines, unmeasured_lines
+from ..show import words
 from ..site import environment
 from ..site import nodes as site_nodes
 from . import begin
+from .retention import pruned, suspect_lines
+from .run_summary import after_retries, judged_cases, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
-# what ReFrame did where its report is missing; whether one that came could not be read
-NO_REPORT = {
-    False: "and wrote no report: nothing was measured",
-    True: "and left no report that can be read: nothing can be judged",
-}
+NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -65,7 +60,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--retries", type=int, default=0, metavar="N", help="of a failed test; each is shown")
     command.add_argument("--timeout", type=float, default=24.0, metavar="HOURS", help="default: 24")
     command.add_argument(
-        "--clean-runs", type=int, default=3, metavar="K", help="that clear a suspect device; default: 3"
+        "--clean-runs", type=int, default=3, metavar="K", help="clean runs that remove a flag; default: 3"
     )
     command.add_argument("--keep", type=int, metavar="N", help="afterwards keep the N newest reports and their pages")
     command.add_argument("--keep-days", type=int, metavar="DAYS", help="and remove those that are older")
@@ -75,7 +70,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = lambda: None) -> int:
-    """Exit code: that of the verdict, 2 for an option that ReFrame refuses, 4 where nothing could be run.
+    """Exit code: that of the verdict, 2 for an option that is refused, 4 where nothing began.
 
     begins: called when nothing can refuse the run any more, right before ReFrame starts. Raises BadInput.
     """
@@ -87,6 +82,8 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
         raise BadInput("--keep-days: 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
+    if why := refused(options.more):
+        raise BadInput(why)
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
@@ -144,29 +141,52 @@ def locked_run(
     except BaseException:
         restore(last, noted)
         raise
+    trace = began(prefix, options, stamp)
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
     if report is None and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the report before is judged again")
         report = before.report
+    if report is None and (any_unreadable or jobs_began(prefix, stamp)):
+        say(f"INCOMPLETE  ReFrame ended with {code} and {UNREADABLE if any_unreadable else NO_REPORT}")
+        return EXIT_CODES[Verdict.INCOMPLETE]
+    trace.unlink(missing_ok=True)
     if report is None and code == BAD_INPUT:  # ReFrame said which: nothing was begun, and --resume goes on from before
         restore(last, noted)
         return BAD_INPUT
     if report is None:
-        say(f"INCOMPLETE  ReFrame ended with {code} {NO_REPORT[any_unreadable]}")
-        return EXIT_CODES[Verdict.INCOMPLETE] if code == 0 else CANNOT
+        say(f"INCOMPLETE  ReFrame ended with {code} and {NO_REPORT}: nothing began")
+        return CANNOT
+    before, void = resume.kept(before, judged_cases(report, repository)) if before.passed else (before, [])
     resume.note(last, options.mode, stamp, before, report)
     if note := junit.mended(for_junit, read_json(report)):
         say(note)
-    verdict, lines = verdict_on(
-        completeness.Ran(options.mode, options.system, report, before, repository), options, code
-    )
+    ran = completeness.Ran(options.mode, options.system, report, before, repository)
+    verdict, judged, lines = verdict_on(ran, options, code)
+    verdict, lines = max([verdict, *(Verdict.INCOMPLETE for _ in void)]), [*lines, *void]
+    acceptance = options.mode == ACCEPTANCE
+    if acceptance and verdict is Verdict.NOT_JUDGED:
+        lines.append("acceptance requires a reference for each value, so this is exit code 3")
     say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)
-    return EXIT_CODES[verdict]
+    return judging.exit_code(judged, verdict, acceptance)
+
+
+def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
+    """Writes that a run began, and returns the file. It goes when the run has a report: a killed run leaves it."""
+    path = prefix / "runs" / f"began-{stamp}.json"
+    content = {"mode": options.mode, "system": options.system, "stamp": stamp, "pid": os.getpid()}
+    content |= {"started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "host": socket.gethostname()}
+    write_whole(path, json.dumps(content).encode())
+    return path
+
+
+def jobs_began(prefix: Path, stamp: str) -> bool:
+    """Whether a job of the run left output in its stage."""
+    return any((prefix / "stage" / stamp).rglob("rfm_job.out"))
 
 
 def restore(last: Path, noted: bytes | None) -> None:
@@ -201,132 +221,3 @@ def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, 
     others = [resume.not_taken(path, stamp) for path in unknown if path not in own]
     say(*(f"note: {why}" for why, _ in others))
     return own[-1] if own else None, not all(readable for _, readable in others)
-
-
-def verdict_on(ran: completeness.Ran, options: argparse.Namespace, code: int) -> tuple[Verdict, list[str]]:
-    """The verdict on a run's report and ReFrame's exit code, held against what its mode has to measure, and why.
-
-    With --manifest that is frozen first. Raises BadInput.
-    """
-    if options.manifest:
-        say(*completeness.frozen(ran, options.manifest))
-    verdict, lines = judged_report(ran.report, code, ran.repository)
-    if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
-        lines += completeness.held_against(ran, verdict)
-    elif options.nodes:
-        lines += completeness.unasked(ran.report, options.nodes.split(","))
-    if any(line.startswith(completeness.LESS) for line in lines):
-        verdict = max(verdict, Verdict.INCOMPLETE)
-    return verdict, lines
-
-
-def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[str]]:
-    """The verdict on a report and ReFrame's exit code, and lines on what was counted. Raises BadInput."""
-    run = stored.find(report)
-    judged = judged_tests(run, repository)
-    content = read_json(report)
-    attempts = content["runs"]
-    final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
-    verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
-    lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
-    lines += [*unmeasured_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
-    if len(attempts) > 1:
-        again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
-        count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
-        lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
-        lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
-    if code != 0 and verdict < Verdict.INCOMPLETE:
-        verdict = Verdict.INCOMPLETE
-        lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
-    unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
-    if unsaid and judging.overall(judged) is Verdict.INCOMPLETE:
-        found = headlines.headlines(judged)
-        said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
-        return verdict, [*lines, *said]
-    return verdict, lines + list(rerun_lines(judged, content))
-
-
-def judged_cases(report: Path, repository: Path) -> list[Judged]:
-    """The test cases of a report, with their verdicts. Raises BadInput."""
-    return judged_tests(stored.find(report), repository)
-
-
-def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
-    """Those of a run, held against the references of the repository. Raises BadInput."""
-    folder = repository / "config" / "references"
-    return judging.judge_all(run, References.load(folder if folder.is_dir() else None), None)
-
-
-def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
-    """(of each test case the attempt that counts; those that failed before they passed, with the reason).
-
-    It is the last one; but what follows an attempt with wrong data does not count.
-    """
-    attempts: dict[tuple[str, str, str], list[Judged]] = {}
-    for one in judged:
-        attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
-    final, passed_later = [], []
-    for tries in attempts.values():
-        wrong = [one for one in tries[:-1] if one.wrong_data]
-        final.append([*tries[-1:], *wrong][-1])
-        failed = next((one for one in tries[:-1] if one.verdict > Verdict.WARN), None)
-        if failed and tries[-1].verdict <= Verdict.WARN:
-            reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]
-            passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
-    return final, passed_later
-
-
-def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
-    """The devices that the stored runs, this one too, leave under suspicion."""
-    try:
-        from ..runs import index, notes
-    except ModuleNotFoundError as error:
-        yield f"note: suspect devices are not looked for: there is no Python package {error.name} here"
-        return
-    folder = repository / "config" / "references"
-    try:
-        with index.opened(prefix, folder if folder.is_dir() else None, again=True) as found:
-            yield from (f"note: {clean(note)}" for note in found.notes)
-            yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
-    except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the run has its verdict without it
-        yield f"note: suspect devices are not looked for: {clean(str(error))}"
-
-
-def blaming(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The names of the reports that present suspects are known by; None, after a sentence, where nobody can say."""
-    folder = repository / "config" / "references"
-    try:
-        from ..runs import index, notes
-
-        with index.opened(prefix, folder if folder.is_dir() else None) as found:
-            return found.blaming(found.suspects(clean_runs, notes.load(prefix)))
-    except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
-        say(f"note: no report was removed, for one may be all that is known of a suspect: {error}")
-        return None
-
-
-def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
-    """Removes old reports, JUnit files and pages; the newest stays, what blames a device that is suspect stays, and
-    records stay where ReFrame keeps them.
-    """
-    reports = folders.reports(prefix)[::-1]
-    old = set(reports[keep:]) if keep is not None else set()
-    if days is not None:
-        outlived, doubtful = folders.outlived(reports[1:], days)
-        old |= set(outlived)
-        if left := set(doubtful) - old:
-            said = f"{units.counted(len(left), 'report')} from before half a year or more without any"
-            say(f"kept, for the clock may have jumped: {said}; --keep N removes them")
-    blame = blaming(prefix, clean_runs, repository) if old else set()
-    kept = {path for path in old if blame is None or path.name in blame}
-    if kept and blame is not None:
-        say(f"kept for what they blame, which is suspect still: {units.counted(len(kept), 'old report')}")
-    old -= kept
-    for path in old:
-        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
-        path.unlink(missing_ok=True)
-    if days is not None:
-        for path in folders.outlived((prefix / "reports").glob("junit-*.xml"), days)[0]:
-            path.unlink(missing_ok=True)
-    if old:
-        say(f"removed {units.counted(len(old), 'old report')}")

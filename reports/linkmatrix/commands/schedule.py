@@ -106,7 +106,7 @@ WorkingDirectory={escaped(str(folders.repository()))}
 ExecStart={command}
 TimeoutStartSec=25h
 Nice=10
-# 3: no verdict, something is missing: the unit fails as it does for 1 (fail) and 4 (could not run)
+# the unit fails for 1 (FAIL), 3 (DISTURBED or INCOMPLETE) and 4 (nothing began)
 SuccessExitStatus=0
 
 # /etc/systemd/system/{name}.timer

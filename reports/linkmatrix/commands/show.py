@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..judge.verdicts import EXIT_CODES
+from ..runs import judging
 from ..show.terminal import show
 from . import arguments
 
@@ -15,6 +15,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Exit code: that of the run's verdict. Raises BadInput."""
+    """Prints the run and returns the exit code of its verdict. Raises BadInput."""
     run, judged = arguments.judged_run(options)
-    return EXIT_CODES[show(run, judged, others=arguments.published_beside(options, judged))]
+    show(run, judged, others=arguments.published_beside(options, judged))
+    return judging.exit_code(judged)

@@ -28,7 +28,7 @@ MANIFEST, CONTRACT, VERDICT, RUNS, VERSIONS = (
 FIXED = {MANIFEST, CONTRACT, VERDICT, RUNS, VERSIONS}
 SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.@+:-]{0,200}"
 NAMES = re.compile(
-    rf"reports/[1-9]\d{{0,3}}\.json|records/\d{{1,4}}-\d{{1,3}}-\d{{1,5}}/(record\.json|{SEGMENT}\.npy)|configuration(/{SEGMENT}){{1,8}}"
+    rf"reports/[1-9]\d{{0,3}}\.json|records/\d{{1,4}}-\d{{1,3}}-\d{{1,5}}/(record\.json|verdict\.json|{SEGMENT}\.npy)|configuration(/{SEGMENT}){{1,8}}"
 )
 MOST_BYTES = 2 * 1024 * 1024 * 1024
 MOST_MEMBERS = 100_000

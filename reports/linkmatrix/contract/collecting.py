@@ -11,13 +11,14 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from .. import __version__
 from ..errors import BadInput
 from ..files import changing, read_whole, write_whole
 from ..judge.verdicts import Verdict
-from ..runs import folders
-from ..runs.testcases import record_place
+from ..runs import folders, verdict_file
+from ..runs.testcases import DIGEST, file_in, record_place
 from . import bundle, sessions
 from .ruling import Ruling, rule
 from .sessions import Begun
@@ -132,13 +133,16 @@ def made(prefix: Path, repository: Path, terms: Terms) -> tuple[bytes, Ruling]:
 
 
 def records(report: Path, number: int) -> dict[str, bytes]:
-    """The records of a report with what lies beside them, by their names in the bundle. Raises BadInput."""
+    """The verdicts and records of a report with their files of cells, by their names in the bundle. Raises BadInput."""
     found: dict[str, bytes] = {}
     for attempt, place, case in sessions.cases_of(json.loads(read_whole(report, MOST_BYTES)), report):
+        folder = sessions.member_of(number, attempt, place)
+        verdict = verdict_place(case, report)
+        if verdict is not None:
+            found[f"{folder}/{verdict_file.FILE}"] = read_whole(verdict, MOST_BYTES)
         record = record_place(case, report)
         if record is None or not record.is_file():  # the compact form is no proof: its JSON is
             continue
-        folder = sessions.member_of(number, attempt, place)
         found[f"{folder}/{record.name}"] = read_whole(record, MOST_BYTES)
         for file in beside(found[f"{folder}/{record.name}"]):
             if fits(f"{folder}/{file}") and (record.parent / file).is_file():
@@ -146,8 +150,16 @@ def records(report: Path, number: int) -> dict[str, bytes]:
     return found
 
 
+def verdict_place(case: Mapping[str, Any], report: Path) -> Path | None:
+    """The verdict that the check of a test case stored; None for a report of an earlier version."""
+    if not case.get(DIGEST):
+        return None
+    folder = Path(str(case.get("verdict_file") or "")).parent
+    return file_in((str(folder),), report, (verdict_file.FILE,))
+
+
 def fits(name: str) -> bool:
-    """Can a bundle hold a file of this name? One that it cannot is missing there, and is no verdict."""
+    """Whether a bundle can contain a file of this name. A file that is left out makes its test case INCOMPLETE."""
     return len(name) <= LONGEST and bundle.NAMES.fullmatch(name) is not None
 
 

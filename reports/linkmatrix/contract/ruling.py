@@ -1,25 +1,27 @@
-"""The verdict under a contract: each part, test case, node and cell that was sold, out of reports and records alone.
+"""The verdict under a contract, from reports and records alone: each part, test case, node and cell that was sold.
 
-PASS needs all of them: what is missing, of another part, measured before the contract was frozen or by another program
-is INCOMPLETE, and FAIL is what a limit says. A test case that failed and was repeated stays FAIL, unless the contract
-allows for it; then it is WARN, as is a run before the last one that did not pass, and both are shown.
+Only PASS and WARN meet a contract. A cell outside a limit is FAIL. INCOMPLETE: something is missing, belongs to another
+part, was measured before the contract was frozen, or by another program. DISTURBED: another process used a node and a
+cell is outside. NOT JUDGED: a limit does not describe its cell. A test case that failed and was repeated stays FAIL. If
+the contract allows retries, it is WARN. So is a run before the last one that did not pass. The ruling contains both.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import __version__
 from ..errors import clean
+from ..judge.disturbances import ignored
 from ..judge.evaluate import MatrixVerdict
-from ..judge.verdicts import Verdict, worst
+from ..judge.verdicts import EXIT_CODES, Reason, Verdict, worst
+from ..record.simulated import simulated_fault
 from ..record.units import counted
 from ..references.tables import References
 from ..runs import judging
 from ..runs.bound import one_host, short
 from ..runs.judging import Judged
 from ..runs.stored import measurements
-from ..runs.testcases import Test
 from .cases import WORDS, OfCase, least_seen, missing_of, nodes_of, note_worst, of_case_json, of_nodes, other_size
 from .inventory import Inventory
 from .limits import ALL, Case
@@ -27,23 +29,19 @@ from .power import noise_of
 from .sessions import Session
 from .terms import Expected, Terms, canonical
 
-SCHEMA = "linkmatrix.ruling/1"
+SCHEMA = "linkmatrix.ruling/2"
 MOST_LINES = 20  # of reasons of one kind; the others are counted
 
 MOST_CHARACTERS = 500  # of a sentence
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why the verdict is no better, a sentence."""
-
-    verdict: Verdict
-    sentence: str
-
-
 @dataclass
 class Ruling:
-    """All that is said of a contract; parts: (expected part, where it is, "" where it is not)."""
+    """The verdict under a contract, with its reasons.
+
+    parts: (expected part, its slot, "" where it was not found). simulated: faults that were simulated in the last run.
+    ignored: processes that the last run ignored.
+    """
 
     terms: Terms
     reasons: list[Reason] = field(default_factory=list)
@@ -52,6 +50,14 @@ class Ruling:
     runs: list[dict[str, str]] = field(default_factory=list)
     retries: list[dict[str, Any]] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
+    simulated: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """That of the verdict; 3 for NOT JUDGED, which does not meet a contract."""
+        verdict = self.verdict
+        return EXIT_CODES[Verdict.INCOMPLETE if verdict is Verdict.NOT_JUDGED else verdict]
 
     @property
     def verdict(self) -> Verdict:
@@ -92,6 +98,8 @@ class Ruling:
                 "runs": self.runs,
                 "retries": self.retries,
                 "beyond": self.beyond,
+                "simulated": self.simulated,
+                "ignored_processes": self.ignored,
             }
         )
 
@@ -124,16 +132,9 @@ def rule(terms: Terms, sessions: list[Session]) -> Ruling:
 
 
 def judged_tests(terms: Terms, session: Session, references: References) -> list[Judged]:
-    """The tests of a run by the limits of the contract; that they missed references of the site is no matter here."""
+    """The tests of a run, judged by the limits of the contract instead of the references of the site."""
     tests = session.run.tests if session.run else ()
-    return [judging.judge(by_limits(test), references, terms.table) for test in tests if not test.fixture]
-
-
-def by_limits(test: Test) -> Test:
-    """A test that ReFrame failed for its performance alone, as one that it did not judge."""
-    if test.result == "fail" and test.phase == "performance" and test.record and test.record["result"] == "PASS":
-        return replace(test, result="pass", phase="", reason="", unreferenced=False)
-    return test
+    return [judging.judge(test, references, terms.table) for test in tests if not test.fixture]
 
 
 def twice(judged: list[list[Judged]]) -> Iterator[str]:
@@ -160,7 +161,10 @@ def judge_run(ruling: Ruling, session: Session, judged: list[Judged]) -> None:
     ruling.add(Verdict.INCOMPLETE, not_ours(ours))
     unknown = [one for one in final if one.test.record is None and not one.test.testcase and one.test.measures]
     ruling.add(Verdict.INCOMPLETE, [f"{one.test.name}: {reason_of(one)}" for one in unknown])
-    inventory = Inventory(terms, [one.test.record for one in ours if one.test.record])
+    records = [one.test.record for one in ours if one.test.record]
+    ruling.simulated = list(dict.fromkeys(filter(None, map(simulated_fault, records))))
+    ruling.ignored = list(dict.fromkeys(clean(process) for record in records for process in ignored(record)))
+    inventory = Inventory(terms, records)
     ruling.parts = inventory.found
     ruling.add(Verdict.INCOMPLETE, inventory.missing)
     ruling.cases = [of_case(ruling, case, ours) for case in terms.cases]
@@ -237,15 +241,15 @@ def too_early(terms: Terms, session: Session, ours: list[Judged]) -> Iterator[st
 
 
 def not_ours(ours: list[Judged]) -> Iterator[str]:
-    """Records that are no measurement of this program, or of a machine as it is."""
+    """Records of other programs, and of simulated faults."""
     for one in ours:
         record = one.test.record
         if record is None:
             continue
         if record["backend"] == "imported":
             yield f"{one.test.name}: its record was imported, another program measured it"
-        simulated = [note for note in record["notes"] if note.startswith("simulated fault")]
-        yield from (f"{one.test.name}: {note}" for note in simulated)
+        if fault := simulated_fault(record):
+            yield f"{one.test.name}: its fault was simulated: {fault}"
 
 
 def of_case(ruling: Ruling, case: Case, ours: list[Judged]) -> OfCase:

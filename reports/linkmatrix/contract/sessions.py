@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..files import read_json, refuse_repeats, write_whole
-from ..runs import stored
+from ..runs import stored, verdict_file
 from ..runs.stored import Run
 from .bundle import RUNS
 from .terms import WORD, Terms, canonical
@@ -127,6 +127,7 @@ def session(members: Mapping[str, bytes], terms: Terms, root: Path, number: int,
     content = json.loads(members[name])
     runs: list[dict[str, Any]] = []
     for attempt, place, case in cases_of(content, path):
-        folder = str(root / member_of(number, attempt, place))
-        runs.append({"run_index": attempt, **case, "outputdir": folder, "stagedir": folder})
+        folder = root / member_of(number, attempt, place)
+        verdict = {"verdict_file": str(folder / verdict_file.FILE)} if "verdict_file" in case else {}
+        runs.append({"run_index": attempt, **case, "outputdir": str(folder), "stagedir": str(folder), **verdict})
     return Session(begun, stored.every_case(path, {**content, "runs": [{"testcases": runs}]}))

@@ -47,7 +47,7 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
                 Verdict.FAIL,
                 (
                     f"{device['label']} computed wrong bits in {device['wrong']} of {device['products']} products"
-                    f" while it was heated{since}: it corrupts results in silence, take it out of service"
+                    f" while it was heated{since}: it corrupts results without an error"
                 ),
                 None,
                 "computes wrong",

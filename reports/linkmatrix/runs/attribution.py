@@ -1,8 +1,8 @@
 """Whether a part is at fault or the place that it was in, from what runs found of them before and after a swap.
 
-Each part and each place is bad or good, bad with the chance PRIOR. A run blames a part in a place with the chance
+Each part and each place is bad or good, bad with the chance PRIOR. A run flags a part in a place with the chance
 DETECTED where one of the two is bad, which leaves room for faults that come and go, and with FALSE_ALARM where both are
-good. Of all combinations of those that were blamed the chances follow by Bayes' rule, which is exact: few parts are
+good. Of all combinations of those that were flagged the chances follow by Bayes' rule, which is exact: few parts are
 moved at once. What is SURE is said; what is not, is said to be unknown. The three chances are assumptions and no
 measurement: a healthy run has a false alarm with 1 % in all of its cells (references/noise.py), so that of one device
 is less. tests/benchmarks/swaps.py prints how often the answer is right.
@@ -19,7 +19,7 @@ from .parts import Part, Place, place_name
 PRIOR, DETECTED, FALSE_ALARM = 0.01, 0.7, 0.005
 SURE = 0.95
 RECENT = 3  # clean runs from before the suspicion that say that a bystander was good
-MOST_KEPT = 8  # clean runs of a pair that was never blamed: more of them say nothing more
+MOST_KEPT = 8  # clean runs of a pair that was never flagged: more of them say nothing more
 MOST_CANDIDATES = 12  # that may be bad: 4096 combinations
 
 Key = Part | Place
@@ -30,33 +30,33 @@ Pair = tuple[Part, Place]
 class Stay:
     """A part in a place: when it was first and last seen there, in how many runs, and what they said.
 
-    events: (when, whether it was blamed), in order; of a pair that was never blamed the last ones.
+    events: (when, whether it was flagged), in order; of a pair that was never flagged the last ones.
     """
 
     first: str
     last: str
     runs: int = 0
     events: list[tuple[str, bool]] = field(default_factory=list)
-    blamed: int = 0
+    flagged: int = 0
     clean: int = 0
 
-    def saw(self, when: str, blamed: bool, clean: bool) -> None:
+    def saw(self, when: str, flagged: bool, clean: bool) -> None:
         """Adds a run, which may say nothing of it."""
         self.last, self.runs = when, self.runs + 1
-        self.blamed += blamed
-        self.clean += clean and not blamed
-        if blamed or clean:
-            self.events.append((when, blamed))
-            if not self.blamed and len(self.events) > MOST_KEPT:
+        self.flagged += flagged
+        self.clean += clean and not flagged
+        if flagged or clean:
+            self.events.append((when, flagged))
+            if not self.flagged and len(self.events) > MOST_KEPT:
                 del self.events[0]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known of a part and a place that were blamed together, after one of them was seen without the other.
+    """What is known of a part and a place that were flagged together, after one of them was seen without the other.
 
     part, place: the chances that each is bad. to: where the part is now, None where no run has seen it since. other:
-    what is in its place now, None for nothing. cleared: those blamed beside them, or they themselves, that are good.
+    what is in its place now, None for nothing. unflagged: those flagged beside them, or they themselves, that are good.
     """
 
     pair: Pair
@@ -64,7 +64,7 @@ class Answer:
     place: float
     to: Place | None
     other: Part | None
-    cleared: frozenset[Key]
+    unflagged: frozenset[Key]
 
 
 @dataclass
@@ -75,24 +75,24 @@ class Evidence:
     pairs: dict[Key, list[Pair]] = field(default_factory=dict)
     repairs: Mapping[Key, str] = field(default_factory=dict)
 
-    def add(self, pair: Pair, when: str, blamed: bool, clean: bool) -> None:
+    def add(self, pair: Pair, when: str, flagged: bool, clean: bool) -> None:
         """What a run says of a part in a place."""
         stay = self.stays.get(pair)
         if stay is None:
             stay = self.stays[pair] = Stay(when, when)
             for key in pair:
                 self.pairs.setdefault(key, []).append(pair)
-        stay.saw(when, blamed, clean)
+        stay.saw(when, flagged, clean)
 
     def within(self, pair: Pair, suspect: Pair, since: str) -> list[bool]:
         """What counts of the events of a pair: those since the suspicion and since the last repair of either; of
         bystanders also the last clean ones before."""
         start = max((self.repairs.get(key, "") for key in pair), default="")
         events = [one for one in self.stays[pair].events if one[0] >= start]
-        now = [blamed for when, blamed in events if when >= since]
+        now = [flagged for when, flagged in events if when >= since]
         if set(pair) & set(suspect):
             return now
-        before = [blamed for when, blamed in events if when < since and not blamed]
+        before = [flagged for when, flagged in events if when < since and not flagged]
         return [*before[-RECENT:], *now]
 
     def newest(self, key: Key) -> Pair:
@@ -101,7 +101,7 @@ class Evidence:
 
 
 def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
-    """What is known of a pair that was blamed since then; None where they are still together."""
+    """What is known of a pair that was flagged since then; None where they are still together."""
     part, place = suspect
     now, there = evidence.newest(part)[1], evidence.newest(place)[0]
     moved = evidence.stays[part, now].last > since and now != place
@@ -122,13 +122,13 @@ def attribute(evidence: Evidence, suspect: Pair, since: str) -> Answer | None:
 
 
 def candidates_of(evidence: Evidence, suspect: Pair, since: str) -> Iterator[Key]:
-    """The suspect part and place, and what was blamed since beside one of them, or beside those; the nearest first."""
+    """The suspect part and place, and what was flagged since beside one of them, or beside those; the nearest first."""
     found: dict[Key, None] = dict.fromkeys(suspect)
     queue: list[Key] = list(suspect)
     while queue and len(found) < MOST_CANDIDATES:
         for pair in evidence.pairs[queue.pop(0)]:
-            blamed = any(evidence.within(pair, suspect, since))
-            new = [key for key in pair if key not in found] if blamed else []
+            flagged = any(evidence.within(pair, suspect, since))
+            new = [key for key in pair if key not in found] if flagged else []
             found |= dict.fromkeys(new)
             queue += new
     yield from list(found)[:MOST_CANDIDATES]
@@ -141,10 +141,10 @@ def posterior(evidence: Evidence, suspect: Pair, since: str, candidates: list[Ke
     logs = np.where(states, math.log(PRIOR), math.log(1 - PRIOR)).sum(axis=1)
     for pair in dict.fromkeys(pair for key in candidates for pair in evidence.pairs[key]):
         events = evidence.within(pair, suspect, since)
-        blamed, clean = sum(events), len(events) - sum(events)
+        flagged, clean = sum(events), len(events) - sum(events)
         bad = states[:, [number[key] for key in pair if key in number]].any(axis=1)
-        of_bad = blamed * math.log(DETECTED) + clean * math.log(1 - DETECTED)
-        of_good = blamed * math.log(FALSE_ALARM) + clean * math.log(1 - FALSE_ALARM)
+        of_bad = flagged * math.log(DETECTED) + clean * math.log(1 - DETECTED)
+        of_good = flagged * math.log(FALSE_ALARM) + clean * math.log(1 - FALSE_ALARM)
         logs += np.where(bad, of_bad, of_good)
     weights = np.exp(logs - logs.max())
     return (weights @ states / weights.sum()).tolist()

@@ -17,7 +17,8 @@ from ..errors import BadInput
 from ..record import units
 from . import measured
 from .bound import SKEW, short
-from .index import Index, Part, State
+from .index import Index
+from .index_tables import Part, State
 from .indexing import epoch
 from .notes import Note
 from .parts import ADAPTER
@@ -97,8 +98,8 @@ def coverage(
     newest: dict[str, dict[str, int]] = {}
     for node, cases, started in measured.measured(index, partition, until):
         of_node = newest.setdefault(short(node), {})
-        for name, (_, whole) in cases.items():
-            if whole:
+        for name, case in cases.items():
+            if case.whole:
                 of_node[name] = max(started, of_node.get(name, 0))
     suite = suite_of(newest.values())
     tested = {
@@ -152,7 +153,7 @@ def suite_of(measured: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
 
 
 def reasons(suspects: Iterable[Suspect], clean_runs: int) -> dict[str, str]:
-    """{node: why it is suspect}, by the longest suspect of its devices."""
+    """{node: why it is flagged}, by the component with the oldest flag."""
     return {short(one.node): one.sentence(clean_runs) for one in reversed(list(suspects))}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import BadInput
 from ..record.matrix import Pair, from_result
 from ..record.reading import Result
+from ..record.simulated import simulated_fault
 from ..references.keys import told_apart
 from . import folders, stored
 from .stored import Run
@@ -46,7 +47,9 @@ class Earlier:
         found: dict[Key, list[tuple[str, Result]]] = {}
         for run in stored.each_once(runs, for_verdicts=False):
             for test in run.tests:
-                for result in (test.record or {"results": []})["results"]:
+                if test.record is None or simulated_fault(test.record):
+                    continue
+                for result in test.record["results"]:
                     key = key_of(test, test.record, result)
                     found.setdefault(key, []).append((test.record["started"], result))
         return {key: [result for _, result in sorted(of, key=lambda one: one[0])] for key, of in found.items()}

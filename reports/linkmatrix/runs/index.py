@@ -9,100 +9,33 @@ A verdict is that of when its report was added, by the references and the code o
 """
 
 import contextlib
-import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..judge.verdicts import Verdict
 from ..references.tables import References
+from . import answers, streaks, unreported
+from .answers import Answer
 from .bound import short
 from .database import ready
-from .indexing import fingerprint, update
-from .known_good import Run
+from .index_tables import NodeTest, State, Tables
+from .index_writing import fingerprint, update
 from .notes import Note
 from .parts import Names, Place, Sighting, is_at, is_part
-from .suspicion import Found, Suspect, latest_time, left_by
+from .questions import Question
+from .suspicion import Flagged, Found, Suspect, latest_time, left_by
 
 FILE = "index.db"
 MOST_NODES = 16  # that a part was ever on: a number that more have is a placeholder
 
 
-@dataclass(frozen=True)
-class Part:
-    """A device or adapter on a node at a time.
-
-    kind: "device" or "adapter". name: gpu3, mlx5_0. model: in its maker's words. part: what identifies it wherever it
-    is put (serial, uuid, guid, firmware, …). place: where it is (node, slot, pci, port).
-    """
-
-    kind: str
-    name: str
-    model: str
-    part: Mapping[str, str]
-    place: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class NodeTest:
-    """A test on one of its nodes.
-
-    report: its file's name. test: of the check, with its parameters. started: seconds since 1970. seconds: of the
-    program's run, which has the number `run`; several tests may have read one. nodes: how many took part. boot: new
-    after each start of the node, leaf: its leaf switch, each "" where not known.
-    cases: {test case: (its verdict, whether all of it was measured)}. versions: {fact: value}, as in judge/odd.py.
-    """
-
-    report: str
-    node: str
-    partition: str
-    test: str
-    started: int
-    seconds: float
-    verdict: Verdict
-    nodes: int
-    run: int
-    boot: str
-    leaf: str
-    cases: Mapping[str, tuple[Verdict, bool]]
-    parts: tuple[Part, ...]
-    versions: Mapping[str, str]
-
-
-class State(NamedTuple):
-    """How a record has a node: when it began, in seconds since 1970, and as in `NodeTest`."""
-
-    started: int
-    boot: str
-    parts: tuple[Part, ...]
-    versions: Mapping[str, str]
-
-
-@dataclass
-class Index:
-    """The open database; notes: sentences on reports that cannot be read, and on verdicts that are old."""
-
-    connection: sqlite3.Connection
-    notes: list[str] = field(default_factory=list)
-    sets: dict[int, Any] = field(default_factory=dict)  # that were read already
-    parts: dict[int, tuple[Part, ...]] = field(default_factory=dict)
-    places: dict[int, list[tuple[str, Sighting]]] = field(default_factory=dict)
-    seen: list[tuple[int, list[Sighting]]] | None = None
-
-    @cached_property
-    def names(self) -> dict[int, str]:
-        """{number: name}."""
-        return dict(self.connection.execute("SELECT id, name FROM names"))
-
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        """{name: number}."""
-        return {name: number for number, name in self.names.items()}
+class Index(Tables):
+    """The open database, with the questions that commands ask about it."""
 
     def tests(self, partition: str = "", since: int = 0, nodes: Iterable[str] | None = None) -> Iterator[NodeTest]:
         """The tests on nodes, by time; only those of a partition, since a time, or of some nodes."""
@@ -142,26 +75,33 @@ class Index:
             values,
         )
 
-    def set_of(self, number: int) -> Any:
-        """The content of a set."""
-        if number not in self.sets:
-            (content,) = self.connection.execute("SELECT content FROM sets WHERE id = ?", (number,)).fetchone()
-            self.sets[number] = json.loads(content)
-        return self.sets[number]
-
-    def cases_of(self, number: int) -> dict[str, tuple[Verdict, bool]]:
-        """{test case: (verdict, whether all of it was measured)} of a set."""
-        return {name: (Verdict(verdict), bool(whole)) for name, (verdict, whole) in self.set_of(number).items()}
-
-    def alone(self, partition: str | None) -> list[Run]:
-        """What each run said of each node that it measured alone; None: of all partitions."""
+    def alone(self, partition: str | None) -> list[Answer]:
+        """What tests answered about nodes that they measured alone; partition: None for all of them."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
-            "SELECT node, MAX(started), MAX(verdict) FROM tests WHERE nodes = 1 AND (? IS NULL OR partition = ?)"
-            " GROUP BY node, report",
+            "SELECT node, test, MAX(started), verdict, cases FROM tests WHERE nodes = 1"
+            " AND (? IS NULL OR partition = ?) GROUP BY node, test, verdict, cases",
             (chosen, chosen),
         )
-        return [Run(self.names[node], started, Verdict(verdict)) for node, started, verdict in rows]
+        return [
+            one
+            for node, test, started, verdict, cases in rows
+            for one in answers.of_test(self.names[node], self.names[test], started, verdict, self.cases_of(cases))
+        ]
+
+    def disturbed(self) -> dict[str, str]:
+        """{node: why it cannot be judged}, of nodes with a cell that was DISTURBED several times in a row."""
+        rows = self.connection.execute(
+            "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
+            " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
+        )
+        return streaks.sentences(
+            streaks.of_row(
+                {"node": self.names[node], "started": started, "run": run}
+                | {"cases": self.set_of(cases), "disturbed": self.set_of(disturbed)}
+            )
+            for node, started, run, cases, disturbed in rows
+        )
 
     def states(self, partition: str, until: Mapping[str, int] | None = None) -> dict[str, State]:
         """{node: how its newest record has it}; until: {node: the last moment that counts}, of these nodes only."""
@@ -184,41 +124,48 @@ class Index:
         found = self.connection.execute("SELECT DISTINCT partition FROM tests WHERE run != 0")
         return sorted(self.names[number] for (number,) in found)
 
-    def parts_of(self, number: int) -> tuple[Part, ...]:
-        """The parts of a set."""
-        if number not in self.parts:
-            self.parts[number] = tuple(Part(*one) for one in self.set_of(number))
-        return self.parts[number]
-
     def found(self, clean_runs: int, written: Sequence[Note] = ()) -> Iterator[Found]:
-        """What each report says of the devices of nodes that may be suspect, and of those where one of their parts was
-        too: of others nothing is suspect.
+        """What each report has of the devices of nodes that may be flagged, and of those where one of their parts was
+        too: on other nodes nothing is flagged.
         """
         swapped = {node for note in written if note.kind == "swap" for node, _ in note.places}
-        yield from self.found_on(self.with_parts_of(self.blamed_lately(clean_runs) | self.named(swapped)))
+        yield from self.found_on(self.with_parts_of(self.flagged_lately(clean_runs) | self.named(swapped)))
 
-    def blamed_lately(self, clean_runs: int) -> set[int]:
-        """The nodes that were ever blamed, by their numbers, but those that had so many runs since in which each device
-        that ever was blamed there was clean. Two reports that began at once count as one: the other may be a copy; one
-        of a clock that is ahead counts for none.
+    def flagged_lately(self, clean_runs: int) -> set[int]:
+        """The nodes that were ever flagged, by their numbers, except those with so many runs since, of one driver, in
+        which each flagged device was clean for each of its questions. Two reports that began at the same time count as
+        one: the other may be a copy; one of a clock that is ahead counts for none.
         """
         latest = latest_time(time.time())
-        blamed: dict[int, tuple[str, set[str]]] = {}
-        rows = self.connection.execute("SELECT node, began, device FROM blamed JOIN reports ON report = reports.id")
-        for node, began, device in rows:
-            last, devices = blamed.setdefault(node, ("", set()))
-            blamed[node] = (max(last, began), devices | {device})
-        found = set()
-        for node, (last, devices) in blamed.items():
-            since = self.connection.execute(
-                "SELECT began, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
-                " AND began <= ? ORDER BY began",
-                (node, last, latest),
-            )
-            clean = (began for began, good in since if devices <= set(self.set_of(good)))
-            times = (began for began, _ in groupby(clean))
-            if sum(1 for _ in islice(times, clean_runs)) < clean_runs:
-                found.add(node)
+        flagged: dict[int, tuple[str, dict[str, set[Question]]]] = {}
+        rows = self.connection.execute(
+            "SELECT node, began, device, question FROM flagged JOIN reports ON report = reports.id"
+        )
+        for node, began, device, question in rows:
+            last, devices = flagged.setdefault(node, ("", {}))
+            devices.setdefault(device, set()).add(Question(*self.set_of(question)))
+            flagged[node] = (max(last, began), devices)
+        return {
+            node
+            for node, (last, devices) in flagged.items()
+            if max(self.clean_since(node, last, latest, devices).values(), default=0) < clean_runs
+        }
+
+    def clean_since(
+        self, node: int, last: str, latest: str, devices: Mapping[str, set[Question]]
+    ) -> Counter[tuple[str, ...]]:
+        """{driver versions: runs of a node between two times in which all of the devices were clean}."""
+        rows = self.connection.execute(
+            "SELECT began, seen, clean FROM devices JOIN reports ON report = reports.id WHERE node = ? AND began > ?"
+            " AND began <= ? ORDER BY began",
+            (node, last, latest),
+        )
+        found: Counter[tuple[str, ...]] = Counter()
+        for _, same in groupby(rows, key=lambda row: row[0]):
+            good = ((seen, self.clean_in(clean)) for _, seen, clean in same)
+            whole = [seen for seen, clean in good if all(of <= clean.get(name, set()) for name, of in devices.items())]
+            if whole:
+                found[tuple(sorted({one.driver for _, one in self.seen_in(whole[0])}))] += 1
         return found
 
     def named(self, nodes: Iterable[str]) -> set[int]:
@@ -260,11 +207,13 @@ class Index:
         return self.seen
 
     def found_on(self, nodes: set[int]) -> Iterator[Found]:
-        """What each report says of the devices of some nodes, by their numbers."""
+        """What each report has of the devices of some nodes, by their numbers."""
         chosen = f"node IN ({listed(nodes)})"
-        blamed: dict[int, list[tuple[int, str, str]]] = {}
-        for report, *said in self.connection.execute(f"SELECT report, node, device, reason FROM blamed WHERE {chosen}"):
-            blamed.setdefault(report, []).append(tuple(said))
+        flagged: dict[int, Flagged] = {}
+        rows = self.connection.execute(f"SELECT report, node, device, question, reason FROM flagged WHERE {chosen}")
+        for report, node, device, question, reason in rows:
+            of_device = flagged.setdefault(report, {}).setdefault((self.names[node], device), {})
+            of_device[Question(*self.set_of(question))] = reason
         devices: dict[int, list[tuple[int, int, int]]] = {}
         for report, *row in self.connection.execute(f"SELECT report, node, seen, clean FROM devices WHERE {chosen}"):
             devices.setdefault(report, []).append(tuple(row))
@@ -274,30 +223,24 @@ class Index:
         for report, began in self.connection.execute("SELECT id, began FROM reports ORDER BY began, id").fetchall():
             if report not in devices:
                 continue
-            of = [(self.names[node], self.seen_in(seen), self.set_of(clean)) for node, seen, clean in devices[report]]
+            of = [(self.names[node], self.seen_in(seen), self.clean_in(clean)) for node, seen, clean in devices[report]]
             yield Found(
                 began,
-                {(self.names[node], name): reason for node, name, reason in blamed.get(report, ())},
-                {(node, name) for node, _, clean in of for name in clean},
+                flagged.get(report, {}),
+                {(node, name): questions for node, _, clean in of for name, questions in clean.items()},
                 {(node, name): place for node, seen, _ in of for name, place in seen},
                 frozenset(measured.get(report, ())),
             )
 
-    def seen_in(self, number: int) -> list[tuple[str, Sighting]]:
-        """(a device, where it was) of a set: the same objects each time."""
-        if number not in self.places:
-            self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_of(number)]
-        return self.places[number]
-
-    def blaming(self, suspects: Iterable[Suspect]) -> set[str]:
-        """The names of the reports that blame a device since one of the suspects is suspect, on its node or on one that
+    def flagging(self, suspects: Iterable[Suspect]) -> set[str]:
+        """The names of the reports that flag a device since one of the suspects is flagged, on its node or on one that
         a part of that was ever on.
         """
         found: set[str] = set()
         for one in suspects:
             nodes = self.with_parts_of(self.named([one.node]))
             rows = self.connection.execute(
-                f"SELECT name FROM blamed JOIN reports ON report = reports.id WHERE node IN ({listed(nodes)})"
+                f"SELECT name FROM flagged JOIN reports ON report = reports.id WHERE node IN ({listed(nodes)})"
                 " AND began >= ?",
                 (one.since,),
             )
@@ -305,7 +248,7 @@ class Index:
         return found
 
     def suspects(self, clean_runs: int, written: Sequence[Note] = ()) -> list[Suspect]:
-        """Those that the reports leave under suspicion, the longest first; written: repairs and swaps."""
+        """What the reports leave flagged, the longest first; written: repairs and swaps."""
         return left_by(self.found(clean_runs, written), clean_runs, written)
 
 
@@ -325,6 +268,6 @@ def opened(prefix: Path, folder: Path | None, again: bool = False) -> Iterator[I
     try:
         with contextlib.closing(ready(path)) as connection:
             notes = update(connection, path, references, by, again)
-            yield Index(connection, notes)
+            yield Index(connection, [*notes, *unreported.sentences(prefix)])
     except sqlite3.Error as error:
         raise OSError(f"{path}: {error}: it can be removed, and is made anew") from None

@@ -1,39 +1,37 @@
-"""From a report to the rows of the index: `index.py` reads them again.
+"""The rows of the index that a report becomes: `index_writing` stores them, and `index` reads them again.
 
 What is the same on most days, such as the parts of a node, is kept once, as JSON under its digest (`sets`), and a test
 has a row for each node that took part.
 """
 
 import hashlib
-import json
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput
-from ..files import changing, read_json
+from ..files import read_json
 from ..judge.odd import facts_of_nodes
-from ..judge.verdicts import Verdict
-from ..record import units
 from ..record.checking import is_of_matchings
 from ..record.matrix import from_result
+from ..record.simulated import simulated_fault
 from ..references.tables import References
-from . import folders, judging, stored
+from . import answers, folders, judging, stored, streaks
 from .judging import Judged
 from .parts import Sighting
+from .questions import Question
 from .suspects import of_run
-from .suspicion import Device, dated
+from .suspicion import Clean, Device, Flagged, dated
 from .testcases import COMPACT, record_in
 
 #: Of the tables below. An index of another version is made anew.
-VERSION = 6
+VERSION = 7
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
-#: of a test; run: the run of the program that measured it, which several tests may share. devices: of a node in a
-#: report, where its devices were (seen) and which were clean; blamed: why one is suspect. met: the nodes of a
+#: of a test; run: the run of the program that measured it, which several tests may share; cases: `answers.Case` of
+#: each test case; disturbed: its DISTURBED cells. devices: of a node in a report, where its devices were (seen), and
+#: which of them answered which questions clean; flagged: why a device is flagged for a question. met: the nodes of a
 #: test between which a cell was measured, and the pairs of them by their numbers there, none where all met. lacking: of
 #: a test whose record could not be read, where it was looked for, and the stamp of what was there.
 TABLES = """
@@ -43,9 +41,9 @@ CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
 CREATE TABLE sets (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, content TEXT);
 CREATE TABLE tests (report INTEGER, node INTEGER, partition INTEGER, test INTEGER, started INTEGER, seconds REAL,
                     verdict INTEGER, nodes INTEGER, run INTEGER, measured INTEGER, boot INTEGER, leaf INTEGER,
-                    cases INTEGER, parts INTEGER, versions INTEGER);
+                    cases INTEGER, disturbed INTEGER, parts INTEGER, versions INTEGER);
 CREATE TABLE devices (report INTEGER, node INTEGER, seen INTEGER, clean INTEGER);
-CREATE TABLE blamed (report INTEGER, node INTEGER, device TEXT, reason TEXT);
+CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, question INTEGER, reason TEXT);
 CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
 CREATE TABLE lacking (report INTEGER, folders INTEGER, size INTEGER, changed INTEGER);
 CREATE INDEX tests_of_reports ON tests (report);
@@ -53,7 +51,7 @@ CREATE INDEX tests_of_nodes ON tests (node, started);
 CREATE INDEX devices_of_nodes ON devices (node);
 CREATE INDEX devices_of_reports ON devices (report);
 """
-OF_REPORTS = ("tests", "devices", "blamed", "met", "lacking")  # tables with rows of a report
+OF_REPORTS = ("tests", "devices", "flagged", "met", "lacking")  # tables with rows of a report
 
 Row = dict[str, Any]
 
@@ -80,13 +78,13 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
             yield one
 
     began = stored.began(path, report)
-    blamed, clean, seen = of_run(judged())
+    flagged, clean, seen = of_run(judged())
     began = began or min(first, default="")
     began, clean = dated(began, clean, written)
     return began, {
         "tests": tests,
         "devices": devices_of(clean, seen),
-        "blamed": [{"node": node, "device": name, "reason": reason} for (node, name), reason in blamed.items()],
+        "flagged": flags_of(flagged),
         "met": met,
         "lacking": lacking,
     }
@@ -104,27 +102,34 @@ def moment(one: Judged, began: str, written: float) -> int | None:
 
 
 def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
-    """A row for each node of a test; of one without a record for the node that it was for, where that is known."""
+    """A row for each node of a test; of one without a record for the node that it was for, where that is known.
+
+    None of a simulated fault: it changes no state.
+    """
     test, record = one.test, one.test.record
+    if record is not None and simulated_fault(record):
+        return
     head = {"partition": test.partition, "test": test.name, "verdict": int(one.verdict)}
     if record is None:
         if test.node and then is not None:
             lacks = {"seconds": 0.0, "nodes": 1, "run": 0, "measured": 0, "boot": "", "leaf": ""}
-            sets: dict[str, Any] = {"cases": {}, "parts": [], "versions": {}}
+            sets: dict[str, Any] = {"cases": {}, "disturbed": [], "parts": [], "versions": {}}
             yield {**head, **lacks, **sets, "node": test.node, "started": then}
         return
     head |= {"started": then, "seconds": record["seconds"]}
     head["run"] = number(stored.program_run(record))
     head["measured"] = number([(key, record["asked_by"]) for key in stored.measurements(record)])
-    head["cases"] = cases_of(one)
+    head["cases"] = {name: list(case) for name, case in answers.cases_of(one).items()}
     versions: dict[str, dict[str, str]] = {}
     for node, name, fact in facts_of_nodes(record):
         versions.setdefault(node, {})[name] = fact
     boots = {node["name"]: node["boot"] or "" for node in record["nodes"]}
     nodes = list(dict.fromkeys(device["node"] for device in record["devices"])) or [record["host"]["name"]]
+    disturbed = streaks.disturbed_cells(one)
     for node in nodes:
         found = {
             "node": node,
+            "disturbed": [list(cell) for cell in disturbed.get(node, ())],
             "nodes": len(nodes),
             "boot": boots.get(node, ""),
             "leaf": leaves_of(record).get(node, ""),
@@ -145,15 +150,6 @@ def record_stamp(folders: Iterable[str], report: Path) -> tuple[int, int]:
     forms = (place, place.with_suffix(COMPACT)) if place else ()
     stamps = [stamp for form in forms if (stamp := stamp_of(form))]
     return sum(size for size, _ in stamps), max((changed for _, changed in stamps), default=0)
-
-
-def cases_of(one: Judged) -> dict[str, list[int]]:
-    """{test case: [its verdict, 1 where it was measured whole else 0]}; of several sizes the worse."""
-    found: dict[str, list[int]] = {}
-    for result, matrix in one.matrices:
-        verdict, whole = found.get(result["testcase"], [int(Verdict.PASS), 1])
-        found[result["testcase"]] = [max(verdict, int(one.of_matrix(matrix))), whole & int(result["complete"])]
-    return found
 
 
 def parts_of(record: Mapping[str, Any], node: str) -> list[list[Any]]:
@@ -177,7 +173,7 @@ def leaves_of(record: Mapping[str, Any]) -> dict[str, str]:
 def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
     """A row of each matrix between nodes: which of them met, in a cell that was measured at least."""
     record = one.test.record
-    if record is None:
+    if record is None or simulated_fault(record):
         return
     names = sorted({device["node"] for device in record["devices"]})
     number_of = {name: number for number, name in enumerate(names)}
@@ -200,15 +196,25 @@ def rows_of_meetings(one: Judged, then: int | None) -> Iterator[Row]:
             yield {"partition": one.test.partition, "started": then, "meeting": meeting}
 
 
-def devices_of(clean: Iterable[Device], seen: Mapping[Device, Sighting]) -> list[Row]:
-    """A row for each node: where its devices were, and which are clean; `suspicion.Found` in the form of JSON."""
+def devices_of(clean: Clean, seen: Mapping[Device, Sighting]) -> list[Row]:
+    """A row for each node: where its devices were, and [questions, devices that answered them clean]."""
     places: dict[str, list[list[str]]] = {}
-    good: dict[str, list[str]] = {}
+    good: dict[str, dict[tuple[Question, ...], list[str]]] = {}
     for (node, name), place in sorted(seen.items()):
         places.setdefault(node, []).append([name, *place])
-    for node, name in sorted(clean):
-        good.setdefault(node, []).append(name)
-    return [{"node": node, "seen": found, "clean": good.get(node, [])} for node, found in places.items()]
+    for (node, name), found in sorted(clean.items()):
+        good.setdefault(node, {}).setdefault(tuple(sorted(found)), []).append(name)
+    sets = {node: [[list(map(list, of)), names] for of, names in each.items()] for node, each in good.items()}
+    return [{"node": node, "seen": found, "clean": sets.get(node, [])} for node, found in places.items()]
+
+
+def flags_of(flagged: Flagged) -> list[Row]:
+    """A row for each device and question that a run flags."""
+    return [
+        {"node": node, "device": name, "question": list(question), "reason": reason}
+        for (node, name), of in flagged.items()
+        for question, reason in of.items()
+    ]
 
 
 def epoch(text: str) -> int:
@@ -221,81 +227,6 @@ def number(key: Any) -> int:
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 1
 
 
-class Writer:
-    """Writes rows; names and sets that are there already are taken from there."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self.known: dict[str, dict[Any, int]] = {"names": {}, "sets": {}}
-
-    def write(self, report: int, rows: Mapping[str, list[Row]]) -> None:
-        """The rows of a report."""
-        for table, found in rows.items():
-            for row in found:
-                values = {"report": report, **{column: self.value(column, said) for column, said in row.items()}}
-                marks = ", ".join("?" * len(values))
-                self.connection.execute(
-                    f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values())
-                )
-
-    def value(self, column: str, said: Any) -> Any:
-        """What stands in a column: the number of a set or name, or the value itself."""
-        if isinstance(said, (dict, list)):
-            content = json.dumps(said, sort_keys=True, separators=(",", ":"))
-            return self.id_of("sets", "digest", hashlib.sha256(content.encode()).digest(), content)
-        if isinstance(said, str) and column not in ("device", "reason"):
-            return self.id_of("names", "name", said)
-        return said
-
-    def id_of(self, table: str, column: str, key: Any, *more: str) -> int:
-        """The number of a name or set, which is added where it is not there."""
-        known = self.known[table]
-        if key not in known:
-            marks = ", ".join("?" * (1 + len(more)))
-            columns = ", ".join([column, *(["content"] if more else [])])
-            self.connection.execute(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", (key, *more))
-            (known[key],) = self.connection.execute(f"SELECT id FROM {table} WHERE {column} = ?", (key,)).fetchone()
-        return known[key]
-
-
-def update(connection: sqlite3.Connection, path: Path, references: References, by: str, again: bool) -> list[str]:
-    """Adds reports that are new, or have a record that they lacked, and drops those that are gone. Returns notes."""
-    stamps = {report: stamp for report in folders.reports(path.parent) if (stamp := stamp_of(report))}
-    wanted = {report.name: stamp for report, stamp in stamps.items()}
-    come = with_records(connection, stamps)
-
-    def is_old(name: str, stamp: tuple[int, int], judged_by: str) -> bool:
-        return wanted.get(name) != stamp or name in come or (again and judged_by != by)
-
-    drop(connection, path, is_old)
-    known = {name for (name,) in connection.execute("SELECT name FROM reports")}
-    for report in stamps:
-        if report.name not in known:
-            add(connection, path, report, stamps[report], references, by)
-    said = connection.execute("SELECT name, trouble, judged_by FROM reports ORDER BY began, id").fetchall()
-    notes = [f"what nodes did is looked for without one report: {trouble}" for _, trouble, _ in said if trouble]
-    old = sum(judged_by != by for _, _, judged_by in said)
-    if old:
-        has = "has its verdict" if old == 1 else "have their verdicts"
-        why = "by other references or another version: to judge again, remove"
-        notes.append(f"{units.counted(old, 'report')} {has} {why} {path}")
-    return notes
-
-
-def with_records(connection: sqlite3.Connection, reports: Iterable[Path]) -> set[str]:
-    """The names of those of the reports where a record that could not be read is there now, or is another one."""
-    of_name = {report.name: report for report in reports}
-    rows = connection.execute(
-        "SELECT name, content, lacking.size, lacking.changed FROM lacking"
-        " JOIN reports ON report = reports.id JOIN sets ON folders = sets.id"
-    )
-    return {
-        name
-        for name, folders, *stamp in rows
-        if name in of_name and record_stamp(json.loads(folders), of_name[name]) not in ((0, 0), tuple(stamp))
-    }
-
-
 def stamp_of(file: Path) -> tuple[int, int] | None:
     """(bytes, time of the last change in ns) of a report or record; None of one that is gone meanwhile."""
     try:
@@ -303,48 +234,3 @@ def stamp_of(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return said.st_size, said.st_mtime_ns
-
-
-def drop(connection: sqlite3.Connection, path: Path, is_old: Callable[[str, tuple[int, int], str], bool]) -> None:
-    """Removes the reports that are old, by their name, stamp and what judged them."""
-    reports = connection.execute("SELECT id, name, size, changed, judged_by FROM reports").fetchall()
-    old = [(number,) for number, name, size, changed, by in reports if is_old(name, (size, changed), by)]
-    if not old:
-        return
-    with changing(path), connection:
-        for table in OF_REPORTS:
-            connection.executemany(f"DELETE FROM {table} WHERE report = ?", old)
-        connection.executemany("DELETE FROM reports WHERE id = ?", old)
-
-
-def add(
-    connection: sqlite3.Connection,
-    path: Path,
-    report: Path,
-    stamp: tuple[int, int],
-    references: References,
-    by: str,
-) -> None:
-    """Adds one report, of one that cannot be read its trouble; nothing where another process was first."""
-    began, trouble = "", None
-    rows: dict[str, list[Row]] = {}
-    try:
-        began, rows = rows_of(report, references, stamp[1] / 1e9)
-    except BadInput as error:
-        trouble = str(error)
-    with changing(path), connection:
-        said = connection.execute(
-            "INSERT OR IGNORE INTO reports (name, size, changed, began, judged_by, trouble) VALUES (?, ?, ?, ?, ?, ?)",
-            (report.name, *stamp, began, by, trouble),
-        )
-        if said.rowcount and said.lastrowid is not None:
-            Writer(connection).write(said.lastrowid, rows)
-
-
-def fingerprint(folder: Path | None) -> str:
-    """Of all that judges a record: the code, and every file of references."""
-    found = hashlib.sha256()
-    code, tables = Path(__file__).parents[1].rglob("*.py"), folder.glob("*.yaml") if folder else []
-    for file in [*sorted(code), *sorted(tables)]:
-        found.update(file.read_bytes())
-    return found.hexdigest()

@@ -1,14 +1,13 @@
-"""Tests of a run, held against references: their verdicts and the reasons that no cell says."""
+"""Tests of a run with their verdicts: those that their checks stored, or those of the judge with other references."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ..errors import BadInput
-from ..judge.crashes import errors
 from ..judge.evaluate import Evaluation, MatrixVerdict, evaluate
-from ..judge.facts import Fact, facts
-from ..judge.verdicts import Verdict, worst
+from ..judge.facts import Fact
+from ..judge.test_verdict import TestVerdict, judge_test
+from ..judge.verdicts import EXIT_CODES, Verdict, worst
 from ..record.matrix import has_status
 from ..record.reading import Result
 from ..references.keys import with_variant
@@ -16,14 +15,17 @@ from ..references.tables import References
 from .stored import Run
 from .testcases import Test
 
+NOTHING_BEGAN = 4  # exit code
+NO_VERDICT = "the test ended before its check could judge it"
+
 
 @dataclass(frozen=True)
 class Judged:
     """One test of a run with its verdict.
 
-    reasons: why it is not PASS, in sentences, where no cell says it.
-    reference: the table of references that it was held against, "" for none.
-    facts: what its record says against a PASS, beside the cells.
+    reasons: why it is not PASS, in sentences, where no cell and no fact shows it.
+    reference: the reference table that the cells were compared with, "" for none.
+    facts: what its record contains against a PASS, in addition to the cells.
     """
 
     test: Test
@@ -34,6 +36,11 @@ class Judged:
     facts: tuple[Fact, ...] = ()
 
     @property
+    def began(self) -> bool:
+        """Whether the job of the test began. Of a record without ReFrame it did."""
+        return self.test.began
+
+    @property
     def matrices(self) -> list[tuple[Result, MatrixVerdict]]:
         """Each measured test case of the record with its verdicts."""
         if self.evaluation is None or self.test.record is None:
@@ -42,11 +49,11 @@ class Judged:
 
     @property
     def wrong_data(self) -> bool:
-        """Did other data arrive than was sent? That is no matter of chance: no repetition takes it back."""
+        """Whether other data arrived than was sent. No repetition changes that."""
         return any(has_status(result, "corrupt") for result, _ in self.matrices)
 
     def of_matrix(self, matrix: MatrixVerdict) -> Verdict:
-        """The verdict on one of the matrices; a single one answers for all that is wrong with its test."""
+        """The verdict on one of the matrices; a single one has the verdict of its test."""
         if len(self.matrices) == 1:
             return self.verdict
         place = next((at for at, (_, one) in enumerate(self.matrices) if one is matrix), None)
@@ -54,71 +61,67 @@ class Judged:
 
     @property
     def beyond_cells(self) -> Verdict | None:
-        """The verdict of the test where it is worse than that of each matrix, or there is none: for what no cell says,
-        such as a program that did not end well, or a promise that was not kept. None where the matrices say it all."""
-        said = [self.of_matrix(matrix) for _, matrix in self.matrices]
-        return self.verdict if not said or self.verdict > max(said) else None
+        """The verdict of the test where it is worse than that of each matrix, or there is none: for what no cell shows,
+        such as a program that did not end well, or an expected GPU that is missing. None where the matrices show it."""
+        of_matrices = [self.of_matrix(matrix) for _, matrix in self.matrices]
+        return self.verdict if not of_matrices or self.verdict > max(of_matrices) else None
 
 
-def overall(judged: list[Judged]) -> Verdict:
-    """The verdict of a run: that of its worst test."""
+def overall(judged: Iterable[Judged]) -> Verdict:
+    """The verdict of a run: that of its worst test, INCOMPLETE without any."""
     return worst(one.verdict for one in judged)
 
 
-def judge(test: Test, references: References, reference_name: str | None) -> Judged:
-    """Holds a test's record against the references; the machine's name given is stronger than the one of its partition.
+def exit_code(judged: Sequence[Judged], verdict: Verdict | None = None, acceptance: bool = False) -> int:
+    """The exit code of a run: that of its verdict, 4 where no test began.
 
-    What ReFrame failed is FAIL whatever the numbers say, and what it did not run, or has no record, is INCOMPLETE. So
-    is what it failed for a reference that is missing, and its cells tell whether it is more than that; and what it
-    failed for figures that others explain, who used the machine.
+    verdict: of the run, where it is worse than that of its tests. acceptance: NOT JUDGED is then 3.
     """
-    found = {"": [], "pass": [], "fail": [Verdict.FAIL], "xpass": [Verdict.FAIL]}.get(test.result, [Verdict.INCOMPLETE])
-    if test.unmeasured or test.unreferenced:  # ReFrame fails what it has no value of, or no reference for
-        found = [] if test.unreferenced and reference_name else [Verdict.INCOMPLETE]
-    reasons = [*([test.reason] if test.reason else []), *test.doubts]
-    found += [Verdict.INCOMPLETE for _ in test.doubts]
-    if test.result not in ("", "pass") and not test.reason:
-        reasons.append(f"ReFrame ended it with '{test.result}'")
-    if test.record is None and not test.measures and test.result == "pass" and not found:
-        return Judged(test, Verdict.PASS, None, ())  # ReFrame's check is the verdict
-    if test.record is None:
-        return Judged(test, worst([*found, Verdict.INCOMPLETE]), None, tuple(reasons))
-    if not found and not test.testcase and topology_alone(test.record):  # ReFrame's check is the verdict
-        said = tuple(facts(test.record, tolerated(test)))
-        verdict = worst([Verdict.PASS, *(one.verdict for one in said)])
-        return Judged(test, verdict, None, tuple(one.sentence for one in said))
-    name = with_variant(reference_name, test.variant) if reference_name else test.reference
-    evaluation = evaluate(test.record, references, name or None)
-    said = (*facts(test.record, tolerated(test), name), *(Fact(*one) for one in evaluation.soaked))
-    if test.phase == "performance" and others_explain(evaluation):
-        found = [Verdict.DISTURBED if one is Verdict.FAIL else one for one in found]
-    found += [evaluation.verdict, *(fact.verdict for fact in said)]
-    if test.unreferenced and (reference_name or any(matrix.unjudged for matrix in evaluation.matrices)):
-        reasons = reasons[1:]  # the cells say it, and how many lack one
-    if not test.record["results"]:
-        reasons.append("the record holds no matrix: nothing was measured")
-    if test.record["result"] != "PASS":
-        why = f": {test.record['error']}" if test.record["error"] else ""
-        reasons.append(f"the program ended with {test.record['result']}{why}")
-    elif test.testcase and test.testcase not in [result["testcase"] for result in test.record["results"]]:
-        found.append(Verdict.INCOMPLETE)
-        reasons.append(f"the record holds no {test.testcase}")
-    return Judged(test, worst(found), evaluation, tuple(reasons), name, said)
+    verdict = overall(judged) if verdict is None else verdict
+    if verdict is Verdict.INCOMPLETE and not any(one.began for one in judged):
+        return NOTHING_BEGAN
+    if verdict is Verdict.NOT_JUDGED and acceptance:
+        return EXIT_CODES[Verdict.INCOMPLETE]
+    return EXIT_CODES[verdict]
 
 
-def tolerated(test: Test) -> tuple[str, ...]:
-    """The counters that rose, where a check of ReFrame passed: it knows those that its site tolerates."""
-    return tuple(one.name for one in errors(test.record)) if test.as_expected and test.record else ()
+def judge(test: Test, references: References, reference_name: str | None) -> Judged:
+    """The verdict on a test.
+
+    Its check stored one, unless the test ended before, or an earlier version ran it. With `reference_name`, the machine
+    of another reference table, and for earlier versions, the judge decides now.
+    """
+    if test.current and test.stored is None:
+        return Judged(test, Verdict.INCOMPLETE, reasons=(test.reason or NO_VERDICT,))
+    if test.stored is not None and not reference_name:
+        evaluation = evaluate(test.record, test.stored.references, test.stored.found.table) if test.record else None
+        found = replace(test.stored.found, evaluation=evaluation)
+    else:
+        name = with_variant(reference_name, test.variant) if reference_name else test.reference
+        found = judge_test(test.record, test.check, references, name)
+    reasons = [one.sentence for one in found.reasons]
+    verdict = max([found.verdict, *(Verdict.INCOMPLETE for _ in test.doubts)])
+    if not agrees(test, found, bool(reference_name)):
+        verdict = max(verdict, Verdict.INCOMPLETE)
+        reasons.insert(0, test.reason or f"ReFrame ended it with '{test.result}'")
+    elif test.record is None and test.stored is None and test.reason:
+        reasons = [test.reason]
+    return Judged(test, verdict, found.evaluation, (*reasons, *test.doubts), found.table, found.facts)
 
 
-def others_explain(evaluation: Evaluation) -> bool:
-    """Is what ReFrame found off its reference no more than what others took of the machine meanwhile?"""
-    return evaluation.verdict is Verdict.DISTURBED
+def agrees(test: Test, found: TestVerdict, other_references: bool) -> bool:
+    """Whether ReFrame passed a test, or failed it for what the verdict tells too.
 
-
-def topology_alone(record: Mapping[str, Any]) -> bool:
-    """Was a record to hold no matrix, and did its program end well?"""
-    return not record["results"] and "--topology" in record["command"] and record["result"] == "PASS"
+    A stage of ReFrame fails for a verdict of DISTURBED or worse. Its performance stage fails for NOT JUDGED too, where
+    each value must have a reference.
+    """
+    if test.result in ("", "pass"):
+        return True
+    verdict = test.stored.found.verdict if test.stored is not None else found.verdict
+    by_reference = test.phase == "performance"
+    if by_reference and (verdict is Verdict.NOT_JUDGED or (other_references and test.stored is None)):
+        return True
+    return verdict >= Verdict.DISTURBED
 
 
 def judge_all(run: Run, references: References, reference_name: str | None) -> list[Judged]:

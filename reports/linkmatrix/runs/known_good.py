@@ -1,77 +1,90 @@
-"""Which nodes are known to be good, and why the others are not: none is good because nobody looked.
+"""Which nodes are known to be good, and why the others are not: no node is good because nobody measured it.
 
-A node is known good where the newest run that measured it alone passed all its tests there, that run is not too old,
-and no device of it is suspect. What a run of several nodes finds fault with makes suspects of those that it can name.
+For each question, the newest answer of a run that measured the node alone counts. A node is known good if
+
+- no newest answer is FAIL, and none of the last days is INCOMPLETE,
+- one answer of the last days at least is PASS or WARN,
+- nothing on the node is flagged, by runs of several nodes either, and
+- no cell of the node was DISTURBED three times in a row.
+
+NOT JUDGED and DISTURBED are no answers: what was known before stays.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..judge.verdicts import Verdict
+from ..judge.verdicts import WORDS, Verdict
 from ..record import units
+from .answers import Answer
 from .bound import SKEW, short
+from .questions import CLEAN, Question
 from .suspects import Suspect
 
 DAY = 86400
-#: Why a verdict is not good, in words.
-NOT_GOOD = {
-    Verdict.NOT_JUDGED: "was not judged",
-    Verdict.DISTURBED: "was disturbed",
-    Verdict.INCOMPLETE: "was not measured whole",
-    Verdict.FAIL: "failed",
-}
-
-
-class Run(NamedTuple):
-    """What a run said of a node that it measured alone: the worst verdict; started: in seconds since 1970."""
-
-    node: str
-    started: int
-    verdict: Verdict
+#: Why a node without an answer is not known good, by its newest verdict.
+NO_ANSWER = {Verdict.NOT_JUDGED: "was not judged", Verdict.DISTURBED: "was disturbed"}
+AHEAD = "was measured by a clock that was ahead of today's: its age is unknown"
 
 
 class Standing(NamedTuple):
-    """How nodes stand. suspect: {node: why}. unknown: {node: why it is neither known good nor suspect}."""
+    """How nodes stand. suspect: {node: why it is flagged}. unknown: {node: why it is neither good nor flagged}."""
 
     good: list[str]
     suspect: dict[str, str]
     unknown: dict[str, str]
 
 
-def of_rows(rows: Iterable[tuple[str, int, int]]) -> list[Run]:
-    """Of (node, when, verdict) of each test of one run that was of a node alone: the worst on each node."""
-    found: dict[str, Run] = {}
-    for node, started, verdict in rows:
-        before = found.get(node, Run(node, started, Verdict.PASS))
-        found[node] = Run(node, max(started, before.started), max(Verdict(verdict), before.verdict))
-    return list(found.values())
+def standing(
+    answers: Iterable[Answer], suspects: Iterable[Suspect], disturbed: Mapping[str, str], now: float, days: int
+) -> Standing:
+    """How the nodes with answers and the flagged nodes stand.
 
-
-def standing(runs: Iterable[Run], suspects: Iterable[Suspect], now: float, days: int) -> Standing:
-    """How the nodes of the runs and those that are suspect stand; days: in which a run must have been.
-
-    A run of a clock that was ahead counts as older than all others: what came after it would seem to be before it.
+    disturbed: {node: why it cannot be judged}. days: in which an answer must have been. An answer of a clock that was
+    ahead does not count: whatever came after it would seem to be before it.
     """
-
-    def order(run: Run) -> tuple[bool, int, Verdict]:
-        return run.started <= now + SKEW, run.started, run.verdict
-
-    newest: dict[str, Run] = {}
-    for run in runs:
-        node = short(run.node)
-        newest[node] = max(run, newest.get(node, run), key=order)
+    of_node: dict[str, list[Answer]] = {}
+    for one in answers:
+        of_node.setdefault(short(one.node), []).append(one)
     suspect = {short(one.node): one.reason for one in reversed(list(suspects))}
     good, unknown = [], {}
-    for node, run in newest.items():
-        old = max(0, int(now - run.started)) // DAY
+    for node, found in of_node.items():
         if node in suspect:
             continue
-        if run.started > now + SKEW:
-            unknown[node] = "was measured by a clock that was ahead of today's: nobody knows when"
-        elif run.verdict in NOT_GOOD:
-            unknown[node] = f"{NOT_GOOD[run.verdict]} {units.counted(old, 'day')} ago"
-        elif old >= days:
-            unknown[node] = f"was measured {units.counted(old, 'day')} ago, and {days} count"
+        why = disturbed.get(node) or not_good(found, now, days)
+        if why:
+            unknown[node] = why
         else:
             good.append(node)
     return Standing(sorted(good), dict(sorted(suspect.items())), dict(sorted(unknown.items())))
+
+
+def not_good(answers: Iterable[Answer], now: float, days: int) -> str:
+    """Why a node is not known good; "" if it is."""
+    every = list(answers)
+    found = [one for one in every if one.started <= now + SKEW]
+    if not found:
+        return AHEAD
+
+    def age(one: Answer) -> int:
+        return max(0, int(now - one.started)) // DAY
+
+    def ago(one: Answer) -> str:
+        return f"{units.counted(age(one), 'day')} ago"
+
+    newest: dict[Question, Answer] = {}
+    for one in found:
+        if one.verdict not in NO_ANSWER:
+            newest[one.question] = max(one, newest.get(one.question, one), key=lambda of: (of.started, of.verdict))
+    bad = [one for one in newest.values() if one.verdict not in CLEAN]
+    bad = [one for one in bad if one.verdict is Verdict.FAIL or age(one) < days]
+    if bad:
+        worst = max(bad, key=lambda one: (one.verdict, one.started, one.question))
+        return f"was {WORDS[worst.verdict]} {ago(worst)} ({worst.question})"
+    passed = [one for one in newest.values() if one.measured and one.verdict in CLEAN]
+    if not passed:
+        last = max(found, key=lambda one: (one.started, one.verdict))
+        return f"{NO_ANSWER.get(last.verdict, 'was not measured')} {ago(last)}"
+    last = max(passed, key=lambda one: one.started)
+    if age(last) >= days:
+        return f"was measured {ago(last)}, and only the last {units.counted(days, 'day')} count"
+    return ""

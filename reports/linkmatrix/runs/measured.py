@@ -8,13 +8,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations, islice
 
-from ..judge.verdicts import Verdict
+from .answers import Case
 from .index import Index, listed
 
 
-def measured(
-    index: Index, partition: str, until: float = math.inf
-) -> Iterator[tuple[str, dict[str, tuple[Verdict, bool]], int]]:
+def measured(index: Index, partition: str, until: float = math.inf) -> Iterator[tuple[str, dict[str, Case], int]]:
     """(node, what a test measured on it alone, when for the last time) of each node, once for each such answer."""
     found = index.connection.execute(
         "SELECT node, cases, MAX(started) FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
@@ -37,7 +35,7 @@ def days(index: Index, partition: str, suite: Collection[str]) -> Iterator[tuple
     """(node, days since 1970) of each day on which all test cases of a suite were measured whole on a node alone."""
     sets = [number for (number,) in index.connection.execute("SELECT DISTINCT cases FROM tests")]
     whole = [
-        number for number in sets if set(suite) <= {name for name, (_, all_) in index.cases_of(number).items() if all_}
+        number for number in sets if set(suite) <= {name for name, case in index.cases_of(number).items() if case.whole}
     ]
     found = index.connection.execute(
         "SELECT DISTINCT node, started / 86400 FROM tests WHERE partition = ? AND nodes = 1 AND run != 0"
@@ -69,7 +67,7 @@ def seconds(index: Index, partition: str, pattern: str, most: int) -> list[float
         (index.numbers.get(partition, -1),),
     )
     each = ((seconds, index.cases_of(cases)) for _, seconds, cases in found)
-    whole = (seconds for seconds, of in each if of and all(whole for _, whole in of.values()))
+    whole = (seconds for seconds, of in each if of and all(case.whole for case in of.values()))
     return list(islice(whole, most))[::-1]
 
 

@@ -1,5 +1,6 @@
-"""What ReFrame is told in each mode of `linkmatrix run`, and what of its command line tells what ran."""
+"""The options of ReFrame in each mode of `linkmatrix run`, those that are refused, and what a command line ran."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,20 +8,25 @@ from typing import Any
 from ..record.units import counted
 from .patrol import TOGETHER
 
-STRICT = ["-S", "require_reference=yes", "--warn-as-error"]
+NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
+
+#: Options of ReFrame, as short as it takes them, by which a test passes that nobody checked.
+UNCHECKED = re.compile(r"--skip-(sa|pe)[a-z-]*")
+NOT_STRICT = "strict_check=no is refused: a verdict counts only if ReFrame fails the test for it; leave it out"
 
 #: The mode that measures many nodes, and the environment variable that tells the check which.
 SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
 #: The mode that measures two nodes, other ones each time: no manifest says what of it there must be.
 PAIR = "pair"
 
-#: Mode → what ReFrame is told. Nothing may be missing in any of them.
+#: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
+ACCEPTANCE = "acceptance"
 MODES = {
-    "acceptance": ["--mode=acceptance"],
-    "nightly": ["--tag=full", *STRICT],
-    "quick": ["--tag=quick", *STRICT],
-    SWEEP: ["--tag=node-sweep", *STRICT],
-    PAIR: [f"--name={TOGETHER}", *STRICT],
+    ACCEPTANCE: ["--mode=acceptance"],
+    "nightly": ["--tag=full", NO_WARNING],
+    "quick": ["--tag=quick", NO_WARNING],
+    SWEEP: ["--tag=node-sweep", NO_WARNING],
+    PAIR: [f"--name={TOGETHER}", NO_WARNING],
 }
 
 #: By which `linkmatrix measure` knows its session, and what it tells ReFrame where it is told nothing: simulations take
@@ -37,6 +43,16 @@ HARMLESS = {
     "--job-option": True,
     "--session-extras": True,
 }
+
+
+def refused(words: Sequence[str]) -> str:
+    """Why options of ReFrame are refused, in a sentence: with them a test would pass unchecked. "" for others."""
+    for word in words:
+        if UNCHECKED.fullmatch(word):
+            return f"{word} is refused: without its checks every test would pass; leave it out"
+        if re.search(r"\bstrict_check=(?!(true|yes|1)$)", word):
+            return NOT_STRICT
+    return ""
 
 
 def mode_of(command_line: str) -> str:

@@ -1,21 +1,23 @@
-"""Network adapters that a run blames or clears: those that its record identifies, by GUID or MAC address.
+"""Network adapters that a run flags or answers clean: those that the record identifies by GUID or MAC address.
 
-An adapter is blamed where it is what explains slow cells, or where its own counters failed the test; the device whose
-data it carries is blamed with it where the cells do not tell the two apart. It is clean where cells between nodes that
-went over it passed and none failed: what a node measures alone says nothing of it.
+An adapter is flagged if it explains cells that FAIL, or if an error counter of the adapter rose. The device whose data
+the adapter carries is flagged too if the cells do not distinguish the two. An adapter is clean for a question if cells
+between nodes went over the adapter and all of them passed: a measurement of one node alone says nothing about it.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..judge.evaluate import MatrixVerdict
-from ..judge.verdicts import Verdict
-from ..locate.families import part_of
+from ..locate.families import Layout, Subject, part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import Names, layout_of
 from ..record.reading import Result
-from . import parts
+from . import parts, questions
 from .parts import Sighting
+from .questions import CLEAN, Answers
 
 Known = dict[str, tuple[tuple[str, str], Sighting]]
 
@@ -36,7 +38,7 @@ def known_in(record: Mapping[str, Any]) -> Known:
     return found
 
 
-def blamed(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple[str, bool]:
+def flagged(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple[str, bool]:
     """(the adapter that a finding is about, as `known_in` calls it, or ""; whether it may as well be a device)."""
     if part_of(finding.kind) != "nic" or not isinstance(finding.subject, int):
         return "", False
@@ -45,18 +47,23 @@ def blamed(finding: Finding, names: Names, known: Mapping[str, object]) -> tuple
     return (name, bool(others - {"nic"})) if name in known else ("", False)
 
 
-def judged_over(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> tuple[set[str], set[str]]:
-    """(adapters over which cells between nodes passed, those over which one failed or is missing)."""
-    good: set[str] = set()
-    bad: set[str] = set()
-    if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
-        return good, bad
-    layout, names = layout_of(record, result, matrix.matrix)
+def cells_over(layout: Layout, adapter: Subject) -> np.ndarray:
+    """The cells between nodes that go over an adapter, by its index, as a mask of rows × columns."""
     across = layout.row_node[:, None] != layout.column_node[None, :]
+    return across & ((layout.row_nic == adapter)[:, None] | (layout.column_nic == adapter)[None, :])
+
+
+def answers(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Answers:
+    """The link classes of the cells over each adapter: those that are PASS or WARN, and those that are not."""
+    found = Answers({}, {})
+    if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
+        return found
+    layout, names = layout_of(record, result, matrix.matrix)
     codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
-    passed, failed = (codes >= 0) & (codes <= Verdict.WARN), (codes > Verdict.WARN) & ~unjudged
+    passed, others = (codes >= 0) & (codes <= max(CLEAN)), (codes > max(CLEAN)) & ~unjudged
     for at, name in enumerate(names.nics):
-        over = across & ((layout.row_nic == at)[:, None] | (layout.column_nic == at)[None, :])
-        good |= {name} if (passed & over).any() else set()
-        bad |= {name} if (failed & over).any() else set()
-    return good, bad
+        over = cells_over(layout, at)
+        for of_adapter, cells in zip(found, (passed, others), strict=True):
+            if (cells & over).any():
+                of_adapter[name] = questions.class_names(matrix, cells & over)
+    return found

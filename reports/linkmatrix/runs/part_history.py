@@ -42,9 +42,10 @@ def lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> It
     said += [(note.when, note.sentence()) for note in notes]
     said += moves(ledger, pairs, by_place)
     yield from (f"  {line}" for _, line in sorted(said, key=lambda item: item[0]))
-    if one.since:
-        when = one.since[:16].replace("T", " ")
-        yield f"  suspect since {when}, {units.counted(one.clean, 'clean run')} since it was last blamed: {one.reason}"
+    if one.oldest and one.newest:
+        (question, clean), when = one.questions[0], one.oldest.since[:16].replace("T", " ")
+        of = units.counted(clean, "clean run")
+        yield f"  flagged since {when}, {of} of {question} since the newest flag: {one.newest.reason}"
     answer = answer_on(ledger, one)
     if answer:
         yield f"  {sentence_of(answer, one.last.kind)}"
@@ -52,7 +53,7 @@ def lines(ledger: Ledger, key: Key, notes: Sequence[Note], by_place: bool) -> It
 
 def headline(ledger: Ledger, key: Key, one: Kept) -> str:
     """What it is, and how it is known."""
-    runs = f"{units.counted(one.seen, 'run')}, blamed in {one.blamed}"
+    runs = f"{units.counted(one.seen, 'run')}, flagged in {one.flagged}"
     if not isinstance(key, Part):
         unnamed = "" if one.pair[0].word or one.last.label == one.last.node else f"; {UNNAMED}"
         return f"{place_name(key)}: {runs}{unnamed}"
@@ -62,11 +63,11 @@ def headline(ledger: Ledger, key: Key, one: Kept) -> str:
 
 
 def stay_line(ledger: Ledger, pair: Pair, by_place: bool) -> str:
-    """ "2026-11-01 to 2026-11-05 in n12/slot 3: 5 runs, blamed in 2, clean in 3"."""
+    """ "2026-11-01 to 2026-11-05 in n12/slot 3: 5 runs, flagged in 2, clean in 3"."""
     stay = ledger.evidence.stays[pair]
     part, place = pair
     what = f"{ledger.kept[part].last.kind} {part}" if by_place else f"in {place_name(place)}"
-    counts = f"{units.counted(stay.runs, 'run')}, blamed in {stay.blamed}, clean in {stay.clean}"
+    counts = f"{units.counted(stay.runs, 'run')}, flagged in {stay.flagged}, clean in {stay.clean}"
     return f"{stay.first[:10]} to {stay.last[:10]} {what}: {counts}"
 
 

@@ -34,6 +34,7 @@ class Sighting(NamedTuple):
     serial: str = ""
     uuid: str = ""
     kind: str = OTHER
+    driver: str = ""  # version that the node had
 
     @property
     def texts(self) -> list[str]:
@@ -144,7 +145,7 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
     shared = {(node, slot) for node, slot, _ in slots if count_of(slots, node, slot) > 1}
     addresses = Counter((device["node"], address_of(device), alone(device)) for device in devices)
     split = {(node, pci) for node, pci, _ in addresses if count_of(addresses, node, pci) > 1}
-    found, ranks = {}, Counter[str]()
+    found, ranks, driver = {}, Counter[str](), driver_of(record)
     for device in devices:
         node, part, place = device["node"], device["part"], device["place"]
         label = device["label"].removeprefix(f"{node}:")
@@ -157,8 +158,14 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
         known = "" if serial in UNKNOWN or (node, serial) in boards else serial
         at = "" if (node, slot) in shared else slot
         kind = GPU if record["backend"] == "cuda" and (pci or uuid or known) else OTHER
-        found[device["label"]] = Sighting(node, label, at, "" if (node, pci) in split else pci, known, uuid, kind)
+        where = at, "" if (node, pci) in split else pci
+        found[device["label"]] = Sighting(node, label, *where, known, uuid, kind, driver)
     return found
+
+
+def driver_of(record: Mapping[str, Any]) -> str:
+    """The version of the GPU driver, "" where the record does not have it."""
+    return str(record["software"].get("driver") or "")
 
 
 def address_of(device: Mapping[str, Any]) -> str:
@@ -188,5 +195,6 @@ def of_adapters(record: Mapping[str, Any]) -> dict[tuple[str, str], Sighting]:
         known = part.get("guid") or part.get("mac") or ""
         if known.strip("0:"):  # a virtual function may have none but zeros
             serial = part.get("serial", "")
-            found[node, name] = Sighting(node, name, place.get("slot", ""), where, serial, known, ADAPTER)
+            at = place.get("slot", ""), where
+            found[node, name] = Sighting(node, name, *at, serial, known, ADAPTER, driver_of(record))
     return found

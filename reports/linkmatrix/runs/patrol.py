@@ -1,8 +1,8 @@
 """Which nodes, and which pairs of leaf switches, are measured next within a budget of node-seconds.
 
-Three queues share the budget: nodes that are suspect, changed or not measured whole when they were tried last; pairs of
+Three queues share the budget: nodes that are flagged, changed or not measured whole when they were tried last; pairs of
 leaf switches; and all nodes by when they were tried last. The first may take half of it and the second a quarter, so
-that the third always has a quarter at least: however many nodes are suspect or cannot be measured, each other one is
+that the third always has a quarter at least: however many nodes are flagged or cannot be measured, each other one is
 tried within the time that four such quarters need. What a queue leaves the others take. No job begins that the budget
 does not hold.
 """
@@ -27,7 +27,7 @@ class Node:
     tested: when all test cases of the suite had been measured on it last, in seconds since 1970; None: never. tried:
     when a test of it alone was begun last, whatever came of it.
     suspect, changed: why, in a sentence, else "". away: why it takes no job now, else "". leaf: its leaf switch.
-    over_network: why a run with another node is needed, as one alone does not clear it, else "".
+    over_network: why a run with another node is needed, as one alone does not unflag it, else "".
     """
 
     name: str

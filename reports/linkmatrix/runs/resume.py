@@ -3,37 +3,50 @@
 ReFrame gets the same selection less these, by their hash, so what no report knows is measured. Its own
 --restore-session cannot be used: it warns of the search path of the checks, which must be no error, and imports each
 file of the package `checks` alone, which fails. What passed too long ago is measured again: a machine changes.
+
+A pass is of the components and the driver that its record has. The cheapest test case of each partition is therefore
+measured again. If the new records show other components or another driver on a node, the earlier passes of the old ones
+are void, and the run is INCOMPLETE. A test case that another process disturbed did not pass, nor one with a simulated
+fault.
 """
 
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_json, read_whole, write_whole
 from ..judge.verdicts import Verdict
 from ..record import units
-from . import folders, manifest
-from .bound import SKEW
+from ..record.simulated import simulated_fault
+from . import folders, manifest, parts
+from .bound import SKEW, short
 from .judging import Judged
+from .questions import disturbed_nodes
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
+MOST_NAMED = 3  # changes of a node
 
 Judge = Callable[[Path], list[Judged]]
 
 
+Machine = Mapping[str, Mapping[str, str]]  # of each node: its driver and the identity of the part in each slot
+
+
 class Passed(NamedTuple):
-    """A test case that passed: where, its name in a manifest, its cells, and when its run began, since 1970."""
+    """A test case that passed: where, its name in a manifest, its cells, when its run began, since 1970, on what."""
 
     partition: str
     case: str
     cells: int
     when: float
+    machine: Machine
 
 
 @dataclass(frozen=True)
@@ -48,8 +61,19 @@ class Before:
     whole: bool = True
 
     def options(self) -> list[str]:
-        """What makes ReFrame leave them out."""
-        return [f"--exclude=/{code}" for code in sorted(self.passed)]
+        """What makes ReFrame leave them out, except those that are measured again."""
+        return [f"--exclude=/{code}" for code in sorted(self.passed.keys() - self.again)]
+
+    @property
+    def again(self) -> set[str]:
+        """The hashes of what is measured again: of each partition the one with a record that has the fewest cells."""
+        cheapest: dict[str, tuple[int, str]] = {}
+        for code, found in self.passed.items():
+            for one in found:
+                if one.machine:
+                    cost = (one.cells, code)
+                    cheapest[one.partition] = min(cost, cheapest.get(one.partition, cost))
+        return {code for _, code in cheapest.values()}
 
     def cases(self) -> list[Passed]:
         """All that passed."""
@@ -72,7 +96,10 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
     try:
         said = json.loads(read_whole(last, MOST_BYTES))
         passed = {
-            str(code): tuple(Passed(str(p), str(case), int(cells), float(when)) for p, case, cells, when in found)
+            str(code): tuple(
+                Passed(str(p), str(case), int(cells), float(when), {str(node): {**of} for node, of in machine.items()})
+                for p, case, cells, when, machine in found
+            )
             for code, found in said["passed"].items()
         }
         began, whole = time_of(str(said["stamp"])), bool(said["whole"])
@@ -95,8 +122,10 @@ def before(last: Path, prefix: Path, judge: Judge, hours: float) -> Before:
         what = f"all but {units.counted(len(fresh), 'test case')} that passed earlier" if fresh else "all"
         say(f"note: the run before left no report, so {what} is measured again")
         return Before(fresh, None, whole)
-    say(f"note: {units.counted(len(fresh), 'test case')} passed before ({report.name}): not measured again")
-    return Before(fresh, report if fresh else None, whole)
+    found = Before(fresh, report if fresh else None, whole)
+    again = f", except {len(found.again)} to see whether components changed" if found.again else ""
+    say(f"note: {units.counted(len(fresh), 'test case')} passed before ({report.name}): not measured again{again}")
+    return found
 
 
 def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]]:
@@ -106,14 +135,63 @@ def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]
         found.setdefault(one.test.hashcode, []).append(one)
     return {
         code: tuple(
-            Passed(one.test.partition, manifest.key(one.test.name, one.test.environ), cells_of(one), when)
+            Passed(
+                one.test.partition,
+                manifest.key(one.test.name, one.test.environ),
+                cells_of(one),
+                when,
+                machine_of(one.test.record),
+            )
             for one in cases
         )
-        if max(one.verdict for one in cases) <= Verdict.WARN
+        if all(has_passed(one) for one in cases)
         else ()
         for code, cases in found.items()
         if code
     }
+
+
+def has_passed(one: Judged) -> bool:
+    """Whether a test case passed, without a simulated fault and without disturbance."""
+    record = one.test.record
+    if one.verdict > Verdict.WARN or record is None:
+        return one.verdict <= Verdict.WARN
+    return not simulated_fault(record) and not any(disturbed_nodes(record, result) for result, _ in one.matrices)
+
+
+def machine_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+    """{node: {"driver": its version, a slot: the serial number or UUID of the device there}} of a record."""
+    found: dict[str, dict[str, str]] = {}
+    for one in parts.of_devices(record).values() if record is not None else ():
+        of_node = found.setdefault(short(one.node), {"driver": one.driver} if one.driver else {})
+        if one.texts:
+            of_node[one.slot or one.pci or one.label] = one.texts[0]
+    return found
+
+
+def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
+    """(what passed before and still counts, why other passes are void) after a resumed run; judged: its test cases."""
+    now: dict[str, dict[str, str]] = {}
+    for one in judged:
+        for node, of_node in machine_of(one.test.record).items():
+            now.setdefault(node, {}).update(of_node)
+    changes: dict[str, set[str]] = {}
+    void = Counter[str]()
+    passed = dict(before.passed)
+    for code, found in before.passed.items():
+        for node, of_node in ((node, of) for one in found for node, of in one.machine.items()):
+            there = now.get(node, {})
+            other = {f"{at} {old} -> {there[at]}" for at, old in of_node.items() if there.get(at, old) != old}
+            if other:
+                changes.setdefault(node, set()).update(other)
+                void[node] += 1
+                passed.pop(code, None)
+    sentences = [
+        f"{node} changed ({', '.join(units.first(sorted(what), MOST_NAMED))}): {units.counted(void[node], 'test case')}"
+        " passed before the change and must be measured again: run without --resume"
+        for node, what in sorted(changes.items())
+    ]
+    return replace(before, passed=passed), sentences
 
 
 def cells_of(one: Judged) -> int:

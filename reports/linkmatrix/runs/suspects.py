@@ -1,16 +1,19 @@
-"""Which devices and nodes are suspect: blamed in a stored run, and not yet cleared by enough clean runs since.
+"""The components and nodes that stored runs flag, and those that runs since then answered clean.
 
-The stored runs are read and judged again each time, so a corrected reference corrects this too. `linkmatrix run` keeps
-what it found in each report, for as long as references and program stay the same: no suspect vanishes behind reports of
-other nodes.
+Verdicts are those that the checks stored. A run of an earlier version, and any run with another reference table, is
+judged when it is read, so that a corrected reference removes the flag. The index keeps what it found in each report: no
+flag vanishes behind reports of other nodes.
 
-A run blames a device where references say FAIL and the device, its links, its NIC or its node explains it, where what
-arrived there was wrong, or where its own counters failed the test; an adapter as `over_adapters` says. A run is clean
-for a device where its cells that have references are there and none failed; a cell that is missing neither blames nor
-clears. One without a value in all of its cells, or most, is blamed for that; where it has a row or a cell alone, as
-beside host memory, if all cells of the others have one; nobody is where the job had to make room for another one. What
-all share, a rail or a link class, is no device's. In a matrix of nodes a node is blamed like a device: one that sends
-or receives slow with every other, never for a single pair, whose path is as likely.
+A flag belongs to a component and a question (`questions`). A run flags a device where cells FAIL and the device, its
+links, its NIC or its node explains them, where wrong data arrived, where an error counter of the device rose, or where
+the device was lost or computed wrong bits; an adapter as `over_adapters` says. A device is flagged too if none of its
+cells has a value while all cells of the other devices have one; no device is flagged if the job had to make room for
+another job. A rail or a link class is shared, and flags no device. In a matrix of nodes a node is flagged like a
+device: one that sends or receives slowly with every other node, never for a single pair, whose path is as likely.
+
+A run is clean for a component and a question if cells of that link class are PASS or WARN and none is anything else.
+A DISTURBED or INCOMPLETE test case is clean for nothing; nothing is clean on a node that another process disturbed
+during the test case; and nothing is flagged because of a DISTURBED cell. A simulated fault changes nothing.
 """
 
 import hashlib
@@ -19,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..judge.crashes import device_errors
+from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis, matchings
 from ..locate.families import SHARED, Layout, part_of
@@ -27,15 +30,19 @@ from ..locate.hypotheses import Finding
 from ..locate.places import layout_of
 from ..record.checking import is_of_matchings
 from ..record.matrix import Matrix, has_status
+from ..record.reading import Result
+from ..record.simulated import simulated_fault
 from ..references.tables import References
-from . import judging, over_adapters, parts
+from . import judging, over_adapters, parts, questions
 from .judging import Judged
 from .notes import Note
 from .parts import Sighting
+from .questions import Question
 from .stored import Run, measurements
-from .suspicion import Device, Found, Suspect, dated, left_by
+from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
+COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
 BOTH_WAYS = (
     "device",
     "links",
@@ -46,14 +53,14 @@ BOTH_WAYS = (
     "socket",
     "node",
 )  # findings that are dead where none of their cells has a value
-PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these blame the endpoints that are of them
+PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
 
 
 def suspects(
     runs: Iterable[Run], references: References, name: str | None, clean_runs: int, notes: Sequence[Note] = ()
 ) -> list[Suspect]:
-    """Those that the runs leave under suspicion, the longest first; `name`: table of references, None: each its own.
+    """The components that the runs leave flagged, the longest first; `name`: table of references, None: each its own.
 
     notes: repairs and swaps that were written down.
     """
@@ -61,15 +68,15 @@ def suspects(
 
 
 def found_in(run: Run, references: References, name: str | None) -> Found:
-    """What a run says of its devices."""
+    """What a run says of its components."""
     records = [test.record for test in run.tests if test.record]
     keys = ((key, record["asked_by"]) for record in records for key in measurements(record))
     measured = frozenset(hashlib.sha256(repr(key).encode()).hexdigest()[:32] for key in keys)
-    blamed, clean, seen = of_run(judging.judge_all(run, references, name))
+    flagged, clean, seen = of_run(judging.judge_all(run, references, name))
     when = started(run)
     if run.path.is_file():
         when, clean = dated(when, clean, run.path.stat().st_mtime)
-    return Found(when, blamed, clean, seen, measured)
+    return Found(when, flagged, clean, seen, measured)
 
 
 def started(run: Run) -> str:
@@ -77,27 +84,31 @@ def started(run: Run) -> str:
     return run.started or min((test.record["started"] for test in run.tests if test.record), default="")
 
 
-def of_run(judged: Iterable[Judged]) -> tuple[dict[Device, str], set[Device], dict[Device, Sighting]]:
-    """(blamed devices with the reason, clean devices, where all devices and adapters are) of a run."""
-    blamed: dict[Device, str] = {}
-    clean: set[Device] = set()
-    spoiled: set[Device] = set()
+def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sighting]]:
+    """(what is flagged with the reason, what is clean, where all devices and adapters are) of a run."""
+    flagged: Flagged = {}
+    clean: Clean = {}
+    bad: Clean = {}
     seen: dict[Device, Sighting] = {}
     for one in judged:
         record = one.test.record
-        if record is None:
+        if record is None or simulated_fault(record):
             continue
         adapters = over_adapters.known_in(record)
         devices = adapters | endpoints(record)
         seen |= dict(devices.values())
-        for label, reason in blamed_in(one, record, adapters):
+        for label, question, reason in flagged_in(one, record, adapters):
             if label in devices:
-                blamed.setdefault(devices[label][0], reason)
+                flagged.setdefault(devices[label][0], {}).setdefault(question, reason)
+        for label in soaked_well(one, record) & devices.keys():
+            clean.setdefault(devices[label][0], set()).add(SOAK)
         for result, matrix in one.matrices:
-            for good, bad in (matrix.clean_labels(), over_adapters.judged_over(record, result, matrix)):
-                clean |= {devices[label][0] for label in good & devices.keys() if not one.test.doubts}
-                spoiled |= {devices[label][0] for label in bad & devices.keys()}
-    return blamed, clean - spoiled - blamed.keys(), seen
+            good, spoiled = answered_in(one, record, result, matrix)
+            for of_labels, found in ((good, clean), (spoiled, bad)):
+                for label in of_labels.keys() & devices.keys():
+                    found.setdefault(devices[label][0], set()).update(of_labels[label])
+    left = {device: found - bad.get(device, set()) - flagged.get(device, {}).keys() for device, found in clean.items()}
+    return flagged, {device: found for device, found in left.items() if found}, seen
 
 
 def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
@@ -107,47 +118,140 @@ def endpoints(record: Mapping[str, Any]) -> dict[str, tuple[Device, Sighting]]:
     }
     nodes = {device["node"] for device in record["devices"]} - found.keys()
     named = {label for result in record["results"] for label in result["rows"]} & nodes
-    return found | {node: ((node, node), Sighting(node, node, kind=parts.NODE)) for node in named}
+    driver = parts.driver_of(record)
+    return found | {node: ((node, node), Sighting(node, node, kind=parts.NODE, driver=driver)) for node in named}
 
 
-def blamed_in(one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known) -> Iterator[tuple[str, str]]:
-    """(label, reason) of each device that a test blames, and of each of the adapters."""
-    if one.test.result and not one.test.as_expected:
-        for sentence in device_errors(record):
-            yield sentence.partition(": ")[0], sentence
+def answered_in(
+    one: Judged, record: Mapping[str, Any], result: Result, matrix: MatrixVerdict
+) -> tuple[dict[str, set[Question]], dict[str, set[Question]]]:
+    """({endpoint or adapter: questions that a result answers clean}, {the same: those that it does not})."""
+    testcase, path = result["testcase"], questions.path_of(record, result, one.test.variant)
+    found: tuple[dict[str, set[Question]], dict[str, set[Question]]] = ({}, {})
+    for each in (questions.answers(matrix), over_adapters.answers(record, result, matrix)):
+        for of_labels, classes in zip(found, each, strict=True):
+            for label, names in classes.items():
+                of_labels.setdefault(label, set()).update(Question(testcase, name, path) for name in names)
+    good, bad = found
+    verdict = one.of_matrix(matrix)
+    if one.test.doubts or verdict in questions.NO_ANSWER:
+        return {}, bad
+    disturbed = questions.disturbed_nodes(record, result)
+    devices = over_adapters.known_in(record) | endpoints(record) if disturbed else {}
+    good = {label: of for label, of in good.items() if label not in devices or devices[label][0][0] not in disturbed}
+    if verdict in questions.CLEAN:
+        good = {label: of | {Question(testcase)} for label, of in good.items()}
+    return good, bad
+
+
+def soaked_well(one: Judged, record: Mapping[str, Any]) -> set[str]:
+    """The devices that a soak heated, if nothing was wrong."""
+    soak = record.get("soak")
+    if soak is None or one.test.doubts or one.verdict not in questions.CLEAN or questions.disturbed_nodes(record, soak):
+        return set()
+    return {heated["label"] for heated in soak["heated"]}
+
+
+def flagged_in(
+    one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known
+) -> Iterator[tuple[str, Question, str]]:
+    """(label, question, reason) of each device that a test flags, and of each of the adapters."""
+    for fact in one.facts:
+        if fact.verdict is Verdict.FAIL:
+            label = fact.who or fact.sentence.partition(": ")[0]
+            asked = [SOAK] if fact.topic == COMPUTES_WRONG else questions_of(one, record, fact.result)
+            yield from ((label, question, fact.sentence) for question in asked)
+    for lost in record.get("lost", ()):
+        if lost.get("kind") == "device":
+            why = f"{lost['label']} was lost: {lost['why']}"
+            yield from ((lost["label"], question, why) for question in questions_of(one, record, None))
     for result, matrix in one.matrices:
-        failed = matrix.counts[Verdict.FAIL] > 0
-        # where the job had to make room, the cell that was measured then has no value either, and is nobody's fault
-        tried = not one.test.unmeasured and any(has_status(result, word) for word in diagnosis.TRIED)
-        if not failed and not tried:
+        path = questions.path_of(record, result, one.test.variant)
+        for label, classes, sentence in flagged_by(one, record, adapters, result, matrix):
+            for name in sorted(classes):
+                yield label, Question(result["testcase"], name, path), f"{result['testcase']}: {sentence}"
+
+
+def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Question]:
+    """The test case at a place of the record's results as a whole, or all of the record."""
+    results = record["results"] if place is None else [record["results"][place]]
+    names = dict.fromkeys(result["testcase"] for result in results)
+    return [Question(name) for name in names] or [Question(one.test.testcase or one.test.name)]
+
+
+def flagged_by(
+    one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known, result: Result, matrix: MatrixVerdict
+) -> Iterator[tuple[str, set[str], str]]:
+    """(label, link classes, reason) of what a matrix flags."""
+    failed = matrix.counts[Verdict.FAIL] > 0
+    # where the job had to make room, the cell that was measured then has no value either, and is nobody's fault
+    tried = not one.test.unmeasured and any(has_status(result, word) for word in diagnosis.TRIED)
+    if not failed and not tried:
+        return
+    if is_of_matchings(result):
+        every = set(matrix.matrix.classes)
+        found = matchings.blamed(result, matrix) if failed else []
+        found += dead(matrix.matrix) if tried and matrix.whole is not None else []
+        yield from ((label, every, sentence) for label, sentence in found)
+        return
+    diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
+    if matrix.whole is None:
+        return
+    yield from of_findings(record, result, matrix, diagnosed, adapters, tried)
+    yield from of_cells(record, result, matrix, diagnosed)
+
+
+def of_findings(
+    record: Mapping[str, Any],
+    result: Result,
+    matrix: MatrixVerdict,
+    diagnosed: diagnosis.Diagnosis,
+    adapters: over_adapters.Known,
+    tried: bool,
+) -> Iterator[tuple[str, set[str], str]]:
+    """What the findings of a diagnosis flag, of a matrix that is held: what has a FAIL, or no value at all."""
+    assert matrix.whole is not None
+    codes = matrix.whole.codes
+    fails, disturbed = codes == Verdict.FAIL, questions.disturbed_nodes(record, result)
+    lacking = matrix.whole.block.is_status(*diagnosis.LACKING) & (codes != Verdict.DISTURBED)
+    failed_classes, lacking_classes = (questions.classes_of(matrix, cells) for cells in (fails, lacking))
+    if tried and not disturbed:  # a process that holds memory or cores may be why a cell has no value
+        for label, sentence in dead(matrix.matrix):
+            yield label, lacking_classes.get(label, set()), sentence
+    layout, names = layout_of(record, result, matrix.matrix)
+    # the sentences of a diagnosis begin with one for each finding
+    for finding, sentence in zip(diagnosed.findings, diagnosed.sentences, strict=False):
+        if finding.missing:
+            counts = tried and not disturbed and finding.kind in BOTH_WAYS  # else it still sends or receives
+        else:
+            counts = not (finding.once or finding.allowed)  # slow once, or each of its cells passes
+        if not counts:
             continue
-        where = f"{result['testcase']}: "
-        if is_of_matchings(result):
-            told = matchings.blamed(result, matrix) if failed else []
-            told += dead(matrix.matrix) if tried and matrix.whole is not None else []
-            yield from ((label, where + sentence) for label, sentence in told)
-            continue
-        found, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
-        if matrix.whole is None:
-            continue
-        rows, columns = matrix.matrix.rows, matrix.matrix.columns
-        layout, names = layout_of(record, result, matrix.matrix)
-        # the sentences of a diagnosis begin with one for each finding
-        yield from ((label, where + sentence) for label, sentence in (dead(matrix.matrix) if tried else ()))
-        for finding, sentence in zip(found.findings, found.sentences, strict=False):
-            passes = finding.once or finding.allowed or not failed
-            if not (tried and finding.kind in BOTH_WAYS) if finding.missing else passes:
-                continue  # not dead, as it still sends or receives; slow once, or by others; or nothing of it failed
-            adapter, or_device = over_adapters.blamed(finding, names, adapters)
-            labels = ends(finding, layout, matrix.matrix) if or_device or not adapter else []
-            yield from ((label, where + sentence) for label in [*([adapter] if adapter else []), *labels])
-        wrong = set(zip(*np.nonzero(matrix.whole.block.is_status("corrupt")), strict=True))
-        codes = matrix.whole.codes
-        told = layout.of_nodes or any(not finding.missing and not finding.allowed for finding in found.findings)
-        unexplained = set() if told else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
-        for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
-            pair = (rows[r], columns[c])
-            yield from ((label, where + matrix.cells[pair].reason) for label in pair)
+        classes = lacking_classes if finding.missing else failed_classes
+        adapter, or_device = over_adapters.flagged(finding, names, adapters)
+        if adapter:
+            cells = lacking if finding.missing else fails
+            over = over_adapters.cells_over(layout, finding.subject)
+            yield adapter, questions.class_names(matrix, cells & over), sentence
+        for label in ends(finding, layout, matrix.matrix) if or_device or not adapter else []:
+            yield label, classes.get(label, set()), sentence
+
+
+def of_cells(
+    record: Mapping[str, Any], result: Result, matrix: MatrixVerdict, diagnosed: diagnosis.Diagnosis
+) -> Iterator[tuple[str, set[str], str]]:
+    """Both ends of each cell with wrong data, and of each other FAIL where no finding explains any."""
+    assert matrix.whole is not None
+    rows, columns = matrix.matrix.rows, matrix.matrix.columns
+    layout, _ = layout_of(record, result, matrix.matrix)
+    codes, block = matrix.whole.codes, matrix.whole.block
+    wrong = set(zip(*np.nonzero(block.is_status("corrupt")), strict=True))
+    explained = layout.of_nodes or any(not one.missing and not one.allowed for one in diagnosed.findings)
+    unexplained = set() if explained else set(zip(*np.nonzero(codes == Verdict.FAIL), strict=True))
+    for r, c in sorted(wrong | unexplained)[:MOST_CELLS]:
+        reason = matrix.cells[rows[r], columns[c]].reason
+        classes = {matrix.matrix.class_names[block.classes[r, c]]}
+        yield from ((label, classes, reason) for label in (rows[r], columns[c]))
 
 
 def dead(matrix: Matrix) -> Iterator[tuple[str, str]]:

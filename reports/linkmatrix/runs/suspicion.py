@@ -1,12 +1,16 @@
-"""What stored runs leave under suspicion: parts and places, each by itself.
+"""Flags that stored runs leave: of components (parts) and of slots (places), for each question separately.
 
-A part that is moved takes its suspicion along, and its place keeps its own: neither a moved device nor an exchanged one
-has a clean history. What is blamed are both, and both need clean runs, a part wherever it is and a place whatever is
-there. After a swap `attribution` says which of the two it was, and the other one is cleared by that.
+A part that is moved takes its flags along, and its place keeps its own flags: neither a moved device nor an exchanged
+one has a clean history. A run flags both, and both need clean runs: a part wherever it is, a place whatever is there.
+After a swap `attribution` reports which of the two is at fault, and unflags the other one.
+
+A flag is removed after a number of clean runs of its question with one driver version. A driver update therefore keeps
+the flag, and the counting starts again.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import NamedTuple
@@ -16,31 +20,34 @@ from .attribution import Answer, Evidence, Key, Pair, attribute, sentence_of
 from .bound import SKEW
 from .notes import Note, Swapped
 from .parts import Names, Part, Sighting, place_name
+from .questions import Question, listed
 
 Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
+Flagged = dict[Device, dict[Question, str]]  # why a device is flagged for a question
+Clean = dict[Device, set[Question]]
 
 
 class Found(NamedTuple):
-    """What a run says of devices: when it began, those it blames with the reason, those it clears, where all are.
+    """What a run reports of devices: when it began, what it flags, what it answers clean, where all devices are.
 
-    measured: what it was measured by, so that no copy clears a device again.
+    measured: keys of its measurements, so that no copy of a report counts again.
     """
 
     when: str
-    blamed: dict[Device, str]
-    clean: set[Device]
+    flagged: Flagged
+    clean: Clean
     seen: dict[Device, Sighting]
     measured: frozenset[str] = frozenset()
 
 
 @dataclass
 class Suspect:
-    """A device under suspicion, or a node, whose label is its own name; or a place, whatever is there now.
+    """A flagged device or node (the label is then the node's name), or a flagged place, whatever is there now.
 
-    since: when it was first blamed, since it was last clear. reason: of the last time. clean: clean runs since that.
-    blamed, seen: runs that ever blamed it, and that had it at all, so that one that comes and goes is seen.
-    part, place: what it is known by, "" for what no record says. told: what a swap has shown, a sentence, or "". kind:
-    of the part, as `parts` has them.
+    since: when its oldest flag began. reason: of the newest flag. questions: those it is flagged for, the one with the
+    fewest clean runs first. clean: clean runs of that question. flagged, seen: runs that ever flagged it, and that had
+    it at all. part, place: its identity, "" where no record has it. swap: what a swap has shown, a sentence, or "".
+    kind: of the part, as in `parts`. driver, driver_now: versions when it was flagged, and in its newest run.
     """
 
     node: str
@@ -48,12 +55,15 @@ class Suspect:
     since: str = ""
     reason: str = ""
     clean: int = 0
-    blamed: int = 0
+    flagged: int = 0
     seen: int = 0
     part: str = ""
     place: str = ""
-    told: str = ""
+    swap: str = ""
     kind: str = ""
+    questions: tuple[Question, ...] = ()
+    driver: str = ""
+    driver_now: str = ""
 
     @property
     def is_node(self) -> bool:
@@ -61,29 +71,74 @@ class Suspect:
         return self.label == self.node
 
     def sentence(self, clean_runs: int) -> str:
-        """ "gpu3 of n17 is suspect since 2026-11-20 01:50 (blamed in 2 of 9 runs, 1 of 3 clean since): …"."""
-        who = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
-        runs = f"blamed in {self.blamed} of {units.counted(self.seen, 'run')}"
+        """ "gpu3 of n17 is flagged since 2026-11-20 01:50 (in 2 of 9 runs; 1 of 3 clean runs of … NV18 since): …"."""
+        name = f"node {self.node}" if self.is_node else f"{self.label} of {self.node}"
         when = self.since[:16].replace("T", " ")
-        said = f"{who} is suspect since {when} ({runs}, {self.clean} of {clean_runs} clean since): {self.reason}"
-        return f"{said}; {self.told}" if self.told else said
+        runs = f"in {self.flagged} of {units.counted(self.seen, 'run')}"
+        of = f" of {listed(self.questions)}" if self.questions else ""
+        found = f"{name} is flagged since {when} ({runs}; {self.clean} of {clean_runs} clean runs{of} since)"
+        more = [self.reason, self.of_driver(), self.swap]
+        return f"{found}: {'; '.join(filter(None, more))}"
+
+    def of_driver(self) -> str:
+        """That a driver update keeps the flag; "" without one."""
+        if not self.driver or not self.driver_now or self.driver == self.driver_now:
+            return ""
+        return f"driver {self.driver} was replaced by {self.driver_now}: only clean runs with {self.driver_now} count"
+
+
+@dataclass
+class Flag:
+    """Why a part or place is flagged for one question, and the clean runs of it since, by driver version.
+
+    first: the part and place that were flagged first.
+    """
+
+    since: str
+    first: Pair
+    reason: str = ""
+    newest: str = ""
+    driver: str = ""
+    clean: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
 class Kept:
-    """What is known of a part or a place: its last sighting and with what, runs that had it and that blamed it.
-
-    since: when its suspicion began, "" while there is none; first: with what it was blamed then.
-    """
+    """What is known of a part or a place: its last sighting and pair, runs that had it and that flagged it."""
 
     last: Sighting
     pair: Pair
     seen: int = 0
-    blamed: int = 0
-    since: str = ""
-    reason: str = ""
-    clean: int = 0
-    first: Pair | None = None
+    flagged: int = 0
+    flags: dict[Question, Flag] = field(default_factory=dict)
+
+    @property
+    def oldest(self) -> Flag | None:
+        """The flag that began first."""
+        return min(self.flags.values(), key=lambda flag: flag.since, default=None)
+
+    @property
+    def newest(self) -> Flag | None:
+        """The flag whose question failed last."""
+        return max(self.flags.values(), key=lambda flag: flag.newest, default=None)
+
+    @property
+    def questions(self) -> list[tuple[Question, int]]:
+        """(question, its clean runs with the present driver), the fewest first."""
+        counts = [(question, flag.clean[self.last.driver]) for question, flag in self.flags.items()]
+        return sorted(counts, key=lambda one: (one[1], one[0]))
+
+    def add(self, when: str, flagged: Mapping[Question, str], clean: Iterable[Question], clean_runs: int) -> None:
+        """The next run, with the last sighting."""
+        self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
+        for question, reason in flagged.items():
+            flag = self.flags.setdefault(question, Flag(when, self.pair))
+            flag.reason, flag.newest, flag.driver, flag.clean = reason, when, self.last.driver, Counter()
+        for question in self.flags.keys() & set(clean):
+            counts = self.flags[question].clean
+            counts[self.last.driver] += 1
+            if counts[self.last.driver] >= clean_runs:
+                del self.flags[question]
 
 
 @dataclass
@@ -93,26 +148,27 @@ class Ledger:
     kept: dict[Key, Kept] = field(default_factory=dict)
     evidence: Evidence = field(default_factory=Evidence)
 
-    def add(self, pair: Pair, sighting: Sighting, when: str, blamed: str | None, clean: bool, clean_runs: int) -> None:
-        """A part in a place in the next run; blamed: why, None where it is not."""
-        for key in pair:
-            one = self.kept.get(key)
-            if one is None:
-                one = self.kept[key] = Kept(sighting, pair)
-            one.last, one.pair, one.seen = sighting, pair, one.seen + 1
-            if blamed is not None:
-                if not one.since:
-                    one.since, one.first = when, pair
-                one.reason, one.clean, one.blamed = blamed, 0, one.blamed + 1
-            elif clean and one.since:
-                one.clean += 1
-                if one.clean >= clean_runs:
-                    one.since = ""
-        self.evidence.add(pair, when, blamed is not None, clean)
+    def add(
+        self,
+        pair: Pair,
+        sighting: Sighting,
+        when: str,
+        flagged: Mapping[Question, str],
+        clean: set[Question],
+        clean_runs: int,
+    ) -> None:
+        """A part in a place in the next run."""
+        each = [self.kept.setdefault(key, Kept(sighting, pair)) for key in pair]
+        # a run that leaves one of the questions open is no evidence that both are good
+        answered = bool(clean) and all(one.flags.keys() <= clean for one in each)
+        for one in each:
+            one.last, one.pair = sighting, pair
+            one.add(when, flagged, clean, clean_runs)
+        self.evidence.add(pair, when, bool(flagged), answered)
 
 
 def left_by(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> list[Suspect]:
-    """Those that are left under suspicion, the longest first."""
+    """What is left flagged, the longest first."""
     ledger = read(found, clean_runs, notes)
     suspects = list(of_ledger(ledger))
     return sorted(suspects, key=lambda one: (one.since, one.node, one.label))
@@ -121,7 +177,7 @@ def left_by(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ())
 def in_order(found: Iterable[Found]) -> list[Found]:
     """The runs by their time, each once however often its report was copied.
 
-    One of a clock that is ahead clears nothing: it may have been before what it would clear.
+    A run whose clock was ahead is clean for nothing: it may have been before the run that flags.
     """
     known: set[str] = set()
     latest = latest_time(time.time())
@@ -130,7 +186,7 @@ def in_order(found: Iterable[Found]) -> list[Found]:
         if one.measured and one.measured <= known:
             continue
         known |= one.measured
-        runs.append(one if one.when <= latest else one._replace(clean=set()))
+        runs.append(one if one.when <= latest else one._replace(clean={}))
     return runs
 
 
@@ -139,17 +195,17 @@ def latest_time(known: float) -> str:
     return f"{datetime.fromtimestamp(known + SKEW, timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def dated(began: str, clean: set[Device], written: float) -> tuple[str, set[Device]]:
-    """(when a run began, what it clears) where its report was written at a time, in seconds since 1970.
+def dated(began: str, clean: Clean, written: float) -> tuple[str, Clean]:
+    """(when a run began, what it answers clean) where its report was written at a time, in seconds since 1970.
 
-    By a clock that was ahead of that it clears nothing: it may have been before what it would clear.
+    A run whose clock was ahead of that is clean for nothing: it may have been before the run that flags.
     """
     latest = latest_time(written)
-    return (latest, set()) if began > latest else (began, clean)
+    return (latest, {}) if began > latest else (began, clean)
 
 
 def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) -> Ledger:
-    """What runs say of each part and place, in the order of their times."""
+    """What runs report of each part and place, in the order of their times."""
     runs = in_order(found)
     names = Names((run.when, sighting) for run in runs for sighting in run.seen.values())
     swapped, ledger = Swapped(notes), Ledger()
@@ -162,47 +218,53 @@ def read(found: Iterable[Found], clean_runs: int, notes: Sequence[Note] = ()) ->
                 pair = (swapped.part(names.part(sighting), place, run.when), place)
                 if pair[0].word or not swapped.swaps:
                     pairs[id(sighting)] = pair
-            blamed = run.blamed.get(device)
-            ledger.add(pair, sighting, run.when, blamed, device in run.clean, clean_runs)
+            flagged, clean = run.flagged.get(device, {}), run.clean.get(device, set())
+            ledger.add(pair, sighting, run.when, flagged, clean, clean_runs)
     last = (one.last for one in ledger.kept.values())
     ledger.evidence.repairs = swapped.repairs(names, last)
     return ledger
 
 
 def of_ledger(ledger: Ledger) -> Iterator[Suspect]:
-    """Each suspect once: a device in its place, or a place that something else is in now."""
-    suspect = {key: one for key, one in ledger.kept.items() if one.since}
-    answers = {key: answer_on(ledger, one) for key, one in suspect.items()}
-    cleared = {key for answer in answers.values() if answer for key in answer.cleared}
-    told: set[Pair] = set()
+    """Each flagged component once: a device in its place, or a place that something else is in now."""
+    flagged = {key: one for key, one in ledger.kept.items() if one.flags}
+    answers = {key: answer_on(ledger, one) for key, one in flagged.items()}
+    unflagged = {key for answer in answers.values() if answer for key in answer.unflagged}
+    named: set[Pair] = set()
     for parts in (True, False):
-        for key, one in suspect.items():
-            if isinstance(key, Part) is not parts or key in cleared or one.pair in told:
+        for key, one in flagged.items():
+            if isinstance(key, Part) is not parts or key in unflagged or one.pair in named:
                 continue
             if parts and ledger.kept[one.pair[1]].pair != one.pair:
                 continue  # another one is in its place: where it is now, no run has seen
-            told.add(one.pair)
+            named.add(one.pair)
             yield described(one, answers[key])
 
 
 def described(one: Kept, answer: Answer | None) -> Suspect:
-    """A part or place as a suspect."""
+    """A flagged part or place."""
     part, place = one.pair
+    oldest, newest = one.oldest, one.newest
+    assert oldest is not None and newest is not None
     return Suspect(
         one.last.node,
         one.last.label,
-        one.since,
-        one.reason,
-        one.clean,
-        one.blamed,
+        oldest.since,
+        newest.reason,
+        one.questions[0][1],
+        one.flagged,
         one.seen,
         f"{one.last.kind} {part}" if part.word else "",
         place_name(place),
         sentence_of(answer, one.last.kind) if answer else "",
         one.last.kind,
+        tuple(question for question, _ in one.questions),
+        newest.driver,
+        one.last.driver,
     )
 
 
 def answer_on(ledger: Ledger, one: Kept) -> Answer | None:
-    """What a swap has shown of a suspect; None where nothing was swapped since it was blamed."""
-    return attribute(ledger.evidence, one.first, one.since) if one.first else None
+    """What a swap has shown of a flagged part or place; None where nothing was swapped since its first flag."""
+    oldest = one.oldest
+    return attribute(ledger.evidence, oldest.first, oldest.since) if oldest else None

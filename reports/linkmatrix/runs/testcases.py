@@ -1,4 +1,8 @@
-"""One test case of a run, with its record where it has one, and that is its own: `bound.py` says when it is."""
+"""One test case of a run, with its verdict and its record, if it has them.
+
+ReFrame's report contains the SHA-256 of a test's verdict.json, and that file the SHA-256 of its record. Reports of
+earlier versions contain neither: there `bound` decides whether a record is that of the test.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..files import read_whole
+from ..judge.test_verdict import CheckFacts
 from ..record import reading
-from . import bound
+from . import bound, verdict_file
+from .verdict_file import StoredVerdict
 
 COMPACT = ".npz"
 DRY_RUN = "nothing was measured: it was a dry run"
-UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
-#: all that ReFrame says, by phase, of a test that measured well and lacks references: its own words, and node_sweep's
-NO_REFERENCE = {
-    "performance": r"(performance error: )?no reference value found for performance variable '[^']*' on \S+ '[^']*'",
-    "sanity": r"(sanity error: )?\d+ cells have no reference(: the partition names no table| in the table \S+)",
-}
+DIGEST = "verdict_sha256"  # key of a test case in ReFrame's report, since verdicts are stored
+NOT_BEGUN = ("skip", "fail_deps")  # results of test cases that ReFrame did not run
+JUDGED = ("sanity", "performance", "cleanup")  # phases that a test reaches after its job
 
 
 @dataclass(frozen=True)
@@ -25,16 +29,17 @@ class Test:
     """One test case of a run.
 
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
-    reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which it failed.
-    reference: the table of references that its partition names, "" for none. node: the one that it was for, where it
+    reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which ReFrame failed it.
+    reference: the reference table that its partition names, "" for none. node: the one that it was for, where it
     was for a certain one. variant: what of the machine was measured, as the table's name says it. hashcode: ReFrame's,
     of the test case on any partition. measures: whether it leaves a record.
     environ: that it was built with. fixture: whether it only builds.
     attempt: 0, and more where ReFrame ran it again. doubts: why its record may not be
-    that of this run, each a sentence.
-    unmeasured: why its job did not get as far as measuring it, "" where it did.
-    unreferenced: whether a reference that is missing is all that ReFrame failed it for, when all else was as it should.
+    that of this run, each a sentence; only of a report of an earlier version.
+    unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.
     folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
+    stored: the verdict of its check; None where the test ended before that, or an earlier version ran it.
+    current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
     """
 
     name: str
@@ -49,7 +54,6 @@ class Test:
     hashcode: str = ""
     measures: bool = True
     unmeasured: str = ""
-    unreferenced: bool = False
     path: Path | None = None
     record: dict[str, Any] | None = None
     environ: str = ""
@@ -57,11 +61,26 @@ class Test:
     doubts: tuple[str, ...] = ()
     fixture: bool = False
     folders: tuple[str, ...] = ()
+    began: bool = True
+    stored: StoredVerdict | None = None
+    current: bool = False
 
     @property
-    def as_expected(self) -> bool:
-        """Did ReFrame find all as it should be before it looked for references? Not known without ReFrame."""
-        return self.result == "pass" or self.unreferenced
+    def check(self) -> CheckFacts:
+        """What its check found that no record contains.
+
+        Of an earlier version only this is known: a check that passed tolerated the counters that rose.
+        """
+        if self.stored is not None:
+            return self.stored.check
+        tolerated = counter_names(self.record) if self.result == "pass" else ()
+        return CheckFacts(self.testcase, (), tolerated, self.measures)
+
+
+def counter_names(record: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The names of all error counters in a record."""
+    health = (record or {}).get("health", [])
+    return tuple(dict.fromkeys(counter["name"] for one in health for counter in one["counters"]))
 
 
 def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
@@ -72,68 +91,121 @@ def why_not_run(case: Mapping[str, Any], unmeasured: str) -> str:
 
 
 def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | None = None) -> Test:
-    """One test case of a report, with its record where it has one, and that is its own."""
+    """One test case of a report, with its verdict and its record where it has them."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
-    unmeasured = DRY_RUN if is_dry_run(session or {}) else str(case.get("unmeasured") or "")
+    dry = is_dry_run(session or {})
+    unmeasured = DRY_RUN if dry else str(case.get("unmeasured") or "")
     said = case.get("fail_reason") or why_not_run(case, unmeasured)
-    reasons = [sentence(said)] if said else []
-    place, content = record_place(case, report), None
-    doubts: list[str] = []
-    measures = bound.measures(case)
-    # a fixture and a test case that never ran have none
-    leaves_one = measures and not case.get("fixture") and case["result"] not in ("skip", "fail_deps")
-    if leaves_one:
-        try:
-            if place is None:
-                raise BadInput(bound.why_no_record(case))
-            content = load(place)
-            doubts = bound.doubts(case, session or {}, content)
-            others = bound.others(case, content)
-            if others:
-                content = None
-                raise BadInput("; ".join(others))
-        except BadInput as error:
-            reasons.append(str(error))
+    left = stored_of(case, report) if DIGEST in case else recorded_of(case, report, session or {})
     reference = str(case.get("reference_name") or "")
     return Test(
         name=str(case.get("display_name") or case["name"]),
         result=str(case["result"]),
-        reason="; ".join(reasons),
+        reason="; ".join([*([sentence(said)] if said else []), *left.reasons]),
         reference=reference,
         variant=str(case.get("reference_variant") or reference[len(reference.partition("@")[0]) :]),
         testcase=str(case.get("testcase") or ""),
         phase=str(case.get("fail_phase") or ""),
         node=pinned_node(case),
         hashcode=str(case.get("hashcode") or ""),
-        measures=measures,
+        measures=left.stored.check.measures if left.stored else bound.measures(case),
         unmeasured=unmeasured,
-        unreferenced=unreferenced(case),
         partition=f"{case.get('system', '?')}:{case.get('partition', '?')}",
-        path=place,
-        record=content,
+        path=left.path,
+        record=left.record,
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
-        doubts=(*(doubts if content else ()), *([UNCHECKED] if unchecked(session or {}) else ())),
+        doubts=left.doubts,
         fixture=bool(case.get("fixture")),
-        folders=folders_of(case) if leaves_one else (),
+        folders=left.folders,
+        began=not dry and began(case, unmeasured),
+        stored=left.stored,
+        current=DIGEST in case,
     )
+
+
+def began(case: Mapping[str, Any], unmeasured: str) -> bool:
+    """Whether the job of a test case began. A fixture that only builds has no job."""
+    if "job_began" in case:
+        return bool(case["job_began"])
+    if case.get("fixture"):
+        return case.get("jobid") is not None and case["result"] not in NOT_BEGUN
+    return case["result"] not in NOT_BEGUN and not unmeasured.startswith("not run: ")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a test left in files. reasons: why a file is missing, or is not that of the test, each a sentence."""
+
+    path: Path | None = None
+    record: dict[str, Any] | None = None
+    stored: StoredVerdict | None = None
+    reasons: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+def stored_of(case: Mapping[str, Any], report: Path) -> Left:
+    """The verdict that a check stored, and the record that it is about."""
+    digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
+    if not digest:
+        return Left()
+    folders = (str(file.parent),)
+    place = file_in(folders, report, (verdict_file.FILE,))
+    try:
+        if place is None:
+            raise BadInput(f"{file} is missing: measure again")
+        found = verdict_file.read(place, digest)
+        if found.record_sha256 is None:
+            return Left(stored=found, folders=folders)
+        path = place.with_name("record.json")
+        return Left(path, load_exactly(path, found.record_sha256), found, folders=folders)
+    except BadInput as error:
+        return Left(reasons=(str(error),), folders=folders)
+
+
+def load_exactly(path: Path, digest: str) -> dict[str, Any]:
+    """The record with this SHA-256 at `path`, or its compact form. Raises BadInput for any other."""
+    beside = path.with_suffix(COMPACT)
+    if path.is_file():
+        digests = [verdict_file.sha256(read_whole(path, reading.MOST_BYTES))]
+    else:
+        digests = [] if not beside.is_file() else compact_digest(beside)
+    if digest not in digests:
+        why = "was changed, or is that of another run" if digests else "is missing"
+        raise BadInput(f"{path} {why}: its verdict is about another record; measure again")
+    return load(path)
+
+
+def compact_digest(beside: Path) -> list[str]:
+    """The SHA-256 of the record that a compact form was made of."""
+    from ..record import compact
+
+    return [compact.sha256_of(beside)]
+
+
+def recorded_of(case: Mapping[str, Any], report: Path, session: Mapping[str, Any]) -> Left:
+    """The record of a test case that an earlier version ran, or of a fixture, which has none."""
+    if not bound.measures(case) or case.get("fixture") or case["result"] in NOT_BEGUN:
+        return Left()
+    folders = folders_of(case)
+    place = record_in(folders, report)
+    try:
+        if place is None:
+            raise BadInput(bound.why_no_record(case))
+        content = load(place)
+        others = bound.others(case, content)
+        if others:
+            raise BadInput("; ".join(others))
+    except BadInput as error:
+        return Left(place, reasons=(str(error),), folders=folders)
+    return Left(place, content, doubts=tuple(bound.doubts(case, session, content)), folders=folders)
 
 
 def is_dry_run(session: Mapping[str, Any]) -> bool:
     """Did ReFrame only show what it would do? Its report then says of each test case that it passed."""
     return re.search(r"(^|\s)'?--dry(-run|-ru|-r|-)?'?(\s|$)", str(session.get("cmdline") or "")) is not None
-
-
-def unchecked(session: Mapping[str, Any]) -> bool:
-    """Did ReFrame leave out its checks? Then it says of each test case whose program ended that it passed."""
-    return re.search(r"(^|\s)'?--skip-(sa|pe)[a-z-]*'?(\s|$)", str(session.get("cmdline") or "")) is not None
-
-
-def unreferenced(case: Mapping[str, Any]) -> bool:
-    """Did ReFrame fail a test case for nothing but a reference that is not there?"""
-    said = NO_REFERENCE.get(str(case.get("fail_phase"))) if case["result"] == "fail" else None
-    return said is not None and re.fullmatch(said, sentence(case.get("fail_reason"))) is not None
 
 
 def pinned_node(case: dict[str, Any]) -> str:
@@ -161,13 +233,22 @@ def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
-    """Where the record of a test case is, None where there is none."""
+    """The record of a test case, None where there is none."""
+    if DIGEST in case:
+        return record_in((str(Path(str(case.get("verdict_file") or "")).parent),), report)
     return record_in(folders_of(case), report)
 
 
 def record_in(folders: Iterable[str], report: Path) -> Path | None:
-    """The record in the first folder that has one; each is looked for beside the report too, in case the whole prefix
-    was copied from another machine.
+    """The record in the first folder that has one, also in its compact form."""
+    found = file_in(folders, report, ("record.json", f"record{COMPACT}"))
+    return found.with_name("record.json") if found else None
+
+
+def file_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
+    """A file of one of these names in the first folder that has one.
+
+    Each folder is searched for beside the report too: the whole prefix may be a copy from another machine.
     """
 
     def places(folder: Path) -> Iterator[Path]:
@@ -177,8 +258,9 @@ def record_in(folders: Iterable[str], report: Path) -> Path | None:
 
     for folder in folders:
         for place in places(Path(folder)):
-            if (place / "record.json").is_file() or (place / f"record{COMPACT}").is_file():
-                return place / "record.json"
+            found = next((place / name for name in names if (place / name).is_file()), None)
+            if found is not None:
+                return found
     return None
 
 

@@ -94,7 +94,7 @@ class Collective:
         """
         found: dict[str, list[str]] = {}
         for result, matrix in self.sizes:
-            notes = [f"note: {note}" for note in [*words.notes_of(self.one, result), *result.get("throttled", [])]]
+            notes = [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]]
             for line in [*words.marked_cells(matrix, most), *words.fact_lines(self.one, result), *notes]:
                 found.setdefault(line, []).append(size_said(result))
         return [

@@ -1,7 +1,6 @@
 """The page that two parties sign: what was sold, what was measured, the verdict, the hashes, and places for names.
 
-It is made of a bundle alone, and is the same wherever it is made. It says the SHA-256 of the bundle: whoever has both
-knows that the page is of no other one.
+The page is made of a bundle alone, and is the same wherever it is made. The page contains the SHA-256 of its bundle.
 """
 
 from typing import Any
@@ -10,13 +9,25 @@ from ..contract.cases import WORDS
 from ..contract.power import CONFIDENCE, POWER
 from ..contract.ruling import Ruling
 from ..contract.terms import Terms
+from ..judge.verdicts import Verdict
 from ..record import units
+from . import notices, words
 
 MEANS = {
-    "PASS": "all that was sold was measured, and all of it is within the limits",
-    "WARN": "all that was sold was measured and is within the limits, with the remarks below",
-    "INCOMPLETE": "what was sold was not all measured, or not as the contract says: it is neither accepted nor refused",
-    "FAIL": "what was measured is not within the limits",
+    "PASS": "everything that was sold was measured and is inside the limits",
+    "WARN": "everything that was sold was measured and is inside the limits, with the remarks below",
+    "NOT JUDGED": "a limit does not describe its measurement: the contract is not met",
+    "DISTURBED": "another process used a node and a cell is outside the limits: the contract is not met",
+    "INCOMPLETE": "a part, node, test case or cell that was sold is missing: the contract is not met",
+    "FAIL": "the measurement is outside the limits: the contract is not met",
+}
+STEPS = {
+    "NOT JUDGED": "Agree on new limits, freeze them and measure again.",
+    "DISTURBED": words.next_step(Verdict.DISTURBED),
+    "INCOMPLETE": words.next_step(Verdict.INCOMPLETE),
+    "FAIL": words.next_step(Verdict.FAIL),
+    "WARN": words.next_step(Verdict.WARN),
+    "PASS": "",
 }
 
 
@@ -35,6 +46,10 @@ def page(terms: Terms, ruling: Ruling, digest: str, name: str) -> bytes:
         ),
         word=word,
         means=MEANS[word],
+        glyph=words.GLYPHS[ruling.verdict],
+        step="" if ruling.simulated else STEPS[word],
+        simulated=simulated_line(ruling),
+        ignored=ignored_line(ruling),
         reasons=[(WORDS[one.verdict], one.sentence) for one in ruling.reasons],
         cases=[case_row(one) for one in ruling.cases],
         parts=[(part.node, part.slot or "any", part.serial or "any", found) for part, found in ruling.parts],
@@ -45,6 +60,16 @@ def page(terms: Terms, ruling: Ruling, digest: str, name: str) -> bytes:
         power=round(100 * POWER),
         confidence=round(100 * CONFIDENCE),
     ).encode()
+
+
+def simulated_line(ruling: Ruling) -> str:
+    """The first line on a ruling with simulated faults, "" without any."""
+    return notices.of_faults(ruling.simulated)
+
+
+def ignored_line(ruling: Ruling) -> str:
+    """The processes that the last run ignored, "" for none."""
+    return notices.of_processes(ruling.ignored)
 
 
 def document_of(terms: Terms) -> list[tuple[str, str]]:

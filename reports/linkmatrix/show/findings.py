@@ -1,4 +1,4 @@
-"""What the bad cells of a matrix have in common, and which parts they are of, for the terminal and the page."""
+"""The components that the bad cells of a matrix have in common, and the parts at their ends."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from ..runs.judging import Judged
 
 MOST_CELLS = 5  # bad cells whose endpoints are looked at: those that are listed
 MOST_ENDPOINTS = 4  # endpoints that are described: more bad ones are no matter of single parts
-INSIDE = "seen from inside, without references: "
+INSIDE = "without references, compared with its like: "
 KNOWN: "WeakKeyDictionary[MatrixVerdict, Diagnosis]" = WeakKeyDictionary()  # at the top and beside their matrix
 
 
@@ -67,8 +67,8 @@ def without_value(matrix: MatrixVerdict) -> list[Pair]:
 
 
 def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:
-    """What is at fault in a matrix; nothing where nothing failed and nothing lacks a verdict."""
-    if one.of_matrix(matrix) not in (Verdict.FAIL, Verdict.INCOMPLETE):
+    """The diagnosis of a matrix; an empty one of PASS and WARN."""
+    if one.of_matrix(matrix) <= Verdict.WARN:
         return Diagnosis((), (), (), False)
     if matrix not in KNOWN:
         KNOWN[matrix] = diagnosis.diagnose(one.test.record or {}, result, matrix)
@@ -76,9 +76,11 @@ def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:
 
 
 def suspects(one: Judged, result: Result, matrix: MatrixVerdict) -> list[str]:
-    """A sentence for each suspect.
+    """A sentence for each finding and for what no finding explains; the cells name the processes that disturbed them.
 
-    Without references they are seen from inside the matrix, and say so.
+    A finding without references is marked as such.
     """
-    found = diagnosed(one, result, matrix)
-    return [f"{INSIDE if found.from_inside else ''}{sentence}" for sentence in found.sentences]
+    found, disturbed = diagnosed(one, result, matrix), matrix.disturbed_sentences()
+    inside = INSIDE if found.from_inside else ""
+    told = [f"{inside if at < len(found.findings) else ''}{sentence}" for at, sentence in enumerate(found.sentences)]
+    return [sentence for sentence in told if sentence not in disturbed]

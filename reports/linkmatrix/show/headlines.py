@@ -1,7 +1,7 @@
-"""What a screen and a page begin with: what is at fault, how sure that is, and in how many test cases it was seen.
+"""The findings that a screen and a page begin with: component, evidence, and the test cases that show it.
 
-The same part that is slow in several test cases is one finding. The worst verdict comes first, then what is most urgent
-(the order of `steps.TOPICS`), then what stands out most.
+The same component that is slow in several test cases is one finding. The worst verdict comes first, then the most
+urgent topic (the order of `steps.TOPICS`), then the largest deviation.
 """
 
 import re
@@ -11,15 +11,18 @@ from dataclasses import replace
 from ..judge.evaluate import MatrixVerdict
 from ..judge.odd import odd_nodes
 from ..judge.rules import name
+from ..judge.tally import KEPT
 from ..judge.verdicts import Verdict
 from ..locate.diagnosis import NEXT
 from ..locate.hypotheses import Finding
 from ..record import units
 from ..record.matrix import has_status
 from ..record.reading import Result
+from ..record.simulated import simulated_fault
 from ..runs.judging import Judged
 from . import again, sweep, words
 from .findings import INSIDE, cells_by, diagnosed, without_value
+from .other_processes import disturbed_cells, processes
 from .steps import Headline
 
 MOST = 4  # that a page or a screen begins with
@@ -63,13 +66,13 @@ OF_PHASE = {
 
 
 def headlines(judged: list[Judged]) -> list[Headline]:
-    """All that was found, the most urgent first; nothing of a run that lacks nothing."""
+    """All findings of a run, the most urgent first; none of a run that is PASS in all its parts."""
     cases, several = sum(len(one.matrices) or 1 for one in judged), sweep.several_nodes(judged)
-    merged: dict[tuple[str, str], Headline] = {}
+    merged: dict[tuple[str, str, bool], Headline] = {}
     found = (on_node(one, sweep.node_of(test), several) for test in judged for one in found_in(test))
     for one in sorted(found, key=lambda one: one.order):
         alike = OF_CELLS.sub(SOME, one.text) if one.topic == "samples" else one.text
-        key = (one.topic, one.who or alike)
+        key = (one.topic, one.who or alike, one.simulated)
         known = merged.get(key)
         merged[key] = one if known is None else together(known, one, alike)
     odd = odd_nodes((one.test.partition, one.test.record) for one in judged if one.test.record)
@@ -105,10 +108,17 @@ def shown(found: list[Headline]) -> list[str]:
 
 
 def found_in(one: Judged) -> Iterator[Headline]:
-    """What was found in a test."""
+    """The findings of a test, marked where its fault was simulated."""
+    simulated = bool(simulated_fault(one.test.record or {}))
+    return (replace(found, simulated=simulated) for found in of_test(one))
+
+
+def of_test(one: Judged) -> Iterator[Headline]:
+    """The findings of a test: its own reasons, its facts, then its matrices."""
     topic = "not run" if one.test.unmeasured else OF_PHASE.get(one.test.phase, "program")
     if one.test.result in ("skip", "fail_deps") and not one.test.unmeasured:  # no program ran, and ReFrame says why
         topic = "skipped" if words.has_nothing_to_do(one) else "noted"
+    topic = "noted" if one.verdict is Verdict.DISTURBED else topic  # the program ended because of another process
     for line in one.reasons:
         yield Headline(one.verdict, topic, line, where=(one.test.name,))
     yield from of_facts(one, None, one.test.name)
@@ -116,6 +126,7 @@ def found_in(one: Judged) -> Iterator[Headline]:
         where = result["testcase"]
         told = [*of_facts(one, result, where), *of_matrix(one, result, matrix)]
         yield from told
+        yield from of_disturbances(one, result, matrix)
         if all(headline.topic in ("samples", "impossible") for headline in told):
             yield from of_cells(result, matrix)
         elif not one.test.record["lost"] and not any(headline.topic == "gone" for headline in told):
@@ -141,7 +152,8 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
     inside = INSIDE if found.from_inside else ""
     for at, sentence in enumerate(found.sentences):
         if at >= len(found.findings):
-            yield Headline(verdict, "busy" if sentence in disturbed else "noted", inside + sentence, where=where)
+            if sentence not in disturbed:  # `of_disturbances` names these processes
+                yield Headline(verdict, "noted", sentence, where=where)
             continue
         finding, lines = found.findings[at], list(found.confidence[at]) if found.confidence else []
         sure = [line for line in lines if not line.startswith(NEXT)]
@@ -151,6 +163,20 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
         yield Headline(of_it, topic, inside + sentence, found.who[at], where, tuple(sure), command, finding.evidence)
     if found.findings and all(finding.allowed for finding in found.findings):  # these do not say what failed
         yield from of_cells(result, matrix)
+
+
+def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
+    """The processes that disturbed a test case which is not PASS, each named, with the worst disturbed cell."""
+    verdict, where = one.of_matrix(matrix), (result["testcase"],)
+    if verdict < Verdict.NOT_JUDGED:
+        return
+    marked, named = disturbed_cells(matrix), list(processes(one.test.record or {}, result))
+    verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
+    for who, sentence in named:
+        sure = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
+        yield Headline(verdict, "disturbed", sentence, who, where, sure)
+    if marked and not named:
+        yield Headline(verdict, "disturbed", marked[0].reason, words.ANOTHER, where)
 
 
 def topic_of(finding: Finding, one: Judged, result: Result) -> str:
@@ -164,13 +190,15 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
 
 
 def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """The worst cell of a matrix in which no part is suspect."""
+    """The worst cell of a matrix in which no part is flagged; `of_disturbances` has those that are DISTURBED."""
     where = (result["testcase"],)
     if not any(matrix.counts.values()):
         yield Headline(Verdict.INCOMPLETE, "no pair", "it has no pair: nothing was measured", where=where)
     told = cells_by(matrix, "impossible")[:1]
-    for pair, cell in [item for item in matrix.marked(2)[0] if item[0] not in told][:1]:
+    marked = [(pair, cell) for pair, cell in matrix.marked(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
+    for pair, cell in [item for item in marked if item[0] not in told][:1]:
         topic, text = ("cell", cell.reason) if cell.value is not None else ("missing", cell.reason + others_too(matrix))
+        topic = "noted" if cell.verdict <= Verdict.NOT_JUDGED else topic  # the step of the verdict is enough
         yield Headline(cell.verdict, topic, text, name(pair), where, weight=abs(cell.deviation or 0))
 
 
@@ -183,10 +211,10 @@ def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
 
 
 def others_too(matrix: MatrixVerdict) -> str:
-    """That the cell which is told is one of several that nothing is said of."""
-    more = matrix.counts[Verdict.INCOMPLETE] - matrix.unjudged - 1
-    verb = "has" if more == 1 else "have"
-    return f"; {units.counted(more, 'other cell')} {verb} no verdict either" if more > 0 and not matrix.problem else ""
+    """How many other cells are INCOMPLETE, beside the one in the sentence."""
+    more = words.incomplete_cells(matrix) - 1
+    verb = "is" if more == 1 else "are"
+    return f"; {units.counted(more, 'other cell')} {verb} INCOMPLETE too" if more > 0 and not matrix.problem else ""
 
 
 def commands(found: Iterable[Headline]) -> list[str]:

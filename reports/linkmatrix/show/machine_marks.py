@@ -1,9 +1,10 @@
-"""What of a machine is marked in its drawing: the parts at fault, as the findings of its matrices name them."""
+"""The marks in the drawing of a machine: components at fault, and devices that another process disturbed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..judge.disturbances import MEMORY
 from ..judge.evaluate import MatrixVerdict
 from ..judge.rules import name
 from ..judge.verdicts import Verdict
@@ -56,11 +57,26 @@ def marked_in(one: Judged) -> Iterator[Mark]:
     """The marks of a test's matrices: of parts by their own cells, and of cells that no part explains."""
     record = one.test.record or {}
     for result, matrix in one.matrices:
+        if matrix.counts[Verdict.DISTURBED]:
+            yield from disturbed_in(record, result)
         found, where = diagnosed(one, result, matrix), (result["testcase"],)
         for finding, who, verdict in zip(found.findings, found.who, found.verdicts, strict=True):
             yield Mark(verdict, tuple(parts_of(finding, who, record, matrix)), who, word_of(finding), where)
         for pair, word in marked_cells(found.findings, matrix).items() if not matrix.problem else ():
             yield Mark(matrix.cells[pair].verdict, (("pair", pair),), name(pair), word, where)
+
+
+def disturbed_in(record: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[Mark]:
+    """The marks of devices, adapters and nodes that another process used while a result was measured."""
+    labels = {device["label"] for device in record.get("devices", [])}
+    for holder in (record, result):
+        for one in (holder.get("others") or {}).get("disturbances") or ():
+            if holder is result or one["kind"] == MEMORY:
+                where, node = one["where"], one["node"]
+                kind = "device" if where in labels else "adapter" if one["kind"] == "adapter" else "node"
+                part = {"device": where, "adapter": (node, where), "node": node}[kind]
+                who = where if kind != "node" else node
+                yield Mark(Verdict.DISTURBED, ((kind, part),), who, "other process", (result["testcase"],))
 
 
 def marked_cells(found: Sequence[Finding], matrix: MatrixVerdict) -> dict[Pair, str]:

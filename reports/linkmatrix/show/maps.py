@@ -1,6 +1,6 @@
 """The two maps of a matrix as tables: what each cell deviates from what is expected, and what was measured.
 
-The colour of a cell is a class of the style sheet, and its figure stands in it: nothing is said by colour alone, and
+The colour of a cell is a class of the style sheet, and its figure stands in it: nothing is shown by colour alone, and
 the tables can be copied, searched, printed and read aloud. Expected is a cell's reference, or the median of its link
 class.
 """
@@ -24,6 +24,7 @@ CLASSES = {
     Verdict.INCOMPLETE: "incomplete",
     Verdict.FAIL: "fail",
 }
+MARKED = (Verdict.WARN, Verdict.DISTURBED, Verdict.FAIL)  # verdicts whose glyph stands in the map of deviations
 NOT_APPLICABLE: dict[str, str] = {"text": "–", "class": "na", "title": "", "glyph": "", "word": ""}
 MEDIANS = "median"  # head of the row and the column that have the medians of the others
 CELL = ("values", "low", "high", "samples")
@@ -115,7 +116,7 @@ def deviating_cell(result: Result, matrix: MatrixVerdict, pair: tuple[str, str])
         return NOT_APPLICABLE
     off = matrix.worse(pair)
     look = marks(cell.verdict)
-    if cell.verdict not in (Verdict.FAIL, Verdict.WARN):
+    if cell.verdict not in MARKED:
         look |= {"glyph": "", "word": ""}
     colour = "gone" if off is None else f"d{deviation_step(off)}"
     text = "no value" if off is None else percent(result, off)

@@ -1,7 +1,7 @@
-"""Lists of nodes, known good or suspect, in the words of schedulers and as a host file.
+"""Lists of nodes, known good or flagged, in the words of schedulers and as a host file.
 
-A line that is no comment is an option of a job, or a host. All else are comments: why, and commands to copy. Nothing
-acts on a cluster by itself.
+A line that is no comment is an option of a job, or a host. All other lines are comments: reasons, and commands to copy.
+Nothing acts on a cluster by itself.
 """
 
 import re
@@ -66,9 +66,9 @@ FORMATS = {
 
 
 def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_runs: int) -> Iterator[str]:
-    """The lines of a list. which: GOOD or SUSPECT. told: sentences on the suspects."""
+    """The lines of a list. which: GOOD or SUSPECT. told: sentences on what is flagged."""
     words = FORMATS[form]
-    yield f"# what is suspect stays so until {clean_runs} clean runs; nothing was changed on the cluster"
+    yield f"# a flag stays until {clean_runs} clean runs of the same question; nothing was changed on the cluster"
     yield from (f"# {clean(one)}" for one in told)
     wanted = found.good if which == GOOD else list(found.suspect)
     names = sorted(name for name in wanted if NODE.fullmatch(name))
@@ -78,14 +78,14 @@ def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_run
     if which == GOOD:
         unknown = [f"{clean(name)} {why}" for name, why in found.unknown.items()]
         if unknown:
-            yield f"# neither known good nor suspect: {', '.join(units.first(unknown, MOST_UNKNOWN))}"
+            yield f"# neither known good nor flagged: {', '.join(units.first(unknown, MOST_UNKNOWN))}"
         yield words.only(names) if names else "# no node is known good"
         return
     option = words.without(names) if names else ""
     if option:
         yield option
     elif not names:
-        yield f"# no {'other ' if others else ''}node is suspect"
+        yield f"# no {'other ' if others else ''}node is flagged"
     else:
         yield f"# {words.title} has no option that leaves nodes out: --nodes known-good names those to use"
     yield from commands(words, names, found)
@@ -100,7 +100,7 @@ def commands(words: Words, names: Sequence[str], found: Standing) -> Iterator[st
     for name in names:
         reason = "linkmatrix: " + printable(found.suspect[name])[:MOST_REASON]
         yield f"#   {joined(words.drain(name, reason))}"
-    yield from (f"#   {joined(words.resume(name))}   # when it is well again" for name in names)
+    yield from (f"#   {joined(words.resume(name))}   # when it is repaired" for name in names)
 
 
 def joined(command: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..judge.crashes import device_errors
+from ..judge.disturbances import beside
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate.sentences import listed
@@ -15,7 +16,7 @@ from ..runs import judging
 from ..runs.earlier import Earlier
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import headlines, html, machine_drawing, nodes, reruns, scale, steps, sweep, words
+from . import headlines, html, machine_drawing, nodes, notices, reruns, scale, steps, sweep, words
 from .collectives import Collective, groups
 from .curves import on_a_curve
 from .device_table import device_table
@@ -56,6 +57,8 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
     return html.rendered(
         "page.html",
         title=heading(judged),
+        simulated=notices.simulated_line(records(judged)),
+        ignored=notices.ignored_line(records(judged)),
         **marks(verdict),
         **answer(run, judged, verdict),
         overview=overview(judged, of_nodes=not entries),
@@ -68,13 +71,13 @@ def render(run: Run, judged: list[Judged], picture: Picture, curves: Sequence[tu
         matrices=matrices,
         most_endpoints=MOST_ENDPOINTS,
         commands=reruns.all_commands(run, judged),
-        legend=", ".join(f"{words.GLYPHS[one]} is {words.WORDS[one]}" for one in words.ORDER),
+        legend=[{**marks(one), "means": words.MEANINGS[one], "step": words.next_step(one)} for one in words.ORDER],
         origin=f"Made by linkmatrix from {run.path.name}.",
     )
 
 
 def answer(run: Run, judged: list[Judged], verdict: Verdict) -> dict[str, Any]:
-    """What the page begins with: what is at fault, how sure that is, what to do now and the command to run again."""
+    """The top of the page: the findings with their evidence, the next steps, and the commands to run again."""
     found = headlines.headlines(judged)
     again = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)
     return {
@@ -84,7 +87,8 @@ def answer(run: Run, judged: list[Judged], verdict: Verdict) -> dict[str, Any]:
         ],
         "found_title": found_title(found),
         "more_found": max(0, len(found) - headlines.MOST),
-        "assessment": steps.assessment(verdict, judged),
+        "assessment": " ".join(steps.answer(verdict, judged)),
+        "next_step": " ".join(steps.next_step(verdict, judged)),
         "steps": steps.steps(verdict, judged, found),
         "again": list(dict.fromkeys([*headlines.commands(found), *again])),
         "tally": words.tally(judged) + ".",
@@ -209,8 +213,8 @@ def collective_rows(place: str, one: Collective) -> list[dict[str, Any]]:
 
 
 def lacks_more(matrix: MatrixVerdict) -> bool:
-    """Have cells no verdict for another reason than that they have no reference?"""
-    return matrix.counts[Verdict.INCOMPLETE] > matrix.unjudged
+    """Whether cells are INCOMPLETE for another reason than a missing reference."""
+    return words.incomplete_cells(matrix) > 0
 
 
 def overview_rows(anchor: str, verdict: Verdict, result: Result, matrix: MatrixVerdict) -> list[dict[str, Any]]:
@@ -260,17 +264,14 @@ def facts(one: Judged, record: dict[str, Any]) -> list[tuple[str, str]]:
         ("references", one.reference or "none named by the partition"),
         ("errors counted", "; ".join(device_errors(record))),
         ("signs of congestion", "; ".join(signs_of_congestion(record))),
-        ("used by others", "; ".join(dict.fromkeys(others_of(record)))),
+        ("other processes", "; ".join(dict.fromkeys(others_of(record)))),
+        ("ignored processes", notices.ignored_line([record]).partition(": ")[2]),
         ("notes", "; ".join(record["notes"])),
     ]
     return [fact for fact in known if fact[1]]
 
 
 def others_of(record: dict[str, Any]) -> Iterator[str]:
-    """Who else had a device, or used a processor for most of the time, while something was measured."""
-    for result in record["results"]:
-        others = result.get("others") or {"processes": [], "seconds": 0}
-        for one in others["processes"]:
-            if one["bytes"] is None and (one["seconds"] or 0) < others["seconds"] / 2:
-                continue
-            yield f"pid {one['pid']} ({one['name'] or 'name unknown'}) on {one['where']}"
+    """A sentence for each disturbance of the record's results and of its soak."""
+    for holder in (*record["results"], *([record["soak"]] if "soak" in record else [])):
+        yield from beside(holder)

@@ -62,7 +62,7 @@ def shown_matrix(
         "worst": cells,
         "has_trends": any(cell["trend"] for cell in cells),
         "unit": words.UNITS[result["unit"]],
-        "lines": lines + [f"note: {note}" for note in [*words.notes_of(one, result), *result.get("throttled", [])]],
+        "lines": lines + [f"note: {note}" for note in [*result["notes"], *result.get("throttled", [])]],
     }
 
 

@@ -27,8 +27,10 @@ from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..record.matrix import Matrix
 from ..record.reading import Result
+from ..record.simulated import simulated_fault
 from ..record.units import figure
 from . import words
+from .maps import MARKED
 from .scale import scale_of_cells
 
 MOST_DRAWN = 128 * 128  # cells that are drawn one by one
@@ -128,8 +130,9 @@ def draw_deviations(matrix: MatrixVerdict) -> Figure:
     picture[~matrix.matrix.whole.applies] = matplotlib.colors.to_rgba(GREY)
     axes.imshow(picture, extent=(0, worse.shape[1], worse.shape[0], 0), aspect="auto", interpolation="nearest")
     if max(worse.shape) <= MOST_MARKED:
-        for row, column in np.argwhere(matrix.whole.codes == Verdict.FAIL).tolist():
-            axes.text(column + 0.5, row + 0.5, words.GLYPHS[Verdict.FAIL], ha="center", va="center", fontsize=6)
+        for verdict in words.STRIKING:
+            for row, column in np.argwhere(matrix.whole.codes == verdict).tolist():
+                axes.text(column + 0.5, row + 0.5, words.GLYPHS[verdict], ha="center", va="center", fontsize=6)
     bad = np.argwhere(np.nan_to_num(worse) >= MOST_DEVIATION)
     if max(worse.shape) > MOST_MARKED and 0 < len(bad) <= MOST_RINGS:
         axes.scatter(bad[:, 1] + 0.5, bad[:, 0] + 0.5, s=30, facecolors="none", edgecolors=OUTLINE, linewidths=1.2)
@@ -184,8 +187,9 @@ def draw_title(figure: Figure, record: dict[str, Any], result: Result, verdict: 
     """Test case, what its values are, and what was measured where and when."""
     width, height = figure.get_size_inches()
     said = f"{words.GLYPHS[verdict]} {words.WORDS[verdict]}"
+    fault = simulated_fault(record)
     lines = [
-        (clean(result["testcase"]), 11.5, "bold", "black"),
+        (clean(f"SIMULATED {fault}: {result['testcase']}" if fault else result["testcase"]), 11.5, "bold", "black"),
         (f"{said}   {clean(words.title(result))}", 9, "normal", "black"),
         (clean(words.provenance(record)), 8, "normal", "#555555"),
     ]
@@ -220,12 +224,13 @@ def draw_cell(axes: Axes, result: Result, matrix: MatrixVerdict, at: tuple[int, 
     face = (1.0, 1.0, 1.0, 1.0) if missing else colour(value)
     hatch = {"hatch": "////", "edgecolor": HATCH} if missing else {"edgecolor": "white"}
     axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, linewidth=0.8, **hatch))
-    if verdict is Verdict.FAIL:
+    if verdict in words.STRIKING:
         inset = 0.04
         frame = Rectangle((column + inset, row + inset), 1 - 2 * inset, 1 - 2 * inset, fill=False, zorder=3)
         frame.set(edgecolor=OUTLINE, linewidth=2.4 if fits else 1.2)
+        frame.set(linestyle="solid" if verdict is Verdict.FAIL else (0, (3, 1.5)))  # and another glyph
         axes.add_patch(frame)
-    glyph = words.GLYPHS[verdict] if verdict in (Verdict.FAIL, Verdict.WARN) else ""
+    glyph = words.GLYPHS[verdict] if verdict in MARKED else ""
     label = status if missing else figure(value, 1 if value >= 1000 else words.DECIMALS[result["unit"]])
     text = " ".join(filter(None, (label if fits else "", glyph)))
     backing = {"facecolor": "white", "edgecolor": "none", "pad": 1.0} if missing else None

@@ -11,7 +11,7 @@ from ..errors import clean
 from ..references.keys import told_apart
 from ..runs import judging
 from ..runs.judging import Judged
-from . import words
+from . import notices, words
 
 if TYPE_CHECKING:
     from ..runs.suspects import Suspect
@@ -23,17 +23,18 @@ QUANTITIES = {
     "us": ("latency_seconds", 1e-6),
     "GFLOP/s": ("compute_operations_per_second", 1e9),
 }
-#: Metric → what it is. All are gauges.
+NUMBERS = ", ".join(f"{int(verdict)} {words.WORDS[verdict]}" for verdict in words.ORDER)  # "0 PASS, 1 WARN, …"
+#: Metric → its HELP text. All are gauges.
 METRICS = {
     "bandwidth_bytes_per_second": "Bandwidth of a link class: least, median and greatest of its cells.",
     "latency_seconds": "Latency of a link class: least, median and greatest of its cells.",
     "compute_operations_per_second": "Floating-point operations of all devices of a simulation together.",
     "cells": "Cells of a test case by verdict.",
-    "verdict": "Verdict on a test case: 0 PASS, 1 WARN, 2 INCOMPLETE, 3 FAIL.",
-    "run_verdict": "Verdict on everything that was exported: 0 PASS, 1 WARN, 2 INCOMPLETE, 3 FAIL.",
+    "verdict": f"Verdict on a test case: {NUMBERS}.",
+    "run_verdict": f"Verdict on everything that was exported: {NUMBERS}.",
     "last_run_timestamp_seconds": "When the newest run of a partition began.",
-    "suspects": "Devices and nodes that are suspect.",
-    "suspect_clean_runs": "Clean runs of a suspect device since it was last blamed; others have no series.",
+    "suspects": "Devices and nodes that are flagged.",
+    "suspect_clean_runs": "Clean runs of a flagged device since it was last flagged; other devices have no series.",
 }
 
 
@@ -46,14 +47,14 @@ class Sample(NamedTuple):
 
 
 def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
-    """The whole file, each metric together, with its HELP and TYPE."""
+    """The whole file, each metric together, with its HELP and TYPE; a comment is first where a fault was simulated."""
     kept: dict[tuple[str, str], float] = {}
     for sample in samples(judged, suspects):
         key = (sample.metric, labelled({name: clean(value) for name, value in sample.labels.items()}))
         # of test cases that come twice the worse verdict counts, and otherwise the newer value
         worse = sample.metric == "verdict" and key in kept
         kept[key] = max(kept[key], sample.value) if worse else sample.value
-    lines = []
+    lines = [f"# {line}" for line in notices.lines(judged)]
     for metric, purpose in METRICS.items():
         found = {labels: value for (name, labels), value in kept.items() if name == metric}
         if found:

@@ -31,8 +31,8 @@ def unmeasured_lines(judged: list[Judged]) -> list[str]:
 
 
 def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
-    """The command that measures each failed test case again."""
-    failed = {one.test.name for one in judged if one.verdict > Verdict.WARN}
+    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL."""
+    failed = {one.test.name for one in judged if one.verdict >= Verdict.DISTURBED}
     told = set()
     for attempt in content["runs"]:
         for case in attempt["testcases"]:
@@ -52,13 +52,13 @@ def command_of(partition: str, hashcode: str, node: str) -> str:
 
 
 def commands(run: Run, judged: list[Judged], most: int) -> list[str]:
-    """What measures a run again: its failed test cases, the worst first, or all of it; of records what made them.
-
-    Where nothing was asked of a machine that it has, no more would come of the same.
+    """The commands that measure a run again: its test cases that are DISTURBED, INCOMPLETE or FAIL, the worst first, or
+    all of it; for records the commands that made them. For a run without pairs: the command that chooses what fits.
     """
     if all(words.has_no_pair(one) for one in judged):
         return [FITTING]
-    tests = [one for one in judged if one.verdict is Verdict.FAIL and one.test.hashcode]
+    tests = [one for one in judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode]
+    tests.sort(key=lambda one: -one.verdict)
     failed = [command_of(one.test.partition, one.test.hashcode, one.test.node) for one in tests]
     if failed and len(tests) < len(judged):
         return list(dict.fromkeys(failed))[:most]

@@ -1,6 +1,6 @@
 """Paragraphs, badges and lines on a terminal, in its width, its encoding and its colours.
 
-Nothing is said by colour alone. NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
+Nothing is shown by colour alone. NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
 import textwrap
@@ -20,8 +20,8 @@ HANG = 2  # columns that further lines of a sentence begin behind its first
 VERDICT_STYLES = {
     Verdict.PASS: "bold #3b8fd4",
     Verdict.WARN: "bold black on #ffd8a8",
-    Verdict.NOT_JUDGED: "bold reverse",
-    Verdict.DISTURBED: "bold black on #cfc4e8",
+    Verdict.NOT_JUDGED: "bold underline",
+    Verdict.DISTURBED: "bold black on #d9b8e8",
     Verdict.INCOMPLETE: "bold reverse",
     Verdict.FAIL: "bold white on #a84300",
 }

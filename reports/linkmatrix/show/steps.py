@@ -1,70 +1,73 @@
-"""What to do now, by the verdict and by what was found, for the terminal, the page and `linkmatrix run` alike."""
+"""The steps that follow a verdict and its findings, the same in the terminal, on the page and in `linkmatrix run`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..judge import few
+from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate.sentences import listed
 from ..runs.judging import Judged
 from . import words
+from .notices import records_of, simulated_line
+from .other_processes import disturbing
 
-MOST_TOPICS = 3  # of which it is said what to do: the most urgent
-ALONE = "Measure {who} again, alone, before a part is replaced: what stays slow beside healthy ones is at fault."
-#: Topic of a finding → what to do about it, the most urgent topic first. {who}: the parts of that topic.
+MOST_TOPICS = 3  # the most urgent topics, whose steps are shown
+ALONE = "Measure {who} again, alone, before a part is replaced: a part that stays slow beside healthy ones is faulty."
+#: Topic of a finding → its steps, the most urgent topic first. {who}: the components or processes of that topic.
 TOPICS: dict[str, tuple[str, ...]] = {
     "wrong data": (
-        "Take the nodes of {who} out of service now: what arrives is not what was sent, and jobs compute with it.",
-        "Look for errors of memory and links (dmesg, nvidia-smi -q -d ECC), and at IOMMU and ACS; then measure again.",
+        "Take the nodes of {who} out of service now: the data that arrives is not the data that was sent.",
+        "Look for memory and link errors (dmesg, nvidia-smi -q -d ECC), and at IOMMU and ACS. Then measure again.",
     ),
     "computes wrong": (
-        "Take {who} out of service now: it computes wrong bits in silence, and jobs take them for results.",
-        "Heat it again, alone (p2p_matrix --soak): one that does so again is to be replaced.",
+        "Take {who} out of service now: it computes wrong bits without reporting an error.",
+        "Heat {who} again, alone (p2p_matrix --soak). Replace it if it computes wrong bits again.",
     ),
     "impossible": (
-        "Believe nothing of {who} yet, which was faster than its path can be: see that the link is the one that the"
-        " record names (nvidia-smi topo -m), and measure again.",
+        "Do not trust {who} yet: it was faster than its path can be. Check that the link is the one in the record"
+        " (nvidia-smi topo -m), and measure again.",
     ),
     "build": (
-        "Read the end of the build's output, mend what it names, and run it again: nothing was measured, so no part is"
-        " suspect.",
+        "Read the end of the build's output, fix what it names, and run again. Nothing was measured, so no part is"
+        " flagged.",
     ),
     "not run": (
-        "Mend what kept the job from running (scheduler, environment or node), and run it again: no part is suspect"
-        " before it was measured.",
+        "Fix what kept the job from running (scheduler, environment or node), and run again. Nothing was measured, so"
+        " no part is flagged.",
     ),
     "program": (
-        "Read what the program printed last, in the folder of its test: it did not end well, so that its run is"
-        " no PASS, whatever it measured by then. Run it again.",
+        "Read what the program printed last, in the folder of its test, and run it again. A run that does not end well"
+        " is no PASS, whatever it measured before.",
     ),
     "gone": (
-        "See whether {who} is there at all: nvidia-smi -L or ibstat, and dmesg for a device or link that was lost.",
-        "Restart the device or its node and measure again; what stays without an answer is to be replaced.",
+        "Check whether {who} is present: nvidia-smi -L or ibstat, and dmesg for a lost device or link.",
+        "Restart the device or its node and measure again. Replace a device that still does not answer.",
     ),
     "device": (
         ALONE,
-        "Look at {who}: dmesg for Xid errors, nvidia-smi -q -d PERFORMANCE,ECC for what holds it back, nvidia-smi"
-        " nvlink -e for errors of its links.",
-        "If it stays slow, reseat it, then swap it with a good one: a fault that goes with it is the part's, one that"
-        " stays is the slot's.",
+        "Look at {who}: dmesg for Xid errors, nvidia-smi -q -d PERFORMANCE,ECC for throttling, nvidia-smi nvlink -e"
+        " for link errors.",
+        "If it stays slow, reseat it, then swap it with a good one. A fault that moves with the part is the part's. A"
+        " fault that stays is the slot's.",
     ),
     "link": (
         ALONE,
         "Look at both ends of {who}: over NVLink nvidia-smi nvlink -s and -e, over PCIe lspci -vv (LnkSta) for width"
         " and speed.",
-        "If it stays slow, swap one end with a good device: a fault that goes with it is the part's, one that stays is"
-        " the place's.",
+        "If it stays slow, swap one end with a good device. A fault that moves with the part is the part's. A fault"
+        " that stays is the slot's.",
     ),
     "adapter": (
         ALONE,
         "Look at {who}: ibstat or ethtool for state and rate, its error counters, lspci -vv (LnkSta) for width and"
         " speed.",
-        "If it stays slow, exchange its cable, then its switch port, with those of a good one: what the fault goes with"
-        " is at fault.",
+        "If it stays slow, exchange its cable, then its switch port, with a good one. The fault moves with the faulty"
+        " part.",
     ),
     "node": (
         ALONE,
-        "Compare {who} with a good node: what else runs there, BIOS, driver and firmware, clocks, IOMMU and ACS.",
+        "Compare {who} with a good node: other processes, BIOS, driver and firmware, clocks, IOMMU and ACS.",
         "If it stays slow, keep jobs away from it until it passes: linkmatrix export --format slurm-exclude.",
     ),
     "host": (
@@ -74,60 +77,59 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "fabric": (
         ALONE,
-        "Look at the switches on the way of {who}: rates and error counters of their ports, number of uplinks,"
-        " routing.",
+        "Look at the switches between {who}: rates and error counters of their ports, number of uplinks, routing.",
     ),
     "settings": (
-        "No part is to be replaced for it, as all of {who} are slow alike: compare driver, BIOS, clocks and power"
-        " limits with those of the runs that the references are from (linkmatrix history names what changed).",
+        "Replace no part: all of {who} are slow alike. Compare driver, BIOS, clocks and power limits with those of the"
+        " runs that the references come from (linkmatrix history names the changes).",
     ),
     "rank": (
-        "Measure {who} again, alone: what stays slow beside healthy ones is at fault.",
-        "Look at where it ran: what else uses its cores and memory, to which cores it was bound, their clocks.",
+        "Measure {who} again, alone: a rank that stays slow beside healthy ones is faulty.",
+        "Look at the node of {who}: other processes on its cores and memory, the cores it was bound to, their clocks.",
     ),
     "path": (
-        "Measure {who} again, alone: what stays slow beside healthy ones is at fault.",
-        "Look at what is between them: state and rate of the adapters, error counters, routing.",
+        "Measure {who} again, alone: a path that stays slow beside healthy ones is faulty.",
+        "Look at the network between the ends: state and rate of the adapters, error counters, routing.",
     ),
-    "once": ("Measure {who} again, alone: it was seen once, and nothing is suspected before it is seen again.",),
-    "cell": ("Measure {who} again, alone, before a part is replaced: no part explains it.",),
-    "busy": (
-        "End what others run there, or let it wait for them: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS of"
-        " each program. Then measure again: what stays slow without them is at fault.",
+    "once": ("Measure {who} again, alone: it was slow once, and one measurement flags nothing.",),
+    "cell": ("Measure {who} again, alone, before a part is replaced: no single part explains it.",),
+    "disturbed": (
+        "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
+        " of each program. List a daemon of the node in ignored_processes of the partition.",
     ),
-    "missing": ("Find out why {who} has no value, as its reason says, and measure it again: a pass needs every cell.",),
+    "missing": ("Find out why {who} has no value, and measure it again. A PASS needs every cell.",),
     "skipped": (
-        "A skipped test is no pass. Where its reason is wrong, compare the partition in config/systems with what"
-        " linkmatrix detect --dry-run finds here. Where it is right, leave the test out: -x NAME of ReFrame; of"
-        " linkmatrix run, --manifest REASON says what may be skipped from then on.",
+        "Check the reason of each skipped test: a skipped test is no PASS. If the reason is wrong, compare the"
+        " partition in config/systems with linkmatrix detect --dry-run. If the reason is right, leave the test out:"
+        " -x NAME of ReFrame, or linkmatrix run --manifest REASON.",
     ),
     "no pair": (
-        "One endpoint makes no pair: measure with more of them, or what one has by itself, as copies inside it and with"
-        " its host. linkmatrix measure chooses what fits this machine.",
+        "Measure with more endpoints, or choose test cases that need one endpoint, such as copies inside a device."
+        " linkmatrix measure chooses what fits this machine.",
     ),
-    "counters": ("Errors were counted: look at the device and its links (dmesg, nvidia-smi -q) before it is used.",),
-    "odd": ("Give the odd node what the others have, before figures are compared.",),
+    "counters": ("Look at the device and its links (dmesg, nvidia-smi -q) before it is used: errors were counted.",),
+    "odd": ("Give the odd node the same configuration as the others, then compare again.",),
     "throttled": (
-        "Devices were held back: look at temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then"
-        " measure again.",
+        "Look at temperature, power limit and clocks (nvidia-smi -q -d PERFORMANCE), then measure again: devices were"
+        " throttled.",
     ),
     "samples": (
-        "Where medians are less sure than asked for, measure on a quiet machine, or with more samples:"
-        " -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or run; --samples 31 of the"
-        " program.",
+        "Measure again with more samples: -S extra_opts=--samples,31 of ReFrame, behind the -- of linkmatrix measure or"
+        " run; --samples 31 of the program.",
     ),
     "noted": (),
 }
 REFERENCES = (
-    "To get references, measure six times, then linkmatrix adopt --table NAME --write. A run is held against them by"
-    " linkmatrix show --reference NAME, and each from then on by 'reference': NAME in the partition's extras, in"
-    " config/systems."
+    "To get references, measure six times, then run linkmatrix adopt --table NAME --write. linkmatrix show --reference"
+    " NAME compares this run with them. 'reference': NAME in the partition's extras, in config/systems, compares every"
+    " run."
 )
 CHOOSE = (
-    "Choose tests that there are: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure"
-    " chooses what fits this machine."
+    "Choose existing tests: reframe -C config/settings.py -c checks -R -l lists them, and linkmatrix measure chooses"
+    " what fits this machine."
 )
-FIRST = "Measure what was found again, alone, before anything is adopted."
+FIRST = "Measure the slow part again, alone, before you adopt references."
+SIMULATED = "No part is faulty: the fault was simulated. Measure without --simulate-fault."
 WRONG_BITS = ("wrong data", "computes wrong")
 SLOW = (
     "device",
@@ -150,9 +152,9 @@ SLOW = (
 class Headline:
     """A finding of a run.
 
-    topic: a row of `TOPICS`. who: the part, by name, "" for none. where: the test cases that show it, the worst
-    first. sure: what speaks for it and against it. command: the next experiment, "" for none. weight: how much it
-    stands out among its like.
+    topic: a row of `TOPICS`. who: the component or process by name, "" for none. where: the test cases that show it,
+    the worst first. sure: the evidence for and against it. command: the next experiment, "" for none. weight: how far
+    it is from its like. simulated: of a record with a simulated fault.
     """
 
     verdict: Verdict
@@ -163,48 +165,67 @@ class Headline:
     sure: tuple[str, ...] = ()
     command: str = ""
     weight: float = 0.0
+    simulated: bool = False
 
     @property
     def order(self) -> tuple[int, int, float]:
-        """From first to last."""
+        """The key for sorting, most urgent first."""
         return -self.verdict, list(TOPICS).index(self.topic), -self.weight
 
 
 def steps(verdict: Verdict, judged: list[Judged], found: Sequence[Headline]) -> list[str]:
-    """What to do now, in order; nothing where all is as it should be."""
-    wanting = verdict is Verdict.INCOMPLETE and bool(judged) and words.only_references_missing(judged)
+    """What to do now, in order; nothing after a PASS. The step after a simulated fault is to leave it out."""
+    if verdict is Verdict.PASS:
+        return []
+    simulated, found = bool(simulated_line(records_of(judged))), [one for one in found if not one.simulated]
+    if simulated and not found:
+        return [SIMULATED]
+    wanting = words.only_references_missing(judged) and not simulated
     lines = [FIRST] if wanting and any(one.topic in SLOW for one in found) else []
     said = {"skipped"} if wanting else {"program"} if failed_by_data(judged, found) else set()
-    topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))[
-        :MOST_TOPICS
-    ]
-    if not topics and nothing_measured(verdict, judged):  # and nobody said why
-        return list(TOPICS["not run"]) if judged else [CHOOSE]
-    for topic in topics:
+    topics = list(dict.fromkeys(one.topic for one in found if TOPICS[one.topic] and one.topic not in said))
+    if not topics and not wanting and not judged:
+        return [CHOOSE]
+    if not topics and nothing_measured(verdict, judged):  # and no reason is known
+        return list(TOPICS["not run"])
+    for topic in topics[:MOST_TOPICS]:
         named = dict.fromkeys(one.who for one in found if one.topic == topic and one.who)
         who = listed(list(named)) or "it"
         told = [text.replace("{who}", who) for text in TOPICS[topic]]
-        # before anything is adopted it is measured again anyway
+        # FIRST already has the measurement again
         lines += told[1:] if lines and lines[0] == FIRST and topic in SLOW and len(told) > 1 else told
-    return list(dict.fromkeys([*lines, *([REFERENCES] if wanting else [])]))
+    lines += [REFERENCES] if wanting else []
+    return list(dict.fromkeys([*([SIMULATED] if simulated else []), *lines]))
 
 
 def failed_by_data(judged: Iterable[Judged], found: Iterable[Headline]) -> bool:
-    """Did each program end as it should where bits are wrong, so that what it printed tells no more than these do?"""
+    """Whether bits are wrong and each program ended well, so that its output adds nothing."""
     ended = all(one.test.record is not None and one.test.record["result"] in ("PASS", "FAIL") for one in judged)
     return ended and any(one.topic in WRONG_BITS for one in found)
 
 
 def nothing_measured(verdict: Verdict, judged: Iterable[Judged]) -> bool:
-    """Is there no verdict, and no value of which there could be one?"""
+    """Whether the run is INCOMPLETE and no cell has a value."""
     return verdict is Verdict.INCOMPLETE and not any(words.has_values(of) for one in judged for of, _ in one.matrices)
 
 
 def assessment(verdict: Verdict, judged: list[Judged]) -> str:
-    """What a verdict means here, in a sentence or two."""
+    """What the verdict means for this run, what was not measured, and the next step of the verdict."""
+    return " ".join([*answer(verdict, judged), *next_step(verdict, judged)])
+
+
+def answer(verdict: Verdict, judged: list[Judged]) -> list[str]:
+    """What the verdict means for this run, and what was not measured, in sentences."""
     rest, unseen = words.left_out(judged), links_unseen(judged)
-    said = meaning(verdict, judged) + (f" Not measured, for a budget: {', '.join(rest)}." if rest else "")
-    return said + (f" Of {'; '.join(unseen)}." if unseen else "")
+    told = [meaning(verdict, judged)]
+    told += [f"Not measured, for a budget: {', '.join(rest)}."] if rest else []
+    return told + ([f"Of {'; '.join(unseen)}."] if unseen else [])
+
+
+def next_step(verdict: Verdict, judged: Sequence[Judged]) -> list[str]:
+    """ "Next step: …", the same words in every output; nothing for PASS and for a simulated fault."""
+    step = "" if simulated_line(records_of(judged)) else words.next_step(verdict, disturbing(judged))
+    return [f"Next step: {step}"] if step else []
 
 
 def links_unseen(judged: Iterable[Judged]) -> list[str]:
@@ -214,24 +235,38 @@ def links_unseen(judged: Iterable[Judged]) -> list[str]:
 
 
 def meaning(verdict: Verdict, judged: list[Judged]) -> str:
-    """The same of what was measured."""
+    """What the verdict means for what this run measured."""
     some = words.left_out(judged) or any(words.has_nothing_to_do(one) for one in judged)
     good = "What was measured is verified" if some else "Everything was measured and verified"
+    matrices = [matrix for one in judged for _, matrix in one.matrices]
     if nothing_measured(verdict, judged):
         return "Nothing was measured, so there is nothing to judge."
-    if verdict <= Verdict.WARN and not any(one.matrices for one in judged):
-        rest = ": look at what is marked WARN." if verdict else ", and the checks passed."
+    if verdict <= Verdict.WARN and not matrices:
+        rest = ": look at the lines marked WARN." if verdict else ", and the checks passed."
         return f"Nothing was to be measured{rest}"
     if verdict is Verdict.PASS:
-        held = any(matrix.held for one in judged for _, matrix in one.matrices)
-        return f"{good}, and {'is as the references say' if held else 'nothing of it needs a reference'}."
-    if verdict is Verdict.WARN:
-        return "All cells are within their limits, but look at what is marked WARN."
-    if verdict is Verdict.FAIL:
-        return "Each failure is listed with its reason."
+        held = any(matrix.held for matrix in matrices)
+        return f"{good}, and {'all cells are inside their references' if held else 'no cell needs a reference'}."
     if words.only_references_missing(judged):
-        matrices = [matrix for one in judged for _, matrix in one.matrices]
-        held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
-        lacks = f"there are references for only {held} of {count} cells" if held else "there are no references"
-        return f"{good}; {lacks}{'' if held else ' to hold it against'}."
-    return "Something is missing, as listed: without it there is no verdict."
+        return f"{good}. {lacking(matrices)}"
+    return OF_VERDICT[verdict]
+
+
+OF_VERDICT = {
+    Verdict.WARN: "All cells are inside their references. Look at the lines marked WARN.",
+    Verdict.NOT_JUDGED: "What was measured is verified, and no reference describes it.",
+    Verdict.DISTURBED: "Another process used the node, and cells are outside. No part is flagged.",
+    Verdict.INCOMPLETE: "The listed parts are missing, so the run has no result.",
+    Verdict.FAIL: "Each failure is listed with its reason.",
+}
+
+
+def lacking(matrices: Sequence[MatrixVerdict]) -> str:
+    """How many cells have no reference, or have one that does not describe them."""
+    held, count = sum(matrix.held for matrix in matrices), sum(sum(matrix.counts.values()) for matrix in matrices)
+    if not held:
+        return "There are no references to compare with."
+    if held < count:
+        return f"References exist for only {held} of {count} cells."
+    outside = sum(matrix.counts[Verdict.NOT_JUDGED] for matrix in matrices)
+    return f"The references do not describe {outside} of {count} cells, which are better than their tolerance."

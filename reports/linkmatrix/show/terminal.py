@@ -1,6 +1,6 @@
-"""A run in the terminal: each matrix with a glyph and a colour for every cell, and what to do next.
+"""A run in the terminal: each matrix with a glyph and a colour for every cell, and the next steps.
 
-Nothing is said by colour alone. Colours go from orange (worse than expected) to blue (better), which people who cannot
+Nothing is shown by colour alone. Colours go from orange (worse than expected) to blue (better), which people who cannot
 tell red from green see too; NO_COLOR and pipes get none, and a terminal that is not UTF-8 gets ASCII.
 """
 
@@ -15,12 +15,13 @@ from ..record.units import counted, figure
 from ..runs import judging
 from ..runs.judging import Judged
 from ..runs.stored import Run
-from . import adapters, again, by_size, findings, headlines, reruns, steps, words
+from . import adapters, again, by_size, findings, headlines, notices, reruns, steps, words
 from .by_size import Sweep, groups_by_size
 from .collectives import Cell, Collective
 from .scale import deviation_step
 from .screen import VERDICT_STYLES, Screen, Text
 
+WIDEST = max(map(len, words.WORDS.values()))
 MOST_COMMANDS = 2  # that measure again
 MOST_ENDPOINTS = 16  # rows and columns that are printed; the page and the record have all
 SHORT = {"no-peer-access": "no-peer", "not-applicable": "-"}
@@ -47,6 +48,8 @@ def show(
     """Prints the run to `file` (standard output) and returns its verdict; others: published tables, by their titles."""
     screen = Screen(file, width)
     verdict = judging.overall(judged)
+    for line in notices.lines(judged):
+        screen.print(line, "bold")
     show_answer(screen, run, judged)
     last = None
     for one, *alike in words.told_together(sorted(judged, key=lambda one: -one.verdict)):
@@ -67,7 +70,7 @@ def show(
     show_adapters(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
-    if sum(len(one.matrices) for one in judged) > 1:  # what stood on top has scrolled by
+    if sum(len(one.matrices) for one in judged) > 1:  # the answer on top has scrolled by
         show_answer(screen, run, judged)
     else:
         screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
@@ -75,10 +78,10 @@ def show(
 
 
 def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
-    """The verdict, what is at fault and how sure that is, what to do now, and the command to run again."""
+    """The verdict, the findings with their evidence, the next steps, and the commands to run again."""
     verdict, found = judging.overall(judged), headlines.headlines(judged)
-    said = steps.assessment(verdict, judged)
-    # then what was found is less than that, where nothing is slow
+    said = " ".join(steps.answer(verdict, judged))
+    # the assessment comes before the findings where nothing is slow
     lacking = words.only_references_missing(judged) and not any(one.topic in steps.SLOW for one in found)
     screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))
     if lacking:
@@ -91,6 +94,8 @@ def show_answer(screen: Screen, run: Run, judged: list[Judged]) -> None:
         screen.print(f"and {len(found) - headlines.MOST} more, below", indent=2)
     if not lacking:
         screen.print(said)
+    for line in steps.next_step(verdict, judged):
+        screen.print(line, "bold")
     for number, line in enumerate(steps.steps(verdict, judged, found), 1):
         screen.print(f"{number}. {line}", indent=2, hang=3)
     commands = [] if verdict is Verdict.PASS else reruns.commands(run, judged, MOST_COMMANDS)
@@ -143,7 +148,7 @@ def show_matrix(screen: Screen, one: Judged, result: Result, matrix: MatrixVerdi
     found = [*findings.suspects(one, result, matrix), *findings.parts_and_places(one, matrix)]
     for line in [*words.marked_cells(matrix), *words.fact_lines(one, result), *found, *again.remeasured_lines(result)]:
         screen.print(line, indent=2)
-    for note in words.notes_of(one, result):
+    for note in result["notes"]:
         screen.print(f"note: {note}", "dim")
     screen.print()
 
@@ -196,7 +201,7 @@ def size_line(screen: Screen, size: str, cells: Sequence[Cell], widths: Sequence
     text = screen.text(size, "bold")
     for cell, width in zip(cells, widths, strict=True):
         glyph = " " if cell.verdict is None else screen.glyphs[cell.verdict]
-        style = VERDICT_STYLES[Verdict.FAIL] if cell.verdict is Verdict.FAIL else ""
+        style = VERDICT_STYLES[cell.verdict] if cell.verdict in words.STRIKING else ""
         text += screen.text(" ") + screen.text(f"{cell.text:>{width - 1}}{glyph}", style)
     return text
 
@@ -252,8 +257,8 @@ def cell_text(
     shown = SHORT.get(status, status) if status != "ok" or value is None else figure(value, decimals)
     off = matrix.worse(pair)
     style = SHADES[deviation_step(off)] if off is not None else ""
-    if verdict is Verdict.FAIL:
-        style = VERDICT_STYLES[Verdict.FAIL]
+    if verdict in words.STRIKING:
+        style = VERDICT_STYLES[verdict]
     return screen.text(f"{shown:>{width - 1}}{screen.glyphs[verdict]}", style)
 
 
@@ -274,7 +279,7 @@ def show_overview(screen: Screen, judged: list[Judged]) -> None:
         return
     width = max(len(name) for _, name, _ in lines)
     for verdict, name, said in sorted(lines, key=lambda line: -line[0]):
-        word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<10}  "
+        word = f"{screen.glyphs[verdict]} {words.WORDS[verdict]:<{WIDEST}}  "
         line = f"{word}{name:<{width}}  {said}"
         fits = len(line) <= screen.console.width
         screen.print(screen.text(line.rstrip() if fits else f"{word}{name}"))
@@ -294,7 +299,7 @@ def show_adapters(screen: Screen, judged: list[Judged]) -> None:
 
 
 def show_legend(screen: Screen) -> None:
-    """What glyphs and colours mean."""
+    """The meaning of the glyphs and colours."""
     glyphs = "  ".join(f"{screen.glyphs[verdict]} {words.WORDS[verdict]}" for verdict in words.ORDER)
     screen.print(glyphs, "dim")
     if screen.console.color_system is not None and not screen.console.no_color:

@@ -1,4 +1,4 @@
-"""The words that the terminal and the page share: what was measured, how, and what came of it."""
+"""The words that all outputs share: verdicts with meaning and next step, what was measured, how, and the result."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -10,21 +10,45 @@ from ..judge import few
 from ..judge.evaluate import MatrixVerdict
 from ..judge.facts import Fact
 from ..judge.verdicts import WORDS, Verdict
+from ..locate.sentences import listed
 from ..record.matrix import ClassSummary, from_result, has_status, variant_of
 from ..record.reading import Result
 from ..record.units import counted, figure, size
 from ..runs.judging import Judged
 
 ORDER = sorted(Verdict)  # from good to bad
-GLYPHS = dict(zip(ORDER, "✓!·~?✗", strict=True))
-ASCII_GLYPHS = dict(zip(ORDER, "+!.~?x", strict=True))
+GLYPHS = dict(zip(ORDER, "✓!○~?✗", strict=True))
+ASCII_GLYPHS = dict(zip(ORDER, "+!*~?x", strict=True))  # none of them looks like a part of a number
+STRIKING = (Verdict.DISTURBED, Verdict.FAIL)  # verdicts of cells whose style is stronger than the shade of a deviation
+MEANINGS = {
+    Verdict.PASS: "measured, data verified, inside the reference",
+    Verdict.WARN: "inside the reference, but the interval of the median crosses the limit, or slower than its like",
+    Verdict.NOT_JUDGED: "measured and verified, but no reference describes the measurement",
+    Verdict.DISTURBED: "another process used the node, and a cell is outside",
+    Verdict.INCOMPLETE: "the run began, and a cell, table, reference, test or rank is missing",
+    Verdict.FAIL: "outside the reference, wrong data, more than the path can carry, path changed, or endpoint lost",
+}
+ANOTHER = "the other process"  # where no process is named
+#: The one step that follows a verdict, in every output; docs/verdicts.md has the same table. {who}: a process.
+NEXT_STEPS = {
+    Verdict.PASS: "",
+    Verdict.WARN: "Watch it: linkmatrix history shows whether it gets worse.",
+    Verdict.NOT_JUDGED: "Adopt references: linkmatrix adopt.",
+    Verdict.DISTURBED: "Measure again when {who} is gone, or let the run wait: --wait-idle SECONDS.",
+    Verdict.INCOMPLETE: "Fix the run, then measure again.",
+    Verdict.FAIL: "Locate the faulty component, then repair it: linkmatrix diagnose.",
+}
 DECIMALS = {"GB/s": 2, "us": 3, "%": 2, "msg/s": 0, "GFLOP/s": 1, "bodies": 0, "rounds": 0, "words": 0, "flags": 0}
 UNITS = {unit: unit for unit in DECIMALS} | {"us": "µs", "msg/s": "messages/s"}
 MOST_LABEL = 12
 MOST_AXES = 4  # rows and columns that are named as the worst
-NOISIER = "noisier than the wanted interval"  # as p2p_matrix notes it
 WITH_DATA = ("ok", "partial")  # status of the cells whose data arrived, and may be compared
 SOFTWARE = ("CUDA", "MPI", "cuda", "driver", "mpi")  # what a heading has room for
+
+
+def next_step(verdict: Verdict, processes: Sequence[str] = ()) -> str:
+    """The step that follows a verdict, "" after PASS; processes: those that disturbed the run, by name."""
+    return NEXT_STEPS[verdict].replace("{who}", listed(processes) or ANOTHER)
 
 
 def heading(one: Judged) -> str:
@@ -85,7 +109,7 @@ def how(result: Result) -> str:
 
 
 def sampled(*results: Result) -> str:
-    """ "7 samples a cell" of one or several; of a matrix that is not held, where they are."""
+    """ "7 samples per cell" of one or several results; the file of the samples of a matrix that is not held."""
     matrices = [from_result(result) for result in results]
     apart = [matrix.apart.name for matrix in matrices if matrix.apart is not None]
     if apart:
@@ -93,7 +117,7 @@ def sampled(*results: Result) -> str:
     samples = np.concatenate([matrix.whole.numbers("samples").ravel() for matrix in matrices])
     samples = samples[np.isfinite(samples)]
     low, high = (int(samples.min()), int(samples.max())) if len(samples) else (0, 0)
-    return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} a cell"
+    return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} per cell"
 
 
 def verification(result: Result) -> str:
@@ -202,12 +226,6 @@ def told_together(judged: Sequence[Judged]) -> list[list[Judged]]:
     return list(groups.values())
 
 
-def notes_of(one: Judged, result: Result) -> list[str]:
-    """What the program noted of a result, less what a fact says already: that cells did not converge."""
-    said = any(fact.topic == "samples" for fact in facts_of(one, result))
-    return [note for note in result["notes"] if not (said and NOISIER in note)]
-
-
 def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
     """The verdict of each test case, of several sizes the worst, and of each test that has no matrix."""
     found: list[Verdict] = []
@@ -220,43 +238,53 @@ def case_verdicts(judged: Iterable[Judged]) -> list[Verdict]:
 
 
 def tally(judged: list[Judged]) -> str:
-    """ "3 test cases: 1 FAIL, 2 PASS"; and how many a budget left out, of which there is no verdict."""
+    """ "3 test cases: 1 FAIL, 2 PASS", and how many test cases a budget left out, which have no verdict."""
     found, rest = case_verdicts(judged), left_out(judged)
     each = ", ".join(f"{found.count(verdict)} {WORDS[verdict]}" for verdict in reversed(ORDER) if verdict in found)
     beyond = [one.beyond_cells for one in judged if one.matrices and one.beyond_cells is not None]
-    also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for what no cell says" if beyond else ""
+    also = f"; {counted(len(beyond), 'test')} {WORDS[max(beyond)]} for a reason outside the cells" if beyond else ""
     also += f"; {len(rest)} more left out, for a budget" if rest else ""
     return counted(len(found), "test case") + (f": {each}" if each else "") + also
 
 
 def left_out(judged: Iterable[Judged]) -> list[str]:
-    """Test cases that were asked for, and for which a budget (--budget) had no room."""
+    """The requested test cases for which a budget (--budget) had no room."""
     records = (one.test.record for one in judged if one.test.record is not None)
     return list(dict.fromkeys(name for record in records for name in record.get("left_out", [])))
 
 
 def has_nothing_to_do(one: Judged) -> bool:
-    """Was a test skipped for what its partition is, such as a pair of one GPU, and not for how it is today?"""
+    """Whether a test was skipped because of its partition, such as a pair of one GPU, and not because of a failure."""
     return one.test.result == "skip" and bool(one.test.reason) and not one.test.unmeasured
 
 
 def has_no_pair(one: Judged) -> bool:
-    """Was a test asked for pairs where there is one endpoint?"""
+    """Whether a test needs pairs and its machine has one endpoint."""
     return bool(one.matrices) and not any(any(matrix.counts.values()) for _, matrix in one.matrices)
 
 
+def incomplete_cells(matrix: MatrixVerdict) -> int:
+    """The number of INCOMPLETE cells that lack more than a reference."""
+    return matrix.counts[Verdict.INCOMPLETE] - (matrix.unjudged if matrix.expected.name else 0)
+
+
 def only_references_missing(judged: list[Judged]) -> bool:
-    """Was all that there is to do measured and verified, so that references are what a verdict lacks?"""
+    """Whether everything was measured and verified, and only references that describe it are missing."""
     tried = [one for one in judged if not has_nothing_to_do(one)]
-    return any(matrix.unjudged for one in tried for _, matrix in one.matrices) and all(
+    matrices = [(result, matrix) for one in tried for result, matrix in one.matrices]
+    return any(matrix.unjudged or matrix.counts[Verdict.NOT_JUDGED] for _, matrix in matrices) and all(
         not one.reasons
-        and all(fact.verdict <= Verdict.WARN for fact in one.facts)
-        and all(
-            (result["verified"] or result["size_bytes"] == 0)
-            and matrix.verdict <= Verdict.INCOMPLETE
-            and any(matrix.counts.values())
-            and matrix.counts[Verdict.INCOMPLETE] == matrix.unjudged
-            for result, matrix in one.matrices
-        )
+        and all(fact.verdict <= Verdict.NOT_JUDGED for fact in one.facts)
+        and all(lacks_only_references(result, matrix) for result, matrix in one.matrices)
         for one in tried
+    )
+
+
+def lacks_only_references(result: Result, matrix: MatrixVerdict) -> bool:
+    """Whether a matrix is verified and each of its cells has a value, and none is FAIL or DISTURBED."""
+    counts = matrix.counts
+    return (
+        bool(result["verified"] or result["size_bytes"] == 0)
+        and any(counts.values())
+        and not counts[Verdict.FAIL] + counts[Verdict.DISTURBED] + incomplete_cells(matrix)
     )

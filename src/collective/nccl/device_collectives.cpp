@@ -22,7 +22,7 @@ class DeviceCollectives final : public Collectives {
       const Endpoint& endpoint = machine_->endpoints()[i];
       if (endpoint.kind != EndpointKind::device) continue;
       // A collective needs all of its devices: without one, there is nothing to measure.
-      if (const auto why = machine_->lost(static_cast<int>(i))) throw DeviceError(endpoint.label + ": " + *why);
+      refuse_lost(*machine_, static_cast<int>(i));
       own.ordinals.push_back(endpoint.index);
       own.labels.push_back(endpoint.label);
     }

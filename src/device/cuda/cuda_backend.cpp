@@ -14,6 +14,7 @@
 #include "device/cuda/health.hpp"
 #include "device/cuda/heaters.hpp"
 #include "device/cuda/kernels.hpp"
+#include "device/cuda/own_context.hpp"
 #include "device/cuda/peer_access.hpp"
 #include "device/cuda/reservation.hpp"
 #include "device/cuda/runs.hpp"
@@ -46,23 +47,29 @@ class CudaBackend final : public Backend {
     std::vector<Endpoint> devices = describe_devices(choose_devices(wanted));
     for (const Endpoint& device : devices) stations_.emplace_back(device);
     device_count_ = stations_.size();
+    NvmlUse use(nvml_.emplace(), devices);
+    std::vector<OwnProcess> own(devices.size(), {OwnProcess::Listed::absent, 0});
     // The driver's tables are read while the contexts come up.
     auto discovered = std::async(std::launch::async, [this, &devices] {
-      health_.emplace(nvml_.emplace(), devices);
+      health_.emplace(*nvml_, devices);
       for (Endpoint& device : devices) read_limits(*nvml_, device), identify(*nvml_, device);
       return std::pair(discover_links(*nvml_, devices), describe_software(*nvml_));
     });
-    const auto failures = each_at_once(device_stations(), bring_up);
+    const auto failures = each_at_once(device_stations(), [&](Station& station) {
+      const auto device = static_cast<std::size_t>(&station - stations_.data());
+      own[device] = make_own_context(station.endpoint.index, station.where(), use, device);
+      bring_up(station);
+    });
     std::tie(topology_, software_) = discovered.get();
+    poll_.emplace(*nvml_, devices, std::move(own));
     for (std::size_t d = 0; d < devices.size(); ++d) stations_[d].endpoint = devices[d];
     for (std::size_t d = 0; d < failures.size(); ++d)
-      if (failures[d]) stations_[d].lost = why_lost(stations_[d], failures[d]);
+      if (failures[d]) set_lost(stations_[d], failures[d]);
     home().use();
     add_reach(topology_, devices);
     for (const Endpoint& memory : host_memory_endpoints()) stations_.emplace_back(memory);
     for (const Station& station : stations_) endpoints_.push_back(station.endpoint);
     gate_.emplace(home().where());
-    look_.emplace(*nvml_, devices);
   }
 
   ~CudaBackend() override {
@@ -84,6 +91,7 @@ class CudaBackend final : public Backend {
   std::optional<std::string> lost(int endpoint) const override {
     return stations_[static_cast<std::size_t>(endpoint)].lost;
   }
+  LossKind lost_kind(int endpoint) const override { return stations_[static_cast<std::size_t>(endpoint)].loss; }
 
   std::optional<HostPages> host_pages() const override { return host_memory_.pages; }
 
@@ -112,7 +120,8 @@ class CudaBackend final : public Backend {
       const Reservation reservation(copies, stations_);
       const auto shortages =
           reservation.shortages(free_memory, available_memory(), [this](const Station& at) { return holders(at); });
-      for (const auto& [endpoint, why] : shortages) failures.lacks(station(endpoint), why);
+      for (const auto& [endpoint, why] : shortages)
+        failures.lacks(station(endpoint), why, loss_of_memory(station(endpoint)));
       make_buffers(reservation, failures);
       std::map<PeerPair, bool> pairs;
       for (const Copy& copy : copies)
@@ -123,23 +132,6 @@ class CudaBackend final : public Backend {
   }
 
   Timeline run(std::span<const Copy> copies, Deadline deadline) override {
-    return ledger_.account(*this, copies, [&] { return run_once(copies, deadline); });
-  }
-
-  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
-    return ledger_.account(*this, copies, [&] { return verify_once(copies, seed, deadline); });
-  }
-
-  std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
-    return heaters_.heat(device_stations(), seconds, flips, deadline);
-  }
-
-  std::vector<DeviceState> device_states() override { return health_->states(); }
-  std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
-  Activity activity() override { return look_->now(ledger_); }
-
- private:
-  Timeline run_once(std::span<const Copy> copies, Deadline deadline) {
     Failures failures(work_, copies, stations_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
@@ -152,7 +144,7 @@ class CudaBackend final : public Backend {
     });
   }
 
-  std::vector<PatternCheck> verify_once(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) {
+  std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override {
     Failures failures(work_, copies, stations_);
     return failures.guard_all([&] {
       start_call(copies, failures, deadline);
@@ -172,8 +164,16 @@ class CudaBackend final : public Backend {
     });
   }
 
+  std::vector<Heated> heat(double seconds, std::optional<int> flips, Deadline deadline) override {
+    return heaters_.heat(device_stations(), seconds, flips, deadline);
+  }
+
+  std::vector<DeviceState> device_states() override { return health_->states(); }
+  std::vector<std::string> throttle_reasons() override { return health_->throttle_reasons(); }
+  Activity activity() override { return poll_->now(); }
+
+ private:
   static void bring_up(Station& station) {
-    make_context(station.endpoint.index, station.where());
     load_kernels();
     load_chain_kernels();
     load_handover_kernels();
@@ -190,11 +190,15 @@ class CudaBackend final : public Backend {
   /// A device that works: the one that is current where a call needs any, so that no other gets a context.
   Station& home() {
     std::string reasons;
+    std::vector<std::string> held;  // devices whose memory other processes have
     for (Station& station : device_stations()) {
       if (!station.lost) return station;
       reasons += (reasons.empty() ? "" : "; ") + *station.lost;
+      if (station.loss == LossKind::memory) held.push_back(station.where());
     }
-    throw DeviceError("no device takes part: " + reasons);
+    const std::string why = "no device takes part: " + reasons;
+    if (held.size() == device_count_) throw MemoryHeld(why, held, poll_->now());
+    throw DeviceError(why);
   }
 
   std::string holders(const Station& at) const {
@@ -202,11 +206,20 @@ class CudaBackend final : public Backend {
     return who.empty() ? "" : "; " + who;
   }
 
-  std::string why_lost(const Station& at, const std::exception_ptr& failure) const {
+  /// Of a device that has not the memory that is needed.
+  LossKind loss_of_memory(const Station& at) {
+    const auto device = static_cast<std::size_t>(&at - stations_.data());
+    return poll_->has_others(device) ? LossKind::memory : LossKind::device;
+  }
+
+  void set_lost(Station& at, const std::exception_ptr& failure) {
     try {
       std::rethrow_exception(failure);
+    } catch (const CudaError& e) {
+      at.lost = e.what() + holders(at);
+      if (e.status() == cudaErrorMemoryAllocation) at.loss = loss_of_memory(at);
     } catch (const std::exception& e) {
-      return e.what() + holders(at);
+      at.lost = e.what() + holders(at);
     }
   }
 
@@ -234,7 +247,7 @@ class CudaBackend final : public Backend {
         std::rethrow_exception(failed[i]);
       } catch (const CudaError& e) {
         if (!stations_[i].is_device() || e.status() != cudaErrorMemoryAllocation) throw;
-        failures.lacks(stations_[i], e.what() + holders(stations_[i]));
+        failures.lacks(stations_[i], e.what() + holders(stations_[i]), loss_of_memory(stations_[i]));
       }
     }
   }
@@ -288,8 +301,7 @@ class CudaBackend final : public Backend {
   std::optional<Gate> gate_;  ///< made when the contexts are up
   std::optional<Nvml> nvml_;
   std::optional<HealthReader> health_;
-  std::optional<DeviceLook> look_;
-  TrafficLedger ledger_;
+  std::optional<DevicePoll> poll_;
   CopyWork work_{stations_, host_memory_};
   PeerAccess peers_;
   Heaters heaters_;

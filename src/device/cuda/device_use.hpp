@@ -1,9 +1,9 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "core/topology.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/device_activity.hpp"
 #include "device/host/activity.hpp"
@@ -13,25 +13,25 @@ namespace linkmatrix::cuda {
 /// The driver's answers on who uses devices.
 class NvmlUse final : public DeviceUseSource {
  public:
-  /// Keeps a reference to `nvml`. pcis: of the devices, in their order.
-  NvmlUse(const Nvml& nvml, std::vector<std::string> pcis)
-      : nvml_{nvml}, pcis_{std::move(pcis)}, since_(pcis_.size()) {}
+  /// Keeps a reference to `nvml`.
+  NvmlUse(const Nvml& nvml, const std::vector<Endpoint>& devices);
 
-  DeviceUse use_of(std::size_t device) override;
+  DeviceProcesses processes_on(std::size_t device) override { return nvml_.processes(pcis_.at(device)); }
 
  private:
   const Nvml& nvml_;
   std::vector<std::string> pcis_;
-  std::vector<unsigned long long> since_;  ///< the driver's time of the last sample of each
 };
 
-/// What is done on the devices and the processors of this node.
-class DeviceLook {
+/// Polls who uses the devices and the processors of this node.
+class DevicePoll {
  public:
-  /// Keeps a reference to `nvml`.
-  DeviceLook(const Nvml& nvml, const std::vector<Endpoint>& devices);
+  /// Keeps a reference to `nvml`. own: this process on each of the devices.
+  DevicePoll(const Nvml& nvml, const std::vector<Endpoint>& devices, std::vector<OwnProcess> own);
 
-  Activity now(TrafficLedger& ledger);
+  Activity now();
+
+  bool has_others(std::size_t device) { return devices_.has_others(device); }
 
  private:
   std::string node_;

@@ -16,14 +16,14 @@ std::optional<std::string> why_broken(Station& device) {
 
 }  // namespace
 
-void Failures::add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why) {
+void Failures::add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why, LossKind loss) {
   if (why_.empty()) why_ = why;
   std::optional<int> endpoint;
   if (lost != nullptr) endpoint = static_cast<int>(lost - stations_.data());
   const auto known =
       std::find_if(failures_.begin(), failures_.end(), [&](const auto& failure) { return failure.copy == copy; });
   if (known == failures_.end())
-    failures_.push_back({copy, status, endpoint});
+    failures_.push_back({copy, status, endpoint, loss});
   else if (!known->endpoint)
     known->endpoint = endpoint;  // it was late first, and then its device was found to hang
 }
@@ -32,20 +32,20 @@ void Failures::refuse_lost() {
   for (std::size_t k = 0; k < copies_.size(); ++k)
     for (const int end : {copies_[k].source, copies_[k].destination}) {
       const Station& station = stations_[static_cast<std::size_t>(end)];
-      if (station.lost) add(k, CellStatus::error, &station, *station.lost);
+      if (station.lost) add(k, CellStatus::error, &station, *station.lost, station.loss);
     }
 }
 
 /// All copies of the device fail with it, now and later.
 void Failures::lose(Station& device, CellStatus status, const std::string& why) {
   if (!device.lost) device.lost = why;
-  fail_all(device, status, why);
+  fail_all(device, status, why, LossKind::device);
 }
 
-void Failures::fail_all(const Station& device, CellStatus status, const std::string& why) {
+void Failures::fail_all(const Station& device, CellStatus status, const std::string& why, LossKind loss) {
   const int lost = static_cast<int>(&device - stations_.data());
   for (std::size_t k = 0; k < copies_.size(); ++k)
-    if (copies_[k].source == lost || copies_[k].destination == lost) add(k, status, &device, why);
+    if (copies_[k].source == lost || copies_[k].destination == lost) add(k, status, &device, why, loss);
 }
 
 /// Asks every device of the copies whether it still works; true where one does not any more.

@@ -20,7 +20,9 @@ class Failures {
   /// Copies of devices that were lost before.
   void refuse_lost();
   /// A device works, but has not what these copies need: memory. Others may need less.
-  void lacks(const Station& device, const std::string& why) { fail_all(device, CellStatus::error, why); }
+  void lacks(const Station& device, const std::string& why, LossKind loss) {
+    fail_all(device, CellStatus::error, why, loss);
+  }
   /// A call of the copy failed. Every device of all copies is asked whether it still works.
   void failed(std::size_t copy, const std::string& why);
   /// Something failed that all have in common; the copies of a device that it broke are to blame, else all.
@@ -59,9 +61,10 @@ class Failures {
 
  private:
   bool find_broken();
-  void add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why);
+  void add(std::size_t copy, CellStatus status, const Station* lost, const std::string& why,
+           LossKind loss = LossKind::device);
   void lose(Station& device, CellStatus status, const std::string& why);
-  void fail_all(const Station& device, CellStatus status, const std::string& why);
+  void fail_all(const Station& device, CellStatus status, const std::string& why, LossKind loss);
 
   const CopyWork& work_;
   std::span<const Copy> copies_;

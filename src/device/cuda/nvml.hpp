@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/device_activity.hpp"
+#include "device/own_process.hpp"
 
 namespace linkmatrix::cuda {
 
@@ -54,22 +54,8 @@ class Nvml {
   /// told.
   std::string memory_holders(const std::string& pci) const;
 
-  /// Processes that have a context on a device.
-  struct Process {
-    unsigned pid;
-    std::string name;
-    std::optional<std::uint64_t> bytes;
-  };
-  std::vector<Process> processes(const std::string& pci) const;
-  /// The same; nothing where the driver does not tell.
-  std::optional<std::vector<Process>> known_processes(const std::string& pci) const;
-
-  /// Bytes that a device has counted, by DeviceUse::traffic's names, as far as it counts them in 64 bits.
-  std::map<std::string, double> traffic(const std::string& pci) const;
-
-  /// Which share of a device each process had since the driver's time `since`, which is moved on; nothing where it is
-  /// not told.
-  std::optional<std::vector<DeviceUse::Share>> shares(const std::string& pci, unsigned long long& since) const;
+  /// Processes that have a context on a device, those first that hold most of its memory.
+  DeviceProcesses processes(const std::string& pci) const;
 
   /// Whether the driver offers peer-to-peer between the two, over whatever path.
   std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;

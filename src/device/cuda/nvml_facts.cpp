@@ -28,7 +28,8 @@ using AskCount = int(unsigned*);
 using RunningProcesses = int(Device, unsigned*, ProcessInfo*);
 using ProcessName = int(unsigned, char*, unsigned);
 
-constexpr std::size_t most_processes = 64;  // more are not worth a sentence
+constexpr int insufficient_size = 7;
+constexpr unsigned few_processes = 64, most_processes = 4096;
 constexpr unsigned long long not_told = ~0ULL;
 
 struct Field {
@@ -106,19 +107,21 @@ std::optional<unsigned> Nvml::module(const std::string& pci) const {
   return number;
 }
 
-std::vector<Nvml::Process> Nvml::processes(const std::string& pci) const {
-  return known_processes(pci).value_or(std::vector<Process>{});
-}
-
-std::optional<std::vector<Nvml::Process>> Nvml::known_processes(const std::string& pci) const {
+DeviceProcesses Nvml::processes(const std::string& pci) const {
   const auto ask = symbol<RunningProcesses>("nvmlDeviceGetComputeRunningProcesses_v3");
   const auto ask_name = symbol<ProcessName>("nvmlSystemGetProcessName");
   const auto handle = device(pci);
-  std::vector<ProcessInfo> infos(most_processes);
-  auto count = static_cast<unsigned>(infos.size());
-  if (ask == nullptr || !handle || ask(*handle, &count, infos.data()) != success) return std::nullopt;
+  if (ask == nullptr || !handle) return std::nullopt;
+  unsigned count = few_processes;
+  std::vector<ProcessInfo> infos(count);
+  int answer = ask(*handle, &count, infos.data());
+  if (answer == insufficient_size) {
+    infos.resize(count = std::min(2 * count, most_processes));  // some may begin meanwhile
+    answer = ask(*handle, &count, infos.data());
+  }
+  if (answer != success) return std::nullopt;
   infos.resize(std::min<std::size_t>(count, infos.size()));
-  std::vector<Process> found;
+  std::vector<DeviceProcess> found;
   for (const ProcessInfo& info : infos) {
     std::array<char, 256> name{};
     if (ask_name == nullptr || ask_name(info.pid, name.data(), name.size() - 1) != success) name.front() = 0;
@@ -126,13 +129,13 @@ std::optional<std::vector<Nvml::Process>> Nvml::known_processes(const std::strin
     found.push_back({info.pid, path.substr(path.find_last_of('/') + 1), std::nullopt});
     if (info.bytes != not_told) found.back().bytes = info.bytes;
   }
-  std::sort(found.begin(), found.end(), [](const Process& a, const Process& b) { return a.bytes > b.bytes; });
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return found;
 }
 
 std::string Nvml::memory_holders(const std::string& pci) const {
   std::vector<std::string> holders;
-  for (const Process& process : processes(pci))
+  for (const DeviceProcess& process : processes(pci).value_or(std::vector<DeviceProcess>{}))
     holders.push_back("process " + std::to_string(process.pid) +
                       (process.name.empty() ? "" : " (" + process.name + ")") + " holds " +
                       (process.bytes ? gibibytes(*process.bytes) : "memory"));

@@ -77,6 +77,7 @@ struct Station {
   std::uint64_t chased = 0;                   ///< loads of the last chase
   HandoverTerms terms{};                      ///< of the last visibility test that it executes
   std::optional<std::string> lost;            ///< why it takes no part, in words
+  LossKind loss = LossKind::device;           ///< of a lost one
   bool broken = false;                        ///< it hangs, or its context is gone: nothing of it may be touched again
 
   static constexpr std::size_t sink_at = 64, chase_at = 128, handovers_at = 192, counters_bytes = 320;

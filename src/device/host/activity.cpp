@@ -25,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double microsecond = 1e-6;
 constexpr double hardly = 0.005;  // seconds that a thread ran which was started and has had nothing to do
 
 /// Numbers of a line of /proc/stat, in seconds.
@@ -88,16 +87,6 @@ std::string list_text(const std::vector<int>& cores) {
   return text.size() > most ? "" : text;
 }
 
-/// What the kernel's pressure file of processors says of "some", in seconds.
-std::optional<double> stalled_seconds(const fs::path& proc) {
-  const std::string line = line_of(proc / "pressure/cpu");
-  const auto at = line.find("total=");
-  if (!line.starts_with("some ") || at == std::string::npos) return std::nullopt;
-  double value = 0;
-  std::istringstream number(line.substr(at + 6));
-  return number >> value ? std::optional(value * microsecond) : std::nullopt;
-}
-
 std::optional<double> load_of(const fs::path& proc) {
   double load = 0;
   std::istringstream words(line_of(proc / "loadavg"));
@@ -106,14 +95,6 @@ std::optional<double> load_of(const fs::path& proc) {
 
 /// Interrupts that were put off, which /proc/stat does not count as work.
 bool is_of_interrupts(const Task& task) { return task.name.starts_with("ksoftirqd"); }
-
-/// Each thread of a process, whichever core it ran on; the process where they cannot be told apart.
-void add_threads(std::map<unsigned, Task>& all, const fs::path& folder, unsigned number, const Task& process) {
-  const auto threads = threads_of(folder);
-  for (const auto& [own_number, thread] : threads)
-    if (const auto task = task_of(thread)) all.emplace(own_number, *task);
-  all.emplace(number, process);
-}
 
 }  // namespace
 
@@ -126,23 +107,24 @@ ProcessorLook::ProcessorLook(const fs::path& root, std::vector<unsigned> ranks)
 
 void ProcessorLook::add_node(Activity& activity, const std::string& node) {
   activity.seconds = steady_seconds();
-  NodeLoad load{node, load_of(proc_), stalled_seconds(proc_), {}, {}, {}};
+  NodeLoad load{.node = node, .load = load_of(proc_)};
   const auto times = all_core_times(proc_);
   if (const auto all = times.find("cpu"); all != times.end()) {
-    load.busy = all->second.busy;
+    load.cores = static_cast<int>(times.size()) - 1;
+    // with interrupts where these count as time of the threads that they interrupt too
+    load.busy = counts_interrupts(times) ? all->second.worked : all->second.busy;
     load.stolen = all->second.stolen;
   }
   const std::map<unsigned, Task> tasks = all_tasks(proc_);
   const std::set<unsigned> run = processes_of_run(tasks), launchers = launchers_of(tasks, run);
-  std::map<unsigned, Task> helpers;
+  std::map<unsigned, double> kernel;
   double own = 0;
   std::size_t others = 0;
   for (const auto& [number, task] : tasks) {
     if (task.is_kernel) {
-      if (!is_of_interrupts(task) || !counts_interrupts(times)) helpers.emplace(number, task);
+      if (!is_of_interrupts(task) || !counts_interrupts(times)) kernel.emplace(number, task.seconds);
     } else if (run.contains(number) || launchers.contains(number)) {
       own += task.seconds;
-      if (!run.contains(number)) add_threads(helpers, proc_ / std::to_string(number), number, task);
     } else {
       ++others;
       activity.processes.push_back(
@@ -151,9 +133,8 @@ void ProcessorLook::add_node(Activity& activity, const std::string& node) {
   }
   if (!run.empty()) load.own_busy = own;
   if (const auto quota = cpu_quota(proc_.parent_path())) load.throttled = quota->throttled, load.quota = quota->text;
-  load.helpers = helper_seconds(helpers);
+  load.kernel = kernel_seconds(std::move(kernel));
   if (!load.busy) activity.untold.push_back(node + ": how busy its processors are cannot be read");
-  if (!load.stalled) activity.untold.push_back(node + ": its kernel does not count the pressure on its processors");
   if (others == 0) activity.untold.push_back(node + ": the processes of others cannot be seen from here");
   activity.nodes.push_back(std::move(load));
 }
@@ -169,19 +150,16 @@ std::set<unsigned> ProcessorLook::processes_of_run(const std::map<unsigned, Task
   return found;
 }
 
-/// Since the first look, of each core: of threads that end and move the sum of all would fall.
-std::map<int, double> ProcessorLook::helper_seconds(const std::map<unsigned, Task>& threads) {
-  std::map<unsigned, double> now;
-  for (const auto& [number, thread] : threads) {
-    const auto before = helpers_before_.find(number);
-    const bool is_known = before != helpers_before_.end() && before->second <= thread.seconds;
-    const double lately = thread.seconds - (is_known ? before->second : 0);
-    if (!is_first_ && thread.core >= 0 && lately > 0) helpers_[thread.core] += lately;
-    now.emplace(number, thread.seconds);
+/// Since the first poll: the sum over all threads falls where one ends.
+double ProcessorLook::kernel_seconds(std::map<unsigned, double> threads) {
+  for (const auto& [number, seconds] : threads) {
+    const auto before = kernel_before_.find(number);
+    const bool is_known = before != kernel_before_.end() && before->second <= seconds;
+    if (!is_first_) kernel_ += seconds - (is_known ? before->second : 0);
   }
-  helpers_before_ = std::move(now);
+  kernel_before_ = std::move(threads);
   is_first_ = false;
-  return helpers_;
+  return kernel_;
 }
 
 /// Of what the host of a virtual machine took of cores the run's threads lost as much as they had of what these did,
@@ -247,19 +225,13 @@ void ProcessorLook::add_self(Activity& activity, const std::string& label) {
   const OwnThreads::Look look = seen.value_or(OwnThreads::Look{});
   // where the first thread may run, which measures: a helper of MPI or of a driver may be bound to nothing
   const std::vector<int> cores = allowed_cores(proc_ / self_ / "task" / self_);
-  for (const OwnThreads::Thread& thread : look.threads) {
+  for (const OwnThreads::Thread& thread : look.threads)
     own.waited += std::max(0.0, thread.lately.waited - std::max(0.0, look.ran - thread.lately.ran));
-    if (!own.threads.is_first() && thread.core >= 0 && !std::ranges::includes(cores, thread.allowed))
-      own.roaming[thread.core] += thread.lately.ran;
-  }
   const auto times = all_core_times(proc_);
   CoreTimes all;
-  std::size_t read = 0;
   for (const int core : cores)
-    if (const auto one = times.find("cpu" + std::to_string(core)); one != times.end()) {
-      all.busy += one->second.busy, all.stolen += one->second.stolen, all.worked += one->second.worked;
-      ++read;
-    }
+    if (const auto one = times.find("cpu" + std::to_string(core)); one != times.end())
+      all.busy += one->second.busy, all.stolen += one->second.stolen;
   const double ran = own.threads.ran();
   Use use{label, "cpu", std::nullopt, ran};
   if (seen)
@@ -267,9 +239,6 @@ void ProcessorLook::add_self(Activity& activity, const std::string& label) {
   else
     activity.untold.push_back(label + ": how much of its time others had cannot be told");
   use.cores = list_text(cores);
-  use.roaming = own.roaming;
-  // with interrupts where these count as time of the run's threads too
-  if (read > 0 && read == cores.size()) use.busy = counts_interrupts(times) ? all.worked : all.busy;
   activity.uses.push_back(std::move(use));
 }
 

@@ -28,8 +28,7 @@ class ProcessorLook {
   void add_cores(Activity& activity, const std::string& label, std::span<const int> cores);
 
   /// Likewise of the processors that this process has, whichever they are: of each of its threads, whose waiting for
-  /// the others of them is nobody else's doing, those that have ended too. And how long these processors worked, for
-  /// whomever.
+  /// the others of them is nobody else's doing, those that have ended too.
   void add_self(Activity& activity, const std::string& label);
 
   /// Whose a process is, by name where this node knows it by itself, else "uid 5012"; empty where it cannot be seen.
@@ -47,11 +46,10 @@ class ProcessorLook {
   /// Of the run's own threads.
   struct OwnTime {
     OwnThreads threads;
-    double waited = 0;              ///< seconds for others, as far as they did not wait for each other
-    std::map<int, double> roaming;  ///< seconds of each core, of threads that may run on others than the first
+    double waited = 0;  ///< seconds for others, as far as they did not wait for each other
   };
   std::set<unsigned> processes_of_run(const std::map<unsigned, Task>& tasks) const;
-  std::map<int, double> helper_seconds(const std::map<unsigned, Task>& threads);
+  double kernel_seconds(std::map<unsigned, double> threads);
   double taken_of_run(const std::string& which, double ran, double busy, double stolen);
 
   std::filesystem::path proc_;
@@ -59,9 +57,9 @@ class ProcessorLook {
   std::set<unsigned> ranks_;
   std::map<unsigned, std::string> users_;
   std::map<std::string, Taken> taken_;
-  std::map<std::string, OwnTime> own_;         ///< by the label that it was asked for
-  std::map<unsigned, double> helpers_before_;  ///< seconds of each thread of the kernel, and of what started the run
-  std::map<int, double> helpers_;              ///< of each core, since the first look
+  std::map<std::string, OwnTime> own_;        ///< by the label that it was asked for
+  std::map<unsigned, double> kernel_before_;  ///< seconds of each thread of the kernel
+  double kernel_ = 0;                         ///< of all of them, since the first poll
   bool is_first_ = true;
 };
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -185,22 +184,6 @@ std::vector<AdapterTraffic> adapter_traffic(const std::map<std::string, std::str
           {name, bytes->second.first, bytes->second.second, used, rate_of_interface(sys / "class/net" / name)});
   }
   for (FabricPort& port : ports) found.push_back(std::move(port.traffic));
-  return found;
-}
-
-/// A line of names, and below it one of numbers: "Tcp: RtoAlgorithm … OutSegs RetransSegs …". OutSegs are without those
-/// that were sent again (RFC 4022).
-TcpSegments tcp_segments(const fs::path& root) {
-  std::ifstream table(root / "proc/self/net/snmp");
-  TcpSegments found;
-  for (std::string names, numbers; std::getline(table, names);) {
-    if (!names.starts_with("Tcp:") || !std::getline(table, numbers)) continue;
-    std::istringstream each_name(names), each_number(numbers);
-    for (std::string name, number; each_name >> name && each_number >> number;) {
-      if (name == "OutSegs") found.sent = std::strtod(number.c_str(), nullptr);
-      if (name == "RetransSegs") found.again = std::strtod(number.c_str(), nullptr);
-    }
-  }
   return found;
 }
 

@@ -26,11 +26,4 @@ std::map<std::string, std::string> interface_addresses();
 std::vector<AdapterTraffic> adapter_traffic(const std::map<std::string, std::string>& addresses,
                                             const std::filesystem::path& root = "/");
 
-/// Segments of TCP that this machine, or the network namespace that this process is in, has sent since it started,
-/// whoever sent them, and those of them that it had to send again. Both 0 where the kernel does not tell.
-struct TcpSegments {
-  double sent = 0, again = 0;
-};
-TcpSegments tcp_segments(const std::filesystem::path& root = "/");
-
 }  // namespace linkmatrix

@@ -12,12 +12,11 @@ std::optional<OwnThreads::Look> OwnThreads::look(const std::filesystem::path& pr
   for (const auto& [number, folder] : threads_of(process)) {
     const auto turns = turns_of(folder);
     if (!turns) continue;
-    const auto task = task_of(folder);
     const auto known = before_.find(number);
     const bool is_known = known != before_.end() && known->second.ran <= turns->ran;  // else another has its number
     const Turns before = is_known ? known->second : Turns{};
     if (is_known) before_.erase(known);
-    found.threads.push_back({allowed_cores(folder), task ? task->core : -1,
+    found.threads.push_back({allowed_cores(folder),
                              Turns{turns->ran - before.ran, std::max(0.0, turns->waited - before.waited)}, turns->ran});
     now.emplace(number, *turns);
     live += turns->ran;
@@ -29,7 +28,6 @@ std::optional<OwnThreads::Look> OwnThreads::look(const std::filesystem::path& pr
   const auto all = task_of(process);
   const double ran = std::max({ran_, live + ended_, all ? all->seconds : 0.0});
   found.ran = ran - std::exchange(ran_, ran);
-  ++looks_;
   return found;
 }
 

@@ -14,7 +14,6 @@ class OwnThreads {
  public:
   struct Thread {
     std::vector<int> allowed;  ///< cores, in ascending order
-    int core = -1;             ///< on which it ran last; -1: not said
     Turns lately;              ///< since the look before; since its beginning where that did not see it
     double ran = 0;            ///< since its beginning
   };
@@ -29,13 +28,11 @@ class OwnThreads {
 
   /// Seconds of all threads since the process began.
   double ran() const { return ran_; }
-  bool is_first() const { return looks_ == 1; }
 
  private:
   std::map<unsigned, Turns> before_;
   double ended_ = 0;  ///< seconds of threads that have ended, as they were seen last
   double ran_ = 0;
-  int looks_ = 0;
 };
 
 }  // namespace linkmatrix

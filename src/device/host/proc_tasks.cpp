@@ -61,9 +61,6 @@ std::optional<Task> task_of(const fs::path& folder) {
   if (!(rest >> user >> system)) return std::nullopt;
   task.is_kernel = (flags & of_kernel) != 0;
   task.seconds = (user + system) * tick();
-  constexpr int between_times_and_core = 23;
-  for (int i = 0; i < between_times_and_core; ++i) rest >> word;
-  if (!(rest >> task.core)) task.core = -1;
   return task;
 }
 

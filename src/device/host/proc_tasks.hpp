@@ -22,7 +22,6 @@ struct Task {
   std::string name;
   unsigned parent = 0, session = 0;
   double seconds = 0;  ///< of processors; of a process those of threads that have ended too
-  int core = -1;       ///< on which it ran last; -1: not said
   bool is_kernel = false;
 };
 

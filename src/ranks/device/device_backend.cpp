@@ -60,6 +60,11 @@ std::optional<std::string> DeviceBackend::lost(int endpoint) const {
   return ranks_.lost(endpoint);
 }
 
+LossKind DeviceBackend::lost_kind(int endpoint) const {
+  if (short_of_memory_.contains(endpoint)) return LossKind::memory;
+  return ranks_.lost(endpoint) ? ranks_.lost_kind(endpoint) : LossKind::device;
+}
+
 /// Throws CopiesFailed where a rank does not answer or its device fails, and BadInput where one refuses.
 DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orders, std::span<const Copy> copies,
                                           Deadline deadline) {
@@ -80,11 +85,13 @@ DeviceBackend::Answers DeviceBackend::ask(const std::map<int, DeviceOrder>& orde
     }
     failed[rank] = reply.status == ReportStatus::timeout ? CellStatus::timeout : CellStatus::error;
     failed_[rank] = why = reply.why;
-    refused += reply.status == ReportStatus::refused ? 1 : 0;
+    if (reply.status != ReportStatus::refused) continue;
+    ++refused;
+    short_of_memory_.insert(rank);
   }
   if (failed.empty()) return answers;
   if (refused == questions.size()) {  // nothing is wrong with a device: what is asked for cannot be had anywhere
-    for (const auto& [rank, status] : failed) failed_.erase(rank);
+    for (const auto& [rank, status] : failed) failed_.erase(rank), short_of_memory_.erase(rank);
     throw BadInput(why);
   }
   std::vector<CopiesFailed::Failure> failures;

@@ -33,6 +33,7 @@ class DeviceBackend final : public Backend {
   Timeline run(std::span<const Copy> copies, Deadline deadline) override;
   std::vector<PatternCheck> verify(std::span<const Copy> copies, std::uint64_t seed, Deadline deadline) override;
   std::optional<std::string> lost(int endpoint) const override;
+  LossKind lost_kind(int endpoint) const override;
 
  private:
   using Answers = std::map<int, DeviceAnswer>;  ///< by rank
@@ -55,6 +56,8 @@ class DeviceBackend final : public Backend {
   std::set<std::pair<int, BufferName>> opened_;                 ///< by whom, and whose
   std::map<std::pair<int, BufferName>, std::string> unopened_;  ///< and why
   std::map<int, std::string> failed_;                           ///< ranks whose device failed
+  std::set<int>
+      short_of_memory_;  ///< of them: the buffers fit on devices of other ranks, so another process holds memory
 };
 
 }  // namespace linkmatrix::ranks

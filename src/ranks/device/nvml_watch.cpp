@@ -1,20 +1,33 @@
 #include "ranks/device/nvml_watch.hpp"
 
-#include <cerrno>
+#include <unistd.h>
 
 #include "device/cuda/handles.hpp"
+#include "device/cuda/own_context.hpp"
+#include "device/device_activity.hpp"
 
 namespace linkmatrix::ranks {
+namespace {
 
-/// As long as the driver does not list this process itself, nobody knows whether it lists all others.
-NvmlWatch::NvmlWatch(const Endpoint& device) : health_{nvml_, {device}}, use_{nvml_, {device.pci}} {
-  cuda::make_context(device.index, device.label);
+DeviceActivity others_on(cuda::NvmlUse& use, const std::string& label, const OwnProcess& own) {
+  return {use, {label}, {own}, static_cast<unsigned>(::getpid())};
 }
 
-void NvmlWatch::look(Activity& look, const std::string& label, const NodeRanks& ranks) {
-  if (!others_) others_.emplace(use_, std::vector{label}, ranks.pids, program_invocation_short_name);
-  moved_.lose();
-  others_->add(look, moved_);
+OwnProcess join(const Endpoint& device, const cuda::Nvml& nvml, cuda::NvmlUse& use) {
+  try {
+    return cuda::make_own_context(device.index, device.label, use, 0);
+  } catch (const cuda::CudaError& e) {
+    if (e.status() != cudaErrorMemoryAllocation) throw;
+    if (!others_on(use, device.label, {OwnProcess::Listed::absent, 0}).has_others(0)) throw;
+    throw MemoryHeld(e.what() + ("; " + nvml.memory_holders(device.pci)), {device.label}, {});
+  }
 }
+
+}  // namespace
+
+NvmlWatch::NvmlWatch(const Endpoint& device)
+    : health_{nvml_, {device}}, use_{nvml_, {device}}, own_{join(device, nvml_, use_)} {}
+
+void NvmlWatch::look(Activity& look, const std::string& label) { others_on(use_, label, own_).add(look); }
 
 }  // namespace linkmatrix::ranks

@@ -155,7 +155,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
     assert done.code == 3, done.output
     assert done.output.count("the job was preempted by another one (the scheduler says PREEMPTED)") >= 2
     assert re.search(r"^3 nodes: 1 INCOMPLETE, (1 WARN, 1 PASS|2 WARN|2 PASS)$", done.output, re.MULTILINE), done.output
-    assert not re.search(r"^ *FAIL\b|\d FAIL\b| is suspect since ", done.output, re.MULTILINE), done.output
+    assert not re.search(r"^ *FAIL\b|\d FAIL\b| is flagged since ", done.output, re.MULTILINE), done.output
 
     # what it had measured is stored and counts
     newest = records(patrol.prefix)[("lmx2",)][-1]

@@ -123,9 +123,7 @@ void read_nvml(const std::string& text) {
   const std::string pci = "0000:1b:00.0";
   const cuda::Nvml nvml;
   nvml.state(pci), nvml.part(pci), nvml.links(pci), nvml.link_rate(pci), nvml.module(pci), nvml.memory_holders(pci);
-  nvml.known_processes(pci), nvml.traffic(pci), nvml.pcie(pci), nvml.counters(pci), nvml.readings(pci);
-  unsigned long long since = 0;
-  nvml.shares(pci, since), nvml.throttle_reasons(pci);
+  nvml.processes(pci), nvml.pcie(pci), nvml.counters(pci), nvml.readings(pci), nvml.throttle_reasons(pci);
 }
 
 void read_references(const std::string& text) {

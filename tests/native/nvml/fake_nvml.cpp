@@ -183,8 +183,9 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo*
   const auto all = answers();
   if (!all.contains("processes")) return not_supported;
   const auto known = numbered("process");
-  if (known.size() > *count) return insufficient_size;
+  const bool has_room = known.size() <= *count;
   *count = static_cast<unsigned>(known.size());
+  if (!has_room) return insufficient_size;
   for (std::size_t i = 0; i < known.size(); ++i) infos[i] = {known[i].first, number(known[i].second, 1), 0, 0};
   return success;
 }
@@ -195,24 +196,5 @@ int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
       return success;
     }
   return not_supported;
-}
-
-struct UtilizationSample {
-  unsigned pid;
-  unsigned long long timestamp;
-  unsigned sm, memory, encoder, decoder;
-};
-int nvmlDeviceGetProcessUtilization(void*, UtilizationSample* samples, unsigned* count, unsigned long long since) {
-  constexpr int not_found = 6;
-  const auto all = answers();
-  if (!all.contains("utilizations")) return not_supported;
-  unsigned written = 0;
-  for (const auto& [pid, words] : numbered("utilization"))
-    if (number(words, 0) > since && written < *count)
-      samples[written++] = {
-          pid, number(words, 0), static_cast<unsigned>(number(words, 1)), static_cast<unsigned>(number(words, 2)), 0,
-          0};
-  *count = written;
-  return written > 0 ? success : not_found;
 }
 }

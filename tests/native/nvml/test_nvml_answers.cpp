@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "answers.hpp"
 #include "device/cuda/device_use.hpp"
@@ -47,54 +48,69 @@ TEST_F(NvmlAnswers, LeaveOutWhatIsNotSupported) {
   replay("nvmlDeviceGetEccMode = 3 1 1\n");
   const Nvml nvml;
   EXPECT_TRUE(nvml.state(pci).empty());
-  EXPECT_TRUE(nvml.traffic(pci).empty());
-  EXPECT_FALSE(nvml.known_processes(pci));
-  unsigned long long since = 0;
-  EXPECT_FALSE(nvml.shares(pci, since));
+  EXPECT_FALSE(nvml.processes(pci));
 }
 
 TEST_F(NvmlAnswers, SayWhoUsesADevice) {
   replay_file("h200.txt");
   const Nvml nvml;
-  NvmlUse driver(nvml, {pci});
-  const DeviceUse use = driver.use_of(0);
-  EXPECT_EQ(use.traffic, (std::map<std::string, double>{
-                             {"nvlink_out", 4096.0 * 1024}, {"nvlink_in", 8192.0 * 1024}, {"pcie_in", 77}}))
-      << "in KiB and bytes; a counter of 32 bits wraps, and is none";
-  ASSERT_TRUE(use.processes);
-  ASSERT_EQ(use.processes->size(), 2u);
-  EXPECT_EQ(use.processes->front().name, "hog");
-  EXPECT_EQ(use.processes->front().bytes, 1073741824u);
-  ASSERT_TRUE(use.shares);
-  ASSERT_EQ(use.shares->size(), 1u);
-  EXPECT_DOUBLE_EQ(use.shares->front().sm, 0.75);
-  EXPECT_DOUBLE_EQ(use.shares->front().memory, 0.25);
-  ASSERT_TRUE(driver.use_of(0).shares);
-  EXPECT_TRUE(driver.use_of(0).shares->empty()) << "what was said is not said again";
+  const DeviceProcesses processes = nvml.processes(pci);
+  ASSERT_TRUE(processes);
+  ASSERT_EQ(processes->size(), 2u);
+  EXPECT_EQ(processes->front().name, "hog");
+  EXPECT_EQ(processes->front().bytes, 1073741824u);
 }
 
-TEST_F(NvmlAnswers, BecomeWhatOthersDidOnTheDevices) {
-  Endpoint device;
-  device.label = "gpu0";
-  device.node = "n1";
-  device.pci = pci;
-  const std::string me = "process " + std::to_string(::getpid()) + " = me 5\n";
-  replay("processes = 0\nutilizations = 0\nfield 138 = 0 3 1000\n" + me + "process 4194999 = hog 99\n");
+TEST_F(NvmlAnswers, ListAllProcessesOfADeviceThatManyUse) {
+  std::string lines = "processes = 0\n";
+  for (int pid = 1; pid <= 100; ++pid) lines += "process " + std::to_string(pid) + " = worker 5\n";
+  replay(lines);
+  EXPECT_EQ(Nvml().processes(pci).value().size(), 100u);
+}
+
+/// A device of a node, and this process on it.
+class NvmlPoll : public NvmlAnswers {
+ protected:
+  static std::vector<Endpoint> device() {
+    Endpoint one;
+    one.label = "gpu0";
+    one.node = "n1";
+    one.pci = pci;
+    return {one};
+  }
+  const unsigned self_ = static_cast<unsigned>(::getpid());
+};
+
+TEST_F(NvmlPoll, HasOtherProcessesOnADevice) {
+  replay("processes = 0\nprocess " + std::to_string(self_) + " = me 5\nprocess 4194999 = hog 99\n");
   const Nvml nvml;
-  DeviceLook look(nvml, {device});
-  TrafficLedger ledger;
-  const Activity before = look.now(ledger);
-  replay("processes = 0\nutilizations = 0\nfield 138 = 0 3 3000\n" + me +
-         "process 4194999 = hog 99\nutilization 4194999 = 9 100 50\n");
-  const Activity found = between(before, look.now(ledger));
+  DevicePoll poll(nvml, device(), {{OwnProcess::Listed::yes, self_}});
+  const Activity before = poll.now(), found = between(before, poll.now());
   EXPECT_EQ(found.shared, true);
-  ASSERT_FALSE(found.uses.empty());
-  EXPECT_EQ(found.uses.front().of, "nvlink_out");
-  EXPECT_DOUBLE_EQ(*found.uses.front().counted, 2000.0 * 1024);
   ASSERT_FALSE(found.processes.empty());
   EXPECT_EQ(found.processes.front().pid, 4194999u);
   EXPECT_EQ(found.processes.front().where, "gpu0");
   EXPECT_EQ(found.nodes.at(0).node, "n1");
+}
+
+TEST_F(NvmlPoll, KnowsThisProcessByItsStepOfMemoryThoughADriverNumbersItInAnotherWay) {
+  const auto lists = [&](std::uint64_t own) {
+    replay("processes = 0\nprocess " + std::to_string(self_) + " = stranger 5\nprocess 4194999 = me " +
+           std::to_string(own) + "\n");
+  };
+  lists(1000);
+  const Nvml nvml;
+  NvmlUse use(nvml, device());
+  const OwnProcess own = find_own_process(use, 0, std::nullopt, self_, [&](std::uint64_t bytes) {
+    lists(1000 + bytes);
+    return std::make_shared<int>();
+  });
+  EXPECT_EQ(own.pid, 4194999u);
+  DevicePoll poll(nvml, device(), {own});
+  const Activity now = at_rest(poll.now());
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.processes[0].pid, self_);
+  EXPECT_EQ(now.processes[0].name + now.processes[0].user, "") << "the process of this number here is another one";
 }
 
 }  // namespace

@@ -69,24 +69,19 @@ TEST_F(NvmlHealth, SaysWhatHoldsADeviceBack) {
 }
 
 TEST_F(NvmlHealth, OfUsersIsNotKnownWhereADriverDoesNotLetOneAsk) {
-  replay("field 138 = 4 3 1000\nnvmlDeviceRegisterEvents = 4\n");
+  replay("nvmlDeviceRegisterEvents = 4\n");
   Nvml nvml;
-  EXPECT_FALSE(nvml.known_processes(pci));
-  EXPECT_TRUE(nvml.traffic(pci).empty());
+  EXPECT_FALSE(nvml.processes(pci));
   EXPECT_FALSE(HealthReader(nvml, device()).states().at(0).counters.contains("xid"));
 }
 
-/// With MPS the driver lists its server and none of its clients: a rank's own context is not there, and who else is
-/// behind the server nobody can say. So the server is somebody, by its name.
+/// With MPS the driver lists its server and none of its clients: the context of this process is not there, and who else
+/// is behind the server nobody can say. So the server is another process.
 TEST_F(NvmlHealth, NamesTheServerOfMpsThatHidesItsClients) {
-  const std::string server = "processes = 0\nutilizations = 0\nprocess 4194999 = nvidia-cuda-mps-server 99\n";
-  replay(server);
+  replay("processes = 0\nprocess 4194999 = nvidia-cuda-mps-server 99\n");
   const Nvml nvml;
-  DeviceLook look(nvml, device());
-  TrafficLedger ledger;
-  const Activity before = look.now(ledger);
-  replay(server + "utilization 4194999 = 9 100 50\n");
-  const Activity found = between(before, look.now(ledger));
+  DevicePoll poll(nvml, device(), {OwnProcess{}});
+  const Activity before = poll.now(), found = between(before, poll.now());
   EXPECT_EQ(found.shared, true);
   ASSERT_FALSE(found.processes.empty());
   EXPECT_EQ(found.processes.front().name, "nvidia-cuda-mps-server");

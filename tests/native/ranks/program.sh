@@ -58,12 +58,10 @@ expect 0 "a suite without its puts, where the MPI has none" --suite full --size 
 unset OMPI_MCA_osc
 
 one=rank_to_rank_latency_mpi
-# Others on the node: the record has who they are and how long each rank had its processor, and --refuse-busy refuses.
-# Where many want the processors, nobody has a fifth of one in each tenth of a second, though all of them together have,
-# of whom then nobody is listed: one of some tries.
+# Other processes on the node: the record names them and has how long each rank had its processor, and --refuse-busy
+# refuses.
 if [ "$ranks" -eq 2 ]; then
-  (ulimit -t 120 && while :; do :; done) &
-  hog=$!
+  begin_hogs
   attempt=0
   code=0
   until [ "$attempt" -eq 20 ] || grep -qs 'to be measured: pid' "$work/err"; do
@@ -77,7 +75,7 @@ if [ "$ranks" -eq 2 ]; then
   what="ranks where others use the node (try $attempt)"
   code 3
   says '^p2p_matrix: others use what is to be measured: pid [0-9].*: --wait-idle SECONDS waits'
-  kill "$hog"
+  end_hogs
 
   # What started the ranks is the run's own, however much it computes; what that started beside them is another's.
   attempt=0

@@ -51,7 +51,7 @@ class Measured {
   MatrixResult result() const {
     return record_.look([](const Record& record) { return record.results.back(); });
   }
-  std::vector<Record::LostEndpoint> lost() const {
+  std::vector<Lost> lost() const {
     return record_.look([](const Record& record) { return record.lost; });
   }
 

@@ -183,6 +183,7 @@ TEST_F(DeviceBackendTest, BlamesTheDeviceThatFailsAndLetsTheOthersGo) {
     EXPECT_EQ(blamed, (std::set<std::size_t>{0, 1}));
   }
   EXPECT_TRUE(backend_.lost(1));
+  EXPECT_EQ(backend_.lost_kind(1), LossKind::device);
   EXPECT_FALSE(backend_.lost(2));
   EXPECT_EQ(ranks_.tasks(2).back(), run) << "its copies wait behind a closed gate";
 }
@@ -191,6 +192,7 @@ TEST_F(DeviceBackendTest, GivesADeviceWithoutMemoryUpAndNotTheRun) {
   ranks_.broken_at[{1, reserve}] = ReportStatus::refused;
   EXPECT_THROW(backend_.prepare(std::vector{there_}, soon_), CopiesFailed);
   EXPECT_TRUE(backend_.lost(1));
+  EXPECT_EQ(backend_.lost_kind(1), LossKind::memory) << "there is room on the other device";
 }
 
 TEST_F(DeviceBackendTest, RefusesWhatNoDeviceHasRoomFor) {

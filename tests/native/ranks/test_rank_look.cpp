@@ -17,11 +17,12 @@ namespace {
 class HeldDevice final : public DeviceWatch {
  public:
   DeviceState state() override { return {}; }
-  void look(Activity& look, const std::string& label, const NodeRanks&) override {
+  void look(Activity& look, const std::string& label) override {
     look.shared = true;
-    look.uses.push_back({label, "sm", 3.0, 0.0});
     look.processes.push_back({label, 2983, "hog", "", 77, {}});
+    look.processes.push_back({label, 2984, "", "", 77, {}});
   }
+  unsigned driver_pid() const override { return 7; }
 };
 
 /// A rank that has it.
@@ -102,19 +103,26 @@ TEST_F(RankLookTest, OfRanksThatShareProcessorsCannotTellWhoseTurnItWas) {
 TEST_F(RankLookTest, OfADeviceHasWhoUsesItAndNoProcessor) {
   WithDevice device;
   const Activity look = RankLook({.number = 1}, proc_.root).now(device);
-  ASSERT_EQ(look.uses.size(), 1u);
-  EXPECT_EQ(look.uses[0].of, "sm");
-  ASSERT_EQ(look.processes.size(), 1u);
+  EXPECT_TRUE(look.uses.empty());
+  ASSERT_EQ(look.processes.size(), 2u);
   EXPECT_EQ(look.processes[0].user, "uid " + std::to_string(::getuid()));
+  EXPECT_EQ(look.processes[1].user, "") << "a process without a name may be of another namespace";
 }
 
 Activity a_look() {
   Activity look;
   look.shared = true;
-  look.uses = {
-      {.label = this_rank, .of = "cpu", .counted = 5.5, .own = {}, .cores = "0-3", .busy = 9.5, .roaming = {{5, 1.5}}},
-      {this_rank, "sm", {}, 0.0}};
-  look.nodes = {{this_node, 1.5, {}, 0.25, 3e6, 7, {{3, 0.5}}, 0, 4.25, "cpu.max 5 10"}};
+  look.uses = {{.label = this_rank, .of = "cpu", .counted = 5.5, .own = {}, .cores = "0-3"},
+               {this_rank, "other", {}, 0.0}};
+  look.nodes = {{.node = this_node,
+                 .load = 1.5,
+                 .cores = 64,
+                 .stolen = 0.25,
+                 .busy = 3e6,
+                 .own_busy = {},
+                 .kernel = 0.5,
+                 .throttled = 4.25,
+                 .quota = "cpu.max 5 10"}};
   look.processes = {{this_rank, 2983, "hog", "bob", 77, {}}, {this_node, 12, "a: b", "", {}, 3.5, 0.75, "0,8"}};
   look.processes.push_back(
       {.where = this_rank, .pid = 14, .name = "", .user = "", .bytes = {}, .seconds = {}, .on_device = true});
@@ -133,16 +141,13 @@ TEST(ActivityMessage, BringsALookByTheNamesOfItsRankAndNode) {
   EXPECT_TRUE(*all.shared) << "somebody is on one of the devices";
   ASSERT_EQ(all.uses.size(), 4u);
   EXPECT_EQ(*use_of(all, "n2:rank1", "cpu").counted, 5.5);
-  EXPECT_FALSE(use_of(all, "n2:rank1", "cpu").own || use_of(all, "n3:rank2", "sm").counted);
+  EXPECT_FALSE(use_of(all, "n2:rank1", "cpu").own || use_of(all, "n3:rank2", "other").counted);
   const NodeLoad& load = all.nodes.at(0);
   EXPECT_EQ(load.node, "n2");
-  EXPECT_EQ(*load.load + *load.stolen + *load.busy + *load.own_busy, 1.5 + 0.25 + 3e6 + 7);
-  EXPECT_FALSE(load.stalled);
+  EXPECT_EQ(*load.load + *load.stolen + *load.busy + load.cores + load.kernel, 1.5 + 0.25 + 3e6 + 64 + 0.5);
+  EXPECT_FALSE(load.own_busy);
   EXPECT_TRUE(load.throttled == 4.25 && load.quota == "cpu.max 5 10");
-  EXPECT_EQ(load.helpers, (std::map<int, double>{{3, 0.5}}));
   EXPECT_EQ(use_of(all, "n2:rank1", "cpu").cores, "0-3");
-  EXPECT_EQ(use_of(all, "n2:rank1", "cpu").busy, 9.5);
-  EXPECT_EQ(use_of(all, "n2:rank1", "cpu").roaming, (std::map<int, double>{{5, 1.5}}));
   const OtherProcess &on_device = all.processes.at(0), &beside = all.processes.at(1);
   EXPECT_EQ(on_device.where + on_device.name + on_device.user, "n2:rank1hogbob");
   EXPECT_TRUE(on_device.bytes == 77u && !on_device.seconds && on_device.pid == 2983);

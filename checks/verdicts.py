@@ -1,0 +1,70 @@
+"""The verdict of a test, in the process of its check: judged once, stored, and told to ReFrame."""
+
+import shutil
+import uuid
+from pathlib import Path
+
+from linkmatrix.judge.test_verdict import judge_test
+from linkmatrix.judge.verdicts import WORDS, Verdict
+from linkmatrix.runs import verdict_file
+
+from .reasons import listed
+
+RECORD = "record.json"
+SESSION = str(uuid.uuid4())  # of this process
+MOST_CELLS = 4  # per result that a message names
+
+
+def judged(test, check, record, references):
+    """The verdict, and (path, SHA-256) of the file that has it, in the test's output folder. Raises OSError.
+
+    check: `CheckFacts`; record: checked, None without one
+    """
+    found = judge_test(record, check, references, getattr(test, "reference_name", ""))
+    folder = Path(test.outputdir)
+    digest = None if record is None else kept(Path(test.stagedir), folder)
+    subject = verdict_file.Subject(test.display_name, SESSION, record, digest)
+    content = verdict_file.content_of(subject, found, check, references)
+    return found, (str(folder / verdict_file.FILE), verdict_file.write(folder, content))
+
+
+def kept(stage, folder):
+    """Copies the record, and its cells that are in files, into a folder. Returns its SHA-256."""
+    content = (stage / RECORD).read_bytes()
+    for file in [stage / RECORD, *stage.glob("record.*.npy")]:
+        if not (folder / file.name).exists() or not file.samefile(folder / file.name):
+            shutil.copyfile(file, folder / file.name)
+    return verdict_file.sha256(content)
+
+
+def left_to_references(found, record, figures):
+    """Whether cells outside their references are all that a FAIL consists of, and `figures` show each of them.
+
+    ReFrame then fails the test itself, in its performance stage.
+    """
+    beyond = [*found.reasons, *found.facts]
+    if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in beyond):
+        return False
+    cells = sum(matrix.counts[Verdict.FAIL] for matrix in found.evaluation.matrices)
+    return 0 < cells == sum(figure.outside for figure in figures.values())
+
+
+def message(found, record):
+    """The verdict as the text of an error: its word, then why, the worst first.
+
+    Of a FAIL the cells come first; where something is missing, its cause.
+    """
+    of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
+    results = record["results"] if record is not None and found.evaluation is not None else ()
+    of_cells = []
+    for result, matrix in zip(results, found.evaluation.matrices if results else (), strict=True):
+        cells, count = matrix.marked(MOST_CELLS)
+        of_cells += [(cell.verdict, f"{result['testcase']}: {cell.reason}") for _, cell in cells]
+        if matrix.unjudged and matrix.expected.name:
+            lacking = f"{matrix.unjudged} cells have no reference in the table {matrix.expected.name}"
+            of_cells.append((Verdict.INCOMPLETE, f"{result['testcase']}: {lacking}"))
+        if count > len(cells):
+            of_cells.append((cells[-1][1].verdict, f"{result['testcase']}: {count - len(cells)} more cells"))
+    said = [*of_cells, *of_test] if found.verdict is Verdict.FAIL else [*of_test, *of_cells]
+    sentences = [sentence for verdict, sentence in sorted(said, key=lambda one: -one[0]) if verdict > Verdict.WARN]
+    return f"{WORDS[found.verdict]}: {listed(list(dict.fromkeys(sentences)))}"

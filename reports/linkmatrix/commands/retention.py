@@ -1,0 +1,67 @@
+"""What earlier runs of a prefix leave: flags, and reports that are old enough to go."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from .. import lock
+from ..errors import BadInput, clean, say
+from ..record import units
+from ..runs import folders
+
+
+def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
+    """What the stored runs, this one too, leave flagged, and the nodes that cannot be judged."""
+    try:
+        from ..runs import index, notes
+    except ModuleNotFoundError as error:
+        yield f"note: flags of earlier runs are unknown: the Python package {error.name} is missing"
+        return
+    folder = repository / "config" / "references"
+    try:
+        with index.opened(prefix, folder if folder.is_dir() else None, again=True) as found:
+            yield from (f"note: {clean(note)}" for note in found.notes)
+            yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
+            yield from (clean(f"{node} {why}") for node, why in found.disturbed().items())
+    except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the run has its verdict without it
+        yield f"note: flags of earlier runs are unknown: {clean(str(error))}"
+
+
+def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
+    """The names of the reports that present flags come from; None, after a sentence, where these are unknown."""
+    folder = repository / "config" / "references"
+    try:
+        from ..runs import index, notes
+
+        with index.opened(prefix, folder if folder.is_dir() else None) as found:
+            return found.flagging(found.suspects(clean_runs, notes.load(prefix)))
+    except (ModuleNotFoundError, BadInput, OSError, lock.Held) as error:
+        say(f"note: no report was removed, because a flag may come from it: {error}")
+        return None
+
+
+def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
+    """Removes old reports, JUnit files and pages; the newest stays, what flags a device stays while the flag does, and
+    records stay where ReFrame keeps them.
+    """
+    reports = folders.reports(prefix)[::-1]
+    old = set(reports[keep:]) if keep is not None else set()
+    if days is not None:
+        outlived, doubtful = folders.outlived(reports[1:], days)
+        old |= set(outlived)
+        if left := set(doubtful) - old:
+            said = f"{units.counted(len(left), 'report')} from before half a year or more without any"
+            say(f"kept, for the clock may have jumped: {said}; --keep N removes them")
+    flags = flagging(prefix, clean_runs, repository) if old else set()
+    kept = {path for path in old if flags is None or path.name in flags}
+    if kept and flags is not None:
+        say(f"kept, because a flag comes from them: {units.counted(len(kept), 'old report')}")
+    old -= kept
+    for path in old:
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        path.unlink(missing_ok=True)
+    if days is not None:
+        for path in folders.outlived((prefix / "reports").glob("junit-*.xml"), days)[0]:
+            path.unlink(missing_ok=True)
+    if old:
+        say(f"removed {units.counted(len(old), 'old report')}")

@@ -1,0 +1,109 @@
+"""What `linkmatrix run` prints of a run that has ended: its verdict, and why it is not PASS."""
+
+import argparse
+from pathlib import Path
+
+from ..errors import clean, say
+from ..files import read_json
+from ..judge.verdicts import Verdict
+from ..record import units
+from ..references.tables import References
+from ..runs import completeness, judging, stored
+from ..runs.judging import Judged
+from ..runs.modes import PAIR
+from ..show import headlines, steps, sweep, words
+from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
+from ..site import nodes as site_nodes
+
+
+def verdict_on(
+    ran: completeness.Ran, options: argparse.Namespace, code: int
+) -> tuple[Verdict, list[Judged], list[str]]:
+    """The verdict on a run's report and ReFrame's exit code, compared with what its mode has to measure.
+
+    Returns the tests too, and lines that explain it.
+
+    With --manifest that is frozen first. Raises BadInput.
+    """
+    if options.manifest:
+        say(*completeness.frozen(ran, options.manifest))
+    verdict, judged, lines = judged_report(ran.report, code, ran.repository)
+    if options.mode != PAIR and options.nodes in ("", site_nodes.ALL):
+        lines += completeness.held_against(ran, verdict)
+    elif options.nodes:
+        lines += completeness.unasked(ran.report, options.nodes.split(","))
+    if any(line.startswith(completeness.LESS) for line in lines):
+        verdict = max(verdict, Verdict.INCOMPLETE)
+    return verdict, judged, lines
+
+
+def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, list[Judged], list[str]]:
+    """The verdict on a report and ReFrame's exit code, its tests, and lines on what was counted. Raises BadInput."""
+    run = stored.find(report)
+    judged = judged_tests(run, repository)
+    content = read_json(report)
+    attempts = content["runs"]
+    final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
+    verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
+    lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
+    lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
+    if len(attempts) > 1:
+        again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
+        count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
+        lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
+        lines += [f"  passed when it was repeated: {clean(one)}" for one in passed_later]
+    if code != 0 and all(one.test.result in ("", "pass") for one in judged) and verdict < Verdict.INCOMPLETE:
+        verdict = Verdict.INCOMPLETE
+        lines.append(f"ReFrame ended with {code} though no test case failed: see its output above")
+    unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
+    if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
+        found = headlines.headlines(judged)
+        said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
+        return verdict, final, [*lines, *said]
+    return verdict, final, lines + list(rerun_lines(judged, content))
+
+
+def reason_lines(judged: list[Judged]) -> list[str]:
+    """Why tests are DISTURBED, INCOMPLETE or FAIL where no cell shows it, one line for all that share the reason.
+
+    Not of tests that were not measured, nor of nodes, which have lines of their own.
+    """
+    tests: dict[tuple[Verdict, str], list[str]] = {}
+    for one in judged:
+        if one.verdict >= Verdict.DISTURBED and one.reasons and not one.test.unmeasured and not one.test.node:
+            tests.setdefault((one.verdict, one.reasons[0]), []).append(one.test.name)
+    lines = []
+    for (verdict, reason), names in tests.items():
+        more = f" and {len(names) - 1} more" if names[1:] else ""
+        lines.append(f"  {words.WORDS[verdict]}: {clean(names[0])}{more}: {clean(reason)[:MOST_CHARACTERS]}")
+    return units.first(lines, MOST_REASONS)
+
+
+def judged_cases(report: Path, repository: Path) -> list[Judged]:
+    """The test cases of a report, with their verdicts. Raises BadInput."""
+    return judged_tests(stored.find(report), repository)
+
+
+def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
+    """Those of a run, held against the references of the repository. Raises BadInput."""
+    folder = repository / "config" / "references"
+    return judging.judge_all(run, References.load(folder if folder.is_dir() else None), None)
+
+
+def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
+    """(of each test case the attempt that counts; those that failed before they passed, with the reason).
+
+    It is the last one; but what follows an attempt with wrong data does not count.
+    """
+    attempts: dict[tuple[str, str, str], list[Judged]] = {}
+    for one in judged:
+        attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
+    final, passed_later = [], []
+    for tries in attempts.values():
+        wrong = [one for one in tries[:-1] if one.wrong_data]
+        final.append([*tries[-1:], *wrong][-1])
+        failed = next((one for one in tries[:-1] if one.verdict >= Verdict.DISTURBED), None)
+        if failed and tries[-1].verdict < Verdict.DISTURBED:
+            reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]
+            passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
+    return final, passed_later

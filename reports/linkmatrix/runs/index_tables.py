@@ -1,0 +1,120 @@
+"""The tables of the index in words: names, sets, parts and sightings, by their numbers."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..judge.verdicts import Verdict
+from . import answers
+from .answers import Case
+from .parts import Sighting
+from .questions import Question
+
+
+@dataclass(frozen=True)
+class Part:
+    """A device or adapter on a node at a time.
+
+    kind: "device" or "adapter". name: gpu3, mlx5_0. model: in its maker's words. part: what identifies it wherever it
+    is put (serial, uuid, guid, firmware, …). place: where it is (node, slot, pci, port).
+    """
+
+    kind: str
+    name: str
+    model: str
+    part: Mapping[str, str]
+    place: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class NodeTest:
+    """A test on one of its nodes.
+
+    report: its file's name. test: of the check, with its parameters. started: seconds since 1970. seconds: of the
+    program's run, which has the number `run`; several tests may have read one. nodes: how many took part. boot: new
+    after each start of the node, leaf: its leaf switch, each "" where not known.
+    cases: {test case: what it answered}. versions: {fact: value}, as in judge/odd.py.
+    """
+
+    report: str
+    node: str
+    partition: str
+    test: str
+    started: int
+    seconds: float
+    verdict: Verdict
+    nodes: int
+    run: int
+    boot: str
+    leaf: str
+    cases: Mapping[str, Case]
+    parts: tuple[Part, ...]
+    versions: Mapping[str, str]
+
+
+class State(NamedTuple):
+    """How a record has a node: when it began, in seconds since 1970, and as in `NodeTest`."""
+
+    started: int
+    boot: str
+    parts: tuple[Part, ...]
+    versions: Mapping[str, str]
+
+
+@dataclass
+class Tables:
+    """The open database; what its numbers stand for is read once.
+
+    notes: sentences on reports that cannot be read, on verdicts that are old, and on runs that ended without a report.
+    """
+
+    connection: sqlite3.Connection
+    notes: list[str] = field(default_factory=list)
+    sets: dict[int, Any] = field(default_factory=dict)  # that were read already
+    parts: dict[int, tuple[Part, ...]] = field(default_factory=dict)
+    places: dict[int, list[tuple[str, Sighting]]] = field(default_factory=dict)
+    seen: list[tuple[int, list[Sighting]]] | None = None
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """{number: name}."""
+        return dict(self.connection.execute("SELECT id, name FROM names"))
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """{name: number}."""
+        return {name: number for number, name in self.names.items()}
+
+    def set_of(self, number: int) -> Any:
+        """The content of a set."""
+        if number not in self.sets:
+            (content,) = self.connection.execute("SELECT content FROM sets WHERE id = ?", (number,)).fetchone()
+            self.sets[number] = json.loads(content)
+        return self.sets[number]
+
+    def cases_of(self, number: int) -> dict[str, Case]:
+        """{test case: what it answered} of a set."""
+        return answers.of_json(self.set_of(number))
+
+    def parts_of(self, number: int) -> tuple[Part, ...]:
+        """The parts of a set."""
+        if number not in self.parts:
+            self.parts[number] = tuple(Part(*one) for one in self.set_of(number))
+        return self.parts[number]
+
+    def seen_in(self, number: int) -> list[tuple[str, Sighting]]:
+        """(a device, where it was) of a set: the same objects each time."""
+        if number not in self.places:
+            self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_of(number)]
+        return self.places[number]
+
+    def clean_in(self, number: int) -> dict[str, set[Question]]:
+        """{device: questions that it answered clean} of a set."""
+        found: dict[str, set[Question]] = {}
+        for of, names in self.set_of(number):
+            for name in names:
+                found.setdefault(name, set()).update(Question(*one) for one in of)
+        return found

@@ -1,0 +1,117 @@
+"""The scope of state across runs: which question a run answered about a component.
+
+A question is a test case, a link class and a path. A flag is kept for each question, and only the same question,
+answered PASS or WARN on the same component without disturbance, counts towards its removal. A question without link
+class is about the test case as a whole, such as error counters that rose while the test case was measured.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..judge.disturbances import MEMORY
+from ..judge.evaluate import MatrixVerdict
+from ..judge.verdicts import Verdict
+from ..record.reading import Result
+from ..references.keys import told_apart
+
+ANOTHER = "another process"  # whose name nobody could read
+CLEAN = (Verdict.PASS, Verdict.WARN)
+#: Verdicts of a test case that answer no question: nothing of its cells counts as clean.
+NO_ANSWER = (Verdict.DISTURBED, Verdict.INCOMPLETE)
+
+
+class Question(NamedTuple):
+    """path: what else distinguishes results of one test case, such as "device memory, staged"; often ""."""
+
+    testcase: str
+    link_class: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        words = " ".join(filter(None, (self.testcase, self.link_class)))
+        return f"{words}, {self.path}" if self.path else words
+
+
+class Answers(NamedTuple):
+    """The link classes of the cells of each endpoint: those that are PASS or WARN, and those that are not."""
+
+    good: dict[str, set[str]]
+    bad: dict[str, set[str]]
+
+
+def path_of(record: Mapping[str, Any], result: Result, variant: str) -> str:
+    """The path of a result, as `Question` has it; variant: of the test."""
+    return told_apart(record, result, variant).removeprefix(", ")
+
+
+def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: Iterable[str]) -> set[Question]:
+    """The questions of a result with these link classes."""
+    path = path_of(record, result, variant)
+    return {Question(result["testcase"], name, path) for name in classes}
+
+
+def answers(matrix: MatrixVerdict) -> Answers:
+    """What a matrix says of its endpoints. A cell that lacks only a reference says nothing."""
+    if matrix.whole is None:
+        every = set(matrix.matrix.classes)
+        good, bad = matrix.clean_labels()
+        return Answers({label: every for label in good}, {label: every for label in bad})
+    codes, unjudged = matrix.whole.codes, matrix.whole.unjudged
+    passed = (codes >= 0) & (codes <= max(CLEAN))
+    return Answers(classes_of(matrix, passed), classes_of(matrix, (codes > max(CLEAN)) & ~unjudged))
+
+
+def classes_of(matrix: MatrixVerdict, cells: np.ndarray) -> dict[str, set[str]]:
+    """{endpoint: the link classes of its cells in a mask, rows × columns} of a matrix that is held."""
+    found: dict[str, set[str]] = {}
+    assert matrix.whole is not None
+    codes = matrix.whole.block.classes
+    for number, name in enumerate(matrix.matrix.class_names):
+        inside = cells & (codes == number)
+        for labels, axis in ((matrix.matrix.rows, 1), (matrix.matrix.columns, 0)):
+            for at in np.flatnonzero(inside.any(axis=axis)).tolist():
+                found.setdefault(labels[at], set()).add(name)
+    return found
+
+
+def class_names(matrix: MatrixVerdict, cells: np.ndarray) -> set[str]:
+    """The link classes of the cells in a mask, rows × columns, of a matrix that is held."""
+    assert matrix.whole is not None
+    return {matrix.matrix.class_names[code] for code in np.unique(matrix.whole.block.classes[cells]).tolist()}
+
+
+def disturbed_nodes(record: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, list[str]]:
+    """{node: the names of the other processes that disturbed it} while a result was measured."""
+    others = result.get("others") or {}
+    named = list(named_disturbances(others))
+    node_of = {device["label"]: device["node"] for device in record["devices"]}
+    for one in record.get("lost", ()):
+        if one.get("kind") == MEMORY:  # which other processes hold
+            there = [each for each in processes(record, result) if each["where"] == one["label"]]
+            named.append((node_of.get(one["label"], record["host"]["name"]), [each["name"] for each in there]))
+    found: dict[str, list[str]] = {}
+    for node, names in named:
+        known = [name or ANOTHER for name in names] or [ANOTHER]
+        found[node] = list(dict.fromkeys([*found.get(node, ()), *known]))
+    return found
+
+
+def named_disturbances(others: Mapping[str, Any]) -> Iterator[tuple[str, list[str | None]]]:
+    """(node, names of the processes) of each disturbance."""
+    names = {one["pid"]: one["name"] for one in others.get("processes", ())}
+    for one in others.get("disturbances") or ():
+        yield one["node"], [names.get(pid) for pid in one["pids"]]
+
+
+def processes(*holders: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The other processes that a record or a result names."""
+    for holder in holders:
+        yield from (holder.get("others") or {}).get("processes", ())
+
+
+def listed(questions: Sequence[Question]) -> str:
+    """ "device_to_device_memcpy_write_ce NV18 and 2 more"."""
+    more = f" and {len(questions) - 1} more" if len(questions) > 1 else ""
+    return f"{questions[0]}{more}" if questions else ""

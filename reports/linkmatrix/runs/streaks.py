@@ -1,0 +1,97 @@
+"""Cells that were DISTURBED several times in a row: their node cannot be judged while the other process runs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..judge.verdicts import Verdict
+from ..record import units
+from .bound import short
+from .judging import Judged
+from .questions import disturbed_nodes
+from .suspects import endpoints
+
+ENOUGH = 3  # DISTURBED in a row
+MOST_CELLS = 64  # of a test case, that are followed
+MOST_NAMED = 3  # processes
+
+
+class Cell(NamedTuple):
+    """A DISTURBED cell. source, destination: the components. pair: their labels then. processes: their names."""
+
+    testcase: str
+    source: str
+    destination: str
+    pair: str
+    processes: tuple[str, ...]
+
+
+class Measured(NamedTuple):
+    """A test on a node: the run of the program, the test cases that it measured, and their DISTURBED cells."""
+
+    node: str
+    started: int
+    run: int
+    testcases: frozenset[str]
+    disturbed: tuple[Cell, ...]
+
+
+def of_row(row: Mapping[str, Any]) -> Measured:
+    """A row of `indexing.rows_of_test`."""
+    cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
+    return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), cells)
+
+
+def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
+    """{node: the DISTURBED cells with an end on the node}, of the nodes that another process disturbed."""
+    found: dict[str, list[Cell]] = {}
+    record = one.test.record
+    for result, matrix in one.matrices:
+        assert record is not None
+        nodes = disturbed_nodes(record, result)
+        if matrix.whole is None or not nodes:
+            continue
+        known = {label: device for label, (device, _) in endpoints(record).items()}
+        rows, columns = matrix.matrix.rows, matrix.matrix.columns
+        places = np.argwhere(matrix.whole.codes == Verdict.DISTURBED)[:MOST_CELLS].tolist()
+        for pair in ((rows[r], columns[c]) for r, c in places):
+            ends = [known.get(label, (record["host"]["name"], label)) for label in pair]
+            for node in {node for node, _ in ends} & nodes.keys():
+                parts = (name for _, name in ends)
+                cell = Cell(result["testcase"], *parts, f"{pair[0]}->{pair[1]}", tuple(nodes[node]))
+                found.setdefault(node, []).append(cell)
+    return found
+
+
+def sentences(tests: Iterable[Measured]) -> dict[str, str]:
+    """{node: why it cannot be judged}, of the nodes with a cell that was DISTURBED the last ENOUGH times.
+
+    A node has the same name with its domain and without.
+    """
+    of_node: dict[str, list[Measured]] = {}
+    for test in tests:
+        of_node.setdefault(short(test.node), []).append(test)
+    found = {node: sentence for node, of in of_node.items() if (sentence := next(of_streaks(of), ""))}
+    return dict(sorted(found.items()))
+
+
+def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
+    """A sentence for each cell of a node that was DISTURBED the last times, the longest streak first."""
+    counts: dict[tuple[str, str, str], int] = {}
+    newest: dict[tuple[str, str, str], Cell] = {}
+    known: set[tuple[int, frozenset[str]]] = set()
+    for test in sorted(tests, key=lambda test: test.started):
+        if (test.run, test.testcases) in known:  # a copy, or another test of the same run
+            continue
+        known.add((test.run, test.testcases))
+        now = {cell[:3]: cell for cell in test.disturbed}
+        counts = {key: count for key, count in counts.items() if key[0] not in test.testcases or key in now}
+        for key, cell in now.items():
+            counts[key], newest[key] = counts.get(key, 0) + 1, cell
+    for key, count in sorted(counts.items(), key=lambda item: -item[1]):
+        if count >= ENOUGH:
+            cell = newest[key]
+            names = " and ".join(units.first(list(cell.processes), MOST_NAMED))
+            of = f"{cell.testcase} {cell.pair} was DISTURBED {count} times in a row"
+            yield f"cannot be judged while {names} {'runs' if len(cell.processes) == 1 else 'run'}: {of}"

@@ -1,0 +1,209 @@
+"""verdict.json: the verdict of one test, which its check writes once, beside record.json.
+
+ReFrame's report contains the SHA-256 of the file, and the file that of the record. So no copy, no record of another run
+and no file that was changed later is taken for the verdict of a test.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import BadInput
+from ..files import read_whole, refuse_repeats, write_whole
+from ..judge.disturbances import ignored, polls
+from ..judge.evaluate import Evaluation
+from ..judge.facts import Fact
+from ..judge.test_verdict import CheckFacts, TestVerdict
+from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
+from ..record.simulated import simulated_fault
+from ..references.tables import Reference, References
+
+SCHEMA = "linkmatrix.verdict/1"
+SCHEMA_FILE = Path(__file__).with_name("verdict.schema.json")
+FILE = "verdict.json"
+MOST_BYTES = 256 * 1024 * 1024
+MOST_CELLS = 32  # per result, the worst
+REMEDY = "the file is damaged or was changed: measure again"
+
+Entries = Mapping[str, Mapping[str, list[Any]]]
+
+
+@dataclass(frozen=True)
+class StoredVerdict:
+    """A verdict as its check stored it.
+
+    found: the verdict with its reasons and facts, without the evaluation of the cells, which `references` give again.
+    check: what the check found that no record contains. references: those that the cells were compared with, without
+    the name of a check. record_sha256: of record.json, None where the test left none. simulated: the simulated fault,
+    "" for none.
+    """
+
+    found: TestVerdict
+    check: CheckFacts
+    references: References
+    record_sha256: str | None
+    session: str
+    simulated: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a verdict is about. test: display name; session: UUID of the ReFrame process; record: checked, with the
+    SHA-256 of its file; both None without a record.
+    """
+
+    test: str
+    session: str
+    record: Mapping[str, Any] | None = None
+    record_sha256: str | None = None
+
+
+def sha256(content: bytes) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, references: References) -> dict[str, Any]:
+    """The content of the file. references: all that `judge_test` chose from."""
+    record: Mapping[str, Any] = subject.record or {"results": []}
+    entries = entries_of(record, references, found.table)
+    return {
+        "schema": SCHEMA,
+        "linkmatrix": __version__,
+        "session": subject.session,
+        "test": subject.test,
+        "verdict": WORDS[found.verdict],
+        "reasons": [of_reason(one) for one in found.reasons],
+        "testcases": testcases_of(record, found.evaluation),
+        "facts": [{**one._asdict(), "verdict": WORDS[one.verdict]} for one in found.facts],
+        "check": {
+            "testcase": check.testcase,
+            "reasons": [of_reason(one) for one in check.reasons],
+            "tolerated_counters": list(check.tolerated_counters),
+            "measures": check.measures,
+        },
+        "record_sha256": subject.record_sha256,
+        "references": {"table": found.table, "sha256": sha256_of(entries), "entries": entries},
+        "simulated": simulated_fault(record),
+        "disturbances": [one for others in polls(record) for one in others.get("disturbances") or ()],
+        "ignored_processes": ignored(record),
+    }
+
+
+def of_reason(reason: Reason) -> dict[str, str]:
+    """A reason as JSON."""
+    return {"verdict": WORDS[reason.verdict], "sentence": reason.sentence}
+
+
+def testcases_of(record: Mapping[str, Any], evaluation: Evaluation | None) -> list[dict[str, Any]]:
+    """The verdict of each result, with its counts and its worst cells."""
+    matrices = evaluation.matrices if evaluation is not None else ()
+    return [
+        {
+            "testcase": result["testcase"],
+            "size_bytes": result["size_bytes"],
+            "verdict": WORDS[matrix.verdict],
+            "counts": {WORDS[verdict]: count for verdict, count in matrix.counts.items() if count},
+            "cells": [
+                {"source": row, "destination": column, "verdict": WORDS[cell.verdict]}
+                | {"value": cell.value, "reason": cell.reason}
+                for (row, column), cell in matrix.marked(MOST_CELLS)[0]
+            ],
+        }
+        for result, matrix in zip(record["results"], matrices, strict=False)
+    ]
+
+
+def entries_of(record: Mapping[str, Any], references: References, table: str) -> dict[str, dict[str, list[Any]]]:
+    """All references of the table for the test cases of a record."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for result in record["results"] if table else ():
+        for name, one in references.of(record, result).table(table, result["testcase"]).items():
+            found.setdefault(result["testcase"], {})[name] = [one.value, one.lower, one.upper, one.unit]
+    return found
+
+
+def sha256_of(entries: Entries) -> str:
+    """The SHA-256 of references, as JSON with sorted keys."""
+    return sha256(json.dumps(entries, sort_keys=True, separators=(",", ":")).encode())
+
+
+def write(folder: Path, content: Mapping[str, Any]) -> str:
+    """Writes the file into a folder and returns its SHA-256. Raises OSError."""
+    text = json.dumps(content, indent=1, allow_nan=False).encode()
+    write_whole(folder / FILE, text)
+    return sha256(text)
+
+
+def read(path: Path, digest: str) -> StoredVerdict:
+    """The verdict in a file. digest: its SHA-256 in ReFrame's report. Raises BadInput for any other file."""
+    text = read_whole(path, MOST_BYTES)
+    if sha256(text) != digest:
+        raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains another SHA-256 of it")
+    try:
+        content = json.loads(text, object_pairs_hook=refuse_repeats)
+        refuse(content)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is no {SCHEMA}: {str(error)[:200]}: {REMEDY}") from None
+    return stored(content)
+
+
+def refuse(content: Any) -> None:
+    """Raises ValueError, with the place, for content that the schema refuses."""
+    import jsonschema  # slow to import
+
+    error = jsonschema.exceptions.best_match(validator().iter_errors(content))
+    if error is not None:
+        place = ".".join(str(step) for step in error.absolute_path) or "the file"
+        raise ValueError(f"{place}: {error.message[:160]}")
+
+
+@cache
+def validator() -> Any:
+    """The validator of the schema."""
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+
+def stored(content: Mapping[str, Any]) -> StoredVerdict:
+    """Checked content as a verdict."""
+    references, check = content["references"], content["check"]
+    tables = {
+        (references["table"], testcase): {name: Reference(*entry) for name, entry in of_testcase.items()}
+        for testcase, of_testcase in references["entries"].items()
+    }
+    found = TestVerdict(
+        OF_WORD[content["verdict"]],
+        reasons_in(content["reasons"]),
+        tuple(fact_in(one) for one in content["facts"]),
+        None,
+        references["table"],
+    )
+    return StoredVerdict(
+        found=found,
+        check=CheckFacts(
+            check["testcase"], reasons_in(check["reasons"]), tuple(check["tolerated_counters"]), check["measures"]
+        ),
+        references=References(tables),
+        record_sha256=content["record_sha256"],
+        session=content["session"],
+        simulated=content["simulated"],
+    )
+
+
+def reasons_in(content: list[dict[str, str]]) -> tuple[Reason, ...]:
+    """Reasons out of JSON."""
+    return tuple(Reason(OF_WORD[one["verdict"]], one["sentence"]) for one in content)
+
+
+def fact_in(content: Mapping[str, Any]) -> Fact:
+    """A fact out of JSON; a later version may have written more of it."""
+    known = {name: content[name] for name in Fact._fields if name in content}
+    verdict: Verdict = OF_WORD[content["verdict"]]
+    return Fact(**{**known, "verdict": verdict, "cells": tuple(known.get("cells", (0, 0)))})

@@ -1,0 +1,213 @@
+#include "core/disturbances.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "core/cpu_list.hpp"
+#include "core/units.hpp"
+
+namespace linkmatrix {
+namespace {
+
+constexpr double least_seconds = 0.05;   // of processors: the kernel counts in ticks of 10 ms
+constexpr double least_traffic = 1e8;    // bytes per second, over adapters whose rate is not known
+constexpr double least_of_others = 0.1;  // of what all other processes used: a process that used less is not named
+constexpr std::size_t most_named = 4;    // in a sentence
+constexpr std::size_t kernel_name = 15;  // letters that the kernel keeps of an executable's name
+
+bool is_any(const std::string& pattern) { return pattern == "*"; }
+
+/// Whether a process may run on some of these cores: where that is not readable, it may.
+bool may_use(const OtherProcess& process, const std::vector<int>& cores) {
+  return process.cores.empty() || cores.empty() || share_a_core(cores_in(process.cores), cores);
+}
+
+class Decision {
+ public:
+  explicit Decision(Activity& difference) : all_{difference}, seconds_{std::max(difference.seconds, 1e-9)} {}
+
+  void contexts() {
+    for (const OtherProcess& process : all_.processes) {
+      if (!process.is_on_device()) continue;
+      const auto known = std::ranges::find(all_.disturbances, process.where, &Disturbance::where);
+      if (known != all_.disturbances.end())
+        known->pids.push_back(process.pid);
+      else
+        add({node_of(process.where, all_), DisturbanceKind::context, process.where, {}, {process.pid}});
+    }
+  }
+
+  /// Processes that no poll lists count too: these ended in between, or are hidden from a container.
+  void nodes() {
+    for (const NodeLoad& node : all_.nodes) {
+      const double used = used_of(node);
+      const double share = used / (seconds_ * std::max(1, node.cores));
+      if (node.cores > 0 && used >= least_seconds && share > most_cpu_share)
+        add({node.node, DisturbanceKind::cpu, node.node, std::min(1.0, share), users_of(node.node, {}, used)});
+    }
+  }
+
+  void endpoints() {
+    for (const Use& use : all_.uses) {
+      if (use.of != "cpu" || !use.counted || !use.own || *use.counted <= 0) continue;
+      const std::string node = node_of(use.label, all_);
+      const std::vector<int> cores = cores_in(use.cores);
+      double used = *use.counted - *use.own;
+      // the job's own quota makes threads wait too, and so do other ranks
+      if (const auto load = std::ranges::find(all_.nodes, node, &NodeLoad::node); load != all_.nodes.end())
+        if (load->busy && load->own_busy)
+          used = std::min(used, used_of(*load) + load->ignored + load->stolen.value_or(0));
+      for (const OtherProcess& process : all_.ignored)
+        if (process.where == node && may_use(process, cores)) used -= process.seconds.value_or(0);
+      const double share = used / *use.counted;
+      if (used >= least_seconds && share > most_cpu_share)
+        add({node, DisturbanceKind::cpu, use.label, std::min(1.0, share), users_of(node, cores, used)});
+    }
+  }
+
+  void adapters() {
+    for (const Use& use : all_.uses) {
+      if (use.of == "cpu" || !use.counted || !use.own) continue;
+      const double rate = (*use.counted - *use.own) / seconds_, all = *use.counted / seconds_;
+      const double carried = use.rate > 0 ? use.rate : all;
+      if (rate <= most_adapter_share * carried || (use.rate == 0 && rate < least_traffic)) continue;
+      const auto share = use.rate > 0 ? std::optional(std::min(1.0, rate / use.rate)) : std::nullopt;
+      const auto known = std::ranges::find_if(all_.disturbances, [&](const Disturbance& one) {
+        return one.kind == DisturbanceKind::adapter && one.node == use.label;
+      });
+      if (known == all_.disturbances.end())
+        add({use.label, DisturbanceKind::adapter, use.by, share, {}});
+      else
+        known->share = std::max(known->share, share);  // of the other direction
+    }
+  }
+
+ private:
+  void add(Disturbance disturbance) { all_.disturbances.push_back(std::move(disturbance)); }
+
+  double used_of(const NodeLoad& node) const {
+    if (!node.busy || !node.own_busy) return node.listed;
+    return std::max(node.listed, *node.busy - own_of(node) - node.kernel - node.ignored);
+  }
+
+  /// Ranks in containers of their own do not see each other's processes, but count themselves.
+  double own_of(const NodeLoad& node) const {
+    double of_ranks = 0;
+    for (const Use& use : all_.uses)
+      if (use.of == "cpu" && node_of_rank(use.label) == node.node) of_ranks += use.own.value_or(0);
+    return std::max(*node.own_busy, of_ranks);
+  }
+
+  std::vector<unsigned> users_of(const std::string& node, const std::vector<int>& cores, double used) const {
+    std::vector<unsigned> found;
+    for (const OtherProcess& process : all_.processes)
+      if (!process.is_on_device() && process.where == node && may_use(process, cores) &&
+          process.seconds.value_or(0) >= least_of_others * used)
+        found.push_back(process.pid);
+    return found;
+  }
+
+  Activity& all_;
+  double seconds_;
+};
+
+/// "pid 2983 (hog of bob), pid 12", the first few; "another process, unnamed," where none is known.
+std::string names_of(const Disturbance& disturbance, const Activity& activity) {
+  std::vector<std::string> names;
+  for (const unsigned pid : disturbance.pids) {
+    if (names.size() == most_named) {
+      names.push_back("and " + std::to_string(disturbance.pids.size() - most_named) + " more");
+      break;
+    }
+    const bool on_device = disturbance.kind == DisturbanceKind::context || disturbance.kind == DisturbanceKind::memory;
+    const std::string& where = on_device ? disturbance.where : disturbance.node;
+    const auto process = std::ranges::find_if(activity.processes, [&](const OtherProcess& one) {
+      return one.pid == pid && one.where == where && one.is_on_device() == on_device;
+    });
+    std::string name = "pid " + std::to_string(pid);
+    if (process == activity.processes.end() || process->name.empty())
+      name += " (unnamed)";
+    else
+      name += " (" + process->name + (process->user.empty() ? "" : " of " + process->user) + ")";
+    names.push_back(name);
+  }
+  return names.empty() ? "another process, unnamed," : join(names);
+}
+
+std::string percent_of(std::optional<double> share) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.0f %% of ", 100 * share.value_or(0));
+  return share ? text.data() : "";
+}
+
+std::string sentence_of(const Disturbance& disturbance, const Activity& activity) {
+  const bool several = disturbance.pids.size() > 1;
+  const std::string who = names_of(disturbance, activity);
+  const std::string uses = who + (several ? " use " : " uses ") + percent_of(disturbance.share);
+  switch (disturbance.kind) {
+    case DisturbanceKind::context:
+      return who + (several ? " have" : " has") + " a context on " + disturbance.where;
+    case DisturbanceKind::memory:
+      return who + (several ? " hold" : " holds") + " the memory of " + disturbance.where;
+    case DisturbanceKind::adapter:
+      return uses + disturbance.where + " of " + disturbance.node;
+    case DisturbanceKind::cpu:
+      break;
+  }
+  if (disturbance.where == disturbance.node) return uses + "the cores of " + disturbance.node;
+  return uses + "the time of " + disturbance.where;
+}
+
+}  // namespace
+
+bool IgnoredProcess::is(const OtherProcess& process) const {
+  const bool is_cut = process.name.size() == kernel_name && name.size() > kernel_name;
+  const bool same_name = is_any(name) || name == process.name || (is_cut && name.starts_with(process.name));
+  return same_name && (is_any(user) || user == process.user || "uid " + user == process.user);
+}
+
+std::vector<IgnoredProcess> parse_ignored_processes(std::string_view text) {
+  std::vector<IgnoredProcess> found;
+  for (const std::string& part : split(text, ',')) {
+    const auto colon = part.rfind(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == part.size())
+      throw BadInput("--ignore-processes '" + std::string(text) +
+                     "': use NAME:USER[,NAME:USER…], such as nv-hostengine:root; * stands for any");
+    found.push_back({part.substr(0, colon), part.substr(colon + 1)});
+  }
+  return found;
+}
+
+void mark_ignored(Activity& poll, const std::vector<IgnoredProcess>& ignored) {
+  for (OtherProcess& process : poll.processes)
+    process.ignored = std::ranges::any_of(ignored, [&](const IgnoredProcess& one) { return one.is(process); });
+  poll.ignores_all =
+      std::ranges::any_of(ignored, [](const IgnoredProcess& one) { return is_any(one.name) && is_any(one.user); });
+}
+
+void decide_disturbances(Activity& difference) {
+  difference.disturbances.clear();
+  if (difference.ignores_all) return;
+  Decision decision(difference);
+  decision.contexts();
+  decision.nodes();
+  decision.endpoints();
+  decision.adapters();
+}
+
+void add_memory_disturbance(Activity& difference, const std::string& device) {
+  Disturbance found{node_of(device, difference), DisturbanceKind::memory, device};
+  for (const OtherProcess& process : difference.processes)
+    if (process.is_on_device() && process.where == device) found.pids.push_back(process.pid);
+  difference.disturbances.push_back(std::move(found));
+}
+
+std::optional<std::string> sentence_of(const Activity& difference) {
+  std::vector<std::string> sentences;
+  for (const Disturbance& one : difference.disturbances) sentences.push_back(sentence_of(one, difference));
+  return sentences.empty() ? std::nullopt : std::optional(join(sentences, "; "));
+}
+
+}  // namespace linkmatrix

@@ -1,0 +1,35 @@
+#include "device/cuda/own_context.hpp"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "device/cuda/handles.hpp"
+
+namespace linkmatrix::cuda {
+namespace {
+
+/// Whether this process, or a library in it such as MPI, has a context on the device already; true where the driver
+/// does not tell.
+bool has_context(int ordinal) {
+  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays open: the runtime has it too
+  void* const address = library == nullptr ? nullptr : ::dlsym(library, "cuDevicePrimaryCtxGetState");
+  unsigned flags = 0;
+  int active = 1;
+  if (address == nullptr ||
+      reinterpret_cast<decltype(cuDevicePrimaryCtxGetState)*>(address)(ordinal, &flags, &active) != CUDA_SUCCESS)
+    return true;
+  return active != 0;
+}
+
+}  // namespace
+
+OwnProcess make_own_context(int ordinal, const std::string& where, DeviceUseSource& source, std::size_t device) {
+  const DeviceProcesses before = has_context(ordinal) ? std::nullopt : source.processes_on(device);
+  make_context(ordinal, where);
+  return find_own_process(source, device, before, static_cast<unsigned>(::getpid()), [&](std::uint64_t bytes) {
+    return std::make_shared<DeviceMemory>(make_device_memory(bytes, where));
+  });
+}
+
+}  // namespace linkmatrix::cuda

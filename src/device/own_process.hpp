@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace linkmatrix {
+
+/// A process that has a context on a device, as a driver lists it.
+struct DeviceProcess {
+  unsigned pid = 0;
+  std::string name;
+  std::optional<std::uint64_t> bytes;  ///< of the device's memory
+};
+/// Nothing: the driver does not tell.
+using DeviceProcesses = std::optional<std::vector<DeviceProcess>>;
+
+/// A driver, or its answers in a test.
+class DeviceUseSource {
+ public:
+  virtual ~DeviceUseSource() = default;
+  virtual DeviceProcesses processes_on(std::size_t device) = 0;
+};
+
+/// By which number a driver lists this process on a device. A driver outside of this process's namespace numbers
+/// processes in another way, and another process may then have the number that this process knows of itself.
+struct OwnProcess {
+  /// no: all that the driver lists are other processes. absent: this process has no context on the device.
+  enum class Listed { yes, no, unknown, absent };
+  Listed listed = Listed::unknown;
+  unsigned pid = 0;  ///< if listed
+};
+
+/// Allocates so many bytes of a device's memory until what it returns is destroyed; throws where that fails.
+using AllocateStep = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
+
+/// Bytes of a step, a multiple of 2 MiB from 4 to 64 MiB that differs from process to process and from try to try.
+std::uint64_t step_bytes(unsigned attempt);
+
+/// Finds this process in the driver's list of a device on which it has a context. First by the handshake: this process
+/// allocates a step of memory and looks whose memory rose by as much. Else this process is the only one that is new
+/// since `before`, the list from before the context was made, or else it has the number `self`. No process is looked
+/// for by its name. before: nothing where it is not known.
+OwnProcess find_own_process(DeviceUseSource& source, std::size_t device, const DeviceProcesses& before, unsigned self,
+                            const AllocateStep& allocate);
+
+/// Whether a process is the server of MPS, behind which are processes that the driver does not list.
+bool is_mps_server(const DeviceProcess& process);
+
+}  // namespace linkmatrix

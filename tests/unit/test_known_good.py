@@ -1,0 +1,85 @@
+"""A node is known good by the newest answer to each question, and by nothing that another process disturbed."""
+
+import pytest
+
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.runs import answers
+from linkmatrix.runs.answers import Answer, Case
+from linkmatrix.runs.known_good import DAY, Standing, standing
+from linkmatrix.runs.questions import Question
+from linkmatrix.runs.suspects import Suspect
+
+NOW = 100 * DAY
+WRITE, READ = Question("write_ce", "NV18"), Question("read_ce", "NV18")
+
+
+def stand(*found, suspects=(), disturbed=None, days=30):
+    """How nodes stand after answers: (node, question, days ago, verdict)."""
+    each = [Answer(node, question, NOW - ago * DAY, verdict) for node, question, ago, verdict in found]
+    return standing(each, suspects, disturbed or {}, NOW, days)
+
+
+def test_another_question_does_not_make_a_node_good_after_a_failure():
+    reads = [("n1", READ, ago, Verdict.PASS) for ago in (2, 1, 0)]
+    failed = stand(("n1", WRITE, 3, Verdict.FAIL), *reads)
+    assert failed.good == [] and failed.unknown == {"n1": "was FAIL 3 days ago (write_ce NV18)"}
+    other_class = ("n1", Question("write_ce", "SYS"), 0, Verdict.PASS)
+    assert stand(("n1", WRITE, 3, Verdict.FAIL), *reads, other_class).good == []
+    assert stand(("n1", WRITE, 3, Verdict.FAIL), *reads, ("n1.site", WRITE, 0, Verdict.WARN)).good == ["n1"]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NOT_JUDGED, Verdict.DISTURBED])
+def test_what_was_not_judged_or_disturbed_is_no_answer(verdict):
+    assert stand(("n1", READ, 0, verdict)).good == []
+    assert stand(("n1", WRITE, 3, Verdict.PASS), ("n1", WRITE, 0, verdict)).good == ["n1"], "it says nothing new"
+    assert stand(("n1", WRITE, 3, Verdict.FAIL), ("n1", WRITE, 0, verdict)).good == []
+    assert stand(("n1", WRITE, 40, Verdict.PASS), ("n1", WRITE, 0, verdict)).good == [], "the answer is old"
+
+
+def test_an_incomplete_run_keeps_a_node_off_for_days_and_a_failure_until_its_question_is_answered():
+    later = ("n1", READ, 0, Verdict.PASS)
+    assert stand(("n1", WRITE, 1, Verdict.INCOMPLETE), later).good == []
+    assert stand(("n1", WRITE, 40, Verdict.INCOMPLETE), later).good == ["n1"]
+    assert stand(("n1", WRITE, 40, Verdict.FAIL), later).good == []
+
+
+def test_nothing_flagged_and_nothing_that_cannot_be_judged_is_good():
+    passed = [("n1", WRITE, 0, Verdict.PASS), ("n2", WRITE, 0, Verdict.PASS)]
+    flagged = [Suspect("n1.site", "gpu3", reason="slow"), Suspect("n9", "gpu0", reason="dead")]
+    why = "cannot be judged while hog runs"
+    found = stand(*passed, suspects=flagged, disturbed={"n2": why})
+    assert found == Standing([], {"n1": "slow", "n9": "dead"}, {"n2": why})
+
+
+def test_an_answer_of_a_clock_that_was_ahead_keeps_no_node_good():
+    """Whatever failed after it seemed to be before it, for as long as the clock had been ahead."""
+    ahead = ("n1", WRITE, -4900, Verdict.PASS)
+    assert stand(ahead, ("n1", WRITE, 0, Verdict.FAIL)).good == []
+    alone = stand(ahead)
+    assert alone.good == [] and "a clock that was ahead of today's" in alone.unknown["n1"]
+    assert stand(ahead, ("n1.site", WRITE, 0, Verdict.PASS)).good == ["n1"]
+
+
+def test_what_no_test_case_shows_is_a_question_of_the_test():
+    """A program that did not end well is no matter of a test case, and the test itself answers it."""
+    passed = {"write_ce": Case(Verdict.PASS, True, False, (("NV18", ""),))}
+
+    def good(*verdicts, cases=passed):
+        found = [
+            one
+            for number, verdict in enumerate(verdicts)
+            for one in answers.of_test("n1", "sweep", NOW - DAY + number, verdict, cases)
+        ]
+        return standing(found, [], {}, NOW, 30).good == ["n1"]
+
+    assert good(Verdict.PASS) and not good(Verdict.FAIL) and not good(Verdict.PASS, Verdict.INCOMPLETE)
+    assert good(Verdict.FAIL, Verdict.PASS)
+    assert not good(Verdict.PASS, cases={}), "a test without a test case measured nothing"
+
+
+def test_a_test_case_that_passed_beside_another_process_makes_no_node_good():
+    case = Case(Verdict.PASS, True, True, (("NV18", ""),))
+    found = list(answers.of_test("n1", "sweep", NOW, Verdict.PASS, {"write_ce": case}))
+    assert standing(found, [], {}, NOW, 30).good == []
+    failed = list(answers.of_test("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)}))
+    assert standing(failed, [], {}, NOW, 30).unknown == {"n1": "was FAIL 0 days ago (write_ce NV18)"}

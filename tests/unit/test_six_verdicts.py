@@ -1,0 +1,202 @@
+"""Each of the six verdicts has one word, one glyph, one style, one meaning and one next step in every output."""
+
+import html
+import io
+import re
+from pathlib import Path
+
+import pytest
+from contracts import Sold
+
+from linkmatrix import cli
+from linkmatrix.commands import contract as contract_command
+from linkmatrix.contract.cases import OfCase
+from linkmatrix.contract.ruling import Ruling
+from linkmatrix.judge.verdicts import EXIT_CODES, WORDS, Reason, Verdict
+from linkmatrix.record import reading
+from linkmatrix.runs import judging
+from linkmatrix.show import contract_page, headlines, maps, page, prometheus, screen, steps, terminal, words
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DATA = REPOSITORY / "tests" / "data"
+FAULT = "flip:gpu1"
+HOG = "pid 6129 (hog of root)"
+
+
+@pytest.fixture
+def contract_terms(tmp_path):
+    return Sold(tmp_path / "sold", None, None).freeze()
+
+
+@pytest.mark.parametrize(
+    "looks", [words.GLYPHS, words.ASCII_GLYPHS, words.MEANINGS, words.NEXT_STEPS, maps.CLASSES, screen.VERDICT_STYLES]
+)
+def test_no_two_verdicts_look_alike(looks):
+    assert list(looks) == list(Verdict) and len(set(looks.values())) == len(Verdict)
+
+
+def test_a_terminal_without_unicode_has_a_glyph_for_each():
+    assert all(glyph.isascii() for glyph in words.ASCII_GLYPHS.values())
+    assert not set(words.ASCII_GLYPHS.values()) & set("0123456789.-")  # part of no number
+
+
+def test_only_a_pass_needs_no_step():
+    assert [verdict for verdict in Verdict if not words.next_step(verdict)] == [Verdict.PASS]
+    assert "{" not in "".join(map(words.next_step, Verdict))
+
+
+def table_of_docs():
+    """{word: (meaning, next step, exit code)} in docs/verdicts.md."""
+    lines = (REPOSITORY / "docs" / "verdicts.md").read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if re.match(r"\| \S [A-Z]", line)]
+    return {row[0]: row[1:] for row in cells}
+
+
+def test_the_page_on_verdicts_has_the_same_meanings_steps_and_exit_codes():
+    table = table_of_docs()
+    assert list(table) == [f"{words.GLYPHS[verdict]} {WORDS[verdict]}" for verdict in Verdict]
+    for verdict in Verdict:
+        meaning, step, code = table[f"{words.GLYPHS[verdict]} {WORDS[verdict]}"]
+        assert meaning == words.MEANINGS[verdict]
+        assert step.replace("`", "") == (words.next_step(verdict) or "–")
+        assert code.startswith(str(EXIT_CODES[verdict]))
+
+
+def test_prometheus_tells_the_number_of_each_verdict():
+    for name in ("verdict", "run_verdict"):
+        assert prometheus.METRICS[name].endswith(": 0 PASS, 1 WARN, 2 NOT JUDGED, 3 DISTURBED, 4 INCOMPLETE, 5 FAIL.")
+
+
+def outputs(run, judged):
+    """What the terminal and the page show of a run."""
+    stream = io.StringIO()
+    terminal.show(run, judged, file=stream, width=2000)
+    text = html.unescape(re.sub("<[^>]*>", "", page.render(run, judged, lambda *_: b"")))
+    return stream.getvalue(), text
+
+
+@pytest.mark.parametrize(
+    ("off", "reference", "verdict"),
+    [
+        ({}, "hgx", Verdict.PASS),
+        ({}, None, Verdict.NOT_JUDGED),
+        ({(0, 1): "timeout"}, "hgx", Verdict.INCOMPLETE),
+        ({(0, 1): 200.0}, "hgx", Verdict.FAIL),
+    ],
+)
+def test_terminal_and_page_tell_the_same_next_step(judged_run, make_record, off, reference, verdict):
+    run, judged = judged_run(make_record(off=off), reference=reference)
+    assert judging.overall(judged) is verdict
+    for text in outputs(run, judged):
+        step = words.next_step(verdict)
+        assert (f"Next step: {step}" in text) is bool(step)
+
+
+def test_the_process_that_disturbed_a_run_is_named_and_no_part_is(judged_run):
+    """Host copies on gpu1: a run without references."""
+    run, judged = judged_run(reading.load(DATA / "h100x2" / "busy_host.record.json"))
+    assert judging.overall(judged) is Verdict.DISTURBED
+    first, *others = headlines.headlines(judged)
+    assert (first.topic, first.who, first.verdict) == ("disturbed", HOG, Verdict.DISTURBED)
+    assert not [one for one in others if one.topic in steps.SLOW]
+    for text in outputs(run, judged):
+        assert f"Next step: Measure again when {HOG} is gone" in text
+    assert "other process" in page.render(run, judged, lambda *_: b"")  # marked in the drawing of the machine
+
+
+def test_a_process_that_disturbed_nothing_is_named_where_references_are_missing(judged_run):
+    record = reading.load(DATA / "h100x2" / "busy_host.record.json")
+    record["results"] = [one for one in record["results"] if one["testcase"] == "device_to_device_memcpy_write_ce"]
+    record["expected"] = ["device_to_device_memcpy_write_ce"]
+    _, judged = judged_run(record)
+    assert judging.overall(judged) is Verdict.NOT_JUDGED
+    assert [(one.who, one.verdict) for one in headlines.headlines(judged)] == [(HOG, Verdict.NOT_JUDGED)]
+
+
+def test_memory_that_another_process_holds_is_no_fault_of_the_program(judged_run):
+    _, judged = judged_run(reading.load(DATA / "h100x2" / "busy_memory.record.json"))
+    found = headlines.headlines(judged)
+    assert judging.overall(judged) is Verdict.DISTURBED and {one.verdict for one in found} == {Verdict.DISTURBED}
+    assert "pid 7154 (hog of root)" in [one.who for one in found]
+    assert not {"program", "gone", "missing"} & {one.topic for one in found}
+
+
+def test_ignored_processes_are_shown_with_every_verdict(judged_run, make_record):
+    for reference in ("hgx", None):
+        run, judged = judged_run(with_ignored(make_record()), reference=reference)
+        for text in outputs(run, judged):
+            assert "Ignored processes: pid 77 (dcgm of root)" in text
+        assert prometheus.text(judged, []).startswith("# Ignored processes: pid 77 (dcgm of root)\n")
+
+
+def with_ignored(record):
+    one = {"pid": 77, "name": "dcgm", "user": "root", "where": "gpu0", "bytes": None, "seconds": None, "on": "device"}
+    others = {"seconds": 1.0, "shared": True, "uses": [], "nodes": [], "processes": [], "untold": []}
+    record["results"][0]["others"] = {**others, "disturbances": [], "ignored": [one]}
+    return record
+
+
+def simulated(record):
+    """The record with a simulated fault."""
+    return {**record, "notes": [*record["notes"], f"simulated fault: {FAULT}"]}
+
+
+@pytest.mark.parametrize("command", ["show", "diagnose", "report"])
+def test_a_simulated_fault_is_the_first_line(capsys, tmp_path, command):
+    arguments = ["--out", str(tmp_path)] if command == "report" else []
+    code = cli.main([command, str(DATA / "h200x2_soak_flip.record.json"), *arguments])
+    text = capsys.readouterr().out
+    assert code == 1 and text.startswith(f"SIMULATED: --simulate-fault {FAULT}")
+    assert "out of service" not in text and "swap" not in text
+    if command == "report":
+        shown = (tmp_path / "report.html").read_text(encoding="utf-8")
+        body = re.sub("<[^>]*>", "", shown[shown.index("<body>") :])
+        assert body.split()[0] == "SIMULATED:" and "out of service" not in body
+        assert "<title>SIMULATED FAIL" in shown
+
+
+def test_a_comparison_begins_with_a_simulated_fault_and_names_other_processes(capsys):
+    simulated_one, busy = DATA / "h200x2_soak_flip.record.json", DATA / "h100x2" / "busy_host.record.json"
+    assert cli.main(["compare", str(busy), "--against", str(simulated_one)]) == 0
+    first, second, *_ = capsys.readouterr().out.replace("\n  ", " ").splitlines()
+    assert first.startswith(f"SIMULATED: --simulate-fault {FAULT}")
+    assert second.startswith("this run: ") and HOG in second
+
+
+def test_a_simulated_fault_is_the_first_line_of_metrics(judged_run, make_record):
+    _, judged = judged_run(simulated(make_record()), reference="hgx")
+    assert prometheus.text(judged, []).startswith(f"# SIMULATED: --simulate-fault {FAULT}")
+
+
+def test_beside_a_simulated_fault_a_real_one_keeps_its_steps(judged_run, make_record):
+    row = {(3, column): 340.0 for column in range(3)}
+    run, judged = judged_run(make_record(off=row), simulated(make_record(off={(1, 0): "corrupt"})), reference="hgx")
+    first, *rest = steps.steps(judging.overall(judged), judged, headlines.headlines(judged))
+    assert first == steps.SIMULATED
+    assert rest[0].startswith("Measure gpu3 again") and not [line for line in rest if "out of service" in line]
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_only_pass_and_warn_meet_a_contract(verdict, contract_terms):
+    ruling = ruling_of(contract_terms, verdict)
+    assert (ruling.exit_code == 0) is (verdict <= Verdict.WARN)
+    assert ("not met" in contract_page.MEANS[WORDS[verdict]]) is (verdict > Verdict.WARN)
+    lines = contract_command.lines(contract_terms, ruling, "0" * 64)
+    assert lines[-1].startswith(f"{WORDS[verdict]}  ")
+    shown = contract_page.page(contract_terms, ruling, "0" * 64, "lot.tar").decode()
+    assert f"{words.GLYPHS[verdict]}</span> {WORDS[verdict]}</strong>" in shown
+
+
+def test_a_contract_with_a_simulated_fault_begins_with_it(contract_terms):
+    ruling = ruling_of(contract_terms, Verdict.FAIL)
+    ruling.simulated, ruling.ignored = [FAULT], ["pid 77 (dcgm of root)"]
+    first, second, *rest = contract_command.lines(contract_terms, ruling, "0" * 64)
+    assert first.startswith("SIMULATED") and FAULT in first and "dcgm" in second
+    assert not [line for line in rest if line.startswith("Next step")]
+    shown = contract_page.page(contract_terms, ruling, "0" * 64, "lot.tar").decode()
+    assert shown.index("SIMULATED") < shown.index("<h1>")
+
+
+def ruling_of(terms, verdict):
+    """A ruling whose one test case has this verdict."""
+    return Ruling(terms, [Reason(verdict, "why")], [OfCase(terms.cases[0], verdict)])
