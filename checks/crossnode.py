@@ -257,8 +257,9 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
         for result, matrix in self.judged_results():
             for group, summary in matrix.matrix.classes.items():
                 known, unit = matrix.expected.of_class.get(group), matrix.matrix.unit
-                figure = Figure(summary.median, unit, known, limited=known is not None)
-                agreed = not figure.outside or matrix.counts[Verdict.FAIL]
+                failed = matrix.counts[Verdict.FAIL]
+                figure = Figure(summary.median, unit, known, limited=known is not None, cells=failed)
+                agreed = not figure.outside or failed
                 name = f"{group}@{result['size_bytes']}"
                 figures[name] = figure if agreed else figure._replace(limited=False)
         return figures

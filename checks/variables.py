@@ -15,12 +15,16 @@ LATENCY = "us"
 
 
 class Figure(NamedTuple):
-    """A performance variable. reference: None for none. limited: whether ReFrame compares it with a limit."""
+    """A performance variable. reference: None for none. limited: whether ReFrame compares it with a limit.
+
+    cells: how many cells that FAIL it shows, where it is outside.
+    """
 
     value: float
     unit: str
     reference: Reference | None = None
     limited: bool = False
+    cells: int = 1
 
     @property
     def outside(self):

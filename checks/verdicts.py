@@ -46,7 +46,7 @@ def left_to_references(found, record, figures):
     if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in beyond):
         return False
     cells = sum(matrix.counts[Verdict.FAIL] for matrix in found.evaluation.matrices)
-    return 0 < cells == sum(figure.outside for figure in figures.values())
+    return 0 < cells == sum(figure.cells for figure in figures.values() if figure.outside)
 
 
 def message(found, record):
@@ -57,14 +57,16 @@ def message(found, record):
     of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()
     of_cells = []
+    names = [result["testcase"] for result in results]
     for result, matrix in zip(results, found.evaluation.matrices if results else (), strict=True):
+        name = result["testcase"] + (f" of {result['size_bytes']} bytes" if names.count(result["testcase"]) > 1 else "")
         cells, count = matrix.marked(MOST_CELLS)
-        of_cells += [(cell.verdict, f"{result['testcase']}: {cell.reason}") for _, cell in cells]
+        of_cells += [(cell.verdict, f"{name}: {cell.reason}") for _, cell in cells]
         if matrix.unjudged and matrix.expected.name:
             lacking = f"{matrix.unjudged} cells have no reference in the table {matrix.expected.name}"
-            of_cells.append((Verdict.INCOMPLETE, f"{result['testcase']}: {lacking}"))
+            of_cells.append((Verdict.INCOMPLETE, f"{name}: {lacking}"))
         if count > len(cells):
-            of_cells.append((cells[-1][1].verdict, f"{result['testcase']}: {count - len(cells)} more cells"))
+            of_cells.append((cells[-1][1].verdict, f"{name}: {count - len(cells)} more cells"))
     said = [*of_cells, *of_test] if found.verdict is Verdict.FAIL else [*of_test, *of_cells]
     sentences = [sentence for verdict, sentence in sorted(said, key=lambda one: -one[0]) if verdict > Verdict.WARN]
     return f"{WORDS[found.verdict]}: {listed(list(dict.fromkeys(sentences)))}"

@@ -154,7 +154,7 @@ site_configuration = {
         {"name": "quick", "options": ["--tag=quick"]},
         # one test a node, of the nodes that $LINKMATRIX_NODES names
         {"name": "sweep", "options": ["--tag=node-sweep"]},
-        # nothing may be missing: no reference, a reference that cannot be read or a skipped value is a failure
+        # each value must have a reference, and a check that cannot be read is a failure
         {"name": "acceptance", "options": ["--tag=acceptance", "-S require_reference=yes", "--warn-as-error"]},
     ],
     "logging": [

@@ -72,6 +72,8 @@ system = {
                 # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
                 # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
                 "rank_options": ["--map-by", "numa", "--bind-to", "core"],
+                # processes that disturb no measurement, as NAME:USER, such as the site's monitoring; * is any
+                # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
                 # "spans_numa": True,

@@ -72,6 +72,8 @@ system = {
                 # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
                 "rank_options": ["--cpu-bind=cores"],
                 "process_options": ["--cpu-bind=none"],
+                # processes that disturb no measurement, as NAME:USER, such as the site's monitoring; * is any
+                # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
                 # "spans_numa": True,
@@ -127,6 +129,8 @@ system = {
                 # "--gpu-bind=single:1"
                 "rank_options": ["--cpu-bind=cores", "--gpu-bind=none"],
                 "process_options": ["--cpu-bind=none"],
+                # processes that disturb no measurement, as NAME:USER, such as the site's monitoring; * is any
+                # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
                 # "spans_numa": True,

@@ -69,9 +69,9 @@ def test_a_rank_whose_data_is_wrong_fails_the_sanity_with_the_size(ranks):
     assert run.code != 0
     check = only(run)
     assert check["fail_phase"] == "sanity"
-    assert "collective_perf ended with 'Result: FAIL'" in check["fail_reason"]
+    assert check["fail_reason"].startswith("sanity error: FAIL: ")
     for size in (4096, 1 << 20):
-        assert f"all_reduce_perf of {size} bytes: all 2 cells of all are 'corrupt'" in check["fail_reason"]
+        assert f"all_reduce_perf of {size} bytes: all->in-place: " in check["fail_reason"]
 
 
 def test_sizes_and_data_that_are_not_what_the_check_wants_are_no_pass(ranks):

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from linkmatrix_checks import ranks
 
+from linkmatrix.judge.verdicts import Verdict
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -100,3 +102,30 @@ def test_where_nothing_can_be_written_the_other_program_runs_all_the_same(tmp_pa
     words = [PROGRAM, "--into", tmp_path / "nosuch", "echo", "measured"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "measured\n" and "nosuch" in done.stderr
+
+
+def measured(**cores):
+    """A record whose ranks may use these cores: n1_rank0="0-3"."""
+    uses = [{"label": label.replace("_", ":"), "of": "cpu", "cores": text} for label, text in cores.items()]
+    return {"others": None, "results": [{"others": {"uses": uses}}]}
+
+
+@pytest.mark.parametrize(
+    ("cores", "said"),
+    [
+        ({"n1_rank0": "0", "n1_rank1": "0"}, ["2 ranks on core 0 (n1:rank0, n1:rank1): bind them"]),
+        ({"n1_rank0": "0-1", "n1_rank1": "0-1", "n1_rank2": "1"}, ["3 ranks on cores 0-1"]),
+        ({"n1_rank0": "0", "n2_rank1": "0"}, []),
+        ({"n1_rank0": "0", "n1_rank1": "1"}, []),
+        ({"n1_rank0": "0-3", "n1_rank1": "0-3"}, []),
+        ({"n1_rank0": "", "n1_rank1": ""}, []),
+    ],
+)
+def test_more_ranks_than_cores_are_told_by_the_record_and_are_no_fault_of_the_machine(cores, said):
+    found = ranks.crowded_faults(measured(**cores))
+    assert len(found) == len(said) and all(one in two.sentence for one, two in zip(said, found, strict=True))
+    assert {one.verdict for one in found} <= {Verdict.INCOMPLETE}
+
+
+def test_a_record_without_ranks_has_none_that_share_cores():
+    assert ranks.crowded_faults({"results": [{}, {"others": None}]}) == []

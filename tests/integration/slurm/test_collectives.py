@@ -106,7 +106,7 @@ def test_wrong_data_of_a_rank_fails_the_sanity_with_its_sizes(login):
     check = only(run)
     assert check["fail_phase"] == "sanity"
     for size in SIZES:
-        assert f"all_reduce_perf of {size} bytes: all 2 cells of all are 'corrupt'" in check["fail_reason"]
+        assert f"all_reduce_perf of {size} bytes: all->in-place: " in check["fail_reason"]
     assert judged(run) is Verdict.FAIL
 
 
@@ -116,11 +116,9 @@ def test_a_rank_that_fails_or_hangs_is_named_and_no_size_looks_measured(login, f
     assert run.code != 0
     check = only(run)
     assert "rank1 was lost: simulated fault" in check["fail_reason"]
-    word = fault.partition(":")[0].replace("hang", "timeout")
-    for size in SIZES:
-        assert f"all_reduce_perf of {size} bytes: all 2 cells of all are '{word}'" in check["fail_reason"]
+    assert check["fail_phase"] == "sanity"
     assert not any(result["complete"] for result in record_of(check, "stagedir")["results"])
-    assert judged(run) is Verdict.FAIL
+    assert judged(run) >= Verdict.INCOMPLETE
 
 
 LONG = ("-S", "nodes=3", "-S", "node_collectives.extra_opts=--samples,3000,--target-ci,0.001,--max-time,60")
