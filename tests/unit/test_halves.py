@@ -109,6 +109,6 @@ def test_diagnose_says_it_without_any_reference(tmp_path, capsys):
     record |= {"results": [result(4, (2,))], "expected": ["all_reduce_perf_halves"]}
     path = tmp_path / "run.record.json"
     path.write_text(json.dumps(record))
-    assert cli.main(["diagnose", str(path)]) == 3
+    assert cli.main(["diagnose", str(path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "gpu2 or what joins it to the others holds them back" in text
