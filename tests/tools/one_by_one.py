@@ -118,7 +118,7 @@ def verdict_of(result, name, at, reference, table, middle):
         between = f"{quantity(low, unit)} to {quantity(high, unit)}"
         sure = f"{100 * confidence(samples):.1f} % interval" if samples else "interval"
         warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the limit"
-    elif behind > max(STRAGGLES[unit], (high - low) / value):
+    elif behind > max(STRAGGLES[unit], (high - low) / value, tolerance / 4):
         found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
         warning = f"{found} than its link class, each cell compared with its reference"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

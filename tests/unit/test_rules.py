@@ -79,11 +79,11 @@ def test_a_cell_that_is_slower_by_its_place_is_not_slower_than_its_like(make_rec
     assert verdicts == {("gpu1", "gpu0"): Verdict.WARN} and "3.7 % worse" in found.cells["gpu1", "gpu0"].reason
 
 
-@pytest.mark.parametrize(("unit", "allowed"), [("GB/s", 0.03125), ("us", 0.125)])
+@pytest.mark.parametrize(("unit", "allowed"), [("GB/s", 0.0625), ("us", 0.125)])
 def test_a_cell_is_a_straggler_beyond_what_it_is_noisy_itself(make_record, monkeypatch, unit, allowed):
     """Fractions of two, so that what is exactly at the edge is exactly there."""
     worse = 1 if unit == "us" else -1
-    wide = Reference(256.0, -0.5, 0.5, unit)
+    wide = Reference(256.0, -0.25, 0.25, unit)
     for off, verdict in ((allowed, Verdict.PASS), (allowed + 0.0625, Verdict.WARN)):
         value = 256.0 * (1 + worse * off)
         content = make_record(value=256.0, off={(0, 1): value})

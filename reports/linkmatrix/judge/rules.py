@@ -37,7 +37,7 @@ STRAGGLES = {
     "GB/s": 0.02,
     "us": 0.10,
     "GFLOP/s": 0.02,
-}  # a cell is WARN that is worse than the other cells of its link class by more
+}  # a cell is WARN that is worse than its link class by more than this, its interval and a quarter of its tolerance
 DISTURBED = 0.10  # worse than the median of its link class by more, where a cell has no reference and its node was used
 
 
@@ -224,6 +224,8 @@ def judge(
         bad, good = (over, under) if matrix.unit == "us" else (under, over)
         lacks = np.isnan(value) & claims
         behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
+        least_behind = np.full(shape, STRAGGLES[matrix.unit])
+        tolerance = np.abs((high_limit if matrix.unit == "us" else low_limit) / value - 1)
         nobody = np.zeros(shape, dtype=bool)
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
@@ -242,7 +244,7 @@ def judge(
             "no table": lacks,
             "better": good,
             "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
-            "straggling": claims & (behind > np.maximum(STRAGGLES[matrix.unit], (high - low) / found)),
+            "straggling": claims & (behind > np.fmax.reduce([least_behind, (high - low) / found, tolerance / 4])),
         }
     assert list(RULES)[:-1] == list(masks)
     rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
