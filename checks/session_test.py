@@ -71,13 +71,20 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     #: .. versionadded:: 0.2.0
     job_began = variable(typ.Bool, value=False, loggable=True)
 
-    #: The file with the verdict, in the test's output folder, and its SHA-256: readers take no other file.
+    #: The file with the verdict, in the test's output folder.
     #:
     #: :type: :class:`str`
     #: :default: set by the sanity function; empty: the test ended before
     #:
     #: .. versionadded:: 0.2.0
     verdict_file = variable(str, value="", loggable=True)
+
+    #: The SHA-256 of the file with the verdict. Readers refuse any other file.
+    #:
+    #: :type: :class:`str`
+    #: :default: set by the sanity function; empty: the test ended before
+    #:
+    #: .. versionadded:: 0.2.0
     verdict_sha256 = variable(str, value="", loggable=True)
 
     sourcesdir = None

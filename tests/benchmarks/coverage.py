@@ -47,7 +47,9 @@ def of_day(rows: str, node: str, number: int, day: int, began: int, draw: random
         row |= {"run": draw.getrandbits(62), "measured": draw.getrandbits(62), "seconds": draw.gauss(100, 5)}
         row["versions"]["driver"] = "580.1" if day < 180 + number % 20 else "590.2"
     (devices,) = found["devices"]
-    ((questions, clean),) = devices["clean"]
+    questions = [[name, *of] for name, (*_, asked) in found["tests"][0]["cases"].items() for of in asked]
+    clean = [device for device, *_ in devices["seen"]]
+    devices["clean"] = [[questions, clean]]
     if draw.random() < 0.0005:
         found["flagged"] = [
             {"node": node, "device": clean.pop(0), "question": questions[0], "reason": "sends 11 % slow"}

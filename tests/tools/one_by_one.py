@@ -1,5 +1,6 @@
 """The rules of judging in plain Python, one cell after the other: what linkmatrix.judge is held against."""
 
+import math
 import statistics
 
 from linkmatrix.judge.verdicts import CellVerdict, Verdict
@@ -8,6 +9,8 @@ from linkmatrix.record.units import figure
 IMPLAUSIBLE = 1.02
 HANDOVER = "handover"  # the quantity of a visibility test
 STRAGGLES = {"GB/s": 0.02, "us": 0.10}
+NEAR, FAR = 0.9, 2.0  # of the tolerance
+LEAST_CONFIDENCE = 0.95
 
 
 def quantity(value, unit):
@@ -24,20 +27,31 @@ def classes(result):
     return {name: (len(of), min(of), statistics.median(of), max(of)) for name, of in groups.items()}
 
 
+def confidence(samples):
+    """Of the median's interval: the most samples are dropped that leave 95 %."""
+    sure = {k: 1 - 2 * sum(math.comb(samples, below) for below in range(k + 1)) / 2**samples for k in range(samples)}
+    kept = [k for k in range(1, (samples + 1) // 2) if sure[k] >= LEAST_CONFIDENCE]
+    return sure[max(kept, default=0)]
+
+
 def cells_of(result, references, table):
     """{pair: CellVerdict} of all that applies, and of what has a reference and is not there."""
     own = references.cells(table, result["testcase"], result["rows"]) if table else {}
     shared = references.classes(table, result["testcase"]) if table else {}
-    middles = {name: of[2] for name, of in classes(result).items()}
-    found = {}
+    expected, reached = {}, {}
     for r, row in enumerate(result["rows"]):
         for c, column in enumerate(result["columns"]):
             if result["status"][r][c] != "not-applicable":
                 group = result["link_class"][r][c] or "unknown"
-                reference = own.get((row, column)) or shared.get(group)
-                found[row, column] = verdict_of(
-                    result, f"{row}->{column}", (r, c), reference, table, middles.get(group)
-                )
+                reference = expected[r, c] = own.get((row, column)) or shared.get(group)
+                if reference and result["status"][r][c] == "ok" and result["values"][r][c] is not None:
+                    reached.setdefault(group, []).append(result["values"][r][c] / reference.value)
+    middles = {group: statistics.median(of) for group, of in reached.items()}
+    found = {}
+    for (r, c), reference in expected.items():
+        row, column = result["rows"][r], result["columns"][c]
+        middle = middles.get(result["link_class"][r][c] or "unknown")
+        found[row, column] = verdict_of(result, f"{row}->{column}", (r, c), reference, table, middle)
     for pair, reference in own.items():
         if pair not in found:
             reason = f"{pair[0]}->{pair[1]} has a reference in '{table}' and was not measured"
@@ -45,11 +59,22 @@ def cells_of(result, references, table):
     return found
 
 
+def unverified_of(result):
+    """Why nobody knows whether the data is right; "" where it was compared."""
+    if result["size_bytes"] == 0:
+        return ""
+    if result["verified"] is None:
+        return "its data was not compared (--no-verify)" if result["timing"] else "its program compared no data"
+    corrupt = any("corrupt" in row for row in result["status"])
+    return "" if result["verified"] or corrupt else "not all data was compared"
+
+
 def verdict_of(result, name, at, reference, table, middle):
-    """The first rule that applies decides."""
+    """The first rule that applies decides. No other process disturbed the result."""
     r, c = at
-    unit = result["unit"]
-    status, value, low, high, limit = (result[key][r][c] for key in ("status", "values", "low", "high", "limit"))
+    unit, unverified = result["unit"], unverified_of(result)
+    keys = ("status", "values", "low", "high", "limit", "samples")
+    status, value, low, high, limit, samples = (result[key][r][c] for key in keys)
     if status == "corrupt":
         return CellVerdict(Verdict.FAIL, f"{name}: what arrived is not what was sent", value, reference)
     if status != "ok":
@@ -57,33 +82,43 @@ def verdict_of(result, name, at, reference, table, middle):
     if limit is not None and unit == "GB/s" and value > limit * IMPLAUSIBLE:
         reason = f"{name} {quantity(value, unit)} is more than its path can carry ({limit:.0f} GB/s)"
         return CellVerdict(Verdict.FAIL, reason, value, reference)
-    if reference is None and result["quantity"] != HANDOVER:
-        where = f"in the table '{table}'" if table else "for this machine"
-        return CellVerdict(Verdict.INCOMPLETE, f"{name} has no reference {where}", value)
-    if reference is None:  # the words that arrived are the whole claim
-        return CellVerdict(Verdict.PASS, "", value)
+    if reference is None and result["quantity"] == HANDOVER:  # the words that arrived are the whole claim
+        incomplete = CellVerdict(Verdict.INCOMPLETE, f"{name}: {unverified}", value)
+        return incomplete if unverified else CellVerdict(Verdict.PASS, "", value)
+    if reference is None and table:
+        reason = f"{name} has no reference in the table '{table}': adopt references again"
+        return CellVerdict(Verdict.INCOMPLETE, reason, value)
+    if reference is None and unverified:
+        return CellVerdict(Verdict.INCOMPLETE, f"{name} has no reference, and {unverified}", value)
+    if reference is None:
+        return CellVerdict(Verdict.NOT_JUDGED, f"{name} has no reference: the partition names no table", value)
     if reference.unit != unit:
         reason = f"{name} is measured in {unit}, and its reference is in {reference.unit}"
         return CellVerdict(Verdict.INCOMPLETE, reason, value, reference)
     deviation = value / reference.value - 1
-    if not reference.low_limit <= value <= reference.high_limit:
-        side, allowed = ("under", reference.lower) if value < reference.value else ("over", reference.upper)
-        reason = f"{name} {quantity(value, unit)} is {100 * abs(deviation):.1f} % {side} its reference "
-        reason += f"{quantity(reference.value, unit)} (allowed: {100 * abs(allowed or 0):.1f} % {side})"
-        return CellVerdict(Verdict.FAIL, reason, value, reference, deviation)
-    corrupt = any("corrupt" in row for row in result["status"])
-    unverified = "its data was not compared (--no-verify)" if result["verified"] is None else ""
-    if result["size_bytes"] == 0:
-        unverified = ""
-    elif not unverified and not result["verified"] and not corrupt:
-        unverified = "not all data was compared"
+    side, allowed = ("under", reference.lower) if value < reference.value else ("over", reference.upper)
+    off = f"{name} {quantity(value, unit)} is {100 * abs(deviation):.1f} % {side} its reference "
+    off += f"{quantity(reference.value, unit)} (allowed: {100 * abs(allowed or 0):.1f} % {side})"
+    bad_limit, good_limit = reference.low_limit, reference.high_limit
+    end, sign = low, -1
+    if unit == "us":
+        (bad_limit, good_limit), end, sign = (good_limit, bad_limit), high, 1
+    if sign * (value - bad_limit) > 0:
+        return CellVerdict(Verdict.FAIL, off, value, reference, deviation)
     if unverified:
         return CellVerdict(Verdict.INCOMPLETE, f"{name}: {unverified}", value, reference, deviation)
+    if sign * (good_limit - value) > 0:
+        reason = f"{off}: the reference does not describe this measurement, adopt again"
+        return CellVerdict(Verdict.NOT_JUDGED, reason, value, reference, deviation)
     warning = ""
-    worse = (value / middle - 1) * (1 if unit == "us" else -1)
-    if low < reference.low_limit or high > reference.high_limit:
-        between = f"{quantity(low, unit)} and {quantity(high, unit)}"
-        warning = f"{name} is too noisy to be sure: its median lies between {between}"
-    elif worse > max(STRAGGLES[unit], (high - low) / value):
-        warning = f"{name} {quantity(value, unit)} is {100 * worse:.1f} % worse than the median of its link class"
+    tolerance = abs(bad_limit / reference.value - 1)
+    far = sign * deviation > NEAR * tolerance or abs(end / reference.value - 1) > FAR * tolerance
+    behind = (value / reference.value / middle - 1) * sign
+    if sign * (end - bad_limit) > 0 and far:
+        between = f"{quantity(low, unit)} to {quantity(high, unit)}"
+        sure = f"{100 * confidence(samples):.1f} % interval" if samples else "interval"
+        warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the limit"
+    elif behind > max(STRAGGLES[unit], (high - low) / value):
+        found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
+        warning = f"{found} than its link class, each cell compared with its reference"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

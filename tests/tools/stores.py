@@ -2,6 +2,7 @@
 
 import copy
 import json
+import socket
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -42,6 +43,15 @@ def disturbed(node: str, *names: str, where: str = "gpu1") -> dict[str, Any]:
         "untold": [],
         "disturbances": [{"node": node, "kind": "context", "where": where, "share": None, "pids": list(pids)}],
     }
+
+
+def began(prefix: Path, **changes: Any) -> Path:
+    """What `linkmatrix run` writes at its start, by default of a process of this host that is gone; the file."""
+    run = {"mode": "quick", "system": "alpha", "stamp": "20261121T015000Z-7", "started": "2026-11-21T01:50:00Z"}
+    file = prefix / "runs" / f"began-{run['stamp']}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({**run, "pid": 2**22 + 1, "host": socket.gethostname(), **changes}), encoding="utf-8")
+    return file
 
 
 class Store:

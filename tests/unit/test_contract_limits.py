@@ -55,7 +55,7 @@ def test_with_limits_of_several_link_classes_their_cells_are_counted(sold):
 
 
 @pytest.mark.parametrize(("size", "said"), [(4096, "4 KiB"), (0, "0 bytes")])
-def test_another_size_is_no_verdict(sold, machine, size, said):
+def test_another_size_is_incomplete(sold, machine, size, said):
     edit(machine, lambda text: text.replace(f'"size_bytes": {SIZE}', f'"size_bytes": {size}'))
     sold.freeze()
     code, out = sold.run()

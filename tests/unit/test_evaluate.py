@@ -105,10 +105,11 @@ def test_more_than_the_path_can_carry_fails(make_record):
     assert "carry" in found.matrices[0].cells["gpu0", "gpu1"].reason
 
 
-@pytest.mark.parametrize("name", [None, "another-machine"])
-def test_without_references_nothing_passes(make_record, name):
+@pytest.mark.parametrize(("name", "verdict"), [(None, Verdict.NOT_JUDGED), ("another-machine", Verdict.INCOMPLETE)])
+def test_without_a_table_nothing_is_judged_and_a_missing_table_is_incomplete(make_record, name, verdict):
     evaluation = judged(make_record(), name=name)
-    assert len(verdicts(evaluation)[Verdict.INCOMPLETE]) == 12
+    assert {found: len(pairs) for found, pairs in verdicts(evaluation).items()} == {verdict: 12}
+    assert evaluation.matrices[0].unjudged == 12 and evaluation.matrices[0].clean_labels() == (set(), set())
 
 
 def test_a_single_missing_reference_is_seen(make_record):

@@ -69,8 +69,6 @@ FACTS = [
     (devices_twice, Verdict.INCOMPLETE, "gpu1 and gpu3 are one device, GPU-1"),
     (samples(1), Verdict.INCOMPLETE, "1 of 12 cells were measured once"),
     (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, as few as 3"),
-    (samples(LEAST_SAMPLES), Verdict.WARN, "1 of 12 cells did not converge"),
-    (not_converged, Verdict.WARN, "1 of 12 cells did not converge"),
     (few_cells, Verdict.INCOMPLETE, "only 2 of 16 cells apply"),
 ]
 
@@ -96,10 +94,35 @@ def test_what_a_record_says_against_itself_is_never_a_pass_and_stands_there(
     assert any(said in line for line in lines)
 
 
-def test_a_counter_that_the_check_of_a_site_tolerates_is_worth_a_look(judged_run, make_record):
+@pytest.mark.parametrize("change", [samples(LEAST_SAMPLES), not_converged])
+def test_a_median_that_is_known_less_well_than_wanted_is_no_fact(judged_run, make_record, change):
+    """An MPI matrix with limits of ±40 % was WARN in 10 of 12 undisturbed runs, because it did not converge."""
+    record = make_record()
+    change(record)
+    assert list(facts.facts(record)) == []
+    assert screen(judged_run(record, reference="hgx"))[1] is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("tolerated", "verdict"),
+    [((), Verdict.FAIL), (("nvlink_replay",), Verdict.FAIL), (("nvlink_replay_errors", "xid"), Verdict.WARN)],
+)
+def test_only_a_counter_that_is_tolerated_by_its_name_may_rise(make_record, tolerated, verdict):
     record = make_record()
     counters(record)
-    assert screen(judged_run(record, reference="hgx", result="pass"))[1] is Verdict.WARN
+    (one,) = facts.facts(record, tolerated)
+    assert (one.verdict, one.topic) == (verdict, "counters") and "gpu1: nvlink_replay_errors" in one.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [("device", Verdict.FAIL), ("process", Verdict.INCOMPLETE), ("memory", Verdict.DISTURBED)],
+)
+def test_a_lost_device_fails_and_a_lost_process_or_its_memory_does_not(make_record, kind, verdict):
+    record = make_record()
+    record["lost"] = [{"label": "gpu1", "why": "it is gone", "kind": kind}]
+    (one,) = facts.facts(record)
+    assert one.verdict is verdict and one.sentence.startswith("gpu1 was lost: it is gone")
 
 
 def test_congestion_is_said_and_no_fault(judged_run, make_record):
@@ -115,10 +138,14 @@ def test_congestion_is_said_and_no_fault(judged_run, make_record):
 
 
 @pytest.mark.parametrize(
-    ("change", "verdict"),
-    [(throttled, Verdict.WARN), (samples(1), Verdict.INCOMPLETE), (few_cells, Verdict.INCOMPLETE)],
+    ("change", "verdict", "tally"),
+    [
+        (throttled, Verdict.WARN, "2 NOT JUDGED"),
+        (samples(1), Verdict.INCOMPLETE, "1 INCOMPLETE, 1 NOT JUDGED"),
+        (few_cells, Verdict.INCOMPLETE, "1 INCOMPLETE, 1 NOT JUDGED"),
+    ],
 )
-def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record, change, verdict):
+def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record, change, verdict, tally):
     record, other = make_record(), make_record()["results"][0]
     change(record)
     record["results"].append(other)
@@ -126,7 +153,7 @@ def test_a_fact_of_one_test_case_is_not_that_of_another(judged_run, make_record,
     assert [one.of_matrix(matrix) for _, matrix in one.matrices] == [verdict, Verdict.PASS]
     record["results"][1] = {**other, "testcase": "another"}
     _, (one,) = judged_run(record)
-    assert words.tally([one]) == "2 test cases: 2 INCOMPLETE"
+    assert words.tally([one]) == f"2 test cases: {tally}"
 
 
 def test_sizes_of_a_test_case_are_one_test_case_with_the_worst_of_their_verdicts(judged_run, make_record):
@@ -147,7 +174,7 @@ def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next
     record, other = make_record(), make_record()["results"][0]
     samples(1)(record)
     record["results"].insert(0, {**other, "cells": {}, "throttled": ["gpu2: power cap"]})
-    assert [(one.verdict, one.result) for one in facts.facts(record, False)] == [
+    assert [(one.verdict, one.result) for one in facts.facts(record)] == [
         (Verdict.WARN, 0),
         (Verdict.INCOMPLETE, 1),
     ]
@@ -156,7 +183,7 @@ def test_a_matrix_whose_cells_are_in_a_file_has_no_samples_to_count_and_the_next
 def test_cells_without_a_sample_are_not_among_those_that_were_measured(make_record):
     record = make_record(off={(0, 2): "timeout", (0, 3): "timeout"})
     samples(1)(record)
-    (one,) = facts.facts(record, False)
+    (one,) = facts.facts(record)
     assert one.sentence.startswith("1 of 10 cells were measured once") and one.result == 0
 
 
@@ -166,9 +193,9 @@ def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_recor
     result["schedule"]["mode"] = "bisection"
     halves = [(r, c) for r in range(2) for c in range(2, 4)]
     result["status"] = [["ok" if (r, c) in halves else "not-applicable" for c in range(4)] for r in range(4)]
-    assert list(facts.facts(record, False)) == []
+    assert list(facts.facts(record)) == []
     result["status"][0][2] = "not-applicable"
-    (one,) = facts.facts(record, False)
+    (one,) = facts.facts(record)
     assert one.sentence == "only 3 of 16 cells apply, and two halves have 4 between them at least"
 
 

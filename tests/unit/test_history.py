@@ -100,10 +100,10 @@ def test_a_change_with_others_who_came_or_went_is_told_with_them(tmp_path, capsy
         paths[-1].write_text(json.dumps(content), encoding="utf-8")
     assert cli.main(["history", *map(str, paths), "--testcase", "device_to_device_memcpy_write_ce"]) == 0
     out = capsys.readouterr().out
-    used = "gpu0 was used by others (pid 3849 hog of root); gpu1 was used by others (pid 3849 hog of root)"
+    used = "pid 3849 (hog of root) had a context on gpu0; pid 3849 (hog of root) had a context on gpu1"
     assert f"-> 274.18 GB/s (-30.6 %) between 2026-11-03T01:50 and 2026-11-04T01:50: from then on {used}" in out
     assert f"between 2026-11-09T01:50 and 2026-11-10T01:50: until then {used}" in out
-    assert "nothing that the records tell changed" not in out
+    assert "no recorded change explains it" not in out
 
 
 def test_a_pair_a_row_a_column_and_a_class_are_series(history):

@@ -13,5 +13,5 @@ def test_the_tests_of_a_room_are_there(room):
     assert [name for name in mutants.ROOMS[room] if not (TESTS / f"{name}.py").exists()] == []
 
 
-def test_a_room_of_verdicts_has_every_test_on_what_others_did():
-    assert {path.stem for path in TESTS.glob("test_busy*.py")} <= set(mutants.ROOMS["judge"])
+def test_a_room_of_verdicts_has_every_test_on_disturbances():
+    assert {path.stem for path in TESTS.glob("test_disturb*.py")} <= set(mutants.ROOMS["judge"])

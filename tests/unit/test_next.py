@@ -94,6 +94,20 @@ def commands(out):
     return [shlex.split(line[2:]) for line in out.splitlines() if line.startswith("$ ")]
 
 
+def test_a_run_without_a_report_and_a_node_that_cannot_be_judged_are_noted(played, capsys):
+    def disturb(content):
+        content["results"][0]["others"] = stores.disturbed("n1")
+
+    for day in (4, 5, 6):
+        record = stores.of_node(played.record(off={(3, 0): 350.0}), "n1")
+        played.store.add(day, [record], change=disturb)
+    stores.began(played.store.prefix)
+    assert played.run() == 0
+    out = capsys.readouterr().out
+    assert "note: n1 cannot be judged while hog runs" in out
+    assert "note: INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report" in out
+
+
 def test_the_commands_hold_the_nodes_that_fit_into_the_budget_and_are_parsed(played, capsys):
     assert played.run("--budget", "4.1-node-minutes") == 0
     out = capsys.readouterr().out
@@ -234,7 +248,7 @@ def test_a_suspect_that_only_a_run_with_another_node_clears_is_said_where_none_i
         covered = coverage.Coverage("alpha:gpu", 2.0, nodes, {}, (), Span(100.0, 9), together)
         said = list(command.planned(covered, jobs, 60.0))
         assert said[-2:] == [
-            "not planned, and only a run with another node clears it, linkmatrix run --mode=pair:",
+            "not planned, and only a run with another node unflags these, linkmatrix run --mode=pair:",
             "  n1: mlx5_0 of n1 is suspect",
         ]
         assert ("how long two nodes take is not known" in said[0]) is (together is None)

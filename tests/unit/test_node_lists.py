@@ -60,7 +60,8 @@ def test_each_scheduler_is_told_of_known_good_nodes_in_its_words(exported):
         assert (code, lines) == (0, line)
         assert "gpu3 of n2 is flagged since" in out
         assert (
-            "neither known good nor flagged: n3 was FAIL 1 day ago (device_to_device_memcpy_write_ce NV18), n4 w" in out
+            "neither known good nor flagged: n3 was INCOMPLETE 1 day ago (device_to_device_memcpy_write_ce NV18), n4 w"
+            in out
         )
         assert "n4 was measured 200 days ago, and only the last 30 days count" in out
 

@@ -313,8 +313,7 @@ def test_sizes_of_a_test_case_are_not_counted_as_test_cases_where_samples_are_to
     record["results"][0]["samples"][0][1] = 3
     record["results"] = [{**record["results"][0], "size_bytes": 1 << step} for step in (20, 24, 28)]
     name = record["results"][0]["testcase"]
-    assert f"<strong>{name}, 3 sizes</strong><br>3 of 36 cells have too few samples" in wrong(
-        rendered(judged_run(record))
-    )
+    listed = wrong(rendered(judged_run(record)))
+    assert f"<strong>{name}, 3 sizes</strong><br>3 of 36 cells have too few samples" in listed
     record["results"].append({**record["results"][0], "testcase": "another"})
     assert "<strong>2 test cases</strong><br>4 of 48 cells" in wrong(rendered(judged_run(record)))

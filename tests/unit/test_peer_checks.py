@@ -9,7 +9,7 @@ import pytest
 from reasons import said as sentences
 
 from linkmatrix import cli
-from linkmatrix.judge import evaluate
+from linkmatrix.judge import judged_cells
 from linkmatrix.judge.evaluate import evaluate as judge
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
@@ -346,4 +346,4 @@ def test_what_compared_no_data_is_said_to_and_not_adopted(tmp_path, capsys):
     assert code == 2 and not file.exists() and "its data was not verified" in said.out + said.err
     assert cli.main(["show", str(tmp_path / "0")]) == 3
     record = make()
-    assert evaluate.not_compared(record["results"][0]) == "its program compared no data"
+    assert judged_cells.not_compared(record["results"][0]) == "its program compared no data"

@@ -1,9 +1,7 @@
 """A flag is of a question and a component: only the same question, answered without disturbance, removes it."""
 
 import copy
-import json
 import os
-import socket
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
-from linkmatrix.runs import index, judging, stored, testcases
+from linkmatrix.runs import index, judging, stored, testcases, unreported
 from linkmatrix.runs.questions import Question
 from linkmatrix.runs.suspects import of_run, suspects
 from tests.tools import stores
@@ -116,6 +114,42 @@ def test_an_error_counter_is_a_question_of_the_test_case_as_a_whole(after):
     assert after([WRITE, {}, counted], *[[WRITE, {}]] * 3) == []
 
 
+def soaked(wrong):
+    """A soak of nine passes, in which gpu2 computed so many wrong products."""
+
+    def change(content):
+        (result,) = content["results"]
+        labels = [f"gpu{at}" for at in range(4)]
+        numbers = {
+            name: [[None if a == b else value for b in labels] for a in labels]
+            for name, value in {"count": 9, "mean": 396.0, "deviation": 0.1, "least": 395.0, "most": 397.0}.items()
+        }
+        bins = [[[] if a == b else [396.0] * 4 for b in labels] for a in labels]
+        matrix = {name: result[name] for name in ("testcase", "unit", "size_bytes", "rows", "columns")} | numbers
+        matrix |= {"first_at": numbers["least"], "worst_at": numbers["least"], "bins": bins}
+        heated = [{"label": one, "products": 1000, "wrong": wrong if one == "gpu2" else 0} for one in labels]
+        content["soak"] = {"asked": 600.0, "seconds": 600.0, "passes": 9, "failures": 0, "bin_seconds": 150.0}
+        content["soak"] |= {"heated": heated, "matrices": [matrix], "events": [], "events_left_out": 0}
+
+    return change
+
+
+def test_a_device_that_computed_wrong_bits_is_unflagged_by_soaks_alone(after):
+    wrong, right = soaked(3), soaked(0)
+    (one,) = after([WRITE, {}, wrong], *[[WRITE, {}]] * 3)
+    assert (one.label, one.clean, one.questions) == ("gpu2", 0, (Question("soak"),))
+    assert after([WRITE, {}, wrong], *[[WRITE, {}, right]] * 3) == []
+
+
+@pytest.mark.parametrize(("kind", "flagged"), [("device", ["gpu3"]), ("process", []), ("memory", [])])
+def test_a_lost_device_is_flagged_and_a_lost_process_or_memory_is_not(after, kind, flagged):
+    def lose(content):
+        content["lost"] = [{"label": "gpu3", "why": "it fell off the bus", "kind": kind}]
+        content["result"] = "ERROR"
+
+    assert [one.label for one in after([WRITE, {}, lose])] == flagged
+
+
 def simulate(content):
     content["notes"].append(SIMULATED)
 
@@ -184,10 +218,10 @@ def test_reads_alone_make_no_node_known_good_after_a_failed_write(exported):
 def test_a_disturbed_run_changes_nothing_and_the_third_in_a_row_keeps_the_node_off(exported):
     exported.add(WRITE, {})
     for _ in range(2):
-        exported.add(WRITE, EGRESS, disturb_n1)
+        exported.add(WRITE, EGRESS, disturb_n1, result="fail")
         assert exported("--format", "hostfile")[0] == 0
     exported.add(READ, {})  # another question
-    exported.add(WRITE, EGRESS, disturb_n1)
+    exported.add(WRITE, EGRESS, disturb_n1, result="fail")
     code, out = exported("--format", "hostfile")
     assert code == 3 and f"n1 cannot be judged while hog runs: {WRITE} gpu3->gpu0 was DISTURBED 3 times in a row" in out
     reports = sorted((exported.store.prefix / "reports").iterdir())
@@ -202,8 +236,8 @@ def test_another_component_begins_a_row_of_its_own(exported):
 
     exported.add(WRITE, {})
     for _ in range(2):
-        exported.add(WRITE, {(3, 0): 350.0}, disturb_n1)
-    exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, replaced)
+        exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, result="fail")
+    exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, replaced, result="fail")
     assert exported("--format", "hostfile")[0] == 0
 
 
@@ -227,20 +261,48 @@ def test_a_reference_adopted_on_a_busy_day_never_drains_a_node(exported):
     assert "n1 was not judged" in exported("--format", "hostfile")[1]
 
 
+UNREPORTED = "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report"
+
+
 def test_a_run_without_a_report_is_incomplete_in_the_history_and_the_index(exported, capsys):
     exported.add(WRITE, {})
-    file = exported.store.prefix / "runs" / "began-20261121T015000Z-7.json"
-    file.parent.mkdir()
-    run = {"mode": "quick", "system": "alpha", "stamp": "20261121T015000Z-7", "started": "2026-11-21T01:50:00Z"}
-    host = socket.gethostname()
-    file.write_text(json.dumps(run | {"pid": 2**22 + 1, "host": host}))
-    said = "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report"
-    assert said in exported("--format", "hostfile")[1]
+    assert "without a report" not in exported("--format", "hostfile")[1]
+    stores.began(exported.store.prefix)
+    assert UNREPORTED in exported("--format", "hostfile")[1]
     capsys.readouterr()
     assert cli.main(["history"]) == 0
-    assert said in capsys.readouterr().out
-    now = datetime.now(timezone.utc)
-    file.write_text(json.dumps(run | {"started": f"{now:%Y-%m-%dT%H:%M:%SZ}", "pid": os.getpid(), "host": host}))
-    assert "without a report" not in exported("--format", "hostfile")[1], "it still runs"
-    file.write_text(json.dumps(run | {"started": f"{now:%Y-%m-%dT%H:%M:%SZ}", "pid": 1, "host": "elsewhere"}))
-    assert "without a report" not in exported("--format", "hostfile")[1], "nobody knows yet"
+    assert UNREPORTED in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("hours", "changes", "gone"),
+    [
+        (0, {}, True),
+        (0, {"pid": os.getpid()}, False),
+        (0, {"host": "elsewhere"}, False),
+        (25, {"host": "elsewhere"}, True),
+        (25, {"pid": os.getpid()}, True),  # the number is another process's by now
+        (0, {"started": None}, True),
+    ],
+)
+def test_a_run_ended_without_a_report_where_its_process_is_gone(tmp_path, hours, changes, gone):
+    started = datetime.fromtimestamp(time.time() - 3600 * hours, timezone.utc)
+    stores.began(tmp_path, **{"started": f"{started:%Y-%m-%dT%H:%M:%SZ}", **changes})
+    assert len(unreported.ended_without_report(tmp_path)) == gone
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"pid": "x"}'])
+def test_a_damaged_note_of_a_run_is_a_run_without_a_report(tmp_path, text):
+    file = stores.began(tmp_path)
+    file.write_text(text)
+    assert unreported.sentences(tmp_path) == [], "it may be written now"
+    os.utime(file, (time.time() - 25 * 3600,) * 2)
+    ((sentence,), found) = unreported.sentences(tmp_path), unreported.ended_without_report(tmp_path)
+    assert "INCOMPLETE" in sentence and found[0].mode == "unknown"
+
+
+def test_history_without_any_report_names_the_run_that_was_killed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LINKMATRIX_PREFIX", str(tmp_path))
+    stores.began(tmp_path)
+    assert cli.main(["history"]) == 3
+    assert UNREPORTED in capsys.readouterr().out

@@ -11,7 +11,8 @@ from linkmatrix.locate import diagnosis
 from linkmatrix.record import units
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import suspects
-from linkmatrix.show import page, terminal
+from linkmatrix.show import page, steps, terminal
+from linkmatrix.show.findings import INSIDE
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 STRONG = re.compile(r"\b(all|every|only|always|never)\b")
@@ -146,11 +147,11 @@ def screen(found, width=200):
 
 def test_show_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
     lines = screen(judged_run(slow_row(make_record)))
-    assert "INCOMPLETE" in lines[0]
-    assert "seen from inside, without references: gpu3 sends 14.1 % slow" in lines[1]
+    assert "NOT JUDGED" in lines[0]
+    assert f"{INSIDE}gpu3 sends 14.1 % slow" in lines[1]
     assert lines[2].startswith("    for it: 7 of 7 cells slow")
     said = " ".join(lines[3 : lines.index("")])
-    first, last = (said.index(part) for part in ("1. Measure what was found again, alone", "linkmatrix adopt --table"))
+    first, last = (said.index(part) for part in (f"1. {steps.FIRST}", "linkmatrix adopt --table"))
     assert first < last < said.index("again: p2p_matrix")
     lines = screen(judged_run(dead(make_record, count=4), reference="hgx"))
     assert "INCOMPLETE" in lines[0] and "none of the 6 cells of gpu3 has a value" in " ".join(lines[1:4])
@@ -159,7 +160,7 @@ def test_show_begins_with_the_finding_and_the_next_step_also_without_references(
 def test_the_page_begins_with_the_finding_and_the_next_step_also_without_references(judged_run, make_record):
     html = page.render(*judged_run(slow_row(make_record)), lambda *_: b"")
     header = html[: html.index("</header>")]
-    assert header.index("INCOMPLETE") < header.index("gpu3 sends 14.1 % slow") < header.index("Measure what was found")
+    assert header.index("NOT JUDGED") < header.index("gpu3 sends 14.1 % slow") < header.index(steps.FIRST)
 
 
 def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judged_run, make_record):
@@ -168,7 +169,7 @@ def test_of_many_findings_the_first_stand_on_top_and_the_others_are_counted(judg
     record["results"] = [{**one, "testcase": f"{TESTCASE}_{number}"} for number, one in enumerate(each)]
     lines = screen(judged_run(record))
     on_top = lines[: lines.index("")]
-    assert f"{TESTCASE}_0: seen from inside" in lines[1] and sum("seen from inside" in line for line in on_top) == 4
+    assert f"{TESTCASE}_0: {INSIDE}" in lines[1] and sum(INSIDE in line for line in on_top) == 4
     assert "  and 4 more, below" in on_top
 
 
@@ -177,7 +178,7 @@ def test_a_part_that_is_slow_in_several_test_cases_is_one_finding(judged_run, ma
     record["results"] = [{**record["results"][0], "testcase": f"{TESTCASE}_{number}"} for number in range(9)]
     lines = screen(judged_run(record))
     (told,) = [line for line in lines[: lines.index("")] if "gpu3 sends" in line]
-    assert told.strip().startswith(f"{TESTCASE}_0 and 8 other test cases: seen from inside")
+    assert told.strip().startswith(f"{TESTCASE}_0 and 8 other test cases: {INSIDE}")
 
 
 def test_a_run_in_which_all_is_well_begins_with_that(judged_run, make_record):

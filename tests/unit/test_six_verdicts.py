@@ -155,6 +155,14 @@ def test_a_simulated_fault_is_the_first_line(capsys, tmp_path, command):
         assert "<title>SIMULATED FAIL" in shown
 
 
+def test_a_comparison_begins_with_a_simulated_fault_and_names_other_processes(capsys):
+    simulated_one, busy = DATA / "h200x2_soak_flip.record.json", DATA / "h100x2" / "busy_host.record.json"
+    assert cli.main(["compare", str(busy), "--against", str(simulated_one)]) == 0
+    first, second, *_ = capsys.readouterr().out.replace("\n  ", " ").splitlines()
+    assert first.startswith(f"SIMULATED: --simulate-fault {FAULT}")
+    assert second.startswith("this run: ") and HOG in second
+
+
 def test_a_simulated_fault_is_the_first_line_of_metrics(judged_run, make_record):
     _, judged = judged_run(simulated(make_record()), reference="hgx")
     assert prometheus.text(judged, []).startswith(f"# SIMULATED: --simulate-fault {FAULT}")

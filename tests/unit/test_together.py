@@ -99,15 +99,18 @@ def test_links_that_are_well_leave_the_librarys_choice(diagnosed):
 
 
 def test_links_beside_others_are_neither_well_nor_to_blame(diagnosed):
-    """A cell that nobody knows of was taken for a good one: "the links are as they should be" beside -98 %, busy."""
+    """A disturbed cell was taken for a good one: "the links are as they should be" beside -98 %."""
     sent = [{"label": "gpu1", "of": "nvlink_out", "counted": 4e11, "own": 4e10}]
     who = [{"where": "gpu1", "pid": 2983, "name": "hog", "user": "bob", "bytes": None, "seconds": None}]
     others = {"seconds": 1.0, "uses": sent, "nodes": [], "processes": who, "shared": True, "untold": []}
     for back in (0.1 * LINK, 0.5 * LINK):
         code, said = diagnosed(0.2, (LINK, back, others))
-        assert code == 1 and "busy: 358 GB left gpu1" in said
+        assert code == 1 and "pid 2983 (hog of bob) had a context on gpu1" in said
         assert "the links are as they should be" not in said and "the links do not explain it" not in said
-        assert "whether its links explain it nobody knows: rank_to_rank_bandwidth_nccl has no verdict (busy: " in said
+        assert (
+            "whether its links explain it nobody knows: rank_to_rank_bandwidth_nccl has no verdict (pid 2983 (hog"
+            in said
+        )
 
 
 def test_links_without_a_value_are_neither_well_nor_to_blame(diagnosed):

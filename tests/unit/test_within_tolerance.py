@@ -22,13 +22,15 @@ LINK = [(("link", 1, 10),)]
 def judged(*slow, depth=0.025, lower=-0.03, noise=0.0015, drift=1.0, fast=()):
     """(record, verdicts of its matrix): parts that are slow; drift: what all cells between nodes are times as fast.
 
-    fast: a cell that is faster than its reference allows
+    fast: a cell that is faster than its path can carry
     """
     quiet = {"disturbed": 0, "missing": 0, "drift": 0, "spread": 0.0005, "routes": (0, 0)}
     fabric = Fabric(Machine(4, 4), np.random.default_rng(3), sigma=noise, **quiet)
     run = fabric.run([(parts, depth) for parts in slow])
     run.values[fast] *= 1.12 if fast else 1.0
     content = record_of(fabric.machine, np.where(fabric.classes == "NET", run.values * drift, run.values))
+    if fast:
+        content["results"][0]["limit"][fast[0]][fast[1]] = 45.0
     reading.check(copy.deepcopy(content))
     table = {"cell[NET]": Reference(45.0, lower, 0.1, "GB/s"), "cell[NV18]": Reference(395.0, -0.02, 0.05, "GB/s")}
     (matrix,) = evaluate(content, References({("cluster", TESTCASE): table}), "cluster").matrices
@@ -49,6 +51,20 @@ def test_a_part_between_nodes_is_named_by_the_noise_of_its_like_and_passes(parts
     (one,) = found.findings
     assert (one.kind, one.allowed) == (kind, True) and one.shift == pytest.approx(-0.025, abs=0.003)
     assert ALLOWED in found.sentences[0] and verdict < Verdict.FAIL
+
+
+def test_a_part_on_a_node_that_another_process_used_is_no_finding():
+    content, _ = judged(*LINK)
+    node, other = (content["devices"][at]["node"] for at in (10, 4))
+    for name, found in ((node, 0), (other, 1)):
+        one = {"node": name, "kind": "context", "where": f"{name}:gpu2", "share": None, "pids": []}
+        content["results"][0]["others"] = {"processes": [], "disturbances": [one]}
+        references = {
+            "cell[NET]": Reference(45.0, -0.03, 0.1, "GB/s"),
+            "cell[NV18]": Reference(395.0, -0.02, 0.05, "GB/s"),
+        }
+        (matrix,) = evaluate(content, References({("cluster", TESTCASE): references}), "cluster").matrices
+        assert len(diagnosis.diagnose(content, content["results"][0], matrix).findings) == found
 
 
 def test_a_part_with_a_cell_beyond_its_tolerance_fails_and_is_not_said_to_be_allowed():
@@ -88,9 +104,10 @@ def test_beside_it_what_failed_comes_first_and_is_suspect_alone():
     content, matrix = judged(*LINK, fast=(4, 12))
     assert matrix.verdict is Verdict.FAIL
     one = judging.Judged(testcases.Test("x", "fail", record=content), matrix.verdict, Evaluation((matrix,)))
-    first, second = headlines.headlines([one])
+    first, second, third = headlines.headlines([one])
     assert first.verdict is Verdict.FAIL and first.text.startswith("n001:gpu0->n003:gpu0 50.")
     assert second.verdict is Verdict.WARN and ALLOWED in second.text
+    assert third.verdict is Verdict.WARN and "worse than its link class" in third.text
     marks = machine_marks.marked_in(one)
-    assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "off": Verdict.FAIL}
+    assert {mark.word: mark.verdict for mark in marks} == {"slow": Verdict.WARN, "too fast": Verdict.FAIL}
     assert {label for label, *_ in suspects.flagged_in(one, content, {})} == {"n001:gpu0", "n003:gpu0"}

@@ -12,19 +12,14 @@ import numpy as np
 
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
-from ..judge.facts import Fact, facts
-from ..judge.verdicts import Verdict
 from ..locate import diagnosis
 from ..locate.deviations import ROUNDED
 from ..locate.hypotheses import LEAST
 from ..record.collective import extent_of, is_collective
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
-from ..record.simulated import simulated_fault
 from ..references import noise
 from ..references.tables import References, Table
 from ..references.tolerances import FLOORS, STEADY, Carrier, Floor, carrier_of, floor_of
-from ..runs.questions import disturbed_nodes
-from ..runs.testcases import Test
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,
@@ -48,64 +43,6 @@ FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 
 #: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
 OF_STEADY = {FLOORS[one] for one in STEADY}
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
-
-
-def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """The results to adopt from, and why others are not: a sentence each.
-
-    A result that failed sanity, is incomplete, not verified or DISTURBED is left out. A run that only missed its
-    reference is not, because references may be what is wrong. with_failed: leave out simulated faults alone.
-    """
-    samples, refused = [], []
-    for test in tests:
-        source = str(test.path or test.name)
-        if test.record is None:
-            if test.result not in ("skip", ""):
-                refused.append(f"{source}: {test.reason or 'it has no record'}")
-            continue
-        simulated = simulated_fault(test.record)
-        why = f"simulated fault: {simulated}" if simulated else "" if with_failed else failed(test)
-        if why:
-            refused.append(f"{source}: {why}")
-            continue
-        against = [] if with_failed else [one for one in facts_of(test) if one.verdict > Verdict.NOT_JUDGED]
-        for place, result in enumerate(test.record["results"]):
-            found = [fact.sentence for fact in against if fact.result in (None, place)]
-            found += [] if with_failed else unusable(test.record, result)
-            if found:
-                refused.append(f"{source}: {result['testcase']}: {found[0]}")
-            else:
-                samples.append(Sample(source, test.record, result, test.reference, test.variant))
-    return samples, refused
-
-
-def unusable(record: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
-    """Why a result is no reference, a sentence each; none if it may be one."""
-    found = []
-    # an empty message has no data to compare
-    if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
-        found.append("is incomplete, or its data was not verified")
-    for node, names in disturbed_nodes(record, result).items():
-        found.append(f"{' and '.join(names)} used {node} while it was measured: stop other work, and measure again")
-    return found
-
-
-def facts_of(test: Test) -> list[Fact]:
-    """What the record of a test has against a PASS, in addition to its cells."""
-    return list(facts(test.record or {}))
-
-
-def failed(test: Test) -> str:
-    """Why a run is not healthy; "" if it is."""
-    if test.result not in ("", "pass") and test.phase != "performance":
-        return f"ReFrame ended it with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
-    assert test.record is not None
-    if test.record["result"] != "PASS":
-        return f"the program ended with {test.record['result']}"
-    if test.doubts:
-        return test.doubts[0]
-    throttled = [reason for result in test.record["results"] for reason in result.get("throttled", [])]
-    return f"devices were held back: {throttled[0]}" if throttled else ""
 
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..adopt import propose
 from ..adopt.propose import Proposal
+from ..adopt.usable import usable
 from ..adopt.writing import Change, differences, updated, write
 from ..errors import BadInput, say
 from ..files import changing, path_of
@@ -88,7 +89,7 @@ def file_of(table: str | None, folder: Path) -> Path:
 def adopt_into(file: Path, options: argparse.Namespace) -> int:
     """As `run_adopt`, while nobody else writes the file."""
     tests, again = selected(options)
-    samples, refused = propose.usable(tests, options.with_failed)
+    samples, refused = usable(tests, options.with_failed)
     for sentence in [*again, *refused]:
         say(f"left out: {sentence}")
     present = References.load(file) if file.exists() else References({})

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..errors import BadInput, clean
 from ..files import path_of
+from ..judge.disturbances import beside as disturbed_by
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..record import units
 from ..record.units import figure
@@ -26,7 +27,7 @@ from ..references import published
 from ..runs import scaling, stored
 from ..runs.figures import NO_CLASS, PAIR, Figures, of_published, of_run
 from ..runs.testcases import Test
-from ..show import words
+from ..show import notices, words
 from ..show.screen import Screen
 
 NOTHING = EXIT_CODES[Verdict.INCOMPLETE]  # the two have no test case in common
@@ -34,6 +35,7 @@ PEERS = "peers"  # other programs, whose records are of the same run
 OWN = ("LOCAL", "HOST", "ALL", "NET", "CORE")  # classes that only their like are compared with
 MOST_SIZES = 12  # that are named
 MOST_NAMES = 12  # of test cases
+MOST_REMARKS = 6  # lines on other processes
 LEAST_SIZES = 3  # that are a table
 OF_ALL = {"GFLOP/s": "compute rate"}  # what all together have that is no bus bandwidth, by its unit
 
@@ -80,15 +82,17 @@ def run_compare(options: argparse.Namespace) -> int:
     run = stored.find(options.path)
     if options.against == PEERS:
         return beside_peers(run, set(options.testcase or ()))
+    second = other_run(options.against)
     here = list(of_run(run))
-    there = list(other(options.against))
+    there = list(of_published(published.load(options.against)) if second is None else of_run(second))
     found = compare(here, there, set(options.testcase or ()), options.against)
     series, no_series = [], []
     if options.against in published.NAMES:
         series, no_series = scaling.beside_series(run, published.load(options.against), set(options.testcase or ()))
     left_out = [*found.left_out, *no_series]
     screen = Screen()
-    screen.lines(*lines(found.rows, options.against), *series, *left_out)
+    both = [("this run", run)] + ([(options.against, second)] if second is not None else [])
+    screen.lines(*remarks(both), *lines(found.rows, options.against), *series, *left_out)
     if found.rows or series:
         return 0
     if not here:
@@ -126,14 +130,25 @@ def peer_of(test: Test) -> str:
     return str((record.get("imported") or {}).get("program", "")) if record.get("expected") else ""
 
 
-def other(name: str) -> Iterator[Figures]:
-    """The figures of a published system, or of what lies at a path."""
+def remarks(runs: list[tuple[str, stored.Run]]) -> list[str]:
+    """The simulated faults of the runs, first, then their ignored processes and the processes that disturbed them."""
+    records = [(name, test.record) for name, run in runs for test in run.tests if test.record is not None]
+    found = [notices.simulated_line(record for _, record in records)]
+    found.append(notices.ignored_line(record for _, record in records))
+    found += [
+        f"{name}: {line}" for name, record in records for result in record["results"] for line in disturbed_by(result)
+    ]
+    return units.first(list(dict.fromkeys(filter(None, found))), MOST_REMARKS)
+
+
+def other_run(name: str) -> stored.Run | None:
+    """The run at a path, None for a published system. Raises BadInput."""
     if name in published.NAMES:
-        return of_published(published.load(name))
+        return None
     if not name or not Path(name).exists():
         known = ", ".join((*published.NAMES, PEERS))
         raise BadInput(f"--against '{name}' is neither a record, report or folder nor a published system ({known})")
-    return of_run(stored.find(Path(name)))
+    return stored.find(Path(name))
 
 
 def compare(here: list[Figures], there: list[Figures], wanted: set[str], other_name: str = "the other") -> Compared:

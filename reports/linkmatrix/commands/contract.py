@@ -99,7 +99,7 @@ def run_freeze(options: argparse.Namespace) -> int:
 
 
 def run_contract(options: argparse.Namespace) -> int:
-    """Measures, packs and says the verdict. Raises BadInput."""
+    """Measures, packs and prints the verdict. Raises BadInput."""
     contract, out = asked(options)
     prefix, known = folders.prefix(), set(folders.reports(folders.prefix()))
     begun: list[bool] = []
@@ -131,9 +131,7 @@ def run_contract(options: argparse.Namespace) -> int:
 
 
 def run_pack(options: argparse.Namespace) -> int:
-    """Packs what was measured, and says the verdict: that of `run`, whose bundle could not be written. Raises
-    BadInput.
-    """
+    """Packs what `run` measured and could not write into a bundle, and prints the verdict. Raises BadInput."""
     contract, out = asked(options)
     prefix = folders.prefix()
     if not collecting.gathered(prefix, contract):
@@ -150,14 +148,15 @@ def asked(options: argparse.Namespace) -> tuple[Terms, Path]:
 
 
 def packed(prefix: Path, contract: Terms, out: Path) -> int:
-    """Packs what was measured under a contract, and says the verdict. Raises BadInput, OSError, lock.Held."""
+    """Packs what was measured under a contract, and prints the verdict. Raises BadInput, OSError, lock.Held."""
     content, ruling = collecting.made(prefix, folders.repository(), contract)
     digest = hashlib.sha256(content).hexdigest()
     page = page_beside(out)
     shown = contract_page.page(contract, ruling, digest, out.name)
     write_new(out, content)
-    say("", "by the limits of the contract:")
-    say(*lines(contract, ruling, digest), str(out))
+    first, *rest = lines(contract, ruling, digest)
+    say(*([first] if ruling.simulated else []), "", "by the limits of the contract:")
+    say(*([] if ruling.simulated else [first]), *rest, str(out))
     write_new(page, shown)
     say(str(page))
     return ruling.exit_code

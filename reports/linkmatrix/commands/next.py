@@ -69,6 +69,7 @@ def run_next(options: argparse.Namespace) -> int:
     with index.opened(folders.prefix(), folder) as found:
         there = found.partitions()
         if not there:
+            say(*(f"note: {note}" for note in found.notes))
             say("There is no stored run: measure first, linkmatrix run --mode=sweep")
             return NOTHING
         name = chosen(options.system, there)
@@ -77,7 +78,8 @@ def run_next(options: argparse.Namespace) -> int:
         covered = coverage.coverage(found, name, time.time(), known, leaves, options.clean_runs, told)
         together = covered.together if configured.on_nodes(said, ()) else None  # or no job can ask for certain nodes
         jobs = patrol.plan(covered.nodes, covered.pairs, covered.alone, together, budget or 0.0)
-        for line in [*lines(covered, options.within), *(f"note: {note}" for note in [*notes, *found.notes])]:
+        notes += [*found.notes, *(f"{node} {why}" for node, why in found.disturbed().items())]
+        for line in [*lines(covered, options.within), *(f"note: {note}" for note in notes)]:
             say(line)
         if options.html:
             from ..show import coverage as page

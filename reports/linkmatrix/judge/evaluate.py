@@ -5,7 +5,7 @@ of each cell stays; of a larger one what was counted, the worst cells, and a clo
 fault: 16,384 endpoints, 268 million cells, need no more memory than a block.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -14,39 +14,21 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..record.matrix import CellView, Matrix, Pair, from_result, has_status
+from ..record.matrix import Matrix, Pair, from_result
 from ..record.reading import Result
 from ..references import noise
 from ..references.tables import References
 from . import hot
 from .closely import endpoints
 from .disturbances import Disturbances, disturbances
+from .judged_cells import JudgedCells, lost_cells, not_compared
 from .lost import ending
-from .rules import OTHERS, Expected, Judged, judge, name
+from .rules import OTHERS, Expected, Judged, judge
 from .tally import KEPT, Tally, usual_limits
 from .verdicts import EXIT_CODES, WORDS, CellVerdict, Verdict, worst
 
 WHOLE = 0.75  # share of a row's cells that are slow, where the row is
 MOST_NAMED = 4
-
-
-class JudgedCells(CellView):
-    """{pair: verdict} of the cells that apply, and of those that have a reference and are not in the matrix."""
-
-    def __init__(self, judged: Judged, lost: Mapping[Pair, CellVerdict]) -> None:
-        matrix = judged.block.matrix
-        super().__init__(matrix.rows, matrix.columns, judged.codes >= 0, judged.cell)
-        self.lost = lost
-
-    def __getitem__(self, pair: Pair) -> CellVerdict:
-        return self.lost[pair] if pair in self.lost else super().__getitem__(pair)
-
-    def __iter__(self) -> Iterator[Pair]:
-        yield from super().__iter__()
-        yield from self.lost
-
-    def __len__(self) -> int:
-        return super().__len__() + len(self.lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +160,9 @@ class MatrixVerdict:
         """ "NET: 16,383 FAIL, 268,402,689 PASS of 268,419,072 cells"."""
         lines = []
         for group, counts in self.tally.of_class.items():
-            told = ", ".join(f"{counts[verdict]:,} {word}" for verdict, word in WORDS.items() if counts[verdict])
+            told = ", ".join(
+                f"{counts[verdict]:,} {WORDS[verdict]}" for verdict in reversed(Verdict) if counts[verdict]
+            )
             lines.append(f"{group}: {told} of {int(counts.sum()):,} cells")
         return lines
 
@@ -312,29 +296,3 @@ def judged_matrix(
     except BadInput as error:
         return MatrixVerdict(matrix, expected, unverified, tally, {}, problem=str(error))
     return MatrixVerdict(matrix, expected, unverified, tally, lost, whole, node=node, others=others)
-
-
-def lost_cells(
-    matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
-) -> dict[Pair, CellVerdict]:
-    """Cells that have a reference and are not in the matrix, or do not apply."""
-    rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
-    lost = {}
-    for pair in wanted:
-        there = pair[0] in rows and pair[1] in columns
-        if there and whole is not None:
-            there = bool(whole.codes[rows[pair[0]], columns[pair[1]]] >= 0)
-        if not there or (whole is None and pair[0] == pair[1]):
-            reason = f"{name(pair)} has a reference in '{expected.name}' and was not measured"
-            lost[pair] = CellVerdict(Verdict.INCOMPLETE, reason, None, expected.of_cell[pair])
-    return lost
-
-
-def not_compared(result: Mapping[str, Any]) -> str:
-    """Why nobody knows whether what arrived is what was sent; "" where the record says of each cell whether it is."""
-    if result["size_bytes"] == 0:
-        return ""  # an empty message has no data
-    if result["verified"] is None:
-        # of a matrix of ours it is known how copies were let go
-        return "its data was not compared (--no-verify)" if result["timing"] else "its program compared no data"
-    return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"

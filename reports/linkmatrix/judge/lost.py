@@ -15,7 +15,7 @@ OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict
 
 def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
     """(verdict, sentence) of each lost endpoint."""
-    for one in record["lost"]:
+    for one in record.get("lost", ()):
         verdict = OF_KIND.get(one.get("kind"), Verdict.INCOMPLETE)
         more = ": measure again without that process" if verdict is Verdict.DISTURBED else ""
         yield verdict, f"{one['label']} was lost: {one['why']}{more}"
@@ -28,7 +28,7 @@ def ending(record: Mapping[str, Any]) -> Verdict:
     """
     if record["result"] in ("PASS", "FAIL"):
         return Verdict[record["result"]]
-    kinds = {one.get("kind") for one in record["lost"]}
+    kinds = {one.get("kind") for one in record.get("lost", ())}
     if "device" in kinds:
         return Verdict.FAIL
     held = kinds == {MEMORY} or (not kinds and memory_is_held(record))

@@ -13,18 +13,31 @@ from typing import NamedTuple
 import numpy as np
 
 from ..record.matrix import HANDOVER, Block, Matrix, Pair
-from ..record.units import figure
 from ..references.tables import Reference
+from .cell_sentences import (
+    Cell,
+    better,
+    disturbed,
+    impossible,
+    in_part,
+    name,
+    no_reference,
+    no_table,
+    noisy,
+    off_reference,
+    other_unit,
+    straggling,
+)
 from .disturbances import Disturbances
 from .verdicts import CellVerdict, Verdict
+from .warning_masks import at_limit, off_like
 
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
 STRAGGLES = {
     "GB/s": 0.02,
     "us": 0.10,
     "GFLOP/s": 0.02,
-}  # worse than the median of its link class by more than this is worth a look
-LEAST_CONFIDENCE = 0.95  # of an interval of the median, as the programs choose it
+}  # a cell is WARN that is worse than the other cells of its link class by more
 DISTURBED = 0.10  # worse than the median of its link class by more, where a cell has no reference and its node was used
 
 
@@ -41,113 +54,12 @@ class Expected:
         return self.of_cell.get(pair) or self.of_class.get(link_class)
 
 
-class Cell(NamedTuple):
-    """What a sentence may say of a cell. worse: than the median of its class, as a fraction. limit: GB/s."""
-
-    pair: Pair
-    status: str
-    value: float
-    low: float
-    high: float
-    limit: float
-    unit: str
-    worse: float
-    reference: Reference | None
-    table: str | None
-    unverified: str
-    others: str = ""
-    samples: int = 0
-
-
 class Rule(NamedTuple):
     """verdict: None where a cell does not apply. looked_up: was the reference compared?"""
 
     verdict: Verdict | None
     sentence: Callable[[Cell], str]
     looked_up: bool = False
-
-
-def no_reference(cell: Cell) -> str:
-    """The table that lacks the cell; without a table, why the data counts as unverified."""
-    if cell.table:
-        return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
-    return f"{name(cell.pair)} has no reference, and {cell.unverified}"
-
-
-def no_table(cell: Cell) -> str:
-    """The partition names no table."""
-    return f"{name(cell.pair)} has no reference: the partition names no table"
-
-
-def other_unit(cell: Cell) -> str:
-    """Both units."""
-    assert cell.reference is not None
-    return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
-
-
-def impossible(cell: Cell) -> str:
-    """What the path can carry."""
-    found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
-    return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
-
-
-def off_reference(cell: Cell) -> str:
-    """ "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)"."""
-    reference = cell.reference
-    assert reference is not None
-    under = cell.value < reference.value
-    allowed = reference.lower if under else reference.upper
-    side = "under" if under else "over"
-    return (
-        f"{name(cell.pair)} {quantity(cell.value, reference.unit)} is"
-        f" {100 * abs(cell.value / reference.value - 1):.1f} % {side} its reference"
-        f" {quantity(reference.value, reference.unit)} (allowed: {100 * abs(allowed or 0):.1f} % {side})"
-    )
-
-
-def disturbed(cell: Cell) -> str:
-    """By how much the cell is off, and which process disturbed it."""
-    if cell.reference is not None:
-        return f"{off_reference(cell)}: {cell.others}"
-    return f"{straggling(cell)}: {cell.others}"
-
-
-def better(cell: Cell) -> str:
-    """That the reference is out of date; nothing is wrong with the machine."""
-    return f"{off_reference(cell)}: the reference does not describe this measurement, adopt again"
-
-
-def noisy(cell: Cell) -> str:
-    """The interval of the median, which crosses the limit on the bad side, with its confidence where it is known."""
-    sure = f"{100 * confidence(cell.samples):.1f} % interval" if cell.samples else "interval"
-    between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
-    return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the limit"
-
-
-def confidence(samples: int) -> float:
-    """The confidence of the median's interval between two order statistics, as the programs choose these.
-
-    The interval drops the k smallest and the k largest samples, with the largest k that keeps 95 %. Of seven samples it
-    is minimum to maximum, with 1 - 2 / 2^7 = 98.4 %.
-    """
-    tail = chance = 0.5**samples  # the chance that at most k samples are below the median
-    for k in range(1, samples // 2):
-        chance *= (samples - k + 1) / k
-        if 1 - 2 * (tail + chance) < LEAST_CONFIDENCE:
-            break
-        tail += chance
-    return 1 - 2 * tail
-
-
-def straggling(cell: Cell) -> str:
-    """By how much it is worse than its class."""
-    than = "the median of its link class"
-    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.worse:.1f} % worse than {than}"
-
-
-def in_part(cell: Cell) -> str:
-    """A total without the copies of an endpoint that was lost is not what its reference is of."""
-    return f"{name(cell.pair)} was measured only in part, because an endpoint was lost: no reference is of that"
 
 
 #: In their order; a cell's rule is an index of this.
@@ -182,7 +94,7 @@ class Judged:
     rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
     matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
     NaN where there is no value. disturbed: True for cells that say nothing of the machine: they are worse than expected
-    or lack a value, and another process used a node or the memory of an end.
+    or lack a value, and another process used a node or the memory of an end. behind: as `off_like` says.
     """
 
     block: Block
@@ -195,6 +107,7 @@ class Judged:
     worse: np.ndarray
     has_reference: np.ndarray
     disturbed: np.ndarray
+    behind: np.ndarray
     others: Disturbances | None = None
 
     @cached_property
@@ -235,6 +148,7 @@ class Judged:
                 limit,
                 matrix.unit,
                 float(of_class),
+                float(self.behind[r, c]),
                 reference,
                 self.expected.name,
                 self.unverified,
@@ -308,9 +222,8 @@ def judge(
         worse = np.where(np.isfinite(off) & ~too_much & ~wrong_unit, off if matrix.unit == "us" else -off, of_class)
         under, over = found < low_limit, found > high_limit
         bad, good = (over, under) if matrix.unit == "us" else (under, over)
-        crosses = high > high_limit if matrix.unit == "us" else low < low_limit
         lacks = np.isnan(value) & claims
-        off_class_by = np.nan_to_num(of_class)
+        behind = np.nan_to_num(off_like(matrix, block, expected.of_class, value))
         nobody = np.zeros(shape, dtype=bool)
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
@@ -325,11 +238,11 @@ def judge(
             "off reference": bad & ~used,
             "no reference": lacks & (bool(expected.name) or bool(unverified)),
             "not compared": np.full(shape, bool(unverified)),
-            "disturbed": used & (bad | (lacks & (off_class_by > DISTURBED))),
+            "disturbed": used & (bad | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
             "no table": lacks,
             "better": good,
-            "noisy": crosses,
-            "straggling": claims & (off_class_by > np.maximum(STRAGGLES[matrix.unit], (high - low) / found)),
+            "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
+            "straggling": claims & (behind > np.maximum(STRAGGLES[matrix.unit], (high - low) / found)),
         }
     assert list(RULES)[:-1] == list(masks)
     rules = np.select(list(masks.values()), range(len(masks)), len(masks)).astype(np.uint8)
@@ -342,6 +255,7 @@ def judge(
         np.where(ok, worse, np.nan),
         np.isfinite(value),
         (used & ok & (np.nan_to_num(worse) > 0)) | (held & applies),
+        behind,
         others,
     )
 
@@ -355,13 +269,3 @@ def places(matrix: Matrix, block: Block, of_cell: Mapping[Pair, Reference]) -> l
     columns = {label: at for at, label in enumerate(matrix.columns)}
     there = ((pair, one) for pair, one in of_cell.items() if pair[0] in rows and pair[1] in columns)
     return [(rows[pair[0]], columns[pair[1]], one) for pair, one in there]
-
-
-def name(pair: Pair) -> str:
-    """ "gpu2->gpu5", as performance variables are called."""
-    return f"{pair[0]}->{pair[1]}"
-
-
-def quantity(value: float, unit: str) -> str:
-    """A value with its unit."""
-    return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"

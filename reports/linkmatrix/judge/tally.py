@@ -70,8 +70,8 @@ class Tally:
 
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
-    """Cells that are worse than their reference allows; than their class does, where they have none."""
-    worse = np.nan_to_num(judged.worse)
+    """Undisturbed cells that are worse than their reference allows; than their class does, where they have none."""
+    worse = np.where(judged.disturbed, 0.0, np.nan_to_num(judged.worse))
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
     return np.where(judged.unjudged, worse > limits[judged.block.classes], failed)
 

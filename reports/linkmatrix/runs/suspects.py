@@ -1,15 +1,15 @@
 """The components and nodes that stored runs flag, and those that runs since then answered clean.
 
-The stored runs are read and judged again each time, so a corrected reference corrects this too. `linkmatrix run` keeps
-what it found in each report, for as long as references and program stay the same: no flag vanishes behind reports of
-other nodes.
+Verdicts are those that the checks stored. A run of an earlier version, and any run with another reference table, is
+judged when it is read, so that a corrected reference removes the flag. The index keeps what it found in each report: no
+flag vanishes behind reports of other nodes.
 
 A flag belongs to a component and a question (`questions`). A run flags a device where cells FAIL and the device, its
-links, its NIC or its node explains them, where wrong data arrived, or where an error counter of the device rose; an
-adapter as `over_adapters` says. A device is flagged too if none of its cells has a value while all cells of the other
-devices have one; no device is flagged if the job had to make room for another job. A rail or a link class is shared,
-and flags no device. In a matrix of nodes a node is flagged like a device: one that sends or receives slowly with every
-other node, never for a single pair, whose path is as likely.
+links, its NIC or its node explains them, where wrong data arrived, where an error counter of the device rose, or where
+the device was lost or computed wrong bits; an adapter as `over_adapters` says. A device is flagged too if none of its
+cells has a value while all cells of the other devices have one; no device is flagged if the job had to make room for
+another job. A rail or a link class is shared, and flags no device. In a matrix of nodes a node is flagged like a
+device: one that sends or receives slowly with every other node, never for a single pair, whose path is as likely.
 
 A run is clean for a component and a question if cells of that link class are PASS or WARN and none is anything else.
 A DISTURBED or INCOMPLETE test case is clean for nothing; nothing is clean on a node that another process disturbed
@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from ..judge.evaluate import MatrixVerdict
-from ..judge.facts import Fact
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis, matchings
 from ..locate.families import SHARED, Layout, part_of
@@ -43,6 +42,7 @@ from .stored import Run, measurements
 from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
+COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
 BOTH_WAYS = (
     "device",
     "links",
@@ -100,6 +100,8 @@ def of_run(judged: Iterable[Judged]) -> tuple[Flagged, Clean, dict[Device, Sight
         for label, question, reason in flagged_in(one, record, adapters):
             if label in devices:
                 flagged.setdefault(devices[label][0], {}).setdefault(question, reason)
+        for label in soaked_well(one, record) & devices.keys():
+            clean.setdefault(devices[label][0], set()).add(SOAK)
         for result, matrix in one.matrices:
             good, spoiled = answered_in(one, record, result, matrix)
             for of_labels, found in ((good, clean), (spoiled, bad)):
@@ -142,14 +144,27 @@ def answered_in(
     return good, bad
 
 
+def soaked_well(one: Judged, record: Mapping[str, Any]) -> set[str]:
+    """The devices that a soak heated, if nothing was wrong."""
+    soak = record.get("soak")
+    if soak is None or one.test.doubts or one.verdict not in questions.CLEAN or questions.disturbed_nodes(record, soak):
+        return set()
+    return {heated["label"] for heated in soak["heated"]}
+
+
 def flagged_in(
     one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known
 ) -> Iterator[tuple[str, Question, str]]:
     """(label, question, reason) of each device that a test flags, and of each of the adapters."""
     for fact in one.facts:
         if fact.verdict is Verdict.FAIL:
-            label = fact.sentence.partition(": ")[0]
-            yield from ((label, question, fact.sentence) for question in questions_of(one, record, fact))
+            label = fact.who or fact.sentence.partition(": ")[0]
+            asked = [SOAK] if fact.topic == COMPUTES_WRONG else questions_of(one, record, fact.result)
+            yield from ((label, question, fact.sentence) for question in asked)
+    for lost in record.get("lost", ()):
+        if lost.get("kind") == "device":
+            why = f"{lost['label']} was lost: {lost['why']}"
+            yield from ((lost["label"], question, why) for question in questions_of(one, record, None))
     for result, matrix in one.matrices:
         path = questions.path_of(record, result, one.test.variant)
         for label, classes, sentence in flagged_by(one, record, adapters, result, matrix):
@@ -157,9 +172,9 @@ def flagged_in(
                 yield label, Question(result["testcase"], name, path), f"{result['testcase']}: {sentence}"
 
 
-def questions_of(one: Judged, record: Mapping[str, Any], fact: Fact) -> list[Question]:
-    """The questions that a fact is about: its test case as a whole, or all of the record."""
-    results = record["results"] if fact.result is None else [record["results"][fact.result]]
+def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> list[Question]:
+    """The test case at a place of the record's results as a whole, or all of the record."""
+    results = record["results"] if place is None else [record["results"][place]]
     names = dict.fromkeys(result["testcase"] for result in results)
     return [Question(name) for name in names] or [Question(one.test.testcase or one.test.name)]
 

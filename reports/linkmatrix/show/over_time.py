@@ -67,7 +67,7 @@ def lines(points: list[Point], unit: str) -> Iterator[str]:
         percent = 100 * (change.after / change.before - 1)
         worse = (percent > 0) == (unit == "us")
         said = [one for one in (differences(before, after), of_others(before, after)) if one]
-        told = ", ".join(said) or "nothing that the records tell changed"
+        told = ", ".join(said) or "no recorded change explains it"
         yield (
             f"{'!' if worse else '+'} {figure(change.before, decimals)} -> {figure(change.after, decimals)} {shown}"
             f" ({percent:+.1f} %) between {before.started[:16]} and {after.started[:16]}: {told}"
@@ -80,7 +80,7 @@ def lines(points: list[Point], unit: str) -> Iterator[str]:
 
 
 def differences(before: Point, after: Point) -> str:
-    """ "driver 580.1 -> 590.2"; "" where nothing changed that the records tell."""
+    """ "driver 580.1 -> 590.2"; "" without a recorded change."""
     old, new = dict(before.facts), dict(after.facts)
     told = [
         f"{name} {old.get(name, 'none')} -> {new.get(name, 'none')}"

@@ -109,7 +109,7 @@ def how(result: Result) -> str:
 
 
 def sampled(*results: Result) -> str:
-    """ "7 samples a cell" of one or several; of a matrix that is not held, where they are."""
+    """ "7 samples per cell" of one or several results; the file of the samples of a matrix that is not held."""
     matrices = [from_result(result) for result in results]
     apart = [matrix.apart.name for matrix in matrices if matrix.apart is not None]
     if apart:
@@ -117,7 +117,7 @@ def sampled(*results: Result) -> str:
     samples = np.concatenate([matrix.whole.numbers("samples").ravel() for matrix in matrices])
     samples = samples[np.isfinite(samples)]
     low, high = (int(samples.min()), int(samples.max())) if len(samples) else (0, 0)
-    return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} a cell"
+    return f"{counted(low, 'sample') if low == high else f'{low} to {high} samples'} per cell"
 
 
 def verification(result: Result) -> str:

@@ -1,0 +1,65 @@
+"""The stored results that references may be adopted from, and why others are not."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..judge.facts import facts
+from ..judge.test_verdict import reasons_of
+from ..judge.verdicts import Reason, Verdict
+from ..record.simulated import simulated_fault
+from ..runs.questions import disturbed_nodes
+from ..runs.testcases import Test
+from .proposal import Sample
+
+
+def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
+    """The results to adopt from, and why others are not: a sentence each.
+
+    A result that failed sanity, is incomplete, not verified or disturbed is left out. A run that only missed its
+    references, or lacks some, is not: the references may be what is wrong. with_failed: leave out simulated faults
+    alone.
+    """
+    samples, refused = [], []
+    for test in tests:
+        source = str(test.path or test.name)
+        if test.record is None:
+            if test.result not in ("skip", ""):
+                refused.append(f"{source}: {test.reason or 'it has no record'}")
+            continue
+        simulated = simulated_fault(test.record)
+        why = f"simulated fault: {simulated}" if simulated else "" if with_failed else next(of_test(test), "")
+        if why:
+            refused.append(f"{source}: {why}")
+            continue
+        for place, result in enumerate(test.record["results"]):
+            why = "" if with_failed else next(of_result(test, test.record, place), "")
+            if why:
+                refused.append(f"{source}: {result['testcase']}: {why}")
+            else:
+                samples.append(Sample(source, test.record, result, test.reference, test.variant))
+    return samples, refused
+
+
+def of_test(test: Test) -> Iterator[str]:
+    """Why no result of a test is healthy, whatever the references are."""
+    assert test.record is not None
+    if test.stored is None and test.result not in ("", "pass") and test.phase != "performance":
+        yield f"ReFrame ended it with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
+    against: list[Reason] = [*test.check.reasons, *reasons_of(test.record, test.check.testcase)]
+    yield from (one.sentence for one in against if one.verdict > Verdict.NOT_JUDGED)
+    yield from test.doubts
+    for result in test.record["results"]:
+        yield from (f"devices were held back: {reason}" for reason in result.get("throttled", []))
+
+
+def of_result(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str]:
+    """Why a result is not healthy, whatever the references are; place: of the record's results."""
+    result = record["results"][place]
+    for fact in facts(record, test.check.tolerated_counters):
+        if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, place):
+            yield fact.sentence
+    # an empty message has no data to compare
+    if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
+        yield "is incomplete, or its data was not verified"
+    for node, names in disturbed_nodes(record, result).items():
+        yield f"{' and '.join(names)} used {node} while it was measured: stop other work, and measure again"

@@ -1,0 +1,130 @@
+"""The sentence of each rule on one cell: what was found, and with which reference it was compared."""
+
+from typing import NamedTuple
+
+from ..record.matrix import Pair
+from ..record.units import figure
+from ..references.tables import Reference
+
+LEAST_CONFIDENCE = 0.95  # of an interval of the median, as the programs choose it
+
+
+class Cell(NamedTuple):
+    """What a sentence may say of a cell. worse: than the median of its class, as a fraction. limit: GB/s.
+
+    behind: as `off_like` says.
+    """
+
+    pair: Pair
+    status: str
+    value: float
+    low: float
+    high: float
+    limit: float
+    unit: str
+    worse: float
+    behind: float
+    reference: Reference | None
+    table: str | None
+    unverified: str
+    others: str = ""
+    samples: int = 0
+
+
+def no_reference(cell: Cell) -> str:
+    """The table that lacks the cell; without a table, why the data counts as unverified."""
+    if cell.table:
+        return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
+    return f"{name(cell.pair)} has no reference, and {cell.unverified}"
+
+
+def no_table(cell: Cell) -> str:
+    """The partition names no table."""
+    return f"{name(cell.pair)} has no reference: the partition names no table"
+
+
+def other_unit(cell: Cell) -> str:
+    """Both units."""
+    assert cell.reference is not None
+    return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
+
+
+def impossible(cell: Cell) -> str:
+    """What the path can carry."""
+    found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
+    return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
+
+
+def off_reference(cell: Cell) -> str:
+    """ "gpu2->gpu5 356.40 GB/s is 10.0 % under its reference 396.00 GB/s (allowed: 2.0 % under)"."""
+    reference = cell.reference
+    assert reference is not None
+    under = cell.value < reference.value
+    allowed = reference.lower if under else reference.upper
+    side = "under" if under else "over"
+    return (
+        f"{name(cell.pair)} {quantity(cell.value, reference.unit)} is"
+        f" {100 * abs(cell.value / reference.value - 1):.1f} % {side} its reference"
+        f" {quantity(reference.value, reference.unit)} (allowed: {100 * abs(allowed or 0):.1f} % {side})"
+    )
+
+
+def disturbed(cell: Cell) -> str:
+    """By how much the cell is off, and which process disturbed it."""
+    if cell.reference is not None:
+        return f"{off_reference(cell)}: {cell.others}"
+    return f"{below_class(cell)}: {cell.others}"
+
+
+def better(cell: Cell) -> str:
+    """That the reference is out of date; nothing is wrong with the machine."""
+    return f"{off_reference(cell)}: the reference does not describe this measurement, adopt again"
+
+
+def noisy(cell: Cell) -> str:
+    """The interval of the median, which crosses the limit on the bad side, with its confidence where it is known."""
+    sure = f"{100 * confidence(cell.samples):.1f} % interval" if cell.samples else "interval"
+    between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
+    return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the limit"
+
+
+def confidence(samples: int) -> float:
+    """The confidence of the median's interval between two order statistics, as the programs choose these.
+
+    The interval drops the k smallest and the k largest samples, with the largest k that keeps 95 %. Of seven samples it
+    is minimum to maximum, with 1 - 2 / 2^7 = 98.4 %.
+    """
+    tail = chance = 0.5**samples  # the chance that at most k samples are below the median
+    for k in range(1, samples // 2):
+        chance *= (samples - k + 1) / k
+        if 1 - 2 * (tail + chance) < LEAST_CONFIDENCE:
+            break
+        tail += chance
+    return 1 - 2 * tail
+
+
+def below_class(cell: Cell) -> str:
+    """By how much it is worse than the median of its class."""
+    than = "the median of its link class"
+    return f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.worse:.1f} % worse than {than}"
+
+
+def straggling(cell: Cell) -> str:
+    """By how much it is worse than the other cells of its class, each compared with its own reference."""
+    found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.behind:.1f} % worse"
+    return f"{found} than its link class, each cell compared with its reference"
+
+
+def in_part(cell: Cell) -> str:
+    """A total without the copies of an endpoint that was lost is not what its reference is of."""
+    return f"{name(cell.pair)} was measured only in part, because an endpoint was lost: no reference is of that"
+
+
+def name(pair: Pair) -> str:
+    """ "gpu2->gpu5", as performance variables are called."""
+    return f"{pair[0]}->{pair[1]}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit."""
+    return f"{figure(value, 3)} µs" if unit == "us" else f"{figure(value, 2)} {unit}"

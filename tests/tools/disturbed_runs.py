@@ -1,0 +1,298 @@
+"""disturbed_runs: what linkmatrix concludes while another process uses the machine, and while none does.
+
+python tests/tools/disturbed_runs.py .build/all/p2p_matrix other_process --out results
+
+It adopts references from six undisturbed runs, then measures: undisturbed, with one other process in each of several
+modes, in pid namespaces, with simulated faults, and through ReFrame. Right are: no FAIL and no flag without a fault,
+FAIL for each fault that no process explains, and the pid of each process that disturbed. A step that fails is reported,
+and the next one starts. OUT gets summary.json, references.yaml, log.txt and records.tar.xz. Machines without GPUs run
+the modes that use the processor, on the host back end.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tarfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from disturbed_lab import NAMESPACE, QUICK, RANK_TESTCASE, REPOSITORY, TABLE, Lab, Load
+
+REFERENCES = 6  # runs
+MOST_FILE = 4 << 20  # bytes of a file that is kept
+KEPT = (".json", ".yaml", ".log", ".txt", "")
+MOST_TEXT = 120  # characters behind the columns of the table
+GPU1 = ("--gpu", "1")
+
+LOADS = (
+    Load("spin", ("spin", *GPU1)),
+    Load("local-copies", ("local-copies", *GPU1)),
+    Load("peer-read", ("peer-read", "--gpu", "0", "--peer", "1")),
+    Load("memory", ("memory", *GPU1)),
+    Load("peer-copies", ("peer-copies", "--gpu", "0", "--peer", "1")),
+    Load("host-to-device", ("host-to-device", *GPU1)),
+    Load("device-to-pageable", ("device-to-pageable", *GPU1)),
+    Load("bursts", ("bursts", *GPU1)),
+    Load("context", ("context", *GPU1)),
+    Load("changing-context", ("changing-context", *GPU1)),
+    Load("small-kernels", ("small-kernels", *GPU1)),
+    Load("all-cores", ("all-cores",), gpus=0),
+    Load("one-core", ("one-core", "--core", "0"), gpus=0),
+    Load("host-copies", ("host-copies",), gpus=0),
+    Load("spin-late", ("spin", *GPU1, "--after", "1.2"), late=True),
+    Load("spin-short", ("spin", *GPU1, "--seconds", "1.2")),
+    Load("spin-namespace", ("spin", *GPU1), namespace=True),
+    Load("memory-short", ("memory", *GPU1, "--seconds", "1.2")),
+    Load("all-cores-late", ("all-cores", "--after", "1.0"), gpus=0, late=True),
+    Load("all-cores-namespace", ("all-cores",), gpus=0, namespace=True),
+)
+VISIBILITY = ("--testcase", "device_to_device_visibility_write_sm")
+FAULTS = {
+    "slow": (),
+    "corrupt": (),
+    "error": (),
+    "counter": (),
+    "drop": VISIBILITY,
+}
+COLUMNS = "{:28} {:12} {:>5} {:>5} {:>5} {:>6} {:>6}  {}"
+
+
+def row(run: dict | None, name: str) -> str:
+    """A line of the table."""
+    if run is None:
+        return COLUMNS.format(name, "not run", "", "", "", "", "", "no time left")
+    cells, show = run.get("cells", {}), run.get("show", {})
+    named = run.get("named", "?") if run["pid"] else "-"
+    found = [*run.get("flagged", ())[:2], *run.get("disturbed", ())[:4]]
+    if not found and run.get("verdict") != "PASS":
+        found = [*run.get("marked", ())[:1], *run.get("reasons", ())[:1], run.get("error", "")]
+    told = "; ".join(filter(None, found))[:MOST_TEXT]
+    counts = cells.get("FAIL", 0), len(run.get("flagged", ()))
+    return COLUMNS.format(
+        name, run.get("verdict", "?"), *counts, named, show.get("code", ""), f"{run['seconds']:.1f}", told
+    )
+
+
+HEADING = COLUMNS.format("run", "verdict", "FAIL", "flags", "named", "exit", "s", "flagged; disturbances in the record")
+
+
+def table(lab: Lab, runs: dict[str, dict | None]) -> dict[str, dict | None]:
+    """Judges measurements, and prints a line for each."""
+    there = [run for run in runs.values() if run]
+    for run in there:
+        lab.judge(run)
+    lab.show_all(there)
+    print(HEADING)
+    for name, run in runs.items():
+        print(row(run, name), flush=True)
+    return runs
+
+
+def adopted(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+    """Adopts references from undisturbed runs, into the site that the steps after it use."""
+    made = lab.linkmatrix("init", lab.site)
+    generic = lab.site / "config" / "systems" / "generic.py"
+    text = (REPOSITORY / "config" / "systems" / "generic.py").read_text()
+    generic.write_text(f'{text}\nsystem["partitions"][0]["extras"]["reference"] = "{TABLE}"\n')
+    runs = [lab.measure("reference") for _ in range(REFERENCES)]
+    folders = [lab.folder / "runs" / str(run["name"]) for run in runs if run]
+    words = ["adopt", *folders, "--table", TABLE, "--file", lab.references / "p2p.yaml", "--write"]
+    done = lab.linkmatrix(*words, limit=90)
+    if done.code:
+        print(f"adopt refused: {done.output[-1500:]}")
+        for testcase in (*QUICK, RANK_TESTCASE):  # one that is too noisy keeps no other from its references
+            lab.linkmatrix(*words, "--testcase", testcase, "--with-outliers", "--as-is", "a test of other processes")
+    tell_program(lab)
+    return {"init": made.code, "adopt": done.code, "output": done.output[-3000:], "runs": runs}
+
+
+def tell_program(lab: Lab) -> None:
+    """Writes the file of --references, as a check does."""
+    os.environ["RFM_REFERENCE_PREFIX"] = str(lab.references)
+    from checks.references import lines_of
+    from linkmatrix.references.tables import References
+
+    cases = [case for case in References.load(lab.references).testcases(TABLE) if not case.startswith("rank_")]
+    lines = [line for case in cases for line in lines_of("intranode_p2p", TABLE, case)]
+    if lines:
+        (lab.folder / "references.tsv").write_text("".join(f"{line}\n" for line in lines))
+
+
+def undisturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+    """Measures with no other process: the verdicts of healthy runs."""
+    runs = [run for run in (lab.measure("undisturbed") for _ in range(options.undisturbed)) if run]
+    table(lab, {str(run["name"]): run for run in runs})
+    verdicts = Counter(str(run.get("verdict")) for run in runs)
+    print(f"undisturbed: {dict(verdicts)} of {len(runs)} runs", flush=True)
+    return {"verdicts": dict(verdicts), "runs": runs}
+
+
+def disturbed(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+    """Measures with one other process in each mode."""
+    loads = [load for load in LOADS if load.gpus <= lab.gpus]
+    runs = table(lab, {load.name: lab.measure(load.name, load) for load in loads})
+    there = [run for run in runs.values() if run]
+    failed = sum(run.get("cells", {}).get("FAIL", 0) for run in there)
+    flags = sum(len(run.get("flagged", ())) for run in there)
+    named = sum(run.get("named") == "pid" for run in there)
+    print(f"disturbed: {failed} FAIL cells, {flags} flags, {named} of {len(there)} processes named by pid", flush=True)
+    return runs
+
+
+def namespaces(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+    """Measures in a pid namespace: the program must know its own processes, and the other one."""
+    probe = lab.run([*NAMESPACE, "true"], 10)
+    if probe.code:
+        print(f"no pid namespace: {probe.output.strip()}")
+        return {"unavailable": probe.output}
+    loads = [None, Load("spin", ("spin", *GPU1)), Load("context", ("context", *GPU1))]
+    loads += [Load("spin in its own", ("spin", *GPU1), namespace=True), Load("all cores", ("all-cores",), gpus=0)]
+    runs = {}
+    for load in loads:
+        if load is None or load.gpus <= lab.gpus:
+            name = f"inside, {load.name if load else 'alone'}"
+            runs[name] = lab.measure("namespace", load, prefix=NAMESPACE)
+    return table(lab, runs)
+
+
+def faults(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+    """Measures with a simulated fault, without and with another process."""
+    load = Load("spin", ("spin", *GPU1)) if lab.gpus > 1 else Load("all-cores", ("all-cores",), gpus=0)
+    runs = {}
+    for kind, testcase in FAULTS.items():
+        words = (*testcase, "--simulate-fault", f"{kind}:{'gpu1' if lab.gpus else 'cpu1'}")
+        for other in (None, load):
+            name = f"{kind} with {other.name}" if other else kind
+            runs[name] = lab.measure(f"fault-{kind}", other, words, ranks=False)
+    return table(lab, runs)
+
+
+def through_reframe(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+    """Runs the check `quick` through `linkmatrix run` and through `reframe -r`: the same verdict for the same fault."""
+    load = Load("spin", ("spin", *GPU1)) if lab.gpus > 1 else Load("all-cores", ("all-cores",), gpus=0)
+    fault = f"intranode_p2p.extra_opts=--simulate-fault,slow:{'gpu1' if lab.gpus else 'cpu1'}"
+    plain = [options.reframe, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--tag=quick"]
+    ours = ["run", "--mode=quick", "--reframe", options.reframe, "--"]
+    found: dict[str, object] = {}
+    cases = {"undisturbed": (None, []), load.name: (load, []), "slow": (None, ["-S", fault])}
+    print(HEADING)
+    for name, (other, more) in cases.items():
+        for way in ("linkmatrix run", "reframe"):
+            if lab.left() < 20:
+                print(f"{way}, {name}: not run, no time left")
+                continue
+            running = lab.start(other)
+            if way == "reframe":
+                done = lab.run([*plain, *more], 240, lab.site)
+            else:
+                done = lab.linkmatrix(*ours, *more, limit=240)
+            running.end()
+            shown = lab.linkmatrix("show")
+            one = {"name": f"{way}, {name}", "pid": running.pid, "seconds": round(done.seconds, 1)}
+            lab.judge(one, lab.site / ".linkmatrix")
+            one["pid_is_printed"] = bool(running.pid) and str(running.pid) in done.output + shown.output
+            one["show"] = {"code": f"{done.code}/{shown.code}"}
+            found[str(one["name"])] = one | {"end": done.output[-3000:], "shown": shown.output[-2500:]}
+            print(row(one, str(one["name"])), flush=True)
+        history = lab.linkmatrix("history")
+        flagged = lab.linkmatrix("export", "--format", "slurm-exclude")
+        found[f"state after {name}"] = {"history": history.output[-3000:], "flagged": flagged.output[-500:]}
+        print(f"flagged nodes after {name}: {flagged.output.strip()[:200] or 'none'} [{flagged.code}]", flush=True)
+    return found
+
+
+STEPS = {
+    "references": adopted,
+    "disturbed": disturbed,
+    "undisturbed": undisturbed,
+    "namespaces": namespaces,
+    "faults": faults,
+    "reframe": through_reframe,
+}
+
+
+def keep(lab: Lab, summary: dict[str, object], out: Path) -> None:
+    """Writes the results into the folder `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "summary.json").write_text(json.dumps(summary, indent=1, default=str) + "\n")
+    for path, name in ((lab.references / "p2p.yaml", "references.yaml"), (lab.folder / "log.txt", "log.txt")):
+        if path.exists():
+            shutil.copyfile(path, out / name)
+
+
+def keep_records(lab: Lab, out: Path) -> None:
+    """Packs records, reports and outputs of all runs."""
+    places = [lab.folder / "runs", lab.site / ".linkmatrix"]
+    with tarfile.open(out / "records.tar.xz", "w:xz", preset=3) as archive:
+        for place in filter(Path.is_dir, places):
+            for path in sorted(place.rglob("*")):
+                if path.is_file() and not path.is_symlink() and path.suffix in KEPT:
+                    archive.add(path, path.relative_to(lab.folder), filter=small)
+
+
+def small(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """The member of an archive, None for a program or a large file."""
+    return None if member.size > MOST_FILE or member.mode & 0o100 else member
+
+
+def gpu_count(lab: Lab) -> int:
+    """How many GPUs the machine has, as its driver reports them."""
+    listed = lab.run(["nvidia-smi", "-L"], 60)
+    return sum(line.startswith("GPU ") for line in listed.output.splitlines()) if listed.code == 0 else 0
+
+
+def options_of(words: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=Path, help="p2p_matrix, with MPI, and CUDA where there are GPUs")
+    parser.add_argument("other", type=Path, help="other_process, built from tests/tools/other_process.cu")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--work", type=Path, default=Path("disturbed"), help="folder of records, emptied first")
+    parser.add_argument("--undisturbed", type=int, default=30, metavar="N", help="undisturbed runs (default: 30)")
+    parser.add_argument("--steps", default=",".join(STEPS), help="which, with commas (default: all)")
+    parser.add_argument("--seconds", type=float, default=1e6, help="after which no further run starts")
+    parser.add_argument("--reframe", default="reframe", help="ReFrame's program (default: reframe)")
+    options = parser.parse_args(words)
+    if unknown := set(options.steps.split(",")) - STEPS.keys():
+        parser.error(f"--steps has no {', '.join(sorted(unknown))}: use {', '.join(STEPS)}")
+    return options
+
+
+def main(words: list[str]) -> int:
+    """Runs the steps. Exit code 1 where one of them ended with an error."""
+    options = options_of(words)
+    started = time.monotonic()
+    work = options.work.resolve()
+    steps = options.steps.split(",")
+    if "references" in steps:
+        shutil.rmtree(work, ignore_errors=True)
+    (work / "runs").mkdir(parents=True, exist_ok=True)
+    modules = os.pathsep.join(filter(None, [str(REPOSITORY / "reports"), os.environ.get("PYTHONPATH")]))
+    environment = {"PYTHONPATH": modules, "NO_COLOR": "1"}
+    if os.geteuid() == 0:
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    lab = Lab(options.program.resolve(), options.other.resolve(), work, 0, started + options.seconds, environment)
+    lab.gpus = gpu_count(lab)
+    summary: dict[str, object] = {"gpus": lab.gpus, "command": words, "cores": os.cpu_count(), "steps": {}}
+    failed = False
+    for name in steps:
+        begun = time.monotonic()
+        print(f"\n== {name}: {begun - started:.0f} s after the start", flush=True)
+        try:
+            result = STEPS[name](lab, options)
+        except Exception as error:  # the next step runs all the same
+            failed, result = True, {"error": f"{type(error).__name__}: {error}"}
+            print(result["error"], flush=True)
+        summary["steps"][name] = {"seconds": round(time.monotonic() - begun, 1), "result": result}
+        keep(lab, summary, options.out)
+    keep_records(lab, options.out)
+    print(f"\n{time.monotonic() - started:.0f} s: {options.out}/summary.json", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "reports")]
+    sys.exit(main(sys.argv[1:]))
