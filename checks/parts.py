@@ -24,7 +24,7 @@ ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 def text_of(text, testcase, result):
     """The lines of standard output that are about no test case or about this one, and `result` as their last.
 
-    result: the word of the last line, None: the process was ended before it could write one
+    result: the word of the last line; None, or that of a checkpoint: the process was ended before it could write one
     """
     kept, about = [], None
     for line in text.splitlines():
@@ -34,7 +34,7 @@ def text_of(text, testcase, result):
             about = None
         if about in (None, testcase) and not ENDING.fullmatch(line):
             kept.append(line)
-    ending = [f"Result: {result}"] if result else []
+    ending = [line for line in [f"Result: {result}"] if ENDING.fullmatch(line)]
     return "\n".join([*kept, *ending, ""])
 
 

@@ -193,6 +193,7 @@ const std::vector<Scope> scopes{
     {"--timeout 3", "host", "--topology", "", "--list", "only a table of the program"},
     {"--record r.json", "host", "--topology", "", "--list", "only a table of the program"},
     {"--asked-by me", "host", "--record r.json", "host", "", "say --record FILE too"},
+    {"--ignore-processes hog:bob", "host", "--topology", "", "--limits", "only a table of the program"},
     {"--max-display 3", "host", "--topology", "", "--limits", "only a table of the program"},
     {"--utilisation", "cuda", "", "host", "", "say it with --limit"},
     {"--utilisation", "host", "--limit CORE=9", "cuda", chase, "nothing that a link limits"},

@@ -1,4 +1,6 @@
-"""Whether a record is that of a test case of a report: by its check, its hosts and its time.
+"""Whether a record is that of a test case, in reports of earlier versions: by its check, its hosts and its time.
+
+Since verdicts are stored, a report contains digests instead.
 
 The folders of ReFrame are those of a session, and its report names them; but a copy, a stage folder that stayed or a
 clock that is wrong puts another record there. Node lists are a scheduler's word, and some give none or the first node
