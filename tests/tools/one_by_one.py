@@ -8,6 +8,7 @@ from linkmatrix.record.units import figure
 
 IMPLAUSIBLE = 1.02
 HANDOVER = "handover"  # the quantity of a visibility test
+NEVER = "its program compared no data"
 STRAGGLES = {"GB/s": 0.02, "us": 0.10}
 NEAR, FAR = 0.9, 2.0  # of the tolerance
 LEAST_CONFIDENCE = 0.95
@@ -64,7 +65,7 @@ def unverified_of(result):
     if result["size_bytes"] == 0:
         return ""
     if result["verified"] is None:
-        return "its data was not compared (--no-verify)" if result["timing"] else "its program compared no data"
+        return "its data was not compared (--no-verify)" if result["timing"] else NEVER
     corrupt = any("corrupt" in row for row in result["status"])
     return "" if result["verified"] or corrupt else "not all data was compared"
 
@@ -88,7 +89,7 @@ def verdict_of(result, name, at, reference, table, middle):
     if reference is None and table:
         reason = f"{name} has no reference in the table '{table}': adopt references again"
         return CellVerdict(Verdict.INCOMPLETE, reason, value)
-    if reference is None and unverified:
+    if reference is None and unverified and unverified != NEVER:
         return CellVerdict(Verdict.INCOMPLETE, f"{name} has no reference, and {unverified}", value)
     if reference is None:
         return CellVerdict(Verdict.NOT_JUDGED, f"{name} has no reference: the partition names no table", value)
@@ -106,7 +107,8 @@ def verdict_of(result, name, at, reference, table, middle):
     if sign * (value - bad_limit) > 0:
         return CellVerdict(Verdict.FAIL, off, value, reference, deviation)
     if unverified:
-        return CellVerdict(Verdict.INCOMPLETE, f"{name}: {unverified}", value, reference, deviation)
+        verdict = Verdict.NOT_JUDGED if unverified == NEVER else Verdict.INCOMPLETE
+        return CellVerdict(verdict, f"{name}: {unverified}", value, reference, deviation)
     if sign * (good_limit - value) > 0:
         reason = f"{off}: the reference does not describe this measurement, adopt again"
         return CellVerdict(Verdict.NOT_JUDGED, reason, value, reference, deviation)

@@ -344,6 +344,7 @@ def test_what_compared_no_data_is_said_to_and_not_adopted(tmp_path, capsys):
     code, file = stored(tmp_path, "peer_nvbandwidth %testcase=device_to_device_latency_sm", make)
     said = capsys.readouterr()
     assert code == 2 and not file.exists() and "its data was not verified" in said.out + said.err
-    assert cli.main(["show", str(tmp_path / "0")]) == 3
+    assert cli.main(["show", str(tmp_path / "0")]) == 0
+    assert "NOT JUDGED" in (shown := capsys.readouterr().out) and "data not verified" in shown
     record = make()
     assert judged_cells.not_compared(record["results"][0]) == "its program compared no data"

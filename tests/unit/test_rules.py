@@ -108,3 +108,13 @@ def test_what_arrived_wrong_has_its_number_and_is_compared_with_nothing(make_rec
     found = cell(make_record(off={(0, 1): "corrupt"}), WIDE)
     assert (found.verdict, found.value, found.deviation) == (Verdict.FAIL, 396.0, None)
     assert found.reason == "gpu0->gpu1: what arrived is not what was sent"
+
+
+@pytest.mark.parametrize(("timing", "verdict"), [("gate", Verdict.INCOMPLETE), (None, Verdict.NOT_JUDGED)])
+def test_only_a_program_that_could_compare_data_is_incomplete_without(make_record, timing, verdict):
+    """Other programs, such as perftest, compare no data: each of their runs was incomplete."""
+    content = make_record()
+    content["results"][0].update(verified=None, timing=timing)
+    inside = Reference(396.0, -0.1, 0.1, "GB/s")
+    assert cell(content, inside).verdict is verdict
+    assert cell(content, Reference(500.0, -0.1, 0.1, "GB/s")).verdict is Verdict.FAIL

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..record.matrix import CellView, Matrix, Pair, has_status
 from .cell_sentences import name
-from .rules import Expected, Judged
+from .rules import COMPARES_NOTHING, Expected, Judged
 from .verdicts import CellVerdict, Verdict
 
 
@@ -50,5 +50,5 @@ def not_compared(result: Mapping[str, Any]) -> str:
         return ""  # an empty message has no data
     if result["verified"] is None:
         # of a matrix of ours it is known how copies were let go
-        return "its data was not compared (--no-verify)" if result["timing"] else "its program compared no data"
+        return "its data was not compared (--no-verify)" if result["timing"] else COMPARES_NOTHING
     return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"

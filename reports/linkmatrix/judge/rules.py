@@ -32,6 +32,7 @@ from .disturbances import Disturbances
 from .verdicts import CellVerdict, Verdict
 from .warning_masks import at_limit, off_like
 
+COMPARES_NOTHING = "its program compared no data"  # a program that cannot: no verdict on data is missing
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
 STRAGGLES = {
     "GB/s": 0.02,
@@ -76,6 +77,7 @@ RULES: dict[str, Rule] = {
     "not compared": Rule(Verdict.INCOMPLETE, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "disturbed": Rule(Verdict.DISTURBED, disturbed, True),
     "no table": Rule(Verdict.NOT_JUDGED, no_table),
+    "never compared": Rule(Verdict.NOT_JUDGED, lambda cell: f"{name(cell.pair)}: {cell.unverified}", True),
     "better": Rule(Verdict.NOT_JUDGED, better, True),
     "noisy": Rule(Verdict.WARN, noisy, True),
     "straggling": Rule(Verdict.WARN, straggling, True),
@@ -229,6 +231,7 @@ def judge(
         nobody = np.zeros(shape, dtype=bool)
         used = others.cells(matrix, block) if others else nobody
         held = others.without_memory(matrix, block) & ~ok if others else nobody
+        skipped = bool(unverified) and unverified != COMPARES_NOTHING  # data that the program could have compared
         masks = {
             "not applicable": ~applies,
             "corrupt": block.is_status("corrupt"),
@@ -238,10 +241,11 @@ def judge(
             "impossible": too_much,
             "other unit": wrong_unit,
             "off reference": bad & ~used,
-            "no reference": lacks & (bool(expected.name) or bool(unverified)),
-            "not compared": np.full(shape, bool(unverified)),
+            "no reference": lacks & (bool(expected.name) or skipped),
+            "not compared": np.full(shape, skipped),
             "disturbed": used & (bad | (lacks & (np.nan_to_num(of_class) > DISTURBED))),
             "no table": lacks,
+            "never compared": np.full(shape, bool(unverified)),
             "better": good,
             "noisy": at_limit(matrix.unit, worse, (low, high), value, (low_limit, high_limit)),
             "straggling": claims & (behind > np.fmax.reduce([least_behind, (high - low) / found, tolerance / 4])),
