@@ -125,7 +125,7 @@ class FewCells final : public Store {
     return at == cells.end() ? CellStatus::not_applicable : at->second.status;
   }
   std::optional<Interval> interval(const Place&) const override { return std::nullopt; }
-  void lose(const std::string&, const std::string&) override {}
+  void lose(const Lost&) override {}
   void change(const std::function<void(MatrixResult&)>& change) override { change(result); }
 
   MatrixResult result;

@@ -78,9 +78,9 @@ TEST(Engine, CellsOfALostEndpointAreMarkedAndNotTriedAndAllOthersMeasured) {
 TEST(Engine, AnEndpointThatWasLostBeforeIsNamedOnce) {
   Guarded<Record> record;
   ResultStore first(record), second(record);
-  first.lose("gpu3", "out of memory");
-  second.lose("gpu3", "out of memory");
-  second.lose("gpu1", "it hung");
+  first.lose({"gpu3", "out of memory", LossKind::memory});
+  second.lose({"gpu3", "out of memory", LossKind::memory});
+  second.lose({"gpu1", "it hung", LossKind::device});
   EXPECT_EQ(record.look([](const Record& r) { return r.lost.size(); }), 2u);
 }
 

@@ -116,9 +116,13 @@ TEST(RankTable, LeavesADeviceThatDoesNotWorkOutAndNotTheRun) {
   facts[1].has_descriptors = false;
   facts[1].uuid = facts[2].uuid = {};  // nobody knows which it is
   put(facts[1].no_device, "gpu1: context failed: out of memory");
+  facts[1].no_device_loss = LossKind::memory;
   const RankTable table(facts, of_devices(Transport::automatic));
   EXPECT_EQ(table.refusal(), "");
-  EXPECT_EQ(table.no_device(), (std::vector<std::string>{"", "gpu1: context failed: out of memory", ""}));
+  ASSERT_EQ(table.no_device().size(), 3u);
+  EXPECT_EQ(table.no_device()[0].why + table.no_device()[2].why, "");
+  EXPECT_EQ(table.no_device()[1].why, "gpu1: context failed: out of memory");
+  EXPECT_EQ(table.no_device()[1].loss, LossKind::memory);
   EXPECT_EQ(table.copies_sharing(), Transport::fd) << "it is not there to be asked";
   for (RankFacts& own : facts) put(own.no_device, "gone");
   EXPECT_NE(refusal(facts, of_devices(Transport::automatic)).find("no rank's device works"), std::string::npos);
