@@ -39,8 +39,8 @@ struct NodeLoad {
 
 /// A process that does not belong to this run.
 struct OtherProcess {
-  std::string where;  ///< label of the device that the process has a context on; else the node
-  unsigned pid = 0;
+  std::string where;                   ///< label of the device that the process has a context on; else the node
+  unsigned pid = 0;                    ///< 0: a process that the driver does not list, known by its memory alone
   std::string name, user;              ///< empty: not readable
   std::optional<std::uint64_t> bytes;  ///< of the device's memory
   std::optional<double> seconds;       ///< of processors

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "core/cpu_list.hpp"
@@ -31,11 +32,12 @@ class Decision {
   void contexts() {
     for (const OtherProcess& process : all_.processes) {
       if (!process.is_on_device()) continue;
-      const auto known = std::ranges::find(all_.disturbances, process.where, &Disturbance::where);
-      if (known != all_.disturbances.end())
-        known->pids.push_back(process.pid);
-      else
-        add({node_of(process.where, all_), DisturbanceKind::context, process.where, {}, {process.pid}});
+      auto known = std::ranges::find(all_.disturbances, process.where, &Disturbance::where);
+      if (known == all_.disturbances.end()) {
+        add({node_of(process.where, all_), DisturbanceKind::context, process.where});
+        known = std::prev(all_.disturbances.end());
+      }
+      if (process.pid != 0) known->pids.push_back(process.pid);
     }
   }
 
@@ -200,7 +202,7 @@ void decide_disturbances(Activity& difference) {
 void add_memory_disturbance(Activity& difference, const std::string& device) {
   Disturbance found{node_of(device, difference), DisturbanceKind::memory, device};
   for (const OtherProcess& process : difference.processes)
-    if (process.is_on_device() && process.where == device) found.pids.push_back(process.pid);
+    if (process.is_on_device() && process.where == device && process.pid != 0) found.pids.push_back(process.pid);
   difference.disturbances.push_back(std::move(found));
 }
 

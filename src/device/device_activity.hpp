@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +23,16 @@ class DeviceActivity {
   /// Adds to a poll.
   void add(Activity& activity);
 
-  /// Whether another process has a context on a device, as far as the driver tells; true where it tells nothing.
+  /// Whether another process has a context on a device, listed or not; true where the driver tells nothing.
   bool has_others(std::size_t device);
 
  private:
   /// Whether the driver's numbers are those of this process's namespace: else they name no process here.
   bool numbers_are_known() const;
   bool is_other(std::size_t device, const DeviceProcess& process) const;
+  /// Memory of contexts that the driver does not list: of processes outside of this process's pid namespace. Nothing
+  /// where there is none, or where the driver does not report all that this takes.
+  std::optional<std::uint64_t> unlisted_memory(std::size_t device, const std::vector<DeviceProcess>& processes);
 
   DeviceUseSource& source_;
   std::vector<std::string> labels_;

@@ -24,6 +24,10 @@ class DeviceUseSource {
  public:
   virtual ~DeviceUseSource() = default;
   virtual DeviceProcesses processes_on(std::size_t device) = 0;
+
+  /// Bytes of a device's memory that contexts use. Nothing where the driver does not report them apart from other
+  /// memory.
+  virtual std::optional<std::uint64_t> memory_used_on(std::size_t device) = 0;
 };
 
 /// By which number a driver lists this process on a device. A driver outside of this process's namespace numbers

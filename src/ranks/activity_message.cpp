@@ -83,7 +83,13 @@ Activity unpack_activity(std::span<const std::byte> bytes) {
 }
 
 void add_look(Activity& all, Activity look, const std::string& rank, const std::string& node) {
-  const auto name = [&](std::string& label) { label = label == this_node ? node : rank; };
+  const std::string gpu_of_node = std::string(this_node) + ":";
+  const auto name = [&](std::string& label) {
+    if (label == this_node || label.starts_with(gpu_of_node))
+      label.replace(0, std::string_view(this_node).size(), node);
+    else
+      label = rank;
+  };
   if (look.shared) all.shared = *look.shared || all.shared.value_or(false);
   for (Use& use : look.uses) name(use.label), all.uses.push_back(std::move(use));
   for (NodeLoad& load : look.nodes) name(load.node), all.nodes.push_back(std::move(load));

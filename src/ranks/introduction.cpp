@@ -16,6 +16,9 @@
 #include "device/host/node_facts.hpp"
 #include "device/host/numa.hpp"
 #include "ranks/facts.hpp"
+#ifdef LINKMATRIX_CUDA
+#include "device/cuda/device_use.hpp"
+#endif
 
 namespace linkmatrix::ranks {
 namespace {
@@ -113,6 +116,16 @@ std::unique_ptr<Payload> make_payload(Communicator& mpi, const NetworkOptions& o
   return options.devices.make_payload(mpi, number, own);
 }
 
+/// Polls the GPUs of the node, where no rank polls a device of its own. Empty for all but the first rank of a node.
+GpuPoll gpu_poll([[maybe_unused]] const NetworkOptions& options, [[maybe_unused]] const NodeRanks& ranks) {
+#ifdef LINKMATRIX_CUDA
+  if (options.memory == Memory::host && ranks.number == 0)
+    return
+        [gpus = std::make_shared<cuda::NodeGpus>()](Activity& look, const std::string& node) { gpus->add(look, node); };
+#endif
+  return {};
+}
+
 /// Network adapters near the memory that the rank measures, or the one that src/rdma/adapter_rank.sh has bound it to.
 void put_adapters(RankFacts& own) {
   std::map<std::string, int> all;  // adapter → its NUMA node
@@ -159,6 +172,7 @@ Introduction introduce(Communicator& mpi, const NetworkOptions& options) {
     mine.payload = std::make_unique<HostPayload>(mpi, false);
   }
   put_adapters(own);
+  mine.gpus = gpu_poll(options, mine.ranks);
   return mine;
 }
 

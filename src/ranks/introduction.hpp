@@ -9,6 +9,7 @@
 #include "ranks/messages.hpp"
 #include "ranks/options.hpp"
 #include "ranks/payload.hpp"
+#include "ranks/rank_look.hpp"
 
 namespace linkmatrix::ranks {
 
@@ -17,6 +18,7 @@ struct Introduction {
   RankFacts facts;
   NodeRanks ranks;
   std::unique_ptr<Payload> payload;  ///< of a rank that cannot take part, one that is not used
+  GpuPoll gpus;                      ///< of the first rank of a node that measures host memory
 };
 
 /// What rank 0 says to all others before anything else. All ranks together. Throws TimedOut.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <thread>
+#include <utility>
 
 #include "core/units.hpp"
 #include "device/host/host_facts.hpp"
@@ -41,7 +42,7 @@ class MpiNetwork final : public Network {
     hold_on_to_rank_0();
     Introduction mine = introduce(mpi_, options_);
     payload_ = std::move(mine.payload);
-    worker_.emplace(mpi_, *payload_, mine.ranks);
+    worker_.emplace(mpi_, *payload_, mine.ranks, std::move(mine.gpus));
     const std::vector<RankFacts> facts = gather(mpi_, mine.facts);
     if (!is_root()) return;
     table_ = RankTable(facts, options_);

@@ -25,10 +25,22 @@ Activity RankLook::now(Payload& payload) {
       look.untold.push_back(std::string(this_rank) + ": it shares its processors with other ranks");
     }
   }
+  if (gpus_) add_gpus(look);
   for (OtherProcess& process : look.processes)
     if (!process.name.empty()) process.user = processors_.user_of(process.pid);
   if (ranks_.number == 0) add_node(look);
   return look;
+}
+
+/// Ranks of this run are left out: MPI may have made contexts for them.
+void RankLook::add_gpus(Activity& look) {
+  Activity gpus;
+  gpus_(gpus, this_node);
+  std::erase_if(gpus.processes, [this](const OtherProcess& process) {
+    return std::ranges::find(ranks_.pids, process.pid) != ranks_.pids.end();
+  });
+  std::ranges::move(gpus.processes, std::back_inserter(look.processes));
+  std::ranges::move(gpus.untold, std::back_inserter(look.untold));
 }
 
 /// Of thousands of nodes: what has done nothing since the look before is not sent.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/sample.hpp"
@@ -18,8 +19,9 @@ namespace linkmatrix::ranks {
 /// one leads: it says what comes next, and applies the order's rule of stopping.
 class RankWorker {
  public:
-  RankWorker(Communicator& mpi, Payload& payload, const NodeRanks& ranks)
-      : mpi_{mpi}, payload_{payload}, look_{ranks} {}
+  /// gpus: as of RankLook.
+  RankWorker(Communicator& mpi, Payload& payload, const NodeRanks& ranks, GpuPoll gpus)
+      : mpi_{mpi}, payload_{payload}, look_{ranks, "/", std::move(gpus)} {}
 
   /// Does one order; never throws: what went wrong is in the report.
   Report perform(const Order& order);

@@ -26,6 +26,8 @@ class FakeDriver final : public DeviceUseSource {
     return found;
   }
 
+  std::optional<std::uint64_t> memory_used_on(std::size_t) override { return used; }
+
   DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
 
   /// Allocates as this process, which the driver calls `own`; `meanwhile` is what others do at the same moment.
@@ -40,6 +42,7 @@ class FakeDriver final : public DeviceUseSource {
 
   std::vector<DeviceProcess> processes;
   std::vector<std::uint64_t> steps;
+  std::optional<std::uint64_t> used;  ///< nothing: the driver does not tell
   bool tells = true, tells_bytes = true;
   int asked = 0;
 };
@@ -197,6 +200,58 @@ TEST(DeviceActivity, ReportsThatProcessesCannotBeToldApart) {
   driver.tells = false;
   EXPECT_EQ(poll(driver, {Listed::yes, self}).untold,
             std::vector<std::string>{"gpu0: the driver does not list the processes that use it"});
+}
+
+TEST(DeviceActivity, HasAProcessThatTheDriverDoesNotListByItsMemory) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 518 * MiB}};
+  driver.used = 1051 * MiB;
+  const Activity now = poll(driver, {Listed::yes, self});
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.processes[0].where, "gpu0");
+  EXPECT_EQ(now.processes[0].pid, 0u);
+  EXPECT_EQ(now.processes[0].name, "");
+  EXPECT_EQ(now.processes[0].bytes, 533 * MiB);
+  EXPECT_TRUE(now.processes[0].is_on_device());
+  driver.processes.push_back({2983, "hog", 533 * MiB});
+  EXPECT_EQ(poll(driver, {Listed::yes, self}).processes.size(), 1u) << "now the driver lists the process";
+}
+
+TEST(DeviceActivity, HasNoProcessByTheLittleMemoryThatTheDriverItselfUses) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 518 * MiB}};
+  for (const std::uint64_t more : {0 * MiB, 9 * MiB, 64 * MiB}) {
+    driver.used = 518 * MiB + more;
+    EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << more;
+  }
+  driver.used = 100 * MiB;
+  EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "shared memory is reported of two processes";
+}
+
+TEST(DeviceActivity, ConcludesNothingFromMemoryWhereTheDriverDoesNotReportAllOfIt) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 518 * MiB}};
+  driver.used = 2 * GiB;
+  for (const OwnProcess own :
+       {OwnProcess{Listed::no, 0}, OwnProcess{Listed::unknown, 0}, OwnProcess{Listed::yes, 99}}) {
+    const Activity now = poll(driver, own);
+    EXPECT_EQ(std::ranges::count(now.processes, 0u, &OtherProcess::pid), 0) << "this process is not in the list";
+  }
+  driver.tells_bytes = false;
+  EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "this process's own memory is not reported";
+  driver.tells_bytes = true;
+  driver.used.reset();
+  EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "the memory in use is not reported";
+}
+
+TEST(DeviceActivity, OfADeviceWithoutContextHasOthersByTheirMemory) {
+  FakeDriver driver;
+  DeviceActivity activity(driver, {"gpu0"}, {{Listed::absent, 0}}, self);
+  driver.used = 9 * MiB;
+  EXPECT_FALSE(activity.has_others(0));
+  driver.used = 79 * GiB;
+  EXPECT_TRUE(activity.has_others(0));
+  ASSERT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
 }
 
 TEST(DeviceActivity, OfADeviceWithoutContextHasOthers) {

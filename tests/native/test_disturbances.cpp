@@ -53,6 +53,20 @@ TEST(Disturbances, AreAllContextsOfOtherProcessesByDevice) {
   EXPECT_NE(sentence.find("pid 7 (hog of bob), pid 9 (unnamed) have a context on gpu0"), std::string::npos) << sentence;
 }
 
+TEST(Disturbances, OfAProcessThatTheDriverDoesNotListHaveNoPid) {
+  Activity shared = with_others(0, {on_device("gpu0", 0, "")});
+  decide_disturbances(shared);
+  ASSERT_EQ(shared.disturbances.size(), 1u);
+  EXPECT_EQ(shared.disturbances[0].where, "gpu0");
+  EXPECT_TRUE(shared.disturbances[0].pids.empty());
+  EXPECT_EQ(sentence_of(shared), "another process, unnamed, has a context on gpu0");
+  shared.processes.push_back(on_device("gpu0", 7, "hog", "bob"));
+  ASSERT_EQ(decided(shared).size(), 1u);
+  EXPECT_EQ(decided(shared)[0].pids, std::vector<unsigned>{7});
+  add_memory_disturbance(shared, "gpu0");
+  EXPECT_EQ(shared.disturbances.back().pids, std::vector<unsigned>{7});
+}
+
 TEST(Disturbances, OfRanksAreOfTheirNodes) {
   Activity ranks;
   ranks.nodes = {{.node = "n1"}, {.node = "n2"}};
@@ -198,6 +212,16 @@ TEST(IgnoredProcesses, AreAlsoThoseThatNoPollListsWhereAllAreIgnored) {
     return decided(between(first, second)).size();
   };
   EXPECT_EQ(found("*:root"), 1u);
+  EXPECT_EQ(found("*:*"), 0u);
+}
+
+TEST(IgnoredProcesses, OfTheDriverHaveNoNameAndAreOnlyIgnoredWhereAllAre) {
+  const auto found = [](const std::string& ignored) {
+    Activity poll = with_others(0, {on_device("gpu0", 0, "")});
+    mark_ignored(poll, parse_ignored_processes(ignored));
+    return decided(at_rest(poll)).size();
+  };
+  EXPECT_EQ(found("hog:*,*:root"), 1u);
   EXPECT_EQ(found("*:*"), 0u);
 }
 

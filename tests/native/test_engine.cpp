@@ -80,7 +80,7 @@ TEST(Engine, AnEndpointThatWasLostBeforeIsNamedOnce) {
   ResultStore first(record), second(record);
   first.lose({"gpu3", "out of memory", LossKind::memory});
   second.lose({"gpu3", "out of memory", LossKind::memory});
-  second.lose({"gpu1", "it hung"});
+  second.lose({"gpu1", "it hung", LossKind::device});
   EXPECT_EQ(record.look([](const Record& r) { return r.lost.size(); }), 2u);
 }
 

@@ -192,6 +192,7 @@ const std::vector<Scope> scopes{
     {"--refuse-busy", "host", "", "host", "--topology", "nothing is measured"},
     {"--timeout 3", "host", "--topology", "", "--list", "only a table of the program"},
     {"--record r.json", "host", "--topology", "", "--list", "only a table of the program"},
+    {"--ignore-processes dcgm:root", "host", "--topology", "", "--list", "only a table of the program"},
     {"--asked-by me", "host", "--record r.json", "host", "", "say --record FILE too"},
     {"--ignore-processes hog:bob", "host", "--topology", "", "--limits", "only a table of the program"},
     {"--max-display 3", "host", "--topology", "", "--limits", "only a table of the program"},

@@ -17,10 +17,28 @@ class NvmlUse final : public DeviceUseSource {
   NvmlUse(const Nvml& nvml, const std::vector<Endpoint>& devices);
 
   DeviceProcesses processes_on(std::size_t device) override { return nvml_.processes(pcis_.at(device)); }
+  std::optional<std::uint64_t> memory_used_on(std::size_t device) override {
+    return nvml_.memory_used(pcis_.at(device));
+  }
 
  private:
   const Nvml& nvml_;
   std::vector<std::string> pcis_;
+};
+
+/// Polls which processes have a context on the GPUs of this node, of which this process uses none.
+class NodeGpus {
+ public:
+  NodeGpus();
+
+  /// Adds to a poll the processes on all GPUs that NVML counts. Labels are "NODE:gpu1", with the numbers of NVML.
+  /// Adds nothing without NVML.
+  void add(Activity& now, const std::string& node);
+
+ private:
+  Nvml nvml_;
+  std::vector<Endpoint> gpus_;
+  NvmlUse use_;
 };
 
 /// Polls who uses the devices and the processors of this node.

@@ -23,6 +23,8 @@ struct PciInfo {
 using Init = int();
 using DriverVersion = int(char*, unsigned);
 using DeviceByPci = int(const char*, Device*);
+using DeviceByIndex = int(unsigned, Device*);
+using PciInfoOf = int(Device, PciInfo*);
 using LinkState = int(Device, unsigned, unsigned*);
 using LinkRemoteType = int(Device, unsigned, int*);
 using LinkRemotePci = int(Device, unsigned, PciInfo*);
@@ -101,6 +103,20 @@ std::optional<Nvml::Device> Nvml::device(const std::string& pci) const {
   Device handle = nullptr;
   if (find == nullptr || find(pci.c_str(), &handle) != success) return std::nullopt;
   return handle;
+}
+
+std::vector<std::string> Nvml::pcis() const {
+  const auto find = symbol<DeviceByIndex>("nvmlDeviceGetHandleByIndex_v2");
+  const auto ask = symbol<PciInfoOf>("nvmlDeviceGetPciInfo_v3");
+  std::vector<std::string> found(static_cast<std::size_t>(device_count()));
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    Device handle = nullptr;
+    PciInfo info{};
+    if (find != nullptr && ask != nullptr && find(static_cast<unsigned>(index), &handle) == success &&
+        ask(handle, &info) == success)
+      found[index] = info.id;
+  }
+  return found;
 }
 
 std::optional<std::string> Nvml::driver_version() const {

@@ -40,6 +40,9 @@ class Nvml {
   /// Devices of this host that this process may ask about.
   int device_count() const;
 
+  /// PCI ids of these devices by the numbers of NVML; empty texts for devices that do not answer.
+  std::vector<std::string> pcis() const;
+
   /// What identifies the part: "serial", "vbios", "board", "firmware" (of the InfoROM), as far as it is told.
   std::map<std::string, std::string> part(const std::string& pci) const;
 
@@ -56,6 +59,11 @@ class Nvml {
 
   /// Processes that have a context on a device, those first that hold most of its memory.
   DeviceProcesses processes(const std::string& pci) const;
+
+  /// Bytes of a device's memory that compute contexts use, without those that the driver reserves and those of a
+  /// desktop. Nothing with an old driver, which does not report reserved memory apart, in MIG mode, and where the
+  /// operating system allocates the device's memory too.
+  std::optional<std::uint64_t> memory_used(const std::string& pci) const;
 
   /// Whether the driver offers peer-to-peer between the two, over whatever path.
   std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;

@@ -19,6 +19,13 @@ struct ProcessInfo {
   unsigned long long bytes;
   unsigned gpu_instance, compute_instance;
 };
+struct Memory {  // nvmlMemory_v2_t
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+constexpr unsigned memory_version = static_cast<unsigned>(sizeof(Memory)) | 2U << 24;
+using MemoryInfo = int(Device, Memory*);
+using AskTwo = int(Device, unsigned*, unsigned*);
 struct ChipLinkMode {
   unsigned enabled;
 };
@@ -48,6 +55,24 @@ constexpr std::array<std::pair<const char*, const char*>, 4> part_texts{
      {"vbios", "nvmlDeviceGetVbiosVersion"},
      {"board", "nvmlDeviceGetBoardPartNumber"},
      {"firmware", "nvmlDeviceGetInforomImageVersion"}}};
+
+constexpr const char* compute_processes = "nvmlDeviceGetComputeRunningProcesses_v3";
+constexpr const char* graphics_processes = "nvmlDeviceGetGraphicsRunningProcesses_v3";
+
+/// The processes that a function of NVML lists; nothing where it refuses.
+std::optional<std::vector<ProcessInfo>> running(RunningProcesses* ask, Device handle) {
+  if (ask == nullptr) return std::nullopt;
+  unsigned count = few_processes;
+  std::vector<ProcessInfo> infos(count);
+  int answer = ask(handle, &count, infos.data());
+  if (answer == insufficient_size) {
+    infos.resize(count = std::min(2 * count, most_processes));  // some may begin meanwhile
+    answer = ask(handle, &count, infos.data());
+  }
+  if (answer != success) return std::nullopt;
+  infos.resize(std::min<std::size_t>(count, infos.size()));
+  return infos;
+}
 
 std::string gibibytes(std::uint64_t bytes) {
   std::array<char, 32> text{};
@@ -108,21 +133,12 @@ std::optional<unsigned> Nvml::module(const std::string& pci) const {
 }
 
 DeviceProcesses Nvml::processes(const std::string& pci) const {
-  const auto ask = symbol<RunningProcesses>("nvmlDeviceGetComputeRunningProcesses_v3");
   const auto ask_name = symbol<ProcessName>("nvmlSystemGetProcessName");
   const auto handle = device(pci);
-  if (ask == nullptr || !handle) return std::nullopt;
-  unsigned count = few_processes;
-  std::vector<ProcessInfo> infos(count);
-  int answer = ask(*handle, &count, infos.data());
-  if (answer == insufficient_size) {
-    infos.resize(count = std::min(2 * count, most_processes));  // some may begin meanwhile
-    answer = ask(*handle, &count, infos.data());
-  }
-  if (answer != success) return std::nullopt;
-  infos.resize(std::min<std::size_t>(count, infos.size()));
+  const auto infos = handle ? running(symbol<RunningProcesses>(compute_processes), *handle) : std::nullopt;
+  if (!infos) return std::nullopt;
   std::vector<DeviceProcess> found;
-  for (const ProcessInfo& info : infos) {
+  for (const ProcessInfo& info : *infos) {
     std::array<char, 256> name{};
     if (ask_name == nullptr || ask_name(info.pid, name.data(), name.size() - 1) != success) name.front() = 0;
     const std::string path(name.data());
@@ -131,6 +147,26 @@ DeviceProcesses Nvml::processes(const std::string& pci) const {
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return found;
+}
+
+std::optional<std::uint64_t> Nvml::memory_used(const std::string& pci) const {
+  const auto ask = symbol<MemoryInfo>("nvmlDeviceGetMemoryInfo_v2");
+  const auto ask_mig = symbol<AskTwo>("nvmlDeviceGetMigMode");
+  const auto handle = device(pci);
+  if (ask == nullptr || !handle || has_chip_link(pci)) return std::nullopt;
+  unsigned mig = 0, later = 0;
+  if (ask_mig != nullptr && ask_mig(*handle, &mig, &later) == success && mig != 0) return std::nullopt;
+  Memory memory{};
+  memory.version = memory_version;
+  if (ask(*handle, &memory) != success) return std::nullopt;
+  const auto computing = running(symbol<RunningProcesses>(compute_processes), *handle);
+  const auto drawing = running(symbol<RunningProcesses>(graphics_processes), *handle);
+  std::uint64_t used = memory.used;
+  for (const ProcessInfo& info : drawing.value_or(std::vector<ProcessInfo>{}))
+    if (info.bytes != not_told && computing &&
+        std::ranges::find(*computing, info.pid, &ProcessInfo::pid) == computing->end())
+      used -= std::min<std::uint64_t>(used, info.bytes);
+  return used;
 }
 
 std::string Nvml::memory_holders(const std::string& pci) const {

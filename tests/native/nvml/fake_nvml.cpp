@@ -3,6 +3,9 @@
 //   nvmlDeviceGetEccMode = 0 1 1          status, and what it fills in, in the order of its arguments
 //   field 138 = 0 3 123456                status, type of the value, value
 //   process 2983 = hog 1073741824         name and memory
+//   drawing 900 = Xorg 1073741824         the same of a process that only draws
+//   memory = 0 1073741824                 status, and bytes in use without those that are reserved
+//   gpu 1 = 15                            status of the device with this number, where it is not success
 //   utilization 2983 = 5000000 75 25      time, sm and memory in percent
 //   fabric = 0 3 0 7 0                    status of the call; state, status, clique, health mask
 //   ecc 1 = 0 2                           status and count; 0: corrected, 1: uncorrected
@@ -13,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -72,6 +76,35 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
   return std::strlen(pci) > 0 ? success : not_supported;
 }
 
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  static char some[8] = {};
+  *device = &some[index % std::size(some)];
+  const auto all = answers();
+  const auto known = all.find("gpu " + std::to_string(index));
+  return known == all.end() ? success : static_cast<int>(number(known->second, 0));
+}
+struct PciInfo {
+  char legacy_id[16];
+  unsigned domain, bus, device, pci_device_id, subsystem_id;
+  char id[32];
+};
+int nvmlDeviceGetPciInfo_v3(void*, PciInfo* info) {
+  std::strncpy(info->id, "00000000:1B:00.0", sizeof(info->id));
+  return success;
+}
+int nvmlDeviceGetCount_v2(unsigned* count) { return answer("nvmlDeviceGetCount_v2", {count}); }
+
+struct Memory {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+struct ChipLinkMode {
+  unsigned enabled;
+};
+int nvmlDeviceGetC2cModeInfoV(void*, ChipLinkMode* mode) {
+  return answer("nvmlDeviceGetC2cModeInfoV", {&mode->enabled});
+}
+
 #define NUMBER(function) \
   int function(void*, unsigned* value) { return answer(#function, {value}); }
 NUMBER(nvmlDeviceGetPowerManagementLimit)
@@ -111,6 +144,13 @@ int nvmlDeviceGetTotalEccErrors(void*, int kind, int, unsigned long long* count)
 }
 int nvmlDeviceGetNvLinkErrorCounter(void*, unsigned link, int kind, unsigned long long* count) {
   return counted("nvlink " + std::to_string(link) + " " + std::to_string(kind), count);
+}
+int nvmlDeviceGetMemoryInfo_v2(void*, Memory* memory) {
+  constexpr unsigned version_2 = static_cast<unsigned>(sizeof(Memory)) | 2U << 24;
+  constexpr unsigned long long reserved = 600ULL << 20;
+  if (memory->version != version_2) return not_supported;
+  memory->reserved = reserved;
+  return counted("memory", &memory->used);
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) { return counted("throttled", bits); }
 
@@ -179,15 +219,21 @@ struct ProcessInfo {
   unsigned long long bytes;
   unsigned gpu_instance, compute_instance;
 };
-int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo* infos) {
+int list(const std::string& kind, unsigned* count, ProcessInfo* infos) {
   const auto all = answers();
   if (!all.contains("processes")) return not_supported;
-  const auto known = numbered("process");
+  const auto known = numbered(kind);
   const bool has_room = known.size() <= *count;
   *count = static_cast<unsigned>(known.size());
   if (!has_room) return insufficient_size;
   for (std::size_t i = 0; i < known.size(); ++i) infos[i] = {known[i].first, number(known[i].second, 1), 0, 0};
   return success;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, ProcessInfo* infos) {
+  return list("process", count, infos);
+}
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void*, unsigned* count, ProcessInfo* infos) {
+  return list("drawing", count, infos);
 }
 int nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length) {
   for (const auto& [known, words] : numbered("process"))

@@ -68,6 +68,21 @@ TEST_F(NvmlAnswers, ListAllProcessesOfADeviceThatManyUse) {
   EXPECT_EQ(Nvml().processes(pci).value().size(), 100u);
 }
 
+TEST_F(NvmlAnswers, SayHowMuchMemoryContextsUse) {
+  replay("memory = 0 5000\nprocesses = 0\nprocess 7 = hog 3000\n");
+  EXPECT_EQ(Nvml().memory_used(pci), 5000u);
+  replay("memory = 0 5000\nprocesses = 0\nprocess 7 = hog 3000\ndrawing 7 = hog 3000\ndrawing 9 = Xorg 1500\n");
+  EXPECT_EQ(Nvml().memory_used(pci), 3500u) << "without what only draws";
+  replay("memory = 0 5000\nprocesses = 0\nnvmlDeviceGetMigMode = 0 0 1\n");
+  EXPECT_EQ(Nvml().memory_used(pci), 5000u);
+  for (const char* unfit : {"nvmlDeviceGetMigMode = 0 1 1\n", "nvmlDeviceGetC2cModeInfoV = 0 1\n"}) {
+    replay("memory = 0 5000\nprocesses = 0\n" + std::string(unfit));
+    EXPECT_FALSE(Nvml().memory_used(pci)) << unfit;
+  }
+  replay("memory = 3\nprocesses = 0\n");
+  EXPECT_FALSE(Nvml().memory_used(pci)) << "an old driver";
+}
+
 /// A device of a node, and this process on it.
 class NvmlPoll : public NvmlAnswers {
  protected:
@@ -111,6 +126,50 @@ TEST_F(NvmlPoll, KnowsThisProcessByItsStepOfMemoryThoughADriverNumbersItInAnothe
   ASSERT_EQ(now.processes.size(), 1u);
   EXPECT_EQ(now.processes[0].pid, self_);
   EXPECT_EQ(now.processes[0].name + now.processes[0].user, "") << "the process of this number here is another one";
+}
+
+TEST_F(NvmlPoll, HasAContextThatTheDriverDoesNotList) {
+  const std::string lines = "processes = 0\nprocess " + std::to_string(self_) + " = me 1000\n";
+  replay(lines + "memory = 0 9001000\n");
+  const Nvml nvml;
+  DevicePoll poll(nvml, device(), {{OwnProcess::Listed::yes, self_}});
+  EXPECT_TRUE(at_rest(poll.now()).processes.empty());
+  replay(lines + "memory = 0 558001000\n");
+  const Activity now = at_rest(poll.now());
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.processes[0].pid, 0u);
+  EXPECT_EQ(now.processes[0].bytes, 558000000u);
+  EXPECT_EQ(now.processes[0].name + now.processes[0].user, "");
+}
+
+/// Polls all GPUs of a node.
+Activity poll_node() {
+  Activity now;
+  NodeGpus().add(now, "n1");
+  return now;
+}
+
+TEST_F(NvmlPoll, OfANodeHasTheContextsOnAllGpusThatAnswer) {
+  const std::string lines = "nvmlDeviceGetCount_v2 = 0 3\ngpu 1 = 15\nprocesses = 0\n";
+  replay(lines + "process 4194999 = hog 99\nprocess " + std::to_string(self_) + " = me 5\n");
+  const Activity now = poll_node();
+  ASSERT_EQ(now.processes.size(), 2u);
+  EXPECT_EQ(now.processes[0].where, "n1:gpu0");
+  EXPECT_EQ(now.processes[1].where, "n1:gpu2") << "by the numbers of NVML";
+  EXPECT_EQ(now.processes[1].pid, 4194999u);
+  EXPECT_EQ(now.processes[1].name, "hog");
+  EXPECT_TRUE(now.processes[1].is_on_device() && now.untold.empty());
+  EXPECT_FALSE(now.shared) << "the run measures no GPU";
+  replay(lines + "memory = 0 558001000\n");
+  ASSERT_EQ(poll_node().processes.size(), 2u);
+  EXPECT_EQ(poll_node().processes[0].pid, 0u) << "nor does the driver list the process";
+}
+
+TEST_F(NvmlPoll, OfANodeWithoutGpusAddsNothing) {
+  replay("");
+  EXPECT_TRUE(poll_node().empty());
+  replay("nvmlDeviceGetCount_v2 = 0 0\n");
+  EXPECT_TRUE(poll_node().empty());
 }
 
 }  // namespace

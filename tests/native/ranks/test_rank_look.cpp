@@ -5,6 +5,7 @@
 
 #include "../proc_tree.hpp"
 #include "../use_of.hpp"
+#include "core/disturbances.hpp"
 #include "core/error.hpp"
 #include "no_memory.hpp"
 #include "ranks/activity_message.hpp"
@@ -107,6 +108,34 @@ TEST_F(RankLookTest, OfADeviceHasWhoUsesItAndNoProcessor) {
   ASSERT_EQ(look.processes.size(), 2u);
   EXPECT_EQ(look.processes[0].user, "uid " + std::to_string(::getuid()));
   EXPECT_EQ(look.processes[1].user, "") << "a process without a name may be of another namespace";
+}
+
+TEST_F(RankLookTest, OfTheFirstRankOfANodeHasWhoUsesItsGpus) {
+  const auto gpus = [](Activity& now, const std::string& node) {
+    for (const unsigned pid : {2983u, 100u, 0u})
+      now.processes.push_back({.where = node + ":gpu1",
+                               .pid = pid,
+                               .name = pid == 0 ? "" : "some",
+                               .user = "",
+                               .bytes = 77,
+                               .seconds = {},
+                               .on_device = true});
+    now.untold = {node + ":gpu2: the driver does not list the processes that use it"};
+  };
+  RankLook rank({.number = 0, .pids = {100}}, proc_.root, gpus);
+  Activity all;
+  add_look(all, unpack_activity(pack(rank.now(host_))), "n1:rank0", "n1");
+  ASSERT_EQ(all.processes.size(), 2u) << "a rank of this run is no other process";
+  EXPECT_EQ(all.processes[0].where, "n1:gpu1");
+  EXPECT_EQ(all.processes[0].user, "uid " + std::to_string(::getuid()));
+  EXPECT_EQ(all.processes[1].pid, 0u);
+  EXPECT_EQ(all.untold, std::vector<std::string>{"n1:gpu2: the driver does not list the processes that use it"});
+  Activity found = at_rest(all);
+  decide_disturbances(found);
+  ASSERT_EQ(found.disturbances.size(), 1u);
+  EXPECT_EQ(found.disturbances[0].node, "n1");
+  EXPECT_EQ(found.disturbances[0].where, "n1:gpu1");
+  EXPECT_EQ(found.disturbances[0].pids, std::vector<unsigned>{2983});
 }
 
 Activity a_look() {
