@@ -35,7 +35,7 @@ QUIET = {"NODE": 0.003, "NET": 0.003}
 
 
 @pytest.mark.parametrize(
-    ("memory", "wanted"), [("host", {"NODE": 0.05, "NET": 0.03}), ("device", {"NODE": 0.02, "NET": 0.03})]
+    ("memory", "wanted"), [("host", {"NODE": 0.20, "NET": 0.03}), ("device", {"NODE": 0.02, "NET": 0.03})]
 )
 def test_limits_between_ranks_follow_from_their_noise_and_half_the_rate_fails(run, store, make_record, memory, wanted):
     """GPU matrices between nodes were 45 % slow and passed, because their test case is called rank_…"""
@@ -55,13 +55,13 @@ def test_limits_between_ranks_follow_from_their_noise_and_half_the_rate_fails(ru
 
 
 def test_each_link_class_has_the_tolerance_of_its_own_noise(run, store):
-    noisy = {"NODE": 0.04, "NET": 0.002}
+    noisy = {"NODE": 0.06, "NET": 0.002}
     folder = store(12, size=8, change=lambda content, number: between_ranks(content, number, noisy))
     code, out, _ = run(folder, "--table", "hgx", "--write")
     assert code == 0, out
     table = References.load(run.file).of_check("crossnode_matrix").table("hgx", "rank_to_rank_bandwidth_mpi")
     inside, net = (-table[f"median[{name}]"].lower for name in ("NODE", "NET"))
-    assert 0.12 < inside < 0.20 and net == 0.03
+    assert 0.20 < inside < 0.30 and net == 0.03
 
 
 @pytest.mark.parametrize("sigma", [0.002, 0.01, 0.03])

@@ -42,6 +42,7 @@ Floors = Mapping[str, Floor]  # of each link class
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
 #: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
 OF_STEADY = {FLOORS[one] for one in STEADY}
+OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth differs little from run to run
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
 
 
@@ -111,7 +112,7 @@ def propose(
         sigma = found.of_class.get(group)
         if sigma is None or not all(group in in_run for in_run in of_runs):
             raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
-        by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)
+        by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in OF_LINKS
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
         inside = applies & (classes == group)
         for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
