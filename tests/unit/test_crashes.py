@@ -11,7 +11,7 @@ from linkmatrix.judge.crashes import (
     gone_of,
     of_others,
 )
-from linkmatrix.judge.disturbances import polls
+from linkmatrix.judge.disturbances import UNNAMED, polls
 from linkmatrix.record.counters import risen
 
 SEVEN = {"xid": (0, 7), "xid_31": (None, 7)}
@@ -124,3 +124,11 @@ def test_who_is_gone_was_there_at_any_look_of_the_run():
     record = record_of({}, process(pid=9), results=results)
     assert gone_of(record) == {"gpu1": {"pid 7 (hog of bob)", "pid 9 (hog of bob)"}}
     assert len(list(polls(record))) == 4 and list(polls({})) == []
+
+
+def test_a_process_without_a_pid_is_unnamed():
+    """A driver gives pid 0 for a process that it cannot identify."""
+    record = record_of({"gpu1": SEVEN}, process(pid=0, name=None))
+    assert gone_of(record) == {"gpu1": {UNNAMED}}
+    (said,) = died(record)
+    assert f"({UNNAMED})" in said and "pid 0" not in said

@@ -80,6 +80,8 @@ def test_the_same_cells_without_another_process_fail(disturbed):
     [
         (disturbance(), "pid 2983 (hog of bob) had a context on gpu1"),
         (disturbance(pids=()), "another process, unnamed, had a context on gpu1"),
+        (disturbance(pids=(0,)), "another process, unnamed, had a context on gpu1"),
+        (disturbance(pids=(2983, 0)), "pid 2983 (hog of bob) and another process, unnamed, had a context on gpu1"),
         (disturbance(pids=(7,)), "pid 7 (unnamed) had a context on gpu1"),
         (disturbance("cpu", "node001", share=0.37), "pid 2983 (hog of bob) used 37 % of the cores of node001"),
         (

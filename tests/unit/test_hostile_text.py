@@ -257,5 +257,5 @@ def test_no_text_of_a_report_steers_a_terminal_or_begins_a_line(command, result,
     monkeypatch.chdir(tmp_path)
     report_of(tmp_path, OF_REPORTS, result)
     code, out, errors = ended(*command)
-    assert code in range(4) and "Traceback" not in errors
+    assert code in range(5) and "Traceback" not in errors
     assert [found.group() for found in STEERS.finditer(out + errors)] == []

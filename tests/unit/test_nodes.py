@@ -121,6 +121,30 @@ def test_what_reframe_did_not_check_is_no_pass_though_it_says_so(
     assert (refused.verdict, refused.reasons) == (Verdict.INCOMPLETE, (UNCHECKED,))
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [("--dry-run", testcases.DRY_RUN), ("--skip-sanity-check", judging.NO_VERDICT)],
+)
+@pytest.mark.parametrize("measures", [True, False])
+def test_what_nobody_checked_has_no_stored_verdict(tmp_path, write_record, make_record, options, reason, measures):
+    """Since checks store verdicts, a report has a key for the digest, which is empty then."""
+    write_record(make_record(), tmp_path / "record.json")
+    case = {"name": "x", "result": "pass", "stagedir": str(tmp_path), testcases.DIGEST: "", "verdict_file": ""}
+    case |= {} if measures else {"keep_files": []}
+    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": f"reframe -r {options}"})
+    judged = judging.judge(test, References.load(None), None)
+    assert (judged.verdict, judged.reasons, test.record) == (Verdict.INCOMPLETE, (reason,), None)
+
+
+def test_a_dry_run_takes_no_record_of_another_run(tmp_path, write_record, make_record):
+    write_record(make_record(), tmp_path / "record.json")
+    case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
+    test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {"cmdline": "reframe --dry-run"})
+    judged = judging.judge(test, References.load(None), None)
+    assert test.record is None and not judged.began
+    assert (judged.verdict, judged.reasons) == (Verdict.INCOMPLETE, (testcases.DRY_RUN,))
+
+
 def test_a_check_that_should_have_left_a_record_has_incomplete_without_one(judged_run, tmp_path):
     case = {"name": "x", "result": "pass", "keep_files": ["record.json"], "stagedir": str(tmp_path)}
     test = testcases.of_case(case, tmp_path / "reports" / "run-report-1.json", {})

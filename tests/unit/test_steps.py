@@ -89,6 +89,17 @@ def test_a_pass_that_no_reference_is_needed_for_is_not_said_to_be_as_they_say(ju
     assert steps.assessment(Verdict.PASS, judged).endswith("all cells are inside their references.")
 
 
+@pytest.mark.parametrize("reference", ["hgx", None])
+def test_data_that_a_program_compared_with_nothing_is_not_called_verified(judged_run, make_record, reference):
+    record = make_record()
+    record["results"][0].update(verified=None, timing=None)
+    _, judged = judged_run(record, reference=reference)
+    assert judging.overall(judged) is Verdict.NOT_JUDGED
+    meaning = steps.meaning(Verdict.NOT_JUDGED, judged)
+    assert "was not verified" in meaning and "is verified" not in meaning
+    assert ("no references" in meaning) == (reference is None)
+
+
 def test_where_no_cell_has_a_value_one_does_not_stand_for_all(judged_run, make_record):
     off = {(row, column): "error" for row in range(4) for column in range(4) if row != column}
     (found,) = [one for one in headlines.headlines(judged_run(make_record(off=off))[1]) if one.topic == "missing"]

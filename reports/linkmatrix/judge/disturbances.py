@@ -19,7 +19,7 @@ from ..record.reading import Result
 from ..record.simulated import simulated_fault
 
 MOST_NAMED = 3  # processes per sentence
-UNNAMED = "another process, unnamed,"
+UNNAMED = "another process, unnamed"
 MEMORY = "memory"  # kind of a disturbance, and of a lost endpoint
 
 Others = Mapping[str, Any]  # `others` of a record, of a result or of a soak
@@ -140,12 +140,15 @@ def named_processes(others: Others, one: Mapping[str, Any]) -> str:
         if process["pid"] not in known or process["where"] == one["where"]:
             known[process["pid"]] = process
     named = [process_name(known.get(pid, {"pid": pid})) for pid in one["pids"]]
-    return " and ".join(units.first(named, MOST_NAMED)) or UNNAMED
+    said = " and ".join(units.first(named, MOST_NAMED)) or UNNAMED
+    return f"{said}," if said.endswith(UNNAMED) else said
 
 
 def process_name(process: Process) -> str:
-    """ "pid 2983 (hog of bob)"."""
+    """ "pid 2983 (hog of bob)"; a driver gives pid 0 for a process that it cannot identify."""
     name, user = process.get("name"), process.get("user")
+    if not process["pid"] and not name:
+        return UNNAMED
     said = " ".join(word for word in (name or "unnamed", f"of {user}" if user else "") if word)
     return f"pid {process['pid']} ({said})"
 

@@ -106,7 +106,8 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         reasons.insert(0, test.reason or f"ReFrame ended it with '{test.result}'")
     elif test.record is None and test.stored is None and test.reason:
         reasons = [test.reason]
-    return Judged(test, verdict, found.evaluation, (*reasons, *test.doubts), found.table, found.facts)
+    reasons = list(dict.fromkeys([*reasons, *test.doubts]))
+    return Judged(test, verdict, found.evaluation, tuple(reasons), found.table, found.facts)
 
 
 def agrees(test: Test, found: TestVerdict, other_references: bool) -> bool:

@@ -8,17 +8,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import BadInput
 from ..files import read_whole
 from ..judge.test_verdict import CheckFacts
 from ..record import reading
-from . import bound, verdict_file
+from . import bound, modes, verdict_file
 from .verdict_file import StoredVerdict
 
 COMPACT = ".npz"
 DRY_RUN = "nothing was measured: it was a dry run"
+UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
 DIGEST = "verdict_sha256"  # key of a test case in ReFrame's report, since verdicts are stored
 NOT_BEGUN = ("skip", "fail_deps")  # results of test cases that ReFrame did not run
 JUDGED = ("sanity", "performance", "cleanup")  # phases that a test reaches after its job
@@ -34,13 +35,15 @@ class Test:
     was for a certain one. variant: what of the machine was measured, as the table's name says it. hashcode: ReFrame's,
     of the test case on any partition. measures: whether it leaves a record.
     environ: that it was built with. fixture: whether it only builds.
-    attempt: 0, and more where ReFrame ran it again. doubts: why its record may not be
-    that of this run, each a sentence; only of a report of an earlier version.
+    attempt: 0, and more where ReFrame ran it again. doubts: why its record may be that of another run, and why the
+    "pass" of ReFrame proves nothing, each a sentence.
     unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.
     folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
     stored: the verdict of its check; None where the test ended before that, or an earlier version ran it.
     current: whether a version that stores verdicts ran it. check: what its check found, as far as that is known.
     """
+
+    __test__: ClassVar = False  # pytest would collect it for its name
 
     name: str
     result: str = ""
@@ -94,10 +97,11 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
     """One test case of a report, with its verdict and its record where it has them."""
     if not isinstance(case["result"], str) or not case["result"]:  # "" is a record's, without ReFrame
         raise TypeError(f"the result of a test case is {case['result']!r}")
-    dry = is_dry_run(session or {})
+    proves_nothing = why_unproven(session or {})
+    dry = proves_nothing == DRY_RUN
     unmeasured = DRY_RUN if dry else str(case.get("unmeasured") or "")
     said = case.get("fail_reason") or why_not_run(case, unmeasured)
-    left = stored_of(case, report) if DIGEST in case else recorded_of(case, report, session or {})
+    left = Left() if dry else left_by(case, report, session or {})
     reference = str(case.get("reference_name") or "")
     return Test(
         name=str(case.get("display_name") or case["name"]),
@@ -116,7 +120,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         record=left.record,
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
-        doubts=left.doubts,
+        doubts=(*left.doubts, *([proves_nothing] if proves_nothing else [])),
         fixture=bool(case.get("fixture")),
         folders=left.folders,
         began=not dry and began(case, unmeasured),
@@ -144,6 +148,11 @@ class Left:
     reasons: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+
+
+def left_by(case: Mapping[str, Any], report: Path, session: Mapping[str, Any]) -> Left:
+    """What a test left: its verdict and its record, in reports of earlier versions its record alone."""
+    return stored_of(case, report) if DIGEST in case else recorded_of(case, report, session)
 
 
 def stored_of(case: Mapping[str, Any], report: Path) -> Left:
@@ -203,9 +212,12 @@ def recorded_of(case: Mapping[str, Any], report: Path, session: Mapping[str, Any
     return Left(place, content, doubts=tuple(bound.doubts(case, session, content)), folders=folders)
 
 
-def is_dry_run(session: Mapping[str, Any]) -> bool:
-    """Did ReFrame only show what it would do? Its report then says of each test case that it passed."""
-    return re.search(r"(^|\s)'?--dry(-run|-ru|-r|-)?'?(\s|$)", str(session.get("cmdline") or "")) is not None
+def why_unproven(session: Mapping[str, Any]) -> str:
+    """Why ReFrame reports "pass" for tests that nothing checked, by the options in its command line; "" for others."""
+    given = {word.strip("'\"") for word in str(session.get("cmdline") or "").split()}
+    if any(re.fullmatch(r"--dry(-|-r|-ru|-run)?", word) for word in given):
+        return DRY_RUN
+    return UNCHECKED if any(modes.UNCHECKED.fullmatch(word) for word in given) else ""
 
 
 def pinned_node(case: dict[str, Any]) -> str:

@@ -249,6 +249,10 @@ def meaning(verdict: Verdict, judged: list[Judged]) -> str:
         return f"{good}, and {'all cells are inside their references' if held else 'no cell needs a reference'}."
     if words.only_references_missing(judged):
         return f"{good}. {lacking(matrices)}"
+    unverified = words.unverified(judged)
+    if verdict is Verdict.NOT_JUDGED and unverified:
+        no_reference = f" {lacking(matrices)}" if any(matrix.unjudged for matrix in matrices) else ""
+        return f"The data of {listed(unverified)} was not verified.{no_reference}"
     return OF_VERDICT[verdict]
 
 

@@ -131,6 +131,12 @@ def verification(result: Result) -> str:
     return {True: "data verified", False: "data not all verified", None: "data not verified"}[result["verified"]]
 
 
+def unverified(judged: Iterable[Judged]) -> list[str]:
+    """The test cases that moved data which their program compared with nothing."""
+    results = (result for one in judged for result, _ in one.matrices)
+    return list(dict.fromkeys(one["testcase"] for one in results if one["verified"] is None and one["size_bytes"] != 0))
+
+
 def has_values(result: Result) -> bool:
     """Was anything of a matrix measured?"""
     return any(has_status(result, word) for word in WITH_DATA)
