@@ -111,7 +111,11 @@ def propose(
         sigma = found.of_class.get(group)
         if sigma is None or not all(group in in_run for in_run in of_runs):
             raise BadInput(f"{name}: {group} is not in all of its {len(samples)} runs, or not in the rows looked at")
-        by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)
+        by_link = unit != "us" and carrier_of(samples[0].result, group, backend) in (
+            Carrier.LINK,
+            Carrier.HOST,
+            Carrier.FABRIC,
+        )
         refuse_noise(name, group, sigma, cells, len(samples), MOST_OF_LINKS if by_link else MOST_NOISE)
         inside = applies & (classes == group)
         for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
