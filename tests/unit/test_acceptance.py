@@ -145,6 +145,7 @@ def test_a_machine_without_references_is_not_judged_and_is_told_what_to_do(machi
     assert "1 test case: 1 NOT JUDGED" in out and f"NOT JUDGED  {mode} of this machine" in out
     assert ("acceptance requires a reference for each value" in out) is (mode == "acceptance")
     assert "linkmatrix adopt --table NAME --write" in out
+    assert out.count("Next step: Adopt references") == 1
     assert "again: reframe" not in out, "to measure it again does not help"
 
 
@@ -152,6 +153,7 @@ def test_a_slow_cell_fails_though_reframe_stopped_at_a_missing_reference_before_
     machine.lack_a_reference("min[NV18]", "hgx", off={(0, 1): 300.0})
     code, out = machine.run()
     assert code == 1 and "FAIL  acceptance" in out and "again: reframe" in out
+    assert out.count("Next step: ") == 1 and "linkmatrix diagnose" in out
 
 
 def test_a_reference_that_only_reframe_misses_is_named(machine, capsys):

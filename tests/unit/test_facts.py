@@ -255,7 +255,7 @@ def test_a_topology_passes_only_where_its_program_ended_well_and_its_record_says
         if change:
             change(record)
         run, judged = judged_run(record)
-        return judged[0].verdict, steps.assessment(judged[0].verdict, judged)
+        return judged[0].verdict, " ".join(steps.answer(judged[0].verdict, judged))
 
     assert verdict() == (Verdict.PASS, "Nothing was to be measured, and the checks passed.")
     assert verdict(result="FAIL", error="gpu2 fell off the bus")[0] is Verdict.FAIL

@@ -143,7 +143,8 @@ def gone(make_record, words, count=8):
     content = make_record(count=count, off=words)
     result = content["results"][0]
     matrix = from_result(result)
-    found = diagnosis.missing(matrix, layout_of(content, result, matrix)[0])
+    lacking = matrix.whole.is_status(*diagnosis.LACKING)
+    found = diagnosis.missing(matrix, layout_of(content, result, matrix)[0], lacking)
     return [(one.kind, one.subject, one.cells, one.missing) for one in found]
 
 

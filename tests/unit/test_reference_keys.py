@@ -75,8 +75,10 @@ def test_the_same_test_case_of_two_checks_and_extents_is_adopted_where_reframe_l
     for asked_by, table, value in ((ALL, "cluster@all", 20.0), (f"rank_p2p %testcase={RANKS}", "cluster", 96.0)):
         good = evaluate(of_ranks(make_record, asked_by, value=value), references, table)
         assert good.verdict is Verdict.PASS, asked_by
-        bad = evaluate(of_ranks(make_record, asked_by, value=25.0 if value == 20.0 else 85.0), references, table)
+        bad = evaluate(of_ranks(make_record, asked_by, value=0.9 * value), references, table)
         assert bad.verdict is Verdict.FAIL, asked_by
+    better = evaluate(of_ranks(make_record, ALL, value=25.0), references, "cluster@all")  # 24.0 is that of two nodes
+    assert better.verdict is Verdict.NOT_JUDGED and better.matrices[0].held == 12
 
 
 def test_a_check_is_not_held_against_the_references_of_another(adopt, make_record):
@@ -105,7 +107,8 @@ def test_a_record_that_no_check_asked_for_has_the_references_of_what_it_measured
 
     assert judged(96.0, node="n17") is judged(24.0) is judged(45.0, memory="device") is Verdict.PASS
     assert judged(300.0, node="n17", memory="device") is Verdict.PASS
-    assert judged(24.0, node="n17") is judged(96.0) is Verdict.FAIL
+    assert judged(24.0, node="n17") is judged(24.0, memory="device") is Verdict.FAIL
+    assert judged(96.0) is judged(96.0, memory="device") is Verdict.NOT_JUDGED  # better than its reference
 
 
 def test_a_sweep_is_adopted_and_each_size_is_held_against_its_own_reference(adopt, tmp_path, make_record, write_record):

@@ -56,10 +56,10 @@ def large(tmp_path):
 
 def test_show_has_time_efficiency_and_rate_of_each_number_of_devices(linkmatrix):
     code, out, _ = linkmatrix("show", RECORD)
-    assert code == 3  # there are no references
+    assert code == 0 and "NOT JUDGED" in out  # there are no references
     assert "compute rate (GFLOP/s), efficiency over 1-device, a line a number of bodies" in out
     assert re.search(r"1-device +2-devices\n +time +efficiency +rate +time +efficiency +rate", out)
-    assert re.search(r"2100 bodies +\d+\.\d +100\.00 +\d+\.\d\? +\d+\.\d +\d+\.\d\d +\d+\.\d\?", out)
+    assert re.search(r"2100 bodies +\d+\.\d +100\.00 +\d+\.\d○ +\d+\.\d +\d+\.\d\d +\d+\.\d○", out)
 
 
 def test_points_are_what_was_measured_and_has_an_efficiency(record):
@@ -78,7 +78,7 @@ def test_points_are_what_was_measured_and_has_an_efficiency(record):
 def test_a_simulation_has_its_own_charts_and_no_curve_of_sizes(record, tmp_path, linkmatrix):
     assert curves.curves_of(record) == []
     code, out, _ = linkmatrix("report", RECORD, "--out", tmp_path)
-    assert code == 3
+    assert code == 0
     for name in (STRONG, "nbody_float_weak"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         svg = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")

@@ -100,19 +100,6 @@ def test_a_run_without_any_value_names_no_device(make_record):
     assert sentences(make_record(off=everything)) == ()
 
 
-def test_a_dead_device_is_suspect_with_and_without_references(judged_run, make_record):
-    for reference in (None, "hgx"):
-        _, judged = judged_run(dead(make_record, count=4), reference=reference)
-        blamed, clean, seen = suspects.of_run(judged)
-        assert [(seen[one].node, seen[one].label) for one in blamed] == [("node001", "gpu3")]
-        assert "gpu3" not in {seen[one].label for one in clean}
-
-
-def test_a_single_cell_that_timed_out_makes_no_suspect(judged_run, make_record):
-    _, judged = judged_run(make_record(off={(0, 1): "timeout"}), reference="hgx")
-    assert suspects.of_run(judged)[0] == {}
-
-
 @pytest.mark.parametrize(("again", "blamed"), [((0, 1), {"gpu0", "gpu1"}), ((2, 3), set())])
 def test_a_cell_of_one_look_makes_no_suspect_and_one_that_stayed_slow_alone_does(
     judged_run, make_record, again, blamed

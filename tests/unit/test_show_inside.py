@@ -20,7 +20,7 @@ def said(judged_run):
         stream.flush()
         found, case = {}, None
         for line in stream.buffer.getvalue().decode().splitlines():
-            head = re.match(r" \S INCOMPLETE   (\w+)$", line)
+            head = re.match(r" \S NOT JUDGED   (\w+)$", line)
             case = head[1] if head else case
             if "of the copy inside a device" in line:
                 found.setdefault(case, []).append(line)

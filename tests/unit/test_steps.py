@@ -84,9 +84,9 @@ def test_a_way_back_that_is_faster_than_its_path_is_not_said_to_be_fine(judged_r
 def test_a_pass_that_no_reference_is_needed_for_is_not_said_to_be_as_they_say(judged_run, make_record):
     _, judged = judged_run(reading.load(DATA / "h200x2_visibility.record.json"))
     assert judging.overall(judged) is Verdict.PASS
-    assert steps.assessment(Verdict.PASS, judged).endswith("no cell needs a reference.")
+    assert steps.answer(Verdict.PASS, judged)[0].endswith("no cell needs a reference.")
     _, judged = judged_run(make_record(), reference="hgx")
-    assert steps.assessment(Verdict.PASS, judged).endswith("all cells are inside their references.")
+    assert steps.answer(Verdict.PASS, judged)[0].endswith("all cells are inside their references.")
 
 
 @pytest.mark.parametrize("reference", ["hgx", None])
@@ -108,7 +108,7 @@ def test_where_no_cell_has_a_value_one_does_not_stand_for_all(judged_run, make_r
 
 def test_a_matrix_without_pairs_is_not_said_to_be_measured(judged_run, make_record):
     run, judged = judged_run(make_record(count=1))
-    assert "Everything" not in steps.assessment(judging.overall(judged), judged)
+    assert "Everything" not in " ".join(steps.answer(judging.overall(judged), judged))
     assert [one.text for one in headlines.headlines(judged)] == ["it has no pair: nothing was measured"]
     assert steps.REFERENCES not in told((run, judged))
 

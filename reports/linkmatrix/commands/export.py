@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ from ..references.tables import References
 from ..runs import folders, judging, known_good, notes, stored
 from ..runs.bound import short
 from ..runs.judging import Judged
-from ..show import node_lists, prometheus, words
+from ..show import node_lists, notices, prometheus, words
 from . import arguments
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ def content_of(options: argparse.Namespace) -> bytes | None:
     if not judged:
         say(f"{found[0].path} has no test case: there is nothing to export", to=sys.stderr)
         return None
+    if options.format != "prometheus":  # which has comments; in a table each line is a row
+        say(*notices.lines(judged), to=sys.stderr)
     suspects: list[Suspect] = []
     if options.format in WITH_SUSPECTS:
         every = found if options.paths else stored.find_each(folders.reports(folders.prefix()))
@@ -130,30 +132,35 @@ def nodes_of(options: argparse.Namespace) -> bytes | None:
     suspects = measured.suspects
     if which == node_lists.SUSPECT and not (measured.seen or suspects):
         of = f" of {clean(options.system)}" if options.system else ""
-        say(f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
+        say(*measured.notices, f"no stored run{of} shows whether a node is flagged: measure first", to=sys.stderr)
         return None
     found = known_good.standing(measured.answers, suspects, measured.disturbed, time.time(), options.within)
     if which == node_lists.GOOD and not found.good:
         why = [f"{clean(name)} {said}" for name, said in found.unknown.items()]
         why += [f"{clean(name)} is flagged" for name in found.suspect]
-        say(f"no node is known good: {', '.join(units.first(why, 3)) or 'none was measured alone'}", to=sys.stderr)
+        reasons = ", ".join(units.first(why, 3)) or "none was measured alone"
+        say(*measured.notices, f"no node is known good: {reasons}", to=sys.stderr)
         return None
     form = "slurm" if options.format == "slurm-exclude" else options.format
     told = [one.sentence(options.clean_runs) for one in suspects]
-    return ("\n".join(node_lists.lines(form, which, found, told, options.clean_runs)) + "\n").encode()
+    lines = [f"# {line}" for line in measured.notices]
+    lines += node_lists.lines(form, which, found, told, options.clean_runs)
+    return ("\n".join(lines) + "\n").encode()
 
 
 class Measured(NamedTuple):
     """What runs say of nodes.
 
     answers: about nodes that were measured alone. disturbed: {node: why it cannot be judged}. seen: whether a run is of
-    a node at all.
+    a node at all. notices: on runs that were named, such as "SIMULATED: …"; stored runs with a simulated fault have no
+    influence on a list.
     """
 
     answers: list["Answer"]
     suspects: list["Suspect"]
     disturbed: dict[str, str]
     seen: bool
+    notices: Sequence[str] = ()
 
 
 def named_runs(options: argparse.Namespace) -> Measured:
@@ -167,9 +174,11 @@ def named_runs(options: argparse.Namespace) -> Measured:
         here = [tuple(one for one in run.tests if one.partition == options.system) for run in every]
         runs = [replace(run, tests=tests) for run, tests in zip(every, here, strict=True)]
     found: list[Answer] = []
+    told: list[Judged] = []
     measured: list[streaks.Measured] = []
     for run in runs:
         judged = judging.judge_all(run, references, options.reference)
+        told += judged if options.paths else []
         written = run.path.stat().st_mtime if run.path.is_file() else time.time()
         for one in judged:
             for row in indexing.rows_of_test(one, indexing.moment(one, run.started, written)):
@@ -181,7 +190,7 @@ def named_runs(options: argparse.Namespace) -> Measured:
     suspects = [
         one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there
     ]
-    return Measured(found, suspects, streaks.sentences(measured), bool(there))
+    return Measured(found, suspects, streaks.sentences(measured), bool(there), notices.lines(told))
 
 
 def stored_runs(options: argparse.Namespace) -> Measured:

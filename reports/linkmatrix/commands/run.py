@@ -22,7 +22,7 @@ from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, SWEEP, refused, selects
 from ..runs.supervise import supervised
-from ..show import words
+from ..show import notices, steps, words
 from ..site import environment
 from ..site import nodes as site_nodes
 from . import begin
@@ -168,7 +168,9 @@ def locked_run(
     acceptance = options.mode == ACCEPTANCE
     if acceptance and verdict is Verdict.NOT_JUDGED:
         lines.append("acceptance requires a reference for each value, so this is exit code 3")
-    say(*lines, *suspect_lines(prefix, options.clean_runs, repository))
+    if note := junit.noticed(for_junit, notices.lines(judged)):
+        say(note)
+    say(*lines, *suspect_lines(prefix, options.clean_runs, repository), *steps.next_step(verdict, judged))
     where = options.system or "this machine"
     say(f"{words.WORDS[verdict]}  {options.mode} of {where}, {seconds:.0f} s: {report}")
     pruned(prefix, options.keep, options.keep_days, options.clean_runs, repository)

@@ -11,7 +11,7 @@ from ..references.tables import References
 from ..runs import completeness, judging, stored
 from ..runs.judging import Judged
 from ..runs.modes import PAIR
-from ..show import headlines, steps, sweep, words
+from ..show import headlines, notices, steps, sweep, words
 from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
 from ..site import nodes as site_nodes
 
@@ -46,6 +46,7 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
     verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
+    lines = [*notices.lines(judged), *lines]
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
     if len(attempts) > 1:
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
@@ -58,8 +59,8 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     unsaid = words.only_references_missing(judged) or all(words.has_nothing_to_do(one) for one in judged)
     if unsaid and judging.overall(judged) in (Verdict.NOT_JUDGED, Verdict.INCOMPLETE):
         found = headlines.headlines(judged)
-        said = [*headlines.shown(found), steps.assessment(verdict, judged), *steps.steps(verdict, judged, found)]
-        return verdict, final, [*lines, *said]
+        said = [*headlines.shown(found), " ".join(steps.answer(verdict, judged))]
+        return verdict, final, [*lines, *said, *steps.steps(verdict, judged, found)]
     return verdict, final, lines + list(rerun_lines(judged, content))
 
 

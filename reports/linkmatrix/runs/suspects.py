@@ -6,9 +6,8 @@ flag vanishes behind reports of other nodes.
 
 A flag belongs to a component and a question (`questions`). A run flags a device where cells FAIL and the device, its
 links, its NIC or its node explains them, where wrong data arrived, where an error counter of the device rose, or where
-the device was lost or computed wrong bits; an adapter as `over_adapters` says. A device is flagged too if none of its
-cells has a value while all cells of the other devices have one; no device is flagged if the job had to make room for
-another job. A rail or a link class is shared, and flags no device. In a matrix of nodes a node is flagged like a
+the device was lost or computed wrong bits; an adapter as `over_adapters` says. A cell without a value is INCOMPLETE and
+flags nothing. A rail or a link class is shared, and flags no device. In a matrix of nodes a node is flagged like a
 device: one that sends or receives slowly with every other node, never for a single pair, whose path is as likely.
 
 A run is clean for a component and a question if cells of that link class are PASS or WARN and none is anything else.
@@ -29,7 +28,7 @@ from ..locate.families import SHARED, Layout, part_of
 from ..locate.hypotheses import Finding
 from ..locate.places import layout_of
 from ..record.checking import is_of_matchings
-from ..record.matrix import Matrix, has_status
+from ..record.matrix import Matrix
 from ..record.reading import Result
 from ..record.simulated import simulated_fault
 from ..references.tables import References
@@ -43,16 +42,6 @@ from .suspicion import Clean, Device, Flagged, Found, Suspect, dated, left_by
 
 MOST_CELLS = 10_000  # whose ends are named
 COMPUTES_WRONG, SOAK = "computes wrong", Question("soak")  # topic of a fact, and the question that it answers
-BOTH_WAYS = (
-    "device",
-    "links",
-    "network",
-    "nic",
-    "nics",
-    "switch",
-    "socket",
-    "node",
-)  # findings that are dead where none of their cells has a value
 PARTS = ("nic", "nics", "switch", "socket", "node")  # findings about these flag the endpoints of that part
 OF_A_NODE = ("node", "node_egress", "node_ingress")  # findings that are about one node
 
@@ -182,22 +171,17 @@ def questions_of(one: Judged, record: Mapping[str, Any], place: int | None) -> l
 def flagged_by(
     one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known, result: Result, matrix: MatrixVerdict
 ) -> Iterator[tuple[str, set[str], str]]:
-    """(label, link classes, reason) of what a matrix flags."""
-    failed = matrix.counts[Verdict.FAIL] > 0
-    # where the job had to make room, the cell that was measured then has no value either, and is nobody's fault
-    tried = not one.test.unmeasured and any(has_status(result, word) for word in diagnosis.TRIED)
-    if not failed and not tried:
+    """(label, link classes, reason) of what a matrix flags: nothing without a FAIL."""
+    if not matrix.counts[Verdict.FAIL]:
         return
     if is_of_matchings(result):
         every = set(matrix.matrix.classes)
-        found = matchings.blamed(result, matrix) if failed else []
-        found += dead(matrix.matrix) if tried and matrix.whole is not None else []
-        yield from ((label, every, sentence) for label, sentence in found)
+        yield from ((label, every, sentence) for label, sentence in matchings.blamed(result, matrix))
         return
     diagnosed, matrix = diagnosis.diagnose(record, result, matrix), matrix.closely
     if matrix.whole is None:
         return
-    yield from of_findings(record, result, matrix, diagnosed, adapters, tried)
+    yield from of_findings(record, result, matrix, diagnosed, adapters)
     yield from of_cells(record, result, matrix, diagnosed)
 
 
@@ -207,32 +191,20 @@ def of_findings(
     matrix: MatrixVerdict,
     diagnosed: diagnosis.Diagnosis,
     adapters: over_adapters.Known,
-    tried: bool,
 ) -> Iterator[tuple[str, set[str], str]]:
-    """What the findings of a diagnosis flag, of a matrix that is held: what has a FAIL, or no value at all."""
+    """What the findings of a diagnosis flag by the cells that FAIL, of a matrix that is held."""
     assert matrix.whole is not None
-    codes = matrix.whole.codes
-    fails, disturbed = codes == Verdict.FAIL, questions.disturbed_nodes(record, result)
-    lacking = matrix.whole.block.is_status(*diagnosis.LACKING) & (codes != Verdict.DISTURBED)
-    failed_classes, lacking_classes = (questions.classes_of(matrix, cells) for cells in (fails, lacking))
-    if tried and not disturbed:  # a process that holds memory or cores may be why a cell has no value
-        for label, sentence in dead(matrix.matrix):
-            yield label, lacking_classes.get(label, set()), sentence
+    fails = matrix.whole.codes == Verdict.FAIL
+    classes = questions.classes_of(matrix, fails)
     layout, names = layout_of(record, result, matrix.matrix)
     # the sentences of a diagnosis begin with one for each finding
     for finding, sentence in zip(diagnosed.findings, diagnosed.sentences, strict=False):
-        if finding.missing:
-            counts = tried and not disturbed and finding.kind in BOTH_WAYS  # else it still sends or receives
-        else:
-            counts = not (finding.once or finding.allowed)  # slow once, or each of its cells passes
-        if not counts:
+        if finding.missing or finding.once or finding.allowed:  # no value, slow once, or each of its cells passes
             continue
-        classes = lacking_classes if finding.missing else failed_classes
         adapter, or_device = over_adapters.flagged(finding, names, adapters)
         if adapter:
-            cells = lacking if finding.missing else fails
             over = over_adapters.cells_over(layout, finding.subject)
-            yield adapter, questions.class_names(matrix, cells & over), sentence
+            yield adapter, questions.class_names(matrix, fails & over), sentence
         for label in ends(finding, layout, matrix.matrix) if or_device or not adapter else []:
             yield label, classes.get(label, set()), sentence
 
@@ -252,25 +224,6 @@ def of_cells(
         reason = matrix.cells[rows[r], columns[c]].reason
         classes = {matrix.matrix.class_names[block.classes[r, c]]}
         yield from ((label, classes, reason) for label in (rows[r], columns[c]))
-
-
-def dead(matrix: Matrix) -> Iterator[tuple[str, str]]:
-    """(endpoint, sentence) of those without a value in any of their cells, where all cells between others have one."""
-    block = matrix.whole
-    applies, lacking = block.applies, block.is_status(*diagnosis.LACKING)
-    cells: dict[str, np.ndarray] = {}  # of an endpoint: those that apply, lack a value, and were tried
-    kinds = (applies, lacking & applies, block.is_status(*diagnosis.TRIED))
-    for labels, axis in ((matrix.rows, 1), (matrix.columns, 0)):
-        for label, counts in zip(labels, np.stack([kind.sum(axis=axis) for kind in kinds], axis=1), strict=True):
-            cells[label] = cells.get(label, 0) + counts
-    found = {label: count for label, (count, gone, tried) in cells.items() if count and gone == count and tried}
-    others = [np.array([label not in found for label in labels]) for labels in (matrix.rows, matrix.columns)]
-    rest = applies & others[0][:, None] & others[1][None, :]
-    if not found or not rest.any() or (rest & ~block.is_status("ok", "no-peer-access")).any():
-        return
-    for label, count in found.items():
-        none = f"none of the {count} cells of {label} has a value" if count > 1 else f"the cell of {label} has no value"
-        yield label, f"{none}, and those of all others have one: suspect it"
 
 
 def ends(finding: Finding, layout: Layout, matrix: Matrix) -> list[str]:

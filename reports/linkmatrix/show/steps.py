@@ -209,11 +209,6 @@ def nothing_measured(verdict: Verdict, judged: Iterable[Judged]) -> bool:
     return verdict is Verdict.INCOMPLETE and not any(words.has_values(of) for one in judged for of, _ in one.matrices)
 
 
-def assessment(verdict: Verdict, judged: list[Judged]) -> str:
-    """What the verdict means for this run, what was not measured, and the next step of the verdict."""
-    return " ".join([*answer(verdict, judged), *next_step(verdict, judged)])
-
-
 def answer(verdict: Verdict, judged: list[Judged]) -> list[str]:
     """What the verdict means for this run, and what was not measured, in sentences."""
     rest, unseen = words.left_out(judged), links_unseen(judged)
