@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from linkmatrix.commands.run import rerun_lines
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.runs import modes, stored, testcases
 from linkmatrix.show import reruns
+from linkmatrix.show.reruns import rerun_lines
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 AWKWARD = [
