@@ -100,7 +100,7 @@ def test_the_process_that_disturbed_a_run_is_named_and_no_part_is(judged_run):
     assert (first.topic, first.who, first.verdict) == ("disturbed", HOG, Verdict.DISTURBED)
     assert not [one for one in others if one.topic in steps.SLOW]
     for text in outputs(run, judged):
-        assert f"Next step: Measure again when {HOG} is gone" in text
+        assert f"Next step: Measure again without {HOG}" in text
     assert "other process" in page.render(run, judged, lambda *_: b"")  # marked in the drawing of the machine
 
 

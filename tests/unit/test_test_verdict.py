@@ -123,3 +123,11 @@ def test_without_a_record_the_reasons_decide():
     told = (Reason(Verdict.INCOMPLETE, "the job was cancelled"),)
     assert verdict(None, CheckFacts(reasons=told)).reasons == told
     assert verdict(None, CheckFacts(reasons=(Reason(Verdict.WARN, "x"),))).verdict is Verdict.INCOMPLETE
+
+
+def test_a_named_table_that_lacks_cells_is_named_with_how_many(make_record):
+    """The screen printed that everything was measured and verified, and no table."""
+    record = make_record()
+    (fact,) = judge_test(record, CheckFacts(), References({}), "mine").facts
+    assert fact.verdict is Verdict.INCOMPLETE and fact.topic == "references"
+    assert "12 of 12 cells" in fact.sentence and TESTCASE in fact.sentence and "'mine'" in fact.sentence

@@ -133,14 +133,18 @@ def entries_of(others: Others) -> Iterator[Disturbance]:
         yield Disturbance(one["node"], where, sentence)
 
 
-def named_processes(others: Others, one: Mapping[str, Any]) -> str:
-    """ "pid 2983 (hog of bob)"; of several the first; "another process, unnamed," where nobody can be named."""
+def each_named(others: Others, one: Mapping[str, Any]) -> list[str]:
+    """The processes of a disturbance: "pid 2983 (hog of bob)", or "another process, unnamed" alone."""
     known: dict[int, Process] = {}
     for process in others.get("processes", ()):
         if process["pid"] not in known or process["where"] == one["where"]:
             known[process["pid"]] = process
-    named = [process_name(known.get(pid, {"pid": pid})) for pid in one["pids"]]
-    said = " and ".join(units.first(named, MOST_NAMED)) or UNNAMED
+    return [process_name(known.get(pid, {"pid": pid})) for pid in one["pids"]] or [UNNAMED]
+
+
+def named_processes(others: Others, one: Mapping[str, Any]) -> str:
+    """The first processes of a disturbance, as the subject of a sentence."""
+    said = " and ".join(units.first(each_named(others, one), MOST_NAMED))
     return f"{said}," if said.endswith(UNNAMED) else said
 
 

@@ -66,9 +66,19 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
     evaluation = evaluate(record, references, table or None)
     reasons = (*found.reasons, *reasons_of(record, found.testcase))
     said = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
+    said += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
     verdict = max([worst_of(reasons, said), evaluation.floor, *cells])
     return TestVerdict(verdict, reasons, said, evaluation, table)
+
+
+def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) -> Iterator[Fact]:
+    """The test cases that have cells without a reference in the named table."""
+    for place, (result, matrix) in enumerate(zip(record["results"], evaluation.matrices, strict=True)):
+        if matrix.unjudged:
+            lacking = f"{matrix.unjudged} of {units.counted(sum(matrix.counts.values()), 'cell')}"
+            sentence = f"{lacking} of {result['testcase']} have no reference in the table '{table}'"
+            yield Fact(Verdict.INCOMPLETE, sentence, place, "references")
 
 
 def worst_of(reasons: tuple[Reason, ...], said: tuple[Fact, ...] = ()) -> Verdict:

@@ -172,7 +172,7 @@ def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Itera
         return
     marked, named = disturbed_cells(matrix), list(processes(one.test.record or {}, result))
     verdict = Verdict.DISTURBED if marked else min(verdict, Verdict.NOT_JUDGED)
-    for who, sentence in named:
+    for (who, *_), sentence in named:
         sure = tuple(cell.reason.removesuffix(f": {sentence}") for cell in marked[:1])
         yield Headline(verdict, "disturbed", sentence, who, where, sure)
     if marked and not named:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..judge.disturbances import MEMORY, entries_of, named_processes
+from ..judge.disturbances import MEMORY, entries_of, each_named
 from ..judge.evaluate import MatrixVerdict
 from ..judge.tally import KEPT
 from ..judge.verdicts import CellVerdict, Verdict
@@ -11,13 +11,13 @@ from ..record.reading import Result
 from ..runs.judging import Judged
 
 
-def processes(record: Mapping[str, Any], result: Result) -> Iterator[tuple[str, str]]:
-    """("pid 6129 (hog of root)", sentence) for each disturbance of a result, and of the memory before it."""
+def processes(record: Mapping[str, Any], result: Result) -> Iterator[tuple[list[str], str]]:
+    """(["pid 6129 (hog of root)"], sentence) for each disturbance of a result, and of the memory before it."""
     for holder in (record, result):
         others = holder.get("others") or {}
         for raw, entry in zip(others.get("disturbances") or (), entries_of(others), strict=True):
             if holder is result or raw["kind"] == MEMORY:
-                yield named_processes(others, raw).removesuffix(","), entry.sentence
+                yield each_named(others, raw), entry.sentence
 
 
 def disturbed_cells(matrix: MatrixVerdict) -> list[CellVerdict]:
@@ -31,5 +31,5 @@ def disturbing(judged: Iterable[Judged]) -> list[str]:
     for one in judged:
         for result, matrix in one.matrices:
             if matrix.counts[Verdict.DISTURBED]:
-                found |= dict.fromkeys(who for who, _ in processes(one.test.record or {}, result))
+                found |= dict.fromkeys(who for names, _ in processes(one.test.record or {}, result) for who in names)
     return list(found)

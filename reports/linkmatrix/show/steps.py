@@ -97,6 +97,10 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "Ask the owner of {who} to stop it, or let the run wait: -S wait_idle=SECONDS of ReFrame, --wait-idle SECONDS"
         " of each program. List a daemon of the node in ignored_processes of the partition.",
     ),
+    "references": (
+        "Adopt references for these test cases: linkmatrix adopt --table NAME --write. Or name another table:"
+        " 'reference' in the partition's extras.",
+    ),
     "missing": ("Find out why {who} has no value, and measure it again. A PASS needs every cell.",),
     "skipped": (
         "Check the reason of each skipped test: a skipped test is no PASS. If the reason is wrong, compare the"
