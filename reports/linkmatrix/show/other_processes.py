@@ -12,7 +12,7 @@ from ..runs.judging import Judged
 
 
 def processes(record: Mapping[str, Any], result: Result) -> Iterator[tuple[str, str]]:
-    """("pid 6129 (hog of root)", sentence) for each disturbance of a result, and of the memory before it."""
+    """("pid 6129 (hog of root)", sentence) per disturbance of a result, and per memory disturbance of the whole run."""
     for holder in (record, result):
         others = holder.get("others") or {}
         for raw, entry in zip(others.get("disturbances") or (), entries_of(others), strict=True):
