@@ -70,7 +70,7 @@ class adapter_matrix(crossnode_matrix):
         for rank, (sent, received) in enumerate(self.least_bytes()):
             label = self.record["devices"][rank]["label"]
             if rank not in said:
-                reasons += missing(f"{label} does not say what its adapter carried")
+                reasons += missing(f"{label} did not report the bytes of its adapter")
                 continue
             name, *carried = said[rank]
             wanted = names[rank % self.num_tasks_per_node]

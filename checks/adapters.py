@@ -1,6 +1,6 @@
 """What a partition promises of the network adapters of its nodes, held against what a run found in its record.
 
-Plain Python, as `expect`: nothing here runs anything, and what is not known is a reason too.
+Plain Python that starts no programs. An unknown fact is a reason too.
 """
 
 import math
@@ -80,7 +80,7 @@ def adapter_faults(record, extras):
             f" such as {example(record['adapters'])}"
         )
     if not record["nodes"]:
-        return missing("the record does not say what adapters the nodes have: measure with a program of today")
+        return missing("the record does not contain the adapters of the nodes: measure with this version of linkmatrix")
     return [
         fault
         for node in [one["name"] for one in record["nodes"]]

@@ -87,5 +87,5 @@ class rank_binding(session_test):
         if faults:
             faults = [*missing(*self.trouble_of_session()), *faults]
             if said := said_by(errors, ""):
-                faults += missing(f"the launcher says: {said}")
+                faults += missing(f"the launcher reports: {said}")
         return self.conclude(faults)

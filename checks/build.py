@@ -129,8 +129,9 @@ class build_linkmatrix(rfm.CompileOnlyRegressionTest):
 
     @run_after("init")
     def ignore_exit_codes(self):
-        """Switches ReFrame's trap_job_errors off, here and for the tests: a program that finds a fault ends with 1, and
-        the verdict tells it; and ReFrame would look for the exit code of a job that a build has not.
+        """Switches off ReFrame's trap_job_errors for the build and the tests.
+
+        A program that finds a fault ends with 1, which the verdict reports. A build has no job with an exit code.
         """
         runtime().site_config.add_sticky_option("general/trap_job_errors", False)
 

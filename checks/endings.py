@@ -101,7 +101,7 @@ def said_by(errors, last):
 
 
 def causes(state, errors, folder):
-    """Why a program was ended from outside: a full disk, its job, its node. [] where nothing says so."""
+    """Why a program was ended from outside: a full disk, its job, its node. [] for no known cause."""
     return [reason for reason in (disk_fault(folder), ended_because(state, errors)) if reason]
 
 

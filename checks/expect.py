@@ -1,8 +1,8 @@
 """What a partition promises and a test case must print, held against what a run found.
 
 Plain Python on the record (linkmatrix.record/2) and the printed tables: nothing here runs anything. Every function
-returns reasons, each a verdict with a sentence, and an empty list where all was found as expected. Whatever is missing
-or not known is a reason too, so no promise is kept by silence.
+returns reasons, each a verdict with a sentence, and an empty list if everything is as expected. A missing or unknown
+fact is a reason too.
 """
 
 import math
@@ -84,10 +84,10 @@ def device_faults(record, promise):
 
 
 def run_faults(record, check):
-    """Was it this check's run, and is each test case that was expected there?"""
+    """Is the record of this check's run, and does it contain each expected test case?"""
     measured = {result["testcase"] for result in record["results"]}
     reasons = missing(
-        *(f"{name} was to be measured, and is not in the record" for name in record["expected"] if name not in measured)
+        *(f"{name} was expected, and is not in the record" for name in record["expected"] if name not in measured)
     )
     if record["asked_by"] not in (None, check):
         reasons += missing(f"the record is of the check {record['asked_by']}, not of {check}")
@@ -95,7 +95,7 @@ def run_faults(record, check):
 
 
 def exclusive_faults(record, promise):
-    """Was a node that is promised to be the job's alone used by other processes? Programs of others do not look."""
+    """Did other processes use a node that should be exclusive? Foreign programs do not poll other processes."""
     looked = record["program"] in BUILT and record["backend"] in ("cuda", "host", "mpi")
     return disturbed(*not_exclusive(record)) if promise.exclusive and looked else []
 
@@ -158,7 +158,7 @@ def matching_faults(record):
     """Was each matrix measured by a few matchings?"""
     return missing(
         *(
-            f"{result['testcase']}: the schedule is {result['schedule']['mode']}, and matchings were asked for"
+            f"{result['testcase']}: the schedule is {result['schedule']['mode']}, but matchings were requested"
             for result in record["results"]
             if not is_of_matchings(result)
         )
@@ -286,8 +286,8 @@ def table_faults(tables, wanted, testcase):
 def cell_faults(table, cells, excused=frozenset()):
     """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
 
-    Where a table counts what went wrong, the number must be 0, and any other is a fault of the machine. The judge knows
-    the other status words from the record.
+    A table that counts errors must contain 0. Any other number is a fault of the machine. The judge reads the other
+    status words from the record.
 
     table.cells: {(source, destination): number, or the status word that stands in its place}
     """
@@ -305,7 +305,7 @@ def cell_faults(table, cells, excused=frozenset()):
 
 
 def has_words(table, cells):
-    """Whether the judge has a status word for one of the cells, beside no-peer-access."""
+    """Whether one of the cells has a status word other than no-peer-access."""
     return any(isinstance(table.cells.get(pair), str) and table.cells[pair] != NO_PATH for pair in cells)
 
 

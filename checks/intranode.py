@@ -254,7 +254,7 @@ class process_p2p(p2p_matrix_case):
         return CASES[self.testcase].tables
 
     def machine_faults(self):
-        """Ranks that know nothing of each other, as without PMI, are no statement about GPUs."""
+        """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""
         if absent := rank_faults(self.record, 1, self.num_tasks):
             return absent
         return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)

@@ -22,7 +22,7 @@ def result_of(record, testcase):
 
 
 def matrix_faults(result, text, table, endpoints, folder, needed):
-    """What is missing of a matrix between `endpoints`; [] for nothing.
+    """What a matrix between `endpoints` lacks; [] for nothing.
 
     table: (title, unit) that the program must have printed. folder: where the record is. needed: cells that must have
     a value.
@@ -52,7 +52,7 @@ def matrix_faults(result, text, table, endpoints, folder, needed):
 
 
 def file_faults(path, size):
-    """Is the file of the cells there, and whole? Sentences where it is not."""
+    """Sentences if the file of the cells is missing or incomplete."""
     try:
         there = path.stat().st_size
     except OSError as error:

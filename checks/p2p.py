@@ -130,7 +130,7 @@ class p2p_matrix_run(session_test, special=True):
         )
 
     def ignore_opts(self):
-        """The processes that the partition ignores, for a program that looks for other processes."""
+        """The option with the processes that the partition ignores, for programs that poll other processes."""
         if not self.ignored or self.program not in BUILT:
             return ()
         return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
@@ -185,7 +185,7 @@ class p2p_matrix_run(session_test, special=True):
         return self.conclude([*missing(*self.trouble_of_session()), *reasons], self.record, self.all_references())
 
     def result_faults(self):
-        """How the program ended, by the last line of its standard output, and by its errors where that is missing."""
+        """Reasons from the end of the program: the last line of its standard output, or else its errors."""
         self.text, errors = self.outputs()
         if self.text is None:
             return missing(self.without_output())
@@ -194,12 +194,12 @@ class p2p_matrix_run(session_test, special=True):
         return missing(*endings.sentences(self.job.state, errors, self.text, self.stagedir, self.program))
 
     def found_in_record(self):
-        """Reads the record. What is missing there, or not as promised."""
+        """Reads the record. Reasons for what it lacks, or what differs from the expected configuration."""
         if self.unbegun or (self.sharing > 1 and not Path("record.json").exists()):
-            self.unmeasured = "it was not measured: its job or process ended before it was its turn"
+            self.unmeasured = "it was not measured: its job or process ended before its turn"
             return missing(self.unmeasured)
         if not Path("record.json").exists():
-            return []  # the judge knows
+            return []  # the judge reports a missing record
         try:
             self.record = reading.load("record.json")
             reasons = self.node_faults() + run_faults(self.record, self.display_name) + self.faults()
@@ -210,13 +210,13 @@ class p2p_matrix_run(session_test, special=True):
         return reasons + exclusive_faults(self.record, self.promise)
 
     def record_tells_the_result(self):
-        """Whether the program ended by itself and its record has the result, which the judge then knows."""
+        """Whether the program ended by itself and its record contains the result, which the judge then reports."""
         if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
             return False
         return self.text.rstrip().endswith(f"Result: {self.record['result']}")
 
     def all_references(self):
-        """Those in the partition's file, else in all files. A file that is missing has none."""
+        """The references in the partition's file, else in all files; None if there are none."""
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
             return references.references(os.path.join(folder, file) if file else folder)
@@ -228,10 +228,10 @@ class p2p_matrix_run(session_test, special=True):
         ran, wanted = self.record["host"]["name"], self.on
         if not wanted or short(ran) == short(wanted):
             return []
-        return missing(f"it should run on {wanted}, and ran on {ran}")
+        return missing(f"it was to run on {wanted} but ran on {ran}")
 
     def faults(self):
-        """What is missing or not as promised: `Reason`s."""
+        """A `Reason` for each thing that is missing or differs from the expected configuration."""
         raise NotImplementedError
 
     def judged_results(self):
@@ -249,7 +249,7 @@ class p2p_matrix_run(session_test, special=True):
 
     @run_before("performance")
     def publish(self):
-        """ReFrame gets the figures, with the references that the judge compared them with."""
+        """Gives ReFrame the performance variables, with the references that the judge compared them with."""
         if self.is_dry_run():
             return
         self.perf_variables = {

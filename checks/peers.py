@@ -42,7 +42,7 @@ class peer_matrix(peer_run, special=True):
         apart = table.rows == table.columns and not table.local_copy
         cells = list(permutations(table.rows, 2) if apart else product(table.rows, table.columns))
         if table.quantity == "copy latency" and set(cells) != set(getattr(table.parts.get("enqueue"), "cells", ())):
-            reasons += missing(f"{self.testcase}: the times on the host, which stand under it, are not whole")
+            reasons += missing(f"{self.testcase}: the times on the host, which follow the table, are incomplete")
         return [*reasons, *cell_faults(table, cells)]
 
     def figures(self):

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from .reasons import missing
 
-MOST_RANKS = 4  # that a sentence names
+MOST_RANKS = 4  # named per sentence
 LINE = re.compile(
     r"binding host=(\S+) rank=(\S+) local=(\S+) cores=(\S+) numa=(\S+) visible=(\S+) gpus=(\S+) nics=(\S+)"
 )
@@ -98,7 +98,7 @@ def spoken(rank):
 
 
 def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices=False):
-    """What is wrong, or not known: INCOMPLETE, as ranks in other places measure another thing. [] for nothing."""
+    """INCOMPLETE reasons for ranks in wrong or unknown places, because these measure other links; [] for none."""
     faults = []
     if len(found) != ranks or len({one.rank for one in found}) != ranks:
         faults.append(f"{ranks} ranks were started, {len({one.rank for one in found})} said where they are")
@@ -120,7 +120,7 @@ def faults_of(found, ranks, nodes, shared_cores=False, spans_numa=False, devices
 
 
 def crowded_faults(record):
-    """Do ranks share cores, which the launcher restricted them to? By the record: more ranks than cores."""
+    """INCOMPLETE reasons for ranks that the launcher bound to fewer cores than ranks, by the record."""
     uses = [
         use
         for holder in (record, *record["results"])

@@ -1,7 +1,7 @@
-"""Reasons of a check for its verdict: what it found that no record contains. Plain Python: nothing here runs anything.
+"""Reasons of a check for its verdict: findings that no record contains. Plain Python that starts no programs.
 
-FAIL is a statement about the machine: a promised GPU is missing, a link class changed. All else that keeps a test from
-its verdict is INCOMPLETE: a missing table, a job that timed out, a promise that cannot be read.
+FAIL is a statement about the machine, such as a missing GPU or another link class than expected. INCOMPLETE is all else
+that prevents a verdict: a missing table, a job that timed out, an unreadable expected configuration.
 """
 
 from linkmatrix.errors import clean
@@ -12,35 +12,35 @@ MOST = 8  # sentences in one message
 
 
 def failed(*sentences):
-    """FAIL, once per sentence."""
+    """A FAIL reason per sentence."""
     return [Reason(Verdict.FAIL, one) for one in sentences]
 
 
 def missing(*sentences):
-    """INCOMPLETE, once per sentence."""
+    """An INCOMPLETE reason per sentence."""
     return [Reason(Verdict.INCOMPLETE, one) for one in sentences]
 
 
 def disturbed(*sentences):
-    """DISTURBED, once per sentence."""
+    """A DISTURBED reason per sentence."""
     return [Reason(Verdict.DISTURBED, one) for one in sentences]
 
 
 def unlike(found, sentence):
-    """The reason where a fact of the machine is not as promised: FAIL, and INCOMPLETE where the fact is not known."""
+    """The reason if a fact of the machine differs from the expected configuration: FAIL; INCOMPLETE if unknown."""
     return missing(sentence) if found in (None, "", "unknown") else failed(sentence)
 
 
 def too_slow(result, sentence):
-    """The reason where a figure of a result misses a promise: DISTURBED where other processes used its nodes."""
+    """The reason if a value misses its limit: FAIL; DISTURBED if other processes used the nodes of the result."""
     others = beside(result)
     return disturbed(f"{sentence}; {others[0]}") if others else failed(sentence)
 
 
 def listed(sentences):
-    """The first sentences as one text, without the characters by which a program steers a terminal.
+    """The first MOST sentences as one text, without control characters.
 
-    ReFrame's JUnit file takes no such characters: the session would end over them.
+    Control characters in ReFrame's JUnit file would end the session.
     """
     more = len(sentences) - MOST
     return clean("; ".join(sentences[:MOST]) + (f"; and {more} more" if more > 0 else ""))

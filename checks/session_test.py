@@ -63,7 +63,7 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     #: .. versionadded:: 0.2.0
     skipped = variable(str, value="", loggable=True)
 
-    #: Whether the job of this test began, also where the test then measured nothing.
+    #: Whether the job of this test began, even if the test then measured nothing.
     #:
     #: :type: :class:`bool`
     #: :default: set by the run
@@ -227,10 +227,10 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         return [self.session.trouble] if not self.alone and self.session.trouble else []
 
     def conclude(self, reasons, record=None, references=None):
-        """Judges the test and stores its verdict. Raises SanityError for a verdict that ReFrame must show here.
+        """Judges the test and stores its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.
 
-        PASS, WARN and NOT JUDGED pass; where references alone make a FAIL, ReFrame compares with them itself. reasons:
-        what this check found; record: checked; references: None where it has none.
+        A FAIL by references alone passes here, and ReFrame fails the test in its performance stage. reasons: findings
+        of this check. record: checked. references: None if there are none.
         """
         check = CheckFacts(
             getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures

@@ -29,9 +29,9 @@ class node_sweep(p2p_matrix_run, special=True):
     it: ``LINKMATRIX_NODES=all reframe … -r --mode=sweep``. All are those of the partition, as its scheduler says. A
     node that takes no job then is skipped with the scheduler's reason, and not waited for.
 
-    References are those of ``intranode_p2p``; a test that fails names its test cases and pairs. It has no performance
-    variables: the record has all cells, and a thousand nodes times hundreds of variables would make ReFrame's report
-    larger than all records.
+    The references are those of ``intranode_p2p``. The message of a failed test names the test cases and pairs. The test
+    has no performance variables: the record has all cells, and the variables of a thousand nodes would make ReFrame's
+    report larger than all records.
     """
 
     #: The node.
@@ -146,14 +146,14 @@ class node_sweep(p2p_matrix_run, special=True):
         return found + device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
 
     def absent(self):
-        """Test cases of the suite that the record lacks, as where a budget left them out."""
+        """Test cases of the suite that the record lacks, for example because of a budget."""
         there = {result["testcase"] for result in self.record["results"]}
         names = [name for name in self.testcases() if name not in there]
         return missing(f"not measured: {', '.join(names)}") if names else []
 
     @run_before("performance")
     def need_references(self):
-        """Without performance variables ReFrame does not see that references are missing."""
+        """Raises PerformanceError for missing references, which ReFrame cannot see without performance variables."""
         if not self.is_dry_run() and self.require_reference and self.verdict.verdict is Verdict.NOT_JUDGED:
             raise PerformanceError("NOT JUDGED: no cell has a reference: the partition names no table")
 

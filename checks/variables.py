@@ -1,7 +1,7 @@
 """The performance variables of a result: their names are those of the references in config/references.
 
 ReFrame gets the same references as the judge, with one limit: the lower one of a bandwidth, the upper one of a latency.
-A ':' in a label is a '/' in the name: ReFrame loses the reference of a variable with a ':'.
+A ':' in a label becomes '/' in the name, because ReFrame loses the reference of a variable with a ':'.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,10 @@ LATENCY = "us"
 
 
 class Figure(NamedTuple):
-    """A performance variable. reference: None for none. limited: whether ReFrame compares it with a limit.
+    """A performance variable.
 
-    cells: how many cells that FAIL it shows, where it is outside.
+    limited: whether ReFrame compares the value with a limit. cells: number of FAIL cells that the variable represents
+    if its value is outside the limit.
     """
 
     value: float
@@ -28,7 +29,7 @@ class Figure(NamedTuple):
 
     @property
     def outside(self):
-        """Whether ReFrame fails it."""
+        """Whether ReFrame fails the test because of this variable."""
         if not self.limited or self.reference is None:
             return False
         is_latency = self.unit == LATENCY
@@ -36,14 +37,14 @@ class Figure(NamedTuple):
 
     @property
     def tolerances(self):
-        """Its reference as ReFrame takes it."""
+        """The reference in ReFrame's form: value, lower tolerance, upper tolerance, unit."""
         lower = self.reference.lower if self.limited and self.unit != LATENCY else None
         upper = self.reference.upper if self.limited and self.unit == LATENCY else None
         return self.reference.value, lower, upper, self.unit
 
 
 def figure_of(cell, unit):
-    """A cell that was judged as a figure. It has no limit where the judge has another verdict than ReFrame would."""
+    """The performance variable of a judged cell. It has no limit if ReFrame would fail a cell that is not FAIL."""
     figure = Figure(cell.value, unit, cell.reference, limited=cell.reference is not None)
     return figure if not figure.outside or cell.verdict is Verdict.FAIL else figure._replace(limited=False)
 

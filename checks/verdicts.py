@@ -1,4 +1,4 @@
-"""The verdict of a test, in the process of its check: judged once, stored, and told to ReFrame."""
+"""Judges a test once in the process of its check, stores the verdict, and reports it to ReFrame."""
 
 import shutil
 import uuid
@@ -16,9 +16,9 @@ MOST_CELLS = 4  # per result that a message names
 
 
 def judged(test, check, record, references):
-    """The verdict, and (path, SHA-256) of the file that has it, in the test's output folder. Raises OSError.
+    """Returns the verdict, and (path, SHA-256) of its file in the test's output folder. Raises OSError.
 
-    check: `CheckFacts`; record: checked, None without one
+    check: `CheckFacts`. record: checked, None without one.
     """
     found = judge_test(record, check, references, getattr(test, "reference_name", ""))
     folder = Path(test.outputdir)
@@ -29,7 +29,7 @@ def judged(test, check, record, references):
 
 
 def kept(stage, folder):
-    """Copies the record, and its cells that are in files, into a folder. Returns its SHA-256."""
+    """Copies the record and its files of cells into a folder. Returns the SHA-256 of the record."""
     content = (stage / RECORD).read_bytes()
     for file in [stage / RECORD, *stage.glob("record.*.npy")]:
         if not (folder / file.name).exists() or not file.samefile(folder / file.name):
@@ -38,9 +38,9 @@ def kept(stage, folder):
 
 
 def left_to_references(found, record, figures):
-    """Whether cells outside their references are all that a FAIL consists of, and `figures` show each of them.
+    """Whether cells outside their references are the only cause of a FAIL, and `figures` contain each of these cells.
 
-    ReFrame then fails the test itself, in its performance stage.
+    ReFrame then fails the test in its performance stage.
     """
     beyond = [*found.reasons, *found.facts]
     if record is None or record["result"] != "PASS" or any(one.verdict is Verdict.FAIL for one in beyond):
@@ -50,9 +50,9 @@ def left_to_references(found, record, figures):
 
 
 def message(found, record):
-    """The verdict as the text of an error: its word, then why, the worst first.
+    """The text of an error: the verdict, then its reasons, the worst first.
 
-    Of a FAIL the cells come first; where something is missing, its cause.
+    Reasons of the same verdict: for FAIL the cells come first, else the findings outside the cells.
     """
     of_test = [(one.verdict, one.sentence) for one in (*found.facts, *found.reasons)]
     results = record["results"] if record is not None and found.evaluation is not None else ()
@@ -67,6 +67,6 @@ def message(found, record):
             of_cells.append((Verdict.INCOMPLETE, f"{name}: {lacking}"))
         if count > len(cells):
             of_cells.append((cells[-1][1].verdict, f"{name}: {count - len(cells)} more cells"))
-    said = [*of_cells, *of_test] if found.verdict is Verdict.FAIL else [*of_test, *of_cells]
-    sentences = [sentence for verdict, sentence in sorted(said, key=lambda one: -one[0]) if verdict > Verdict.WARN]
+    reasons = [*of_cells, *of_test] if found.verdict is Verdict.FAIL else [*of_test, *of_cells]
+    sentences = [sentence for verdict, sentence in sorted(reasons, key=lambda one: -one[0]) if verdict > Verdict.WARN]
     return f"{WORDS[found.verdict]}: {listed(list(dict.fromkeys(sentences)))}"

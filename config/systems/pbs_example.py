@@ -69,7 +69,7 @@ system = {
                 # how mpirun binds ranks: the check rank_binding says what came of it. What the check wants can stand in
                 # braces, as in ["--map-by", "ppr:{num_tasks_per_node}:node"]
                 "rank_options": ["--map-by", "numa", "--bind-to", "core"],
-                # processes that disturb nothing, as EXECUTABLE:USER, such as the site's monitoring; * is any
+                # processes that disturb nothing, as NAME:USER, such as the site's monitoring; * is any
                 # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
@@ -94,7 +94,7 @@ system = {
             # the GPUs of a node; or config/topology/pbs-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
-                # the table in config/references that measurements are compared with; without a table they are NOT JUDGED
+                # the table in config/references that measurements are compared with; without one they are NOT JUDGED
                 # "reference": "pbs-example",
                 # how many nodes it has, for the checks between all of them at once; or -S crossnode_matrix.nodes=N
                 # "nodes": 512,

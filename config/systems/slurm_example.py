@@ -72,7 +72,7 @@ system = {
                 # rank_binding says what came of it. With mpirun: ["--map-by", "numa", "--bind-to", "core"], and []
                 "rank_options": ["--cpu-bind=cores"],
                 "process_options": ["--cpu-bind=none"],
-                # processes that disturb nothing, as EXECUTABLE:USER, such as the site's monitoring; * is any
+                # processes that disturb nothing, as NAME:USER, such as the site's monitoring; * is any
                 # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,
@@ -100,7 +100,7 @@ system = {
             # the GPUs of a node; or config/topology/slurm-example-gpu/devices.json, as `linkmatrix detect` writes it
             "devices": [{"type": "gpu", "arch": "sm_90", "model": "NVIDIA H200", "num_devices": 8}],
             "extras": {
-                # the table in config/references that measurements are compared with; without a table they are NOT JUDGED
+                # the table in config/references that measurements are compared with; without one they are NOT JUDGED
                 # "reference": "slurm-example",
                 # the file with that table, where it is not p2p.yaml
                 # "reference_file": "slurm-example.yaml",
@@ -129,7 +129,7 @@ system = {
                 # "--gpu-bind=single:1"
                 "rank_options": ["--cpu-bind=cores", "--gpu-bind=none"],
                 "process_options": ["--cpu-bind=none"],
-                # processes that disturb nothing, as EXECUTABLE:USER, such as the site's monitoring; * is any
+                # processes that disturb nothing, as NAME:USER, such as the site's monitoring; * is any
                 # "ignored_processes": ["nv-hostengine:root", "node_exporter:*"],
                 # ranks may share cores, or span NUMA nodes, where a site wants that
                 # "shared_cores": True,

@@ -146,7 +146,7 @@ def test_many_faults_are_counted_not_all_told():
 
 def test_a_test_case_that_is_missing_is_named_and_so_is_another_checks_record():
     record = {"asked_by": "intranode_p2p", "expected": ["a", "b"], "lost": [], "results": [{"testcase": "a"}]}
-    assert said(expect.run_faults(record, "intranode_p2p")) == ["b was to be measured, and is not in the record"]
+    assert said(expect.run_faults(record, "intranode_p2p")) == ["b was expected, and is not in the record"]
     record |= {"expected": ["a"], "asked_by": None}
     assert expect.run_faults(record, "intranode_p2p") == []
     record["asked_by"] = "rank_p2p"

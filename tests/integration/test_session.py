@@ -83,7 +83,7 @@ def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, 
     passed = [name for name, check in by_name.items() if check["result"] == "pass"]
     assert passed == [READ], run.output
     assert record_of(by_name[READ])["result"] == "PASS"
-    assert "ended before it was its turn" in by_name[LATENCY]["fail_reason"]
+    assert "ended before its turn" in by_name[LATENCY]["fail_reason"]
     (report,) = (run.prefix / "reports").glob("run-report-*.json")
     verdicts = {
         one.test.testcase: one.verdict for one in judging.judge_all(stored.find(report), References.load(None), None)

@@ -110,7 +110,7 @@ def verdict_of(result, name, at, reference, table, middle):
         verdict = Verdict.NOT_JUDGED if unverified == NEVER else Verdict.INCOMPLETE
         return CellVerdict(verdict, f"{name}: {unverified}", value, reference, deviation)
     if sign * (good_limit - value) > 0:
-        reason = f"{off}: the reference does not describe this measurement, adopt again"
+        reason = f"{off}: the reference does not describe this measurement, adopt references again"
         return CellVerdict(Verdict.NOT_JUDGED, reason, value, reference, deviation)
     warning = ""
     tolerance = abs(bad_limit / reference.value - 1)
@@ -122,5 +122,5 @@ def verdict_of(result, name, at, reference, table, middle):
         warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the limit"
     elif behind > max(STRAGGLES[unit], (high - low) / value, tolerance / 4):
         found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
-        warning = f"{found} than its link class, each cell compared with its reference"
+        warning = f"{found} than its link class, by the ratio of each cell to its reference"
     return CellVerdict(Verdict.WARN if warning else Verdict.PASS, warning, value, reference, deviation)

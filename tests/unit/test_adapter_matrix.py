@@ -59,8 +59,8 @@ def test_adapters_that_carried_the_messages_have_no_faults(metric):
             "adapter host=n1 rank=1 name=mlx5_1 sent=unknown received=unknown",
             "the kernel does not count what mlx5_1 sent",
         ),
-        ("", "n1:rank1 does not say what its adapter carried"),
-        ("adapter host=n1 rank=1 name=mlx5_1 sent=", "n1:rank1 does not say what its adapter carried"),
+        ("", "n1:rank1 did not report the bytes of its adapter"),
+        ("adapter host=n1 rank=1 name=mlx5_1 sent=", "n1:rank1 did not report the bytes of its adapter"),
     ],
 )
 def test_an_adapter_that_is_another_or_carried_nothing_is_named(line, fault):

@@ -98,7 +98,7 @@ def test_every_node_of_a_run_must_keep_the_promise(record):
     record["nodes"].append({**record["nodes"][0], "name": "node003"})
     assert "node003 has 0 adapters (none), promised are 2" in judge(record, ALL)
     record["nodes"] = []
-    assert judge(record, ALL)[0].startswith("the record does not say")
+    assert judge(record, ALL)[0].startswith("the record does not contain the adapters")
 
 
 def test_no_promise_is_a_fault_that_says_what_could_be_promised(record):

@@ -120,8 +120,8 @@ def beside_others(content, _):
     [
         (counters, "nvlink_replay_errors rose from 3 to 8"),
         (one_device, "are one device, GPU-1"),
-        (one_sample, "were measured once"),
-        (beside_others, "hog used node001 while it was measured"),
+        (one_sample, "have a single sample"),
+        (beside_others, "hog used node001 during the measurement"),
     ],
 )
 def test_nothing_is_adopted_from_records_that_are_no_pass_whatever_the_references_are(run, store, change, why):

@@ -167,7 +167,7 @@ def test_better_than_its_tolerance_is_not_judged_and_flags_nobody(make_record):
     cells, matrix = verdicts(record)
     assert set(cells.values()) == {Verdict.NOT_JUDGED} and matrix.clean_labels() == (set(), set())
     assert diagnosis.diagnose(record, record["results"][0], matrix).findings == ()
-    assert "adopt again" in matrix.cells["gpu1", "gpu0"].reason and matrix.unjudged == 0
+    assert "adopt references again" in matrix.cells["gpu1", "gpu0"].reason and matrix.unjudged == 0
 
 
 @pytest.mark.parametrize("status", ["error", "not-run", "timeout"])

@@ -67,7 +67,7 @@ FACTS = [
     (counters_of_an_adapter, Verdict.FAIL, "n1:mlx5_0: symbol_error rose from 3 to 5 during the run"),
     (throttled, Verdict.WARN, "held back while it was measured: gpu2: power cap"),
     (devices_twice, Verdict.INCOMPLETE, "gpu1 and gpu3 are one device, GPU-1"),
-    (samples(1), Verdict.INCOMPLETE, "1 of 12 cells were measured once"),
+    (samples(1), Verdict.INCOMPLETE, "1 of 12 cells have a single sample"),
     (samples(3), Verdict.WARN, "1 of 12 cells have too few samples for an interval, as few as 3"),
     (few_cells, Verdict.INCOMPLETE, "only 2 of 16 cells apply"),
 ]
@@ -184,7 +184,7 @@ def test_cells_without_a_sample_are_not_among_those_that_were_measured(make_reco
     record = make_record(off={(0, 2): "timeout", (0, 3): "timeout"})
     samples(1)(record)
     (one,) = facts.facts(record)
-    assert one.sentence.startswith("1 of 10 cells were measured once") and one.result == 0
+    assert one.sentence.startswith("1 of 10 cells have a single sample") and one.result == 0
 
 
 def test_two_halves_have_as_many_cells_as_pairs_of_one_device_of_each(make_record):
@@ -268,4 +268,4 @@ def test_a_topology_is_no_pass_of_a_test_case_that_was_to_be_measured(make_recor
     record = make_record() | {"results": [], "command": ["p2p_matrix", "--topology"]}
     _, (judged,) = judged_run(record, testcase="device_to_device_memcpy_write_ce")
     assert judged.verdict is Verdict.INCOMPLETE
-    assert "the record holds no matrix: nothing was measured" in judged.reasons
+    assert "the record contains no matrix: nothing was measured" in judged.reasons

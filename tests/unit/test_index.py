@@ -166,7 +166,7 @@ def test_other_references_are_told_of_and_judge_again_when_asked(store):
     file = store.references / "p2p.yaml"
     file.write_text(file.read_text().replace("gpu1->gpu2: [396.0", "gpu1->gpu2: [350.0"))
     with index.opened(store.prefix, store.references) as found:
-        assert next(found.tests()).verdict is Verdict.FAIL and "1 report has its verdict by other" in found.notes[0]
+        assert next(found.tests()).verdict is Verdict.FAIL and "1 report was judged with other" in found.notes[0]
     with index.opened(store.prefix, store.references, again=True) as found:
         assert next(found.tests()).verdict is not Verdict.FAIL and found.notes == []
 

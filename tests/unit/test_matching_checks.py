@@ -97,7 +97,7 @@ def test_a_whole_matrix_is_not_what_was_asked_for(run):
     def whole(result):
         result["schedule"]["mode"] = "rounds"
 
-    assert f"{NODES}: the schedule is rounds, and matchings were asked for" in faults(run(whole))
+    assert f"{NODES}: the schedule is rounds, but matchings were requested" in faults(run(whole))
 
 
 def test_the_check_asks_for_matchings_of_all_nodes_and_is_in_no_other_run():

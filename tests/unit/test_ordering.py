@@ -111,7 +111,7 @@ def emptied(result, part, value):
     ("part", "value", "verdict", "said"),
     [
         ("rounds", 0, Verdict.INCOMPLETE, "of 2 of 2 cells no round was checked"),
-        ("rounds", None, Verdict.INCOMPLETE, "nothing is known of the order of its writes"),
+        ("rounds", None, Verdict.INCOMPLETE, "the order of its writes is unknown"),
         ("wrong_words", None, Verdict.INCOMPLETE, "no round was checked"),
         ("wrong_words", 5, Verdict.FAIL, "2 of 2 cells that are said to be fine had wrong words"),
         ("unseen", 1, Verdict.FAIL, "or flags never seen"),

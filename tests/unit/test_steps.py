@@ -109,7 +109,7 @@ def test_where_no_cell_has_a_value_one_does_not_stand_for_all(judged_run, make_r
 def test_a_matrix_without_pairs_is_not_said_to_be_measured(judged_run, make_record):
     run, judged = judged_run(make_record(count=1))
     assert "Everything" not in " ".join(steps.answer(judging.overall(judged), judged))
-    assert [one.text for one in headlines.headlines(judged)] == ["it has no pair: nothing was measured"]
+    assert [one.text for one in headlines.headlines(judged)] == ["no pair of endpoints: nothing was measured"]
     assert steps.REFERENCES not in told((run, judged))
 
 

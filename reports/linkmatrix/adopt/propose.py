@@ -42,7 +42,7 @@ Floors = Mapping[str, Floor]  # of each link class
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
 #: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
 OF_STEADY = {FLOORS[one] for one in STEADY}
-OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth differs little from run to run
+OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
 MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
 
 

@@ -1,4 +1,4 @@
-"""The stored results that references may be adopted from, and why others are not."""
+"""The stored results that references may be adopted from, and the reasons against the others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,11 +13,10 @@ from .proposal import Sample
 
 
 def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list[str]]:
-    """The results to adopt from, and why others are not: a sentence each.
+    """Returns the usable results, and one sentence for each refused result.
 
-    A result that failed sanity, is incomplete, not verified or disturbed is left out. A run that only missed its
-    references, or lacks some, is not: the references may be what is wrong. with_failed: leave out simulated faults
-    alone.
+    Results that failed sanity, or are incomplete, not verified or disturbed, are refused. Results that only miss their
+    references are used, because the references may be wrong. with_failed: refuse only simulated faults.
     """
     samples, refused = [], []
     for test in tests:
@@ -41,7 +40,7 @@ def usable(tests: Iterable[Test], with_failed: bool) -> tuple[list[Sample], list
 
 
 def of_test(test: Test) -> Iterator[str]:
-    """Why no result of a test is healthy, whatever the references are."""
+    """Reasons that make all results of a test unusable, independent of references."""
     assert test.record is not None
     if test.stored is None and test.result not in ("", "pass") and test.phase != "performance":
         yield f"ReFrame ended it with '{test.result}'" + (f" ({test.reason[:120]})" if test.reason else "")
@@ -49,11 +48,11 @@ def of_test(test: Test) -> Iterator[str]:
     yield from (one.sentence for one in against if one.verdict > Verdict.NOT_JUDGED)
     yield from test.doubts
     for result in test.record["results"]:
-        yield from (f"devices were held back: {reason}" for reason in result.get("throttled", []))
+        yield from (f"devices were throttled: {reason}" for reason in result.get("throttled", []))
 
 
 def of_result(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str]:
-    """Why a result is not healthy, whatever the references are; place: of the record's results."""
+    """Reasons that make a result unusable, independent of references; place: index in the record's results."""
     result = record["results"][place]
     for fact in facts(record, test.check.tolerated_counters):
         if fact.verdict > Verdict.NOT_JUDGED and fact.result in (None, place):
@@ -62,4 +61,4 @@ def of_result(test: Test, record: Mapping[str, Any], place: int) -> Iterator[str
     if not result["complete"] or (result["verified"] is not True and result["size_bytes"] != 0):
         yield "is incomplete, or its data was not verified"
     for node, names in disturbed_nodes(record, result).items():
-        yield f"{' and '.join(names)} used {node} while it was measured: stop other work, and measure again"
+        yield f"{' and '.join(names)} used {node} during the measurement: stop other work, and measure again"

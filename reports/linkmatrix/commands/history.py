@@ -2,7 +2,7 @@
 
 A change of level is told with what changed in between: driver, CUDA, MPI, kernel, program, host. A single outlier is
 none. `--fleet` says which host has another driver, firmware or link rate, and puts the newest figures of those that
-have the same beside each other, outliers first. Flagged devices are named at the end, nodes that cannot be judged, and
+have the same beside each other, outliers first. The output ends with flagged devices, nodes that cannot be judged, and
 runs that ended without a report. `--part` and `--place` show where a part was, or what was in a place.
 """
 

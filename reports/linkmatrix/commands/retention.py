@@ -1,4 +1,4 @@
-"""What earlier runs of a prefix leave: flags, and reports that are old enough to go."""
+"""Flags that stored runs leave, and the removal of old reports."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from ..runs import folders
 
 
 def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[str]:
-    """What the stored runs, this one too, leave flagged, and the nodes that cannot be judged."""
+    """Sentences about the flags of all stored runs, and about nodes that cannot be judged."""
     try:
         from ..runs import index, notes
     except ModuleNotFoundError as error:
@@ -23,12 +23,12 @@ def suspect_lines(prefix: Path, clean_runs: int, repository: Path) -> Iterator[s
             yield from (f"note: {clean(note)}" for note in found.notes)
             yield from (clean(one.sentence(clean_runs)) for one in found.suspects(clean_runs, notes.load(prefix)))
             yield from (clean(f"{node} {why}") for node, why in found.disturbed().items())
-    except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the run has its verdict without it
+    except (OSError, lock.Held, BadInput) as error:  # no locks, or damaged notes; the verdict does not need the flags
         yield f"note: flags of earlier runs are unknown: {clean(str(error))}"
 
 
 def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None:
-    """The names of the reports that present flags come from; None, after a sentence, where these are unknown."""
+    """The names of the reports behind present flags; None, after a message, if the flags are unknown."""
     folder = repository / "config" / "references"
     try:
         from ..runs import index, notes
@@ -41,8 +41,9 @@ def flagging(prefix: Path, clean_runs: int, repository: Path) -> set[str] | None
 
 
 def pruned(prefix: Path, keep: int | None, days: int | None, clean_runs: int, repository: Path) -> None:
-    """Removes old reports, JUnit files and pages; the newest stays, what flags a device stays while the flag does, and
-    records stay where ReFrame keeps them.
+    """Removes old reports, JUnit files and pages.
+
+    The newest report stays. A report stays as long as a flag comes from it. Records stay in the folders of ReFrame.
     """
     reports = folders.reports(prefix)[::-1]
     old = set(reports[keep:]) if keep is not None else set()

@@ -1,9 +1,10 @@
-"""The verdict under a contract, from reports and records alone: each part, test case, node and cell that was sold.
+"""The verdict under a contract, from reports and records alone, on each part, test case, node and cell that was sold.
 
 Only PASS and WARN meet a contract. A cell outside a limit is FAIL. INCOMPLETE: something is missing, belongs to another
 part, was measured before the contract was frozen, or by another program. DISTURBED: another process used a node and a
 cell is outside. NOT JUDGED: a limit does not describe its cell. A test case that failed and was repeated stays FAIL. If
-the contract allows retries, it is WARN. So is a run before the last one that did not pass. The ruling contains both.
+the contract allows retries, the test case is WARN. An earlier run that did not pass is WARN too. The ruling contains
+both.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The sentence of each rule on one cell: what was found, and with which reference it was compared."""
+"""The sentence of each rule about one cell: the measured value and the reference."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,15 @@ from ..record.matrix import Pair
 from ..record.units import figure
 from ..references.tables import Reference
 
-LEAST_CONFIDENCE = 0.95  # of an interval of the median, as the programs choose it
+LEAST_CONFIDENCE = 0.95  # of the interval of a median, as in src/core/statistics.cpp
 
 
 class Cell(NamedTuple):
-    """What a sentence may say of a cell. worse: than the median of its class, as a fraction. limit: GB/s.
+    """The data of a cell that sentences use.
 
-    behind: as `off_like` says.
+    low, high: the interval of the median. limit: of the path, in GB/s. worse: than the median of its link class, as a
+    fraction. behind: see `warning_masks.off_like`. table: name of the reference table. others: a sentence about the
+    process that disturbed the cell.
     """
 
     pair: Pair
@@ -32,25 +34,25 @@ class Cell(NamedTuple):
 
 
 def no_reference(cell: Cell) -> str:
-    """The table that lacks the cell; without a table, why the data counts as unverified."""
+    """A missing reference: the table that lacks the cell, or without a table the reason why data is unverified."""
     if cell.table:
         return f"{name(cell.pair)} has no reference in the table '{cell.table}': adopt references again"
     return f"{name(cell.pair)} has no reference, and {cell.unverified}"
 
 
 def no_table(cell: Cell) -> str:
-    """The partition names no table."""
+    """A missing reference, because the partition names no table."""
     return f"{name(cell.pair)} has no reference: the partition names no table"
 
 
 def other_unit(cell: Cell) -> str:
-    """Both units."""
+    """A reference in another unit than the cell."""
     assert cell.reference is not None
     return f"{name(cell.pair)} is measured in {cell.unit}, and its reference is in {cell.reference.unit}"
 
 
 def impossible(cell: Cell) -> str:
-    """What the path can carry."""
+    """A value above the limit of the path."""
     found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)}"
     return f"{found} is more than its path can carry ({cell.limit:.0f} GB/s)"
 
@@ -70,19 +72,19 @@ def off_reference(cell: Cell) -> str:
 
 
 def disturbed(cell: Cell) -> str:
-    """By how much the cell is off, and which process disturbed it."""
+    """The deviation of the cell, and the process that disturbed it."""
     if cell.reference is not None:
         return f"{off_reference(cell)}: {cell.others}"
     return f"{below_class(cell)}: {cell.others}"
 
 
 def better(cell: Cell) -> str:
-    """That the reference is out of date; nothing is wrong with the machine."""
-    return f"{off_reference(cell)}: the reference does not describe this measurement, adopt again"
+    """A value better than its tolerance: the reference is out of date, the machine is not at fault."""
+    return f"{off_reference(cell)}: the reference does not describe this measurement, adopt references again"
 
 
 def noisy(cell: Cell) -> str:
-    """The interval of the median, which crosses the limit on the bad side, with its confidence where it is known."""
+    """An interval of the median that crosses the limit on the slow side, with its confidence where known."""
     sure = f"{100 * confidence(cell.samples):.1f} % interval" if cell.samples else "interval"
     between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
     return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the limit"
@@ -104,24 +106,24 @@ def confidence(samples: int) -> float:
 
 
 def below_class(cell: Cell) -> str:
-    """By how much it is worse than the median of its class."""
+    """The deviation from the median of the link class."""
     than = "the median of its link class"
     return f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.worse:.1f} % worse than {than}"
 
 
 def straggling(cell: Cell) -> str:
-    """By how much it is worse than the other cells of its class, each compared with its own reference."""
+    """The deviation from the other cells of the link class, by the ratio of each cell to its reference."""
     found = f"{name(cell.pair)} {quantity(cell.value, cell.unit)} is {100 * cell.behind:.1f} % worse"
-    return f"{found} than its link class, each cell compared with its reference"
+    return f"{found} than its link class, by the ratio of each cell to its reference"
 
 
 def in_part(cell: Cell) -> str:
-    """A total without the copies of an endpoint that was lost is not what its reference is of."""
-    return f"{name(cell.pair)} was measured only in part, because an endpoint was lost: no reference is of that"
+    """A total that lacks the copies of a lost endpoint: no reference describes such a total."""
+    return f"{name(cell.pair)} was measured only in part, because an endpoint was lost: no reference describes a part"
 
 
 def name(pair: Pair) -> str:
-    """ "gpu2->gpu5", as performance variables are called."""
+    """The name of a cell, as in performance variables: "gpu2->gpu5"."""
     return f"{pair[0]}->{pair[1]}"
 
 

@@ -69,7 +69,7 @@ def failed_for(record: Mapping[str, Any]) -> set[str]:
 
 
 def gone_of(record: Mapping[str, Any]) -> dict[str, set[str]]:
-    """{device: who had a context on it at a look of the run and at its last one no more, "pid 2983 (hog of bob)"}."""
+    """{device: processes that had a context on it at some poll but not at the last, "pid 2983 (hog of bob)"}."""
     found: dict[str, dict[int, str]] = {}
     last: set[tuple[str, int]] = set()
     for others in polls(record):

@@ -38,8 +38,8 @@ class Disturbance(NamedTuple):
 class Disturbances:
     """The disturbances of one result.
 
-    entries: in the order of the record. nodes_of: the nodes of a row or column. no_memory: {row or column: sentence} of
-    devices whose memory other processes hold, so that the run measured nothing there.
+    entries: in the order of the record. nodes_of: returns the nodes of a row or column. no_memory: {row or column:
+    sentence} of devices that the run could not measure because other processes hold their memory.
     """
 
     entries: Sequence[Disturbance] = ()
@@ -55,23 +55,23 @@ class Disturbances:
         return found
 
     def cells(self, matrix: Matrix, block: Block) -> np.ndarray:
-        """True for the cells of a block with an end on a disturbed node; rows × columns."""
+        """True for the cells of a block with an endpoint on a disturbed node; rows × columns."""
         nodes = self.nodes
         return at_either_end(matrix, block, lambda label: any(node in nodes for node in self.nodes_of(label)))
 
     def without_memory(self, matrix: Matrix, block: Block) -> np.ndarray:
-        """True for the cells of a block with an end whose memory other processes hold; rows × columns."""
+        """True for the cells of a block with an endpoint whose memory other processes hold; rows × columns."""
         return at_either_end(matrix, block, lambda label: label in self.no_memory)
 
     def sentence(self, row: str, column: str) -> str:
-        """The sentence on a cell: of a disturbance at one of its ends, else on one of its nodes; "" without any."""
+        """The sentence about the disturbance of a cell: at an endpoint, else on one of its nodes; "" for none."""
         nodes = {*self.nodes_of(row), *self.nodes_of(column)}
         there = [one for one in self.entries if one.node in nodes]
         at_ends = [one.sentence for one in there if one.where in (row, column)]
         return next(iter([*at_ends, *(one.sentence for one in there)]), "")
 
     def memory_sentence(self, row: str, column: str) -> str:
-        """The sentence on a cell that was not measured because other processes hold the memory of an end."""
+        """The sentence about a cell that was not measured because other processes hold the memory of an endpoint."""
         return next((self.no_memory[label] for label in (row, column) if label in self.no_memory), "")
 
 
@@ -84,7 +84,7 @@ def at_either_end(matrix: Matrix, block: Block, chosen: Callable[[str], bool]) -
 
 
 def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
-    """The disturbances of a result of a checked record; none where a fault was simulated: nothing excuses that."""
+    """The disturbances of a result of a checked record; none if a fault was simulated, which no process excuses."""
     others = result.get("others") or {}
     entries, held = [*entries_of(others)], dict(held_memory(record, others))
     if simulated_fault(record) or not (entries or held):
@@ -106,7 +106,7 @@ def disturbances(record: Mapping[str, Any], result: Result) -> Disturbances:
 
 
 def participants(result: Result, devices: Sequence[str]) -> dict[str, Sequence[str]]:
-    """{row or column of a collective: its devices}; a simulation's column has the first ones, its row adds none."""
+    """{row or column of a collective: its devices}; a column of a simulation has the first N devices, its row none."""
     if not is_collective(result):
         return {}
     if not is_simulation(result):
@@ -169,19 +169,19 @@ def held_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str
 
 
 def polls(record: Mapping[str, Any]) -> Iterator[Others]:
-    """All that a record contains on other processes, in the order of time."""
+    """Each `others` of a record, in the order of time: of the run, of its results, of its soak."""
     for holder in (record, *record.get("results", ()), record.get("soak", {})):
         if holder.get("others"):
             yield holder["others"]
 
 
 def ignored(record: Mapping[str, Any]) -> list[str]:
-    """The processes that --ignore-processes left out, each once: "pid 12 (dcgm of root)"."""
+    """The processes that --ignore-processes excluded, each once: "pid 12 (dcgm of root)"."""
     return list(dict.fromkeys(process_name(one) for others in polls(record) for one in others.get("ignored") or ()))
 
 
 def beside(result: Mapping[str, Any]) -> list[str]:
-    """The sentences on other processes of one result or soak, each once."""
+    """The sentences about the processes that disturbed a result or soak, each once."""
     return list(dict.fromkeys(one.sentence for one in entries_of(result.get("others") or {})))
 
 
@@ -191,7 +191,7 @@ def not_exclusive(record: Mapping[str, Any]) -> Iterator[str]:
     for result in (*(record["results"] or [record]), *soak):
         others = result.get("others")
         if others is None:
-            yield "the record does not contain what other processes did: nobody knows whether the node was exclusive"
+            yield "the record has no data on other processes: whether the node was exclusive is unknown"
             return
         when = f" during {result['testcase']}" if "testcase" in result else " during the soak" if result in soak else ""
         yield from (f"the node was not exclusive: {one}{when}" for one in unique(entries_of(others)))

@@ -36,8 +36,8 @@ class MatrixVerdict:
     """A matrix with a verdict for each cell that applies, and for each that has a reference and is not there.
 
     whole: what came of each cell, of a matrix that is held. lost: cells with a reference that are not in the matrix.
-    problem: why nothing could be judged, "" if it could. node: of each row, as an index. others: the disturbances while
-    it was measured.
+    problem: why nothing could be judged, "" if it could. node: of each row, as an index. others: the disturbances
+    during the measurement.
     """
 
     matrix: Matrix
@@ -69,7 +69,7 @@ class MatrixVerdict:
         return self.counts[Verdict.DISTURBED]
 
     def disturbed_sentences(self) -> list[str]:
-        """The sentences on other processes that disturbed cells, each once."""
+        """The sentences about the processes that disturbed cells, each once."""
         if self.whole is None or not self.disturbed:
             return []
         found = (self.whole.others_sentence(r, c) for r, c in np.argwhere(np.isin(self.whole.rules, OTHERS)).tolist())
@@ -77,7 +77,7 @@ class MatrixVerdict:
 
     @property
     def unjudged(self) -> int:
-        """Cells that lack only a reference."""
+        """The number of cells that lack only a reference."""
         return self.tally.unjudged
 
     @property
@@ -215,7 +215,7 @@ class MatrixVerdict:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdicts on one record, its `results` in their order; floor: the verdict of the way in which it ended.
+    """The verdicts on one record, in the order of its `results`; floor: the best verdict that its result allows.
 
     soaked: what a soak says against that.
     """
@@ -237,7 +237,7 @@ class Evaluation:
 
 
 def evaluate(record: Mapping[str, Any], references: References, reference_name: str | None) -> Evaluation:
-    """Compares every cell of a checked record with the reference table `reference_name`; None or "": there is none."""
+    """Compares every cell of a checked record with the reference table `reference_name`; None or "" for no table."""
     node = {device["label"]: device["node"] for device in record.get("devices", [])}
 
     def judged(result: Result) -> MatrixVerdict:

@@ -29,10 +29,9 @@ class Fact(NamedTuple):
 
 
 def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), table: str = "") -> Iterator[Fact]:
-    """All that a checked record contains against a PASS of its own.
+    """The findings of a checked record, besides its cells, that allow no PASS.
 
-    tolerated_counters: names of error counters that may rise. table: of references that it is compared with, "" for
-    none
+    tolerated_counters: names of error counters that may rise. table: name of the reference table, "" for none.
     """
     for one in crashes.errors(record):
         verdict = Verdict.WARN if one.name in tolerated_counters else Verdict.FAIL
@@ -80,7 +79,7 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
     least, single, few, measured = counted(result)
     more = f"measure with --samples {LEAST_SAMPLES} or more"
     kinds = (
-        (single, Verdict.INCOMPLETE, f"were measured once: how sure they are, nobody knows; {more}"),
+        (single, Verdict.INCOMPLETE, f"have a single sample: their noise is unknown; {more}"),
         (few, Verdict.WARN, f"have too few samples for an interval, as few as {least}; {more}"),
     )
     for count, verdict, what in kinds:
@@ -91,7 +90,7 @@ def of_samples(result: Result, place: int) -> Iterator[Fact]:
 
 
 def counted(result: Result) -> tuple[int, int, int, int]:
-    """(fewest samples, cells of one sample, cells of too few, cells with samples)."""
+    """(fewest samples of a cell, cells with one sample, cells with too few, cells with any)."""
     samples = grids.numbers(result["samples"])
     samples = samples[samples > 0]
     least = int(samples.min(initial=LEAST_SAMPLES))

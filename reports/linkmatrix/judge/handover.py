@@ -30,7 +30,7 @@ def sentences(result: Result) -> Iterator[tuple[Verdict, str]]:
     unchecked = ok & ~((rounds > 0) & np.isfinite(wrong) & np.isfinite(unseen))
     if unchecked.any():
         what = f"of {int(unchecked.sum())} of {total} no round was checked"
-        yield Verdict.INCOMPLETE, f"{what}: nothing is known of the order of its writes"
+        yield Verdict.INCOMPLETE, f"{what}: the order of its writes is unknown"
 
 
 def counted(result: Result, part: str, shape: tuple[int, ...]) -> np.ndarray:

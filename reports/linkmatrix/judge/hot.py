@@ -24,7 +24,7 @@ HELD = (
     ORDER["off reference"],
     ORDER["disturbed"],
     ORDER["impossible"],
-)  # rules by which a hot cell is worse than it was
+)  # rules of a cell that is worse in the soak than before
 
 
 class Hot(NamedTuple):

@@ -10,7 +10,7 @@ from .verdicts import CellVerdict, Verdict
 
 
 class JudgedCells(CellView):
-    """{pair: verdict} of the cells that apply, and of those that have a reference and are not in the matrix."""
+    """{pair: verdict} of the cells of a matrix, and of missing cells that have a reference."""
 
     def __init__(self, judged: Judged, lost: Mapping[Pair, CellVerdict]) -> None:
         matrix = judged.block.matrix
@@ -31,7 +31,7 @@ class JudgedCells(CellView):
 def lost_cells(
     matrix: Matrix, expected: Expected, wanted: Mapping[Pair, Any], whole: Judged | None
 ) -> dict[Pair, CellVerdict]:
-    """Cells that have a reference and are not in the matrix, or do not apply."""
+    """The cells that have a reference but are not in the matrix, or do not apply: {pair: INCOMPLETE verdict}."""
     rows, columns = ({label: at for at, label in enumerate(labels)} for labels in (matrix.rows, matrix.columns))
     lost = {}
     for pair in wanted:
@@ -45,10 +45,10 @@ def lost_cells(
 
 
 def not_compared(result: Mapping[str, Any]) -> str:
-    """Why nobody knows whether what arrived is what was sent; "" where the record says of each cell whether it is."""
+    """Why the data of a result counts as unverified; "" if the record has the verification of every cell."""
     if result["size_bytes"] == 0:
         return ""  # an empty message has no data
     if result["verified"] is None:
-        # of a matrix of ours it is known how copies were let go
+        # only the records of linkmatrix's own programs contain `timing`
         return "its data was not compared (--no-verify)" if result["timing"] else COMPARES_NOTHING
     return "" if result["verified"] or has_status(result, "corrupt") else "not all data was compared"

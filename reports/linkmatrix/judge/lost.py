@@ -1,7 +1,6 @@
-"""Endpoints that a run lost, and what the way in which its program ended means for a verdict.
+"""The verdicts of lost endpoints and of the way in which a program ended.
 
-A lost device is a statement about the machine. A lost process is not: the run is incomplete. Memory that another
-process holds is a disturbance.
+A lost device is FAIL. A lost process is INCOMPLETE. A device whose memory another process holds is DISTURBED.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,9 +21,9 @@ def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Verdict, str]]:
 
 
 def ending(record: Mapping[str, Any]) -> Verdict:
-    """The best verdict that the program's result word allows.
+    """The best verdict that the result of a program (PASS, FAIL, ERROR, TIMEOUT or INCOMPLETE) allows.
 
-    DISTURBED: the memory that other processes hold is the only cause that the record contains.
+    DISTURBED if memory that other processes hold is the only cause in the record.
     """
     if record["result"] in ("PASS", "FAIL"):
         return Verdict[record["result"]]

@@ -32,14 +32,14 @@ from .disturbances import Disturbances
 from .verdicts import CellVerdict, Verdict
 from .warning_masks import at_limit, off_like
 
-COMPARES_NOTHING = "its program compared no data"  # a program that cannot: no verdict on data is missing
+COMPARES_NOTHING = "its program compared no data"  # the program cannot: its cells are NOT JUDGED, not INCOMPLETE
 IMPLAUSIBLE = 1.02  # of what the path can carry: above, bytes were counted that never moved
 STRAGGLES = {
     "GB/s": 0.02,
     "us": 0.10,
     "GFLOP/s": 0.02,
-}  # a cell is WARN that is worse than its link class by more than this, its interval and a quarter of its tolerance
-DISTURBED = 0.10  # worse than the median of its link class by more, where a cell has no reference and its node was used
+}  # a cell is WARN if it is worse than its link class by more than this, its interval and a quarter of its tolerance
+DISTURBED = 0.10  # a cell without reference on a disturbed node is DISTURBED if worse than its class median by more
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ RULES: dict[str, Rule] = {
     "as expected": Rule(Verdict.PASS, lambda cell: "", True),
 }
 ORDER = {rule: number for number, rule in enumerate(RULES)}
-UNREFERENCED = [ORDER[one] for one in ("no reference", "no table")]  # what lacks only a reference
+UNREFERENCED = [ORDER[one] for one in ("no reference", "no table")]  # rules of cells that lack only a reference
 OTHERS = [ORDER[one] for one in ("no memory", "disturbed")]  # rules whose sentence names other processes
 VERDICTS = np.array([-1 if rule.verdict is None else rule.verdict for rule in RULES.values()], dtype=np.int8)
 
@@ -95,8 +95,8 @@ class Judged:
 
     rules: indices of RULES. codes: verdicts, -1 where a cell does not apply. value, low, high: of the references in the
     matrix's unit, NaN without. worse: than its reference, or without one than the median of its class, as a fraction,
-    NaN where there is no value. disturbed: True for cells that say nothing of the machine: they are worse than expected
-    or lack a value, and another process used a node or the memory of an end. behind: as `off_like` says.
+    NaN where there is no value. disturbed: True for cells that are no evidence about the machine: they are worse than
+    expected or lack a value, and another process used a node or the memory of an endpoint. behind: see `off_like`.
     """
 
     block: Block
@@ -119,7 +119,7 @@ class Judged:
 
     @property
     def observed(self) -> np.ndarray:
-        """The values of the cells that say something of the machine; NaN for the others."""
+        """The values of the undisturbed cells; NaN for the others."""
         return np.where(self.disturbed, np.nan, self.block.measured)
 
     @property
@@ -168,8 +168,8 @@ class Judged:
         if self.others is None or self.rules[r, c] not in OTHERS:
             return ""
         pair = self.block.matrix.rows[self.block.first + r], self.block.matrix.columns[c]
-        told = self.others.memory_sentence if self.rules[r, c] == ORDER["no memory"] else self.others.sentence
-        return told(*pair)
+        sentence = self.others.memory_sentence if self.rules[r, c] == ORDER["no memory"] else self.others.sentence
+        return sentence(*pair)
 
     def samples(self, r: int, c: int) -> int:
         """How many samples a cell has; 0 where the record does not contain it."""
@@ -196,7 +196,7 @@ def judge(
 ) -> Judged:
     """The verdicts on a block. unverified: why nobody knows whether what arrived is what was sent, "" if they do.
 
-    others: the disturbances while it was measured
+    others: the disturbances during the measurement
     """
     shape = block.values.shape
     value, low_limit, high_limit = (np.full(shape, np.nan) for _ in range(3))

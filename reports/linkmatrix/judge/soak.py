@@ -54,9 +54,9 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
                 device["label"],
             )
         elif not device["products"]:
-            yield Verdict.INCOMPLETE, f"{device['label']} was not heated: the soak says nothing of it"
+            yield Verdict.INCOMPLETE, f"{device['label']} was not heated: the soak did not test it"
     if not soak["heated"]:
-        yield Verdict.INCOMPLETE, "no device was heated: the soak says nothing of any"
+        yield Verdict.INCOMPLETE, "no device was heated: the soak tested none"
     computes_wrong = any(device["wrong"] for device in soak["heated"])
     if soak["failures"]:
         failed = [f"{one['what']} {after(one['at'])}" for one in events if " is " in one["what"]]
@@ -70,7 +70,7 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
                 ),
             )
     if not soak["passes"]:
-        yield Verdict.INCOMPLETE, "the soak ended before all was measured again: ask for a longer one"
+        yield Verdict.INCOMPLETE, "the soak ended before every cell was measured again: use a longer soak"
     devices = [
         f"{one['what']} {after(one['at'])}"
         for one in events

@@ -70,7 +70,7 @@ class Tally:
 
 
 def slow_cells(judged: Judged, limits: np.ndarray) -> np.ndarray:
-    """Undisturbed cells that are worse than their reference allows; than their class does, where they have none."""
+    """Undisturbed cells that are worse than their reference allows, or without reference than their class allows."""
     worse = np.where(judged.disturbed, 0.0, np.nan_to_num(judged.worse))
     failed = (judged.codes == Verdict.FAIL) & (worse > 0)
     return np.where(judged.unjudged, worse > limits[judged.block.classes], failed)

@@ -21,9 +21,9 @@ TOPOLOGY = "--topology"  # the option with which a program measures no matrix
 
 @dataclass(frozen=True)
 class CheckFacts:
-    """What a check knows and no record contains.
+    """The findings and settings of a check that no record contains.
 
-    testcase: the test case that the record must contain, "" for none. reasons: what the check itself found.
+    testcase: the test case that the record must contain, "" for none. reasons: findings of the check itself.
     tolerated_counters: names of error counters that may rise. measures: whether the test leaves a record.
     """
 
@@ -35,7 +35,7 @@ class CheckFacts:
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """The verdict of a test, with all that it follows from.
+    """The verdict of a test, with everything that decided the verdict.
 
     reasons: of the check and of the way in which the program ended. facts: of the record. evaluation: of the cells,
     None without a record or a matrix. table: the references that the cells were compared with, "" for none.
@@ -51,9 +51,10 @@ class TestVerdict:
 
 
 def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: References, table: str) -> TestVerdict:
-    """Judges a test by its checked record, None without one, and by the facts of its check.
+    """Judges a test.
 
-    table: the name of the reference table, "" where the partition names none
+    record: checked, None if the test left none. found: what its check found. table: name of the reference table, ""
+    if the partition names none.
     """
     if record is None:
         reasons = found.reasons
@@ -61,15 +62,15 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
             reasons = (*reasons, Reason(Verdict.INCOMPLETE, "the test left no record"))
         return TestVerdict(worst_of(reasons), reasons, (), None, table)
     if is_topology_alone(record) and not found.testcase:
-        said = tuple(facts(record, found.tolerated_counters))
-        return TestVerdict(worst_of(found.reasons, said), found.reasons, said, None, table)
+        known = tuple(facts(record, found.tolerated_counters))
+        return TestVerdict(worst_of(found.reasons, known), found.reasons, known, None, table)
     evaluation = evaluate(record, references, table or None)
     reasons = (*found.reasons, *reasons_of(record, found.testcase))
-    said = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
-    said += tuple(unreferenced(record, evaluation, table) if table else ())
+    known = (*facts(record, found.tolerated_counters, table), *(Fact(*one) for one in evaluation.soaked))
+    known += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
-    verdict = max([worst_of(reasons, said), evaluation.floor, *cells])
-    return TestVerdict(verdict, reasons, said, evaluation, table)
+    verdict = max([worst_of(reasons, known), evaluation.floor, *cells])
+    return TestVerdict(verdict, reasons, known, evaluation, table)
 
 
 def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) -> Iterator[Fact]:
@@ -81,26 +82,29 @@ def unreferenced(record: Mapping[str, Any], evaluation: Evaluation, table: str) 
             yield Fact(Verdict.INCOMPLETE, sentence, place, "references")
 
 
-def worst_of(reasons: tuple[Reason, ...], said: tuple[Fact, ...] = ()) -> Verdict:
+def worst_of(reasons: tuple[Reason, ...], known: tuple[Fact, ...] = ()) -> Verdict:
     """The worst verdict of reasons and facts; PASS without any."""
-    return worst([Verdict.PASS, *(one.verdict for one in (*reasons, *said))])
+    return worst([Verdict.PASS, *(one.verdict for one in (*reasons, *known))])
 
 
 def is_topology_alone(record: Mapping[str, Any]) -> bool:
-    """Whether the record was to contain no matrix, and its program ended well."""
+    """Whether the program was asked for the topology only, and ended with PASS."""
     return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
 
 
 def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
-    """Why the program's result, or what the record lacks, allows no PASS. testcase: that must be there, "" for none."""
+    """Why a record allows no PASS: its program's result, or a missing matrix or test case.
+
+    testcase: the test case that the record must contain; "": all that the record expects.
+    """
     ended = ending(record)
     missing = Verdict.DISTURBED if ended is Verdict.DISTURBED else Verdict.INCOMPLETE
     if not record["results"]:
-        yield Reason(missing, "the record holds no matrix: nothing was measured")
+        yield Reason(missing, "the record contains no matrix: nothing was measured")
     if record["result"] != "PASS":
         why = f": {record['error']}" if record["error"] else ""
         yield Reason(ended, f"the program ended with {record['result']}{why}")
     measured = {result["testcase"] for result in record["results"]}
     missing_ones = [one for one in ([testcase] if testcase else record["expected"]) if one not in measured]
     if measured and missing_ones:
-        yield Reason(Verdict.INCOMPLETE, f"the record holds no {', '.join(units.first(missing_ones, MOST_NAMED))}")
+        yield Reason(Verdict.INCOMPLETE, f"the record lacks {', '.join(units.first(missing_ones, MOST_NAMED))}")

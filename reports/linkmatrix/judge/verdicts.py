@@ -13,7 +13,7 @@ class Verdict(IntEnum):
 
     PASS: measured, data verified, inside the reference.
     WARN: inside the reference, but the interval of the median crosses the limit, or slower than its like.
-    NOT_JUDGED: measured and verified; the partition names no table, or the reference does not describe the measurement.
+    NOT_JUDGED: measured and verified, but no reference describes the measurement.
     DISTURBED: another process used the node, and a cell is outside.
     INCOMPLETE: the run began, and a cell, table, reference of a named table, test or rank is missing.
     FAIL: the machine. Only FAIL is a statement about hardware.
@@ -40,7 +40,7 @@ EXIT_CODES = {
 
 
 class Reason(NamedTuple):
-    """Why a test has at best this verdict, in one sentence; no cell shows it."""
+    """A reason outside the cells that limits the verdict of a test: the best verdict it allows, and a sentence."""
 
     verdict: Verdict
     sentence: str
@@ -70,5 +70,5 @@ UNREFERENCED = (Verdict.NOT_JUDGED, Verdict.INCOMPLETE)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst verdict; INCOMPLETE of no verdict at all."""
+    """The worst of the verdicts; INCOMPLETE without any."""
     return max(verdicts, default=Verdict.INCOMPLETE)

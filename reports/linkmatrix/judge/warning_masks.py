@@ -1,4 +1,4 @@
-"""The masks of WARN: a median at its limit, and a cell that is slower than its like."""
+"""The masks of WARN: a median close to its limit, and a cell that is slower than its link class."""
 
 from collections.abc import Mapping
 
@@ -13,15 +13,15 @@ Pair = tuple[np.ndarray, np.ndarray]  # the low and the high end, rows × column
 
 
 def at_limit(unit: str, worse: np.ndarray, interval: Pair, value: np.ndarray, limits: Pair) -> np.ndarray:
-    """True where the interval of the median crosses the limit on the bad side by more than healthy noise explains.
+    """True where the interval of the median crosses the limit on the slow side by more than healthy noise explains.
 
     The interval is the one that the program records: two order statistics of the samples, with 95 % confidence or more.
     Seven samples give minimum to maximum, with 98.4 %. It must cross the limit, and the median must have used more than
     NEAR of its tolerance, or the interval must reach further than FAR times the tolerance. A crossing alone is too
-    frequent where the samples differ by about the tolerance. With this rule 0.1 to 1.4 % of 1,000 healthy runs of 12
-    test cases on two GPUs are WARN: `python -m tests.benchmarks.healthy_warnings`.
+    frequent where the samples differ by about the tolerance. `python -m tests.benchmarks.healthy_warnings` counts how
+    many healthy runs are WARN; docs/verdicts.md has the result.
 
-    worse: than the reference, as a fraction. value, limits: of the references
+    worse: than the reference, as a fraction. interval: low and high end. value, limits: of the references.
     """
     end, limit = (interval[1], limits[1]) if unit == "us" else (interval[0], limits[0])
     tolerance, reach = np.abs(limit / value - 1), np.abs(end / value - 1)
@@ -30,10 +30,10 @@ def at_limit(unit: str, worse: np.ndarray, interval: Pair, value: np.ndarray, li
 
 
 def off_like(matrix: Matrix, block: Block, of_class: Mapping[str, Reference], value: np.ndarray) -> np.ndarray:
-    """By which fraction each cell is worse than its link class, each cell compared with its own reference.
+    """By which fraction the ratio of each cell to its reference is worse than that of its link class; NaN if unknown.
 
-    A cell that is slower by its place has a lower reference, and is not behind. Of a matrix that is not held, or a part
-    of one, the class's reference counts. value: of the references; NaN without one, or without a value.
+    A cell that is slower because of its position has a lower reference, and so its ratio is not lower. For a matrix
+    that is not in memory as a whole, the class has the ratio of its median to its reference. value: of the references.
     """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         reached = np.where(block.is_status("ok"), block.values / value, np.nan)

@@ -153,7 +153,7 @@ def searched(
 
 
 def beside_findings(found: Searched, result: Result, matrix: MatrixVerdict) -> Iterator[str]:
-    """What no finding says: slow cells that are left, other processes, and what held devices back."""
+    """Sentences outside the findings: unexplained slow cells, other processes, and throttled devices."""
     if found.left:
         yield f"and {units.counted(found.left, 'slow cell')} more, which no part of these explains"
     yield from matrix.disturbed_sentences()[:MOST_DISTURBED]
@@ -172,7 +172,7 @@ def next_line(one: Finding, names: Names, layout: Layout, content: Mapping[str, 
 def missing(matrix: Matrix, layout: Layout, lacking: np.ndarray) -> list[Finding]:
     """What the cells without a value have in common, where some were tried; not of a matrix that has no value at all.
 
-    A single cell is no finding: it has its own line. lacking: True for the undisturbed cells without a value.
+    A single cell is no finding, because it has its own line. lacking: True for undisturbed cells without a value.
     """
     block = matrix.whole
     tried = block.is_status(*TRIED) & lacking

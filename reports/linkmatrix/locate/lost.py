@@ -25,7 +25,7 @@ OF_A_PART = ("cell", "link", "node_pair", "egress", "ingress")  # ends of the ki
 class Lost:
     """Those of a matrix. why: {row or column: (endpoint that was lost, itself or the first of a node; the reason)}.
 
-    lacking: cells without a value. devices: those of them that lost a device.
+    lacking: cells without a value. devices: endpoints whose device was lost.
     """
 
     content: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Lost:
         labels, why, devices = {*matrix.rows, *matrix.columns}, {}, set()
         node = {device["label"]: device["node"] for device in content.get("devices", [])}
         for one in content.get("lost", []):
-            if one.get("kind") == MEMORY:  # another process held it: no device is at fault
+            if one.get("kind") == MEMORY:  # another process holds its memory: the device is not at fault
                 continue
             name = one["label"] if one["label"] in labels else node.get(one["label"])
             if name in labels:

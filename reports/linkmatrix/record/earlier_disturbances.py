@@ -1,16 +1,16 @@
-"""Disturbances for records of versions that recorded what other processes did, and not what that disturbed.
+"""Disturbances for records of earlier versions, which contain the activity of other processes but no disturbances.
 
 The limits are those of the programs: a share of more than 10 % disturbs.
 
 - context: the driver listed another process on a device.
 - cpu: a thread or rank waited for more than 10 % of the time that it needed its cores. A rank waits for its peers too,
-  so only time counts in which other processes had its cores, or the host of a virtual machine.
+  so only the time counts in which other processes or the hypervisor had its cores.
 - adapter: others moved more than 10 % of what the adapter carries; without a rate, of all that it counted, and more
   than 1 MB/s. Overhead of the run's own messages is left out.
 - memory: another process was on a device that the run lost for lack of memory.
 
-Time in which the run's own CPU quota stopped it is no disturbance. How many cores a node has was not recorded, so use
-of a node's cores disturbs only where an endpoint waited.
+Waiting for the run's own CPU quota is no disturbance. These records do not contain the number of cores of a node, so
+use of the cores disturbs only where an endpoint waited.
 """
 
 import re
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-SHARE = 0.10  # what disturbs
+SHARE = 0.10  # a larger share disturbs
 LEAST_SECONDS = 0.02  # that a thread needed a core: less is one tick of a clock
 LEAST_RATE = 1e6  # bytes a second of an adapter without a rate
 HEADS, MESSAGE_HEADS, REQUESTS = 0.10, 256.0, 0.05  # of own bytes; bytes per message; of bytes in the other direction
@@ -59,7 +59,7 @@ class Nodes:
         self.only = next(iter(self.names)) if len(self.names) == 1 else str(record["host"]["name"])
 
     def __call__(self, label: str) -> str:
-        """Of its device, else as its label begins, else the only one, else the host."""
+        """The node of its device, else the prefix of its label, else the only node, else the host."""
         if label in self.known or label in self.names:
             return self.known.get(label, label)
         return label.rpartition(":")[0] or self.only
@@ -73,7 +73,7 @@ def with_kinds(record: Json) -> Json:
 
 
 def kind_of(record: Json, lost: Json) -> str:
-    """ "memory" where another process held it, "process" of a rank that ended or hung, else "device"."""
+    """ "memory" if another process held it, "process" for a rank that ended or hung, else "device"."""
     if NO_MEMORY in lost["why"]:
         return "memory" if holders(record, lost) else "process"
     return "process" if ENDED.search(lost["why"]) else "device"
@@ -105,7 +105,7 @@ def entry(node: str, kind: str, where: str, share: float | None, pids: Iterable[
 
 
 def on_devices(others: Json) -> Iterator[Json]:
-    """The processes with a context on a device; older records only say where a process is."""
+    """The processes with a context on a device. Older records contain only the location of a process."""
     devices = {use["label"] for use in others["uses"] if use["of"] not in NO_CONTEXT}
     for one in others["processes"] if others["shared"] else ():
         if one["on"] == "device" if "on" in one else (one["where"] in devices or bool(one["bytes"])):
@@ -183,7 +183,7 @@ def ranges_of(cores: str) -> tuple[tuple[int, int], ...]:
 
 
 def of_adapters(record: Json, others: Json, holder: Json) -> Iterator[Json]:
-    """Nodes whose adapters moved what the run did not send."""
+    """Nodes whose adapters moved bytes that the run did not send or receive."""
     own = {(use["label"], use["of"]): use["own"] or 0.0 for use in others["uses"]}
     heads = MESSAGE_HEADS / size if (size := holder.get("size_bytes")) else 0.0
     for use in others["uses"]:

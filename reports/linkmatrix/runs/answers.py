@@ -1,4 +1,4 @@
-"""What a test answered about a node: for each test case its verdict, its questions, and whether it was disturbed."""
+"""The answers of a test about a node: per test case its verdict, its questions, and whether it was disturbed."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from .questions import Question
 
 
 class Case(NamedTuple):
-    """A test case of a test. whole: whether all of it was measured. asked: [link class, path] of each question."""
+    """A test case of a test. whole: every cell was measured undisturbed. asked: (link class, path) of each question."""
 
     verdict: Verdict
     whole: bool
@@ -19,9 +19,9 @@ class Case(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a test answered to a question about a node that it measured alone.
+    """The answer of a test to a question about a node that the test measured alone.
 
-    started: seconds since 1970. measured: whether the question is of a test case, and not of the test itself.
+    started: seconds since 1970. measured: False if the question is about the test itself and not about a test case.
     """
 
     node: str
@@ -32,10 +32,7 @@ class Answer(NamedTuple):
 
 
 def cases_of(one: Judged) -> dict[str, Case]:
-    """{test case: what it answered}; of several sizes the worst verdict.
-
-    A test case is whole if all of it was measured and no cell of it is DISTURBED.
-    """
+    """{test case: its answers}; the verdict is the worst of all sizes."""
     found: dict[str, Case] = {}
     record = one.test.record
     for result, matrix in one.matrices:
@@ -54,7 +51,7 @@ def cases_of(one: Judged) -> dict[str, Case]:
 
 
 def of_json(content: Mapping[str, Any]) -> dict[str, Case]:
-    """The same from the index."""
+    """The same as `cases_of`, from the index."""
     return {
         name: Case(Verdict(verdict), bool(whole), bool(disturbed), tuple((link, path) for link, path in asked))
         for name, (verdict, whole, disturbed, asked) in content.items()

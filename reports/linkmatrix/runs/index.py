@@ -76,7 +76,7 @@ class Index(Tables):
         )
 
     def alone(self, partition: str | None) -> list[Answer]:
-        """What tests answered about nodes that they measured alone; partition: None for all of them."""
+        """The answers of tests about nodes that they measured alone; partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
             "SELECT node, test, MAX(started), verdict, cases FROM tests WHERE nodes = 1"
@@ -90,7 +90,7 @@ class Index(Tables):
         ]
 
     def disturbed(self) -> dict[str, str]:
-        """{node: why it cannot be judged}, of nodes with a cell that was DISTURBED several times in a row."""
+        """{node: why it cannot be judged} of nodes with a cell that was DISTURBED several times in a row."""
         rows = self.connection.execute(
             "SELECT node, started, run, cases, disturbed FROM tests WHERE run != 0 AND node IN"
             " (SELECT node FROM tests WHERE disturbed NOT IN (SELECT id FROM sets WHERE content = '[]'))"
@@ -207,7 +207,7 @@ class Index(Tables):
         return self.seen
 
     def found_on(self, nodes: set[int]) -> Iterator[Found]:
-        """What each report has of the devices of some nodes, by their numbers."""
+        """The flags, clean questions and sightings in each report of the devices of some nodes, by their numbers."""
         chosen = f"node IN ({listed(nodes)})"
         flagged: dict[int, Flagged] = {}
         rows = self.connection.execute(f"SELECT report, node, device, question, reason FROM flagged WHERE {chosen}")

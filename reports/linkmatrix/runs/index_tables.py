@@ -1,4 +1,4 @@
-"""The tables of the index in words: names, sets, parts and sightings, by their numbers."""
+"""The tables of the index, with names, sets, parts and sightings in place of their numbers."""
 
 import json
 import sqlite3
@@ -18,8 +18,8 @@ from .questions import Question
 class Part:
     """A device or adapter on a node at a time.
 
-    kind: "device" or "adapter". name: gpu3, mlx5_0. model: in its maker's words. part: what identifies it wherever it
-    is put (serial, uuid, guid, firmware, …). place: where it is (node, slot, pci, port).
+    kind: "device" or "adapter". name: gpu3, mlx5_0. model: the vendor's name. part: identifies it in any slot (serial,
+    uuid, guid, firmware, …). place: its location (node, slot, pci, port).
     """
 
     kind: str
@@ -36,7 +36,7 @@ class NodeTest:
     report: its file's name. test: of the check, with its parameters. started: seconds since 1970. seconds: of the
     program's run, which has the number `run`; several tests may have read one. nodes: how many took part. boot: new
     after each start of the node, leaf: its leaf switch, each "" where not known.
-    cases: {test case: what it answered}. versions: {fact: value}, as in judge/odd.py.
+    cases: {test case: its answers}. versions: {fact: value}, as in judge/odd.py.
     """
 
     report: str
@@ -56,7 +56,7 @@ class NodeTest:
 
 
 class State(NamedTuple):
-    """How a record has a node: when it began, in seconds since 1970, and as in `NodeTest`."""
+    """A node as a record describes it. started: seconds since 1970. Other fields: see `NodeTest`."""
 
     started: int
     boot: str
@@ -66,9 +66,9 @@ class State(NamedTuple):
 
 @dataclass
 class Tables:
-    """The open database; what its numbers stand for is read once.
+    """The open database. The names and sets behind its numbers are read once.
 
-    notes: sentences on reports that cannot be read, on verdicts that are old, and on runs that ended without a report.
+    notes: sentences about unreadable reports, outdated verdicts, and runs that ended without a report.
     """
 
     connection: sqlite3.Connection
@@ -96,7 +96,7 @@ class Tables:
         return self.sets[number]
 
     def cases_of(self, number: int) -> dict[str, Case]:
-        """{test case: what it answered} of a set."""
+        """{test case: its answers} of a set."""
         return answers.of_json(self.set_of(number))
 
     def parts_of(self, number: int) -> tuple[Part, ...]:
@@ -106,13 +106,13 @@ class Tables:
         return self.parts[number]
 
     def seen_in(self, number: int) -> list[tuple[str, Sighting]]:
-        """(a device, where it was) of a set: the same objects each time."""
+        """(device, its sighting) of a set; repeated calls return the same objects."""
         if number not in self.places:
             self.places[number] = [(name, Sighting(*place)) for name, *place in self.set_of(number)]
         return self.places[number]
 
     def clean_in(self, number: int) -> dict[str, set[Question]]:
-        """{device: questions that it answered clean} of a set."""
+        """{device: its questions that are PASS or WARN} of a set."""
         found: dict[str, set[Question]] = {}
         for of, names in self.set_of(number):
             for name in names:

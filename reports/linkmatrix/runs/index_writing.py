@@ -16,14 +16,14 @@ from .indexing import OF_REPORTS, Row, record_stamp, rows_of, stamp_of
 
 
 class Writer:
-    """Writes rows; names and sets that are there already are taken from there."""
+    """Writes rows, and stores each name and set once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.known: dict[str, dict[Any, int]] = {"names": {}, "sets": {}}
 
     def write(self, report: int, rows: Mapping[str, list[Row]]) -> None:
-        """The rows of a report."""
+        """Writes the rows of a report."""
         for table, found in rows.items():
             for row in found:
                 values = {"report": report, **{column: self.value(column, said) for column, said in row.items()}}
@@ -33,7 +33,7 @@ class Writer:
                 )
 
     def value(self, column: str, said: Any) -> Any:
-        """What stands in a column: the number of a set or name, or the value itself."""
+        """The value to store in a column: the number of a set or name, or the value itself."""
         if isinstance(said, (dict, list)):
             content = json.dumps(said, sort_keys=True, separators=(",", ":"))
             return self.id_of("sets", "digest", hashlib.sha256(content.encode()).digest(), content)
@@ -42,7 +42,7 @@ class Writer:
         return said
 
     def id_of(self, table: str, column: str, key: Any, *more: str) -> int:
-        """The number of a name or set, which is added where it is not there."""
+        """The number of a name or set; adds a new one."""
         known = self.known[table]
         if key not in known:
             marks = ", ".join("?" * (1 + len(more)))
@@ -67,17 +67,17 @@ def update(connection: sqlite3.Connection, path: Path, references: References, b
         if report.name not in known:
             add(connection, path, report, stamps[report], references, by)
     said = connection.execute("SELECT name, trouble, judged_by FROM reports ORDER BY began, id").fetchall()
-    notes = [f"what nodes did is looked for without one report: {trouble}" for _, trouble, _ in said if trouble]
+    notes = [f"one report is not used: {trouble}" for _, trouble, _ in said if trouble]
     old = sum(judged_by != by for _, _, judged_by in said)
     if old:
-        has = "has its verdict" if old == 1 else "have their verdicts"
-        why = "by other references or another version: to judge again, remove"
-        notes.append(f"{units.counted(old, 'report')} {has} {why} {path}")
+        was = "was" if old == 1 else "were"
+        why = "judged with other references or by another version: to judge again, remove"
+        notes.append(f"{units.counted(old, 'report')} {was} {why} {path}")
     return notes
 
 
 def with_records(connection: sqlite3.Connection, reports: Iterable[Path]) -> set[str]:
-    """The names of those of the reports where a record that could not be read is there now, or is another one."""
+    """The names of the reports with a record that was unreadable when they were indexed and has changed since."""
     of_name = {report.name: report for report in reports}
     rows = connection.execute(
         "SELECT name, content, lacking.size, lacking.changed FROM lacking"
@@ -110,7 +110,7 @@ def add(
     references: References,
     by: str,
 ) -> None:
-    """Adds one report, of one that cannot be read its trouble; nothing where another process was first."""
+    """Adds one report, or the error if it cannot be read; does nothing if another process added it first."""
     began, trouble = "", None
     rows: dict[str, list[Row]] = {}
     try:
@@ -127,7 +127,7 @@ def add(
 
 
 def fingerprint(folder: Path | None) -> str:
-    """Of all that judges a record: the code, and every file of references."""
+    """The SHA-256 of everything that decides a verdict: the code, and every file of references."""
     found = hashlib.sha256()
     code, tables = Path(__file__).parents[1].rglob("*.py"), folder.glob("*.yaml") if folder else []
     for file in [*sorted(code), *sorted(tables)]:

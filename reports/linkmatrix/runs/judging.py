@@ -61,8 +61,10 @@ class Judged:
 
     @property
     def beyond_cells(self) -> Verdict | None:
-        """The verdict of the test where it is worse than that of each matrix, or there is none: for what no cell shows,
-        such as a program that did not end well, or an expected GPU that is missing. None where the matrices show it."""
+        """The verdict of the test if it is worse than that of each matrix, or if there is no matrix; else None.
+
+        Such a verdict has a reason outside the cells: the program did not end well, or an expected GPU is missing.
+        """
         of_matrices = [self.of_matrix(matrix) for _, matrix in self.matrices]
         return self.verdict if not of_matrices or self.verdict > max(of_matrices) else None
 
@@ -111,7 +113,7 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
 
 
 def agrees(test: Test, found: TestVerdict, other_references: bool) -> bool:
-    """Whether ReFrame passed a test, or failed it for what the verdict tells too.
+    """Whether the result of ReFrame agrees with the verdict.
 
     A stage of ReFrame fails for a verdict of DISTURBED or worse. Its performance stage fails for NOT JUDGED too, where
     each value must have a reference.

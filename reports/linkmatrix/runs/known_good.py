@@ -1,4 +1,4 @@
-"""Which nodes are known to be good, and why the others are not: no node is good because nobody measured it.
+"""Decides which nodes are known good, and why the others are not. An unmeasured node is never known good.
 
 For each question, the newest answer of a run that measured the node alone counts. A node is known good if
 

@@ -10,7 +10,7 @@ from .patrol import TOGETHER
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
 
-#: Options of ReFrame, as short as it takes them, by which a test passes that nobody checked.
+#: Options of ReFrame, with its abbreviations, that let a test pass unchecked.
 UNCHECKED = re.compile(r"--skip-(sa|pe)[a-z-]*")
 NOT_STRICT = "strict_check=no is refused: a verdict counts only if ReFrame fails the test for it; leave it out"
 
@@ -46,7 +46,7 @@ HARMLESS = {
 
 
 def refused(words: Sequence[str]) -> str:
-    """Why options of ReFrame are refused, in a sentence: with them a test would pass unchecked. "" for others."""
+    """Why an option of ReFrame is refused, in a sentence; "" if none is. A refused option lets tests pass unchecked."""
     for word in words:
         if UNCHECKED.fullmatch(word):
             return f"{word} is refused: without its checks every test would pass; leave it out"

@@ -1,4 +1,4 @@
-"""Network adapters that a run flags or answers clean: those that the record identifies by GUID or MAC address.
+"""Network adapters that a run flags or finds clean. The record identifies these adapters by GUID or MAC address.
 
 An adapter is flagged if it explains cells that FAIL, or if an error counter of the adapter rose. The device whose data
 the adapter carries is flagged too if the cells do not distinguish the two. An adapter is clean for a question if cells
@@ -54,7 +54,7 @@ def cells_over(layout: Layout, adapter: Subject) -> np.ndarray:
 
 
 def answers(record: Mapping[str, Any], result: Result, matrix: MatrixVerdict) -> Answers:
-    """The link classes of the cells over each adapter: those that are PASS or WARN, and those that are not."""
+    """The link classes of the cells over each adapter, with separate sets for PASS or WARN and for worse cells."""
     found = Answers({}, {})
     if matrix.whole is None or not record["adapters"] or len({one["node"] for one in record["devices"]}) < 2:
         return found

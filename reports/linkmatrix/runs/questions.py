@@ -1,4 +1,4 @@
-"""The scope of state across runs: which question a run answered about a component.
+"""The scope of state across runs: the questions that a run answered about a component.
 
 A question is a test case, a link class and a path. A flag is kept for each question, and only the same question,
 answered PASS or WARN on the same component without disturbance, counts towards its removal. A question without link
@@ -16,14 +16,17 @@ from ..judge.verdicts import Verdict
 from ..record.reading import Result
 from ..references.keys import told_apart
 
-ANOTHER = "another process"  # whose name nobody could read
+ANOTHER = "another process"  # in place of a name that could not be read
 CLEAN = (Verdict.PASS, Verdict.WARN)
 #: Verdicts of a test case that answer no question: nothing of its cells counts as clean.
 NO_ANSWER = (Verdict.DISTURBED, Verdict.INCOMPLETE)
 
 
 class Question(NamedTuple):
-    """path: what else distinguishes results of one test case, such as "device memory, staged"; often ""."""
+    """A test case with a link class and a path.
+
+    path: what else distinguishes results of one test case, such as "device memory, staged"; often "".
+    """
 
     testcase: str
     link_class: str = ""
@@ -53,7 +56,7 @@ def of_result(record: Mapping[str, Any], result: Result, variant: str, classes: 
 
 
 def answers(matrix: MatrixVerdict) -> Answers:
-    """What a matrix says of its endpoints. A cell that lacks only a reference says nothing."""
+    """The answers of a matrix about its endpoints. Cells that lack only a reference do not count."""
     if matrix.whole is None:
         every = set(matrix.matrix.classes)
         good, bad = matrix.clean_labels()

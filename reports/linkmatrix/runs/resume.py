@@ -4,10 +4,9 @@ ReFrame gets the same selection less these, by their hash, so what no report kno
 --restore-session cannot be used: it warns of the search path of the checks, which must be no error, and imports each
 file of the package `checks` alone, which fails. What passed too long ago is measured again: a machine changes.
 
-A pass is of the components and the driver that its record has. The cheapest test case of each partition is therefore
-measured again. If the new records show other components or another driver on a node, the earlier passes of the old ones
-are void, and the run is INCOMPLETE. A test case that another process disturbed did not pass, nor one with a simulated
-fault.
+A pass counts only for the components and the driver in its record. The cheapest test case of each partition is
+therefore measured again. If the new record shows other components or another driver on a node, the earlier passes are
+void, and the run is INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
 """
 
 import json
@@ -61,7 +60,7 @@ class Before:
     whole: bool = True
 
     def options(self) -> list[str]:
-        """What makes ReFrame leave them out, except those that are measured again."""
+        """The options of ReFrame that skip the passed test cases, except those that are measured again."""
         return [f"--exclude=/{code}" for code in sorted(self.passed.keys() - self.again)]
 
     @property
@@ -152,7 +151,7 @@ def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]
 
 
 def has_passed(one: Judged) -> bool:
-    """Whether a test case passed, without a simulated fault and without disturbance."""
+    """Whether a test case passed without a simulated fault and without disturbance."""
     record = one.test.record
     if one.verdict > Verdict.WARN or record is None:
         return one.verdict <= Verdict.WARN
@@ -170,7 +169,7 @@ def machine_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
 
 
 def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
-    """(what passed before and still counts, why other passes are void) after a resumed run; judged: its test cases."""
+    """(earlier passes that still count, why other passes are void) after a resumed run; judged: its test cases."""
     now: dict[str, dict[str, str]] = {}
     for one in judged:
         for node, of_node in machine_of(one.test.record).items():

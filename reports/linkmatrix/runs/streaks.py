@@ -13,12 +13,12 @@ from .questions import disturbed_nodes
 from .suspects import endpoints
 
 ENOUGH = 3  # DISTURBED in a row
-MOST_CELLS = 64  # of a test case, that are followed
+MOST_CELLS = 64  # per test case
 MOST_NAMED = 3  # processes
 
 
 class Cell(NamedTuple):
-    """A DISTURBED cell. source, destination: the components. pair: their labels then. processes: their names."""
+    """A DISTURBED cell. source, destination: the components. pair: their labels in that run. processes: names."""
 
     testcase: str
     source: str
@@ -44,7 +44,7 @@ def of_row(row: Mapping[str, Any]) -> Measured:
 
 
 def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
-    """{node: the DISTURBED cells with an end on the node}, of the nodes that another process disturbed."""
+    """{node: the DISTURBED cells with an endpoint on the node}, of the nodes that another process disturbed."""
     found: dict[str, list[Cell]] = {}
     record = one.test.record
     for result, matrix in one.matrices:
@@ -65,9 +65,9 @@ def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
 
 
 def sentences(tests: Iterable[Measured]) -> dict[str, str]:
-    """{node: why it cannot be judged}, of the nodes with a cell that was DISTURBED the last ENOUGH times.
+    """{node: why it cannot be judged} of the nodes with a cell that was DISTURBED the last ENOUGH times.
 
-    A node has the same name with its domain and without.
+    The names of nodes are compared without their domains.
     """
     of_node: dict[str, list[Measured]] = {}
     for test in tests:

@@ -1,8 +1,7 @@
 """Flags that stored runs leave: of components (parts) and of slots (places), for each question separately.
 
-A part that is moved takes its flags along, and its place keeps its own flags: neither a moved device nor an exchanged
-one has a clean history. A run flags both, and both need clean runs: a part wherever it is, a place whatever is there.
-After a swap `attribution` reports which of the two is at fault, and unflags the other one.
+A run flags a part and its place. The flags of a part move with the part, and the flags of a place stay with the place.
+Both need clean runs. After a swap `attribution` reports which of the two is at fault, and unflags the other.
 
 A flag is removed after a number of clean runs of its question with one driver version. A driver update therefore keeps
 the flag, and the counting starts again.
@@ -23,12 +22,12 @@ from .parts import Names, Part, Sighting, place_name
 from .questions import Question, listed
 
 Device = tuple[str, str]  # its node, and its UUID, or its label where it has none; of a node itself, its name twice
-Flagged = dict[Device, dict[Question, str]]  # why a device is flagged for a question
+Flagged = dict[Device, dict[Question, str]]  # the reason of each flag
 Clean = dict[Device, set[Question]]
 
 
 class Found(NamedTuple):
-    """What a run reports of devices: when it began, what it flags, what it answers clean, where all devices are.
+    """The report of a run on devices: its start, its flags, its clean questions, and the places of all devices.
 
     measured: keys of its measurements, so that no copy of a report counts again.
     """
@@ -129,7 +128,7 @@ class Kept:
         return sorted(counts, key=lambda one: (one[1], one[0]))
 
     def add(self, when: str, flagged: Mapping[Question, str], clean: Iterable[Question], clean_runs: int) -> None:
-        """The next run, with the last sighting."""
+        """Adds the next run, with the last sighting."""
         self.seen, self.flagged = self.seen + 1, self.flagged + bool(flagged)
         for question, reason in flagged.items():
             flag = self.flags.setdefault(question, Flag(when, self.pair))

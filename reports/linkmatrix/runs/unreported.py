@@ -1,7 +1,7 @@
-"""Runs that ended without a report: INCOMPLETE.
+"""Runs that ended without a report; they are INCOMPLETE.
 
-`linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes it once its report is stored. A
-file whose process is gone is of a run that was killed, or whose machine failed.
+`linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes it once its report is stored. If
+the process of such a file is gone, the run was killed or its machine failed.
 """
 
 import socket
@@ -17,7 +17,7 @@ from ..judge.verdicts import WORDS, Verdict
 from ..record import units
 
 FOLDER, PATTERN = "runs", "began-*.json"
-LONGEST = 24 * 3600.0  # seconds: no run takes longer, so one of another host is gone then
+LONGEST = 24 * 3600.0  # seconds, the default --timeout: an older run of another host counts as ended
 MOST_NAMED = 5
 
 

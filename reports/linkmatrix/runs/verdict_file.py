@@ -1,7 +1,7 @@
 """verdict.json: the verdict of one test, which its check writes once, beside record.json.
 
-ReFrame's report contains the SHA-256 of the file, and the file that of the record. So no copy, no record of another run
-and no file that was changed later is taken for the verdict of a test.
+ReFrame's report contains the SHA-256 of the file, and the file that of the record. A copy, a record of another run or a
+file that was changed later is therefore refused.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ Entries = Mapping[str, Mapping[str, list[Any]]]
 class StoredVerdict:
     """A verdict as its check stored it.
 
-    found: the verdict with its reasons and facts, without the evaluation of the cells, which `references` give again.
+    found: the verdict with its reasons and facts, without the evaluation of the cells, which readers make again.
     check: what the check found that no record contains. references: those that the cells were compared with, without
     the name of a check. record_sha256: of record.json, None where the test left none. simulated: the simulated fault,
     "" for none.
@@ -53,8 +53,10 @@ class StoredVerdict:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a verdict is about. test: display name; session: UUID of the ReFrame process; record: checked, with the
-    SHA-256 of its file; both None without a record.
+    """The test that a verdict is about.
+
+    test: display name. session: UUID of the ReFrame process. record: checked. record_sha256: of its file. Both are None
+    without a record.
     """
 
     test: str

@@ -1,4 +1,4 @@
-"""The components that the bad cells of a matrix have in common, and the parts at their ends."""
+"""The components that explain the bad cells of a matrix, and the parts at their endpoints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from ..runs.judging import Judged
 
 MOST_CELLS = 5  # bad cells whose endpoints are looked at: those that are listed
 MOST_ENDPOINTS = 4  # endpoints that are described: more bad ones are no matter of single parts
-INSIDE = "without references, compared with its like: "
+INSIDE = "without references, compared with cells of its link class: "
 KNOWN: "WeakKeyDictionary[MatrixVerdict, Diagnosis]" = WeakKeyDictionary()  # at the top and beside their matrix
 
 
@@ -67,7 +67,7 @@ def without_value(matrix: MatrixVerdict) -> list[Pair]:
 
 
 def diagnosed(one: Judged, result: Result, matrix: MatrixVerdict) -> Diagnosis:
-    """The diagnosis of a matrix; an empty one of PASS and WARN."""
+    """The diagnosis of a matrix; empty for PASS and WARN."""
     if one.of_matrix(matrix) <= Verdict.WARN:
         return Diagnosis((), (), (), False)
     if matrix not in KNOWN:

@@ -66,7 +66,7 @@ OF_PHASE = {
 
 
 def headlines(judged: list[Judged]) -> list[Headline]:
-    """All findings of a run, the most urgent first; none of a run that is PASS in all its parts."""
+    """All findings of a run, the most urgent first; none if every part of the run is PASS."""
     cases, several = sum(len(one.matrices) or 1 for one in judged), sweep.several_nodes(judged)
     merged: dict[tuple[str, str, bool], Headline] = {}
     found = (on_node(one, sweep.node_of(test), several) for test in judged for one in found_in(test))
@@ -166,7 +166,7 @@ def of_matrix(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[He
 
 
 def of_disturbances(one: Judged, result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """The processes that disturbed a test case which is not PASS, each named, with the worst disturbed cell."""
+    """The processes that disturbed a test case that is NOT JUDGED or worse, with the worst DISTURBED cell."""
     verdict, where = one.of_matrix(matrix), (result["testcase"],)
     if verdict < Verdict.NOT_JUDGED:
         return
@@ -190,10 +190,10 @@ def topic_of(finding: Finding, one: Judged, result: Result) -> str:
 
 
 def of_cells(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
-    """The worst cell of a matrix in which no part is flagged; `of_disturbances` has those that are DISTURBED."""
+    """The worst cell of a matrix without a finding; `of_disturbances` reports DISTURBED cells."""
     where = (result["testcase"],)
     if not any(matrix.counts.values()):
-        yield Headline(Verdict.INCOMPLETE, "no pair", "it has no pair: nothing was measured", where=where)
+        yield Headline(Verdict.INCOMPLETE, "no pair", "no pair of endpoints: nothing was measured", where=where)
     told = cells_by(matrix, "impossible")[:1]
     marked = [(pair, cell) for pair, cell in matrix.marked(KEPT)[0] if cell.verdict is not Verdict.DISTURBED]
     for pair, cell in [item for item in marked if item[0] not in told][:1]:
@@ -211,7 +211,7 @@ def of_missing(result: Result, matrix: MatrixVerdict) -> Iterator[Headline]:
 
 
 def others_too(matrix: MatrixVerdict) -> str:
-    """How many other cells are INCOMPLETE, beside the one in the sentence."""
+    """A clause with the number of other INCOMPLETE cells."""
     more = words.incomplete_cells(matrix) - 1
     verb = "is" if more == 1 else "are"
     return f"; {units.counted(more, 'other cell')} {verb} INCOMPLETE too" if more > 0 and not matrix.problem else ""

@@ -1,7 +1,7 @@
-"""Lists of nodes, known good or flagged, in the words of schedulers and as a host file.
+"""Lists of known good or flagged nodes, as options of schedulers and as a host file.
 
-A line that is no comment is an option of a job, or a host. All other lines are comments: reasons, and commands to copy.
-Nothing acts on a cluster by itself.
+Each line is an option of a job, a host, or a comment. Comments contain reasons, and commands to copy. linkmatrix runs
+none of the commands.
 """
 
 import re
@@ -66,7 +66,7 @@ FORMATS = {
 
 
 def lines(form: str, which: str, found: Standing, told: Sequence[str], clean_runs: int) -> Iterator[str]:
-    """The lines of a list. which: GOOD or SUSPECT. told: sentences on what is flagged."""
+    """The lines of a list. which: GOOD or SUSPECT. told: sentences about the flags."""
     words = FORMATS[form]
     yield f"# a flag stays until {clean_runs} clean runs of the same question; nothing was changed on the cluster"
     yield from (f"# {clean(one)}" for one in told)

@@ -1,4 +1,4 @@
-"""The lines that accompany every verdict: the simulated fault, first in every output, and the ignored processes."""
+"""The lines that every output prints with its verdict: the simulated fault (always first) and the ignored processes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ def simulated_line(records: Iterable[Record]) -> str:
 
 
 def of_faults(faults: Iterable[str]) -> str:
-    """The same for simulated faults as they were given on the command line."""
+    """The same line for the values of `--simulate-fault`."""
     named = clean(", ".join(units.first(list(dict.fromkeys(faults)), MOST_NAMED)))
     return f"SIMULATED: --simulate-fault {named} made this result. It says nothing about the hardware." if named else ""
 
@@ -36,7 +36,7 @@ def ignored_line(records: Iterable[Record]) -> str:
 
 
 def of_processes(found: Iterable[str]) -> str:
-    """The same for processes by name."""
+    """The same line for names of processes."""
     named = clean(", ".join(units.first(list(dict.fromkeys(found)), MOST_NAMED)))
     return f"Ignored processes: {named}" if named else ""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..judge.disturbances import MEMORY, entries_of, each_named
+from ..judge.disturbances import MEMORY, each_named, entries_of
 from ..judge.evaluate import MatrixVerdict
 from ..judge.tally import KEPT
 from ..judge.verdicts import CellVerdict, Verdict

@@ -47,7 +47,7 @@ class Sample(NamedTuple):
 
 
 def text(judged: list[Judged], suspects: list["Suspect"]) -> str:
-    """The whole file, each metric together, with its HELP and TYPE; a comment is first where a fault was simulated."""
+    """The whole file, by metric, each with HELP and TYPE; begins with a comment if a fault was simulated."""
     kept: dict[tuple[str, str], float] = {}
     for sample in samples(judged, suspects):
         key = (sample.metric, labelled({name: clean(value) for name, value in sample.labels.items()}))

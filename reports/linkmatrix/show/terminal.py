@@ -70,7 +70,7 @@ def show(
     show_adapters(screen, judged)
     for note in run.notes:
         screen.print(f"note: {note}")
-    if sum(len(one.matrices) for one in judged) > 1:  # the answer on top has scrolled by
+    if sum(len(one.matrices) for one in judged) > 1:  # the verdict on top may have scrolled out of view
         show_answer(screen, run, judged)
     else:
         screen.print(screen.badge(verdict) + screen.text(f"  {words.tally(judged)}"))

@@ -1,4 +1,4 @@
-"""Processes that a partition ignores: they disturb no measurement, such as the site's own monitoring."""
+"""Processes that a partition ignores because they disturb nothing, such as the site's monitoring."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ PATTERN = re.compile(r"[^\s,]+:[^\s,:]+")
 
 
 def of_extras(extras: Mapping[str, Any]) -> list[str]:
-    """["dcgm-exporter:root", "*:monitor"] of a partition's extras: executable and user. Raises BadInput."""
+    """The ignored processes in the extras of a partition: ["NAME:USER", …]. Raises BadInput."""
     given = extras.get(KEY, [])
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) and PATTERN.fullmatch(one) for one in given):
         raise BadInput(
