@@ -18,8 +18,7 @@ def at_limit(unit: str, worse: np.ndarray, interval: Pair, value: np.ndarray, li
     The interval is the one that the program records: two order statistics of the samples, with 95 % confidence or more.
     Seven samples give minimum to maximum, with 98.4 %. It must cross the limit, and the median must have used more than
     NEAR of its tolerance, or the interval must reach further than FAR times the tolerance. A crossing alone is too
-    frequent where the samples differ by about the tolerance. With this rule 0.1 to 1.4 % of 1,000 healthy runs of 12
-    test cases on two GPUs are WARN: `python -m tests.benchmarks.healthy_warnings`.
+    frequent where the samples differ by about the tolerance. `docs/verdicts.md` contains the measured WARN rates.
 
     worse: than the reference, as a fraction. value, limits: of the references
     """
