@@ -73,6 +73,10 @@ void DeviceActivity::add(Activity& activity) {
       if (is_other(d, process))
         add_other(process.pid, numbers_are_known() ? printable_name(process.name) : "", process.bytes);
     if (const auto bytes = unlisted_memory(d, *processes)) add_other(0, "", bytes);
+    // Only one of the remaining processes can be this process.
+    const auto remaining =
+        std::ranges::count_if(*processes, [&](const auto& process) { return !is_other(d, process); });
+    if (own_.at(d).listed == OwnProcess::Listed::unknown && remaining > 1) add_other(0, "", {});
   }
   activity.shared = is_untold;
 }

@@ -202,6 +202,18 @@ TEST(DeviceActivity, ReportsThatProcessesCannotBeToldApart) {
             std::vector<std::string>{"gpu0: the driver does not list the processes that use it"});
 }
 
+TEST(DeviceActivity, HasAnUnnamedProcessWhereThisProcessIsOneOfSeveral) {
+  FakeDriver driver;
+  driver.processes = {{4711, "p2p_matrix", {}}, {2983, "hog", {}}};
+  const Activity now = poll(driver, {});
+  ASSERT_EQ(now.processes.size(), 1u);
+  EXPECT_EQ(now.processes[0].pid, 0u);
+  EXPECT_EQ(now.processes[0].name, "");
+  EXPECT_TRUE(now.processes[0].is_on_device());
+  driver.processes.resize(1);
+  EXPECT_TRUE(poll(driver, {}).processes.empty()) << "the only one may be this process";
+}
+
 TEST(DeviceActivity, HasAProcessThatTheDriverDoesNotListByItsMemory) {
   FakeDriver driver;
   driver.processes = {{self, "p2p_matrix", 518 * MiB}};

@@ -5,12 +5,14 @@ import math
 from pathlib import Path
 
 import pytest
+import stores
 from recorded_references import references_of
 
 from linkmatrix.judge import hot
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.facts import facts
+from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 
@@ -152,3 +154,57 @@ def test_what_a_soak_says_of_another_matrix_or_of_cells_in_a_file_is_left_to_its
     assert [place for place, _ in hot.results(record)] == [1]
     record["results"][1]["cells"] = {"file": "cells.npy"}
     assert [*hot.results(record)] == [] == [*hot.results(record | {"soak": None})]
+
+
+def ended_soak(word, others=None, result="FAIL", memory=False):
+    """The verdict of a soak in which a cell has this status; the program ends such a run with FAIL."""
+    cold = reading.load(RECORD)
+    record = copy.deepcopy(cold) | {"result": result}
+    if memory:
+        node = record["devices"][0]["node"]
+        held = {"node": node, "kind": "memory", "where": "gpu0", "share": None, "pids": [6129]}
+        others["disturbances"].append(held)
+    event = {"at": 12.0, "what": f"{record['results'][0]['testcase']}: gpu0->gpu1 is {word}"}
+    record["soak"] |= {"failures": 1, "events": [event], **({"others": others} if others else {})}
+    return judge_test(reading.checked(record), CheckFacts(), references_of(cold, "cold", TOLERANCE), "cold")
+
+
+def hog():
+    return stores.disturbed(reading.load(RECORD)["devices"][0]["node"], where="gpu0")
+
+
+@pytest.mark.parametrize("result", ["PASS", "FAIL"])
+@pytest.mark.parametrize(("word", "memory"), [("error", True), ("error", False), ("timeout", False)])
+def test_a_cell_that_ended_in_a_soak_on_a_disturbed_node_is_disturbed(word, memory, result):
+    found = ended_soak(word, hog(), result, memory)
+    assert found.verdict is Verdict.DISTURBED
+    assert [fact for fact in found.facts if "pid 6129 (hog of root)" in fact.sentence]
+
+
+@pytest.mark.parametrize("word", ["error", "timeout"])
+def test_a_cell_that_ended_in_a_soak_on_an_undisturbed_node_is_incomplete(word):
+    assert ended_soak(word).verdict is Verdict.INCOMPLETE
+
+
+@pytest.mark.parametrize("others", [None, hog()], ids=["undisturbed", "disturbed"])
+def test_corrupt_data_in_a_soak_fails_in_spite_of_other_processes(others):
+    assert ended_soak("corrupt", others).verdict is Verdict.FAIL
+    assert ended_soak("corrupt", others, "PASS").verdict is Verdict.FAIL
+
+
+def test_a_device_that_computes_wrong_bits_fails_in_spite_of_other_processes():
+    record = reading.load(RECORD) | {"result": "FAIL"}
+    event = {"at": 12.0, "what": f"{record['results'][0]['testcase']}: gpu0->gpu1 is timeout"}
+    record["soak"] |= {"others": hog(), "failures": 2, "events": [event]}
+    record["soak"]["heated"][0]["wrong"] = 1
+    found = judge_test(reading.checked(record), CheckFacts(), references_of(record, "cold", TOLERANCE), "cold")
+    assert found.verdict is Verdict.FAIL
+
+
+def test_a_simulated_fault_in_a_soak_is_not_excused_by_other_processes():
+    record = reading.load(RECORD)
+    event = {"at": 12.0, "what": f"{record['results'][0]['testcase']}: gpu0->gpu1 is timeout"}
+    record["soak"] |= {"others": hog(), "failures": 1, "events": [event]}
+    record["notes"] = ["simulated fault: gpu0->gpu1:timeout"]
+    found = judge_test(reading.checked(record), CheckFacts(), references_of(record, "cold", TOLERANCE), "cold")
+    assert found.verdict is Verdict.INCOMPLETE

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from linkmatrix import cli
+from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import stored, testcases
-from linkmatrix.runs.suspects import suspects
+from linkmatrix.runs.judging import judge
+from linkmatrix.runs.suspects import of_run, suspects
 
 TESTCASE = "device_to_device_memcpy_write_ce"
 PAIRS = [(a, b) for a in range(4) for b in range(4) if a != b]
@@ -216,3 +218,17 @@ def test_instances_of_one_gpu_are_no_place_together(after, slow):
         (one,) = after(GOOD, bad, *[GOOD] * clean, change=divided)
         assert (one.label, one.clean, one.seen) == (f"gpu{slow}", clean, 2 + clean)
     assert after(bad, GOOD, GOOD, GOOD, change=divided) == []
+
+
+def test_a_program_that_looks_for_no_other_process_fails_and_flags_no_component(make_record):
+    """nvbandwidth, OSU and NCCL tests: nobody knows whether another process made the link slow."""
+    record = make_record(off=EGRESS)
+    assert not record["results"][0].get("others")
+    record |= {"backend": "imported", "program": "nvbandwidth"}
+    test = testcases.Test(TESTCASE, record=record, reference="hgx", result="fail", phase="performance")
+    one = judge(test, REFERENCES, None)
+    assert one.verdict is Verdict.FAIL
+    assert of_run([one])[0] == {}
+    assert any("nvbandwidth looked for no other process" in reason for reason in one.reasons)
+    test = testcases.Test(TESTCASE, record=record | {"backend": "cuda"}, reference="hgx", result="fail")
+    assert of_run([judge(test, REFERENCES, None)])[0], "the program of linkmatrix flags the device"

@@ -85,7 +85,7 @@ def better(cell: Cell) -> str:
 
 def noisy(cell: Cell) -> str:
     """An interval of the median that crosses the limit on the slow side, with its confidence where known."""
-    sure = f"{100 * confidence(cell.samples):.1f} % interval" if cell.samples else "interval"
+    sure = f"{100 * confidence(cell.samples):.0f} % interval" if cell.samples else "interval"
     between = f"{quantity(cell.low, cell.unit)} to {quantity(cell.high, cell.unit)}"
     return f"{name(cell.pair)} is too noisy: the {sure} of its median, {between}, crosses the limit"
 

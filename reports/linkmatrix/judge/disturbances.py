@@ -168,6 +168,11 @@ def held_memory(record: Mapping[str, Any], others: Others) -> Iterator[tuple[str
                 yield one["where"], entry.sentence
 
 
+def looked_for_no_other(record: Mapping[str, Any]) -> bool:
+    """Whether another program measured the record: such a program does not look for other processes."""
+    return bool(record["backend"] == "imported" and next(polls(record), None) is None)
+
+
 def polls(record: Mapping[str, Any]) -> Iterator[Others]:
     """Each `others` of a record, in the order of time: of the run, of its results, of its soak."""
     for holder in (record, *record.get("results", ()), record.get("soak", {})):

@@ -40,7 +40,7 @@ def facts(record: Mapping[str, Any], tolerated_counters: Collection[str] = (), t
     yield from (Fact(*one) for one in lost.sentences(record))
     yield from (Fact(Verdict.INCOMPLETE, sentence) for sentence in devices_twice(record))
     if "soak" in record:
-        yield from (Fact(*one) for one in soak.sentences(record["soak"]))
+        yield from (Fact(*one) for one in soak.sentences(record))
         yield from (Fact(Verdict.INCOMPLETE, *one) for one in soak.left_out(record))
     for place, result in enumerate(record["results"]):
         for reason in result.get("throttled") or []:

@@ -6,6 +6,7 @@ A lost device is FAIL. A lost process is INCOMPLETE. A device whose memory anoth
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from . import soak
 from .disturbances import MEMORY, polls
 from .verdicts import Verdict
 
@@ -25,6 +26,8 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
     DISTURBED if memory that other processes hold is the only cause in the record.
     """
+    if record["result"] == "FAIL" and only_soak_failed(record):
+        return soak.verdict_of_cells(record)
     if record["result"] in ("PASS", "FAIL"):
         return Verdict[record["result"]]
     kinds = {one.get("kind") for one in record.get("lost", ())}
@@ -32,6 +35,13 @@ def ending(record: Mapping[str, Any]) -> Verdict:
         return Verdict.FAIL
     held = kinds == {MEMORY} or (not kinds and memory_is_held(record))
     return Verdict.DISTURBED if held and record["result"] == "ERROR" else Verdict.INCOMPLETE
+
+
+def only_soak_failed(record: Mapping[str, Any]) -> bool:
+    """Whether cells that failed in the soak are the only cause of the program's FAIL."""
+    soaked = record.get("soak")
+    is_good = all(one["complete"] and one.get("verified") is not False for one in record["results"])
+    return soaked is not None and soaked["failures"] > 0 and is_good and not soak.computes_wrong(soaked)
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:

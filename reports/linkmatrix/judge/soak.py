@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..record import grids
+from ..record.simulated import simulated_fault
 from ..record.units import counted, first
+from .disturbances import beside
 from .rules import STRAGGLES
 from .verdicts import Verdict
 
@@ -36,8 +38,9 @@ class Step(NamedTuple):
         return f"and was so in {self.lasting} of {self.bins} bins since"
 
 
-def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def sentences(record: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """What `facts.Fact` takes of each finding: the verdict that it allows at best, what it is, and what it is about."""
+    soak = record["soak"]
     events = soak["events"]
     for device in soak["heated"]:
         if device["wrong"]:
@@ -57,18 +60,14 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
             yield Verdict.INCOMPLETE, f"{device['label']} was not heated: the soak did not test it"
     if not soak["heated"]:
         yield Verdict.INCOMPLETE, "no device was heated: the soak tested none"
-    computes_wrong = any(device["wrong"] for device in soak["heated"])
-    if soak["failures"]:
-        failed = [f"{one['what']} {after(one['at'])}" for one in events if " is " in one["what"]]
-        if failed or not computes_wrong:
-            passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"
-            yield (
-                Verdict.FAIL,
-                (
-                    f"{counted(soak['failures'], 'failure')} in {passes}"
-                    f" of the soak{': ' if failed else ''}{'; '.join(first(failed, MOST))}"
-                ),
-            )
+    failed = sorted((one for one in events if " is " in one["what"]), key=lambda one: not is_corrupt(one))
+    if soak["failures"] and (failed or not computes_wrong(soak)):
+        passes = "1 pass" if soak["passes"] == 1 else f"{soak['passes']} passes"
+        what = "; ".join(f"{one['what']} {after(one['at'])}" for one in failed[:MOST])
+        verdict = verdict_of_cells(record)
+        others = first(beside(soak), 1) if verdict is Verdict.DISTURBED else []
+        sentence = f"{counted(soak['failures'], 'failure')} in {passes} of the soak"
+        yield verdict, ": ".join(part for part in (sentence, what, *others) if part)
     if not soak["passes"]:
         yield Verdict.INCOMPLETE, "the soak ended before every cell was measured again: use a longer soak"
     devices = [
@@ -89,6 +88,28 @@ def sentences(soak: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
                     f" {step.told}{rest}"
                 ),
             )
+
+
+def verdict_of_cells(record: Mapping[str, Any]) -> Verdict:
+    """The verdict of the cells that failed in a soak.
+
+    FAIL for corrupt data. A cell that ended with an error or a timeout is DISTURBED where another process used the
+    node, else INCOMPLETE. The program measures a soak on one node.
+    """
+    if any(is_corrupt(one) for one in record["soak"]["events"]):
+        return Verdict.FAIL
+    is_disturbed = beside(record["soak"]) and not simulated_fault(record)
+    return Verdict.DISTURBED if is_disturbed else Verdict.INCOMPLETE
+
+
+def is_corrupt(event: Mapping[str, Any]) -> bool:
+    """Whether an event is a cell with wrong data."""
+    return str(event["what"]).endswith(" is corrupt")
+
+
+def computes_wrong(soak: Mapping[str, Any]) -> bool:
+    """Whether a heated device computed wrong bits."""
+    return any(device["wrong"] for device in soak["heated"])
 
 
 def left_out(record: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

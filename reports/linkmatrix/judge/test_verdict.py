@@ -10,6 +10,7 @@ from typing import Any
 
 from ..record import units
 from ..references.tables import References
+from .disturbances import looked_for_no_other
 from .evaluate import Evaluation, evaluate
 from .facts import Fact, facts
 from .lost import ending
@@ -70,6 +71,9 @@ def judge_test(record: Mapping[str, Any] | None, found: CheckFacts, references: 
     known += tuple(unreferenced(record, evaluation, table) if table else ())
     cells = [matrix.verdict for matrix in evaluation.matrices]
     verdict = max([worst_of(reasons, known), evaluation.floor, *cells])
+    if verdict is Verdict.FAIL and looked_for_no_other(record):
+        program = (record.get("imported") or record)["program"]
+        reasons = (*reasons, Reason(verdict, f"{program} looked for no other process: no component is flagged"))
     return TestVerdict(verdict, reasons, known, evaluation, table)
 
 

@@ -12,7 +12,8 @@ device: one that sends or receives slowly with every other node, never for a sin
 
 A run is clean for a component and a question if cells of that link class are PASS or WARN and none is anything else.
 A DISTURBED or INCOMPLETE test case is clean for nothing; nothing is clean on a node that another process disturbed
-during the test case; and nothing is flagged because of a DISTURBED cell. A simulated fault changes nothing.
+during the test case; and nothing is flagged because of a DISTURBED cell. A simulated fault changes nothing. An imported
+record flags nothing, because its program looked for no other process.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..judge.disturbances import looked_for_no_other
 from ..judge.evaluate import MatrixVerdict
 from ..judge.verdicts import Verdict
 from ..locate import diagnosis, matchings
@@ -145,6 +147,8 @@ def flagged_in(
     one: Judged, record: Mapping[str, Any], adapters: over_adapters.Known
 ) -> Iterator[tuple[str, Question, str]]:
     """(label, question, reason) of each device that a test flags, and of each of the adapters."""
+    if looked_for_no_other(record):
+        return
     for fact in one.facts:
         if fact.verdict is Verdict.FAIL:
             label = fact.who or fact.sentence.partition(": ")[0]
