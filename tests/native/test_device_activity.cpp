@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
+#include <set>
 #include <stdexcept>
 
 #include "core/activity.hpp"
@@ -14,7 +16,8 @@ using Listed = OwnProcess::Listed;
 
 constexpr unsigned self = 100;  // the number that this process knows of itself
 
-/// A device whose processes this process may be one of, as the driver sees them.
+/// A device whose processes this process may be one of, as the driver sees
+/// them.
 class FakeDriver final : public DeviceUseSource {
  public:
   DeviceProcesses processes_on(std::size_t) override {
@@ -30,7 +33,8 @@ class FakeDriver final : public DeviceUseSource {
 
   DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
 
-  /// Allocates as this process, which the driver calls `own`; `meanwhile` is what others do at the same moment.
+  /// Allocates as this process, which the driver calls `own`; `meanwhile` is
+  /// what others do at the same moment.
   AllocateStep allocating_as(unsigned own, std::function<void(std::uint64_t)> meanwhile = {}) {
     return [this, own, meanwhile](std::uint64_t bytes) {
       steps.push_back(bytes);
@@ -47,7 +51,7 @@ class FakeDriver final : public DeviceUseSource {
   int asked = 0;
 };
 
-const AllocateStep no_memory = [](std::uint64_t) -> std::shared_ptr<void> { throw std::runtime_error("no memory"); };
+const AllocateStep no_memory = [](std::uint64_t) -> std::shared_ptr<void> { throw std::bad_alloc(); };
 
 TEST(OwnProcessHandshake, FindsThisProcessByItsStepOfMemory) {
   FakeDriver driver;
@@ -75,21 +79,47 @@ TEST(OwnProcessHandshake, IsRepeatedWhereAnotherProcessGrowsByTheSameStepAtTheSa
     if (++times == 1) *driver.of(7778).bytes += bytes;  // the second time it takes another step
   });
   EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, allocate).pid, 7777u);
-  ASSERT_EQ(driver.steps.size(), 2u);
-  EXPECT_NE(driver.steps[0], driver.steps[1]);
+  EXPECT_EQ(driver.steps.size(), 2u);
 }
 
-TEST(OwnProcessHandshake, TakesStepsOfMultiplesOfTwoMebibytes) {
-  std::vector<std::uint64_t> steps;
-  for (unsigned attempt = 0; attempt < 3; ++attempt) {
-    steps.push_back(step_bytes(attempt));
-    EXPECT_EQ(steps.back() % (2 * MiB), 0u);
-    EXPECT_GE(steps.back(), 4 * MiB);
-    EXPECT_LE(steps.back(), 64 * MiB);
-  }
-  std::ranges::sort(steps);
-  EXPECT_EQ(std::ranges::unique(steps).size(), 0u);
-  EXPECT_EQ(step_bytes(0), step_bytes(0));
+TEST(OwnProcessHandshake, DrawsEachStepAtRandomFromMultiplesOfTwoMebibytes) {
+  std::set<std::uint64_t> steps;
+  for (int draw = 0; draw < 1000; ++draw) steps.insert(step_bytes());
+  EXPECT_EQ(steps.size(), 31u);
+  EXPECT_EQ(*steps.begin(), 4 * MiB);
+  EXPECT_EQ(*steps.rbegin(), 64 * MiB);
+  EXPECT_TRUE(std::ranges::all_of(steps, [](std::uint64_t step) { return step % (2 * MiB) == 0; }));
+}
+
+TEST(OwnProcessHandshake, NeverFindsAProcessFromBeforeTheContextOfThisProcess) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 500 * MiB}, {2983, "python", 700 * MiB}};
+  int times = 0;
+  const auto allocate = driver.allocating_as(self, [&](std::uint64_t bytes) {
+    *driver.of(2983).bytes += bytes;
+    if (++times == 1) *driver.of(self).bytes += 2 * MiB;  // such as a module that is loaded late
+  });
+  const DeviceProcesses before = std::vector<DeviceProcess>{{2983, "python", 700 * MiB}};
+  EXPECT_EQ(find_own_process(driver, 0, before, self, allocate).pid, self);
+  EXPECT_EQ(driver.steps.size(), 2u);
+}
+
+TEST(OwnProcessHandshake, LeavesThisProcessUnknownWhereNoProcessFollowsTheSteps) {
+  FakeDriver driver;
+  driver.processes = {{2983, "hog", 700 * MiB}};
+  const AllocateStep unseen = [](std::uint64_t) { return std::make_shared<int>(); };
+  EXPECT_EQ(find_own_process(driver, 0, std::vector<DeviceProcess>{}, self, unseen).listed, Listed::unknown)
+      << "the only new process is another one";
+  driver.processes = {{self, "hog", 700 * MiB}};
+  EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, unseen).listed, Listed::unknown)
+      << "it only has the number of this process";
+}
+
+TEST(OwnProcessHandshake, PassesOnThatTheDeviceFailed) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 500 * MiB}};
+  const AllocateStep broken = [](std::uint64_t) -> std::shared_ptr<void> { throw std::runtime_error("Xid 79"); };
+  EXPECT_THROW(find_own_process(driver, 0, std::nullopt, self, broken), std::runtime_error);
 }
 
 TEST(OwnProcess, IsTheOnlyOneThatIsNewWhereTheDriverDoesNotReportMemory) {
@@ -120,7 +150,8 @@ TEST(OwnProcess, IsNotTheOneThatHadItsNumberBefore) {
   const std::vector<DeviceProcess> before{{self, "hog", {}}};
   EXPECT_EQ(find_own_process(driver, 0, before, self, no_memory).listed, Listed::no);
   EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, no_memory).pid, self)
-      << "with a context of an earlier time, nothing says that this is another process";
+      << "with a context of an earlier time, nothing says that this is another "
+         "process";
 }
 
 TEST(OwnProcess, IsFoundWhereNoMemoryIsLeftForAStep) {
@@ -196,7 +227,8 @@ TEST(DeviceActivity, ReportsThatProcessesCannotBeToldApart) {
   ASSERT_EQ(now.processes.size(), 1u);
   EXPECT_EQ(now.processes[0].pid, 55u) << "the server of MPS is never this process";
   EXPECT_EQ(now.shared, true);
-  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be told from other processes that use it"});
+  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be told from "
+                                                 "other processes that use it"});
   driver.tells = false;
   EXPECT_EQ(poll(driver, {Listed::yes, self}).untold,
             std::vector<std::string>{"gpu0: the driver does not list the processes that use it"});
