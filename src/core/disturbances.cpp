@@ -46,7 +46,8 @@ class Decision {
     for (const NodeLoad& node : all_.nodes) {
       const double used = used_of(node);
       const double share = used / (seconds_ * std::max(1, node.cores));
-      if (node.cores > 0 && used >= least_seconds && share > most_cpu_share)
+      const double most = std::min(most_cores_share * node.cores, most_cores);
+      if (node.cores > 0 && used >= least_seconds && used > most * seconds_)
         add({node.node, DisturbanceKind::cpu, node.node, std::min(1.0, share), users_of(node.node, {}, used)});
     }
   }
@@ -56,15 +57,16 @@ class Decision {
       if (use.of != "cpu" || !use.counted || !use.own || *use.counted <= 0) continue;
       const std::string node = node_of(use.label, all_);
       const std::vector<int> cores = cores_in(use.cores);
-      double used = *use.counted - *use.own;
+      double used = *use.counted - *use.own - seconds_of(all_.ignored, node, cores, true);
       // the job's own quota makes threads wait too, and so do other ranks
-      if (const auto load = std::ranges::find(all_.nodes, node, &NodeLoad::node); load != all_.nodes.end())
+      if (const auto load = std::ranges::find(all_.nodes, node, &NodeLoad::node); load != all_.nodes.end()) {
+        used -= load->throttled.value_or(0);
         if (load->busy && load->own_busy)
-          used = std::min(used, used_of(*load) + load->ignored + load->stolen.value_or(0));
-      for (const OtherProcess& process : all_.ignored)
-        if (process.where == node && may_use(process, cores)) used -= process.seconds.value_or(0);
+          used = std::min(used, std::max(0.0, used_of(*load) - seconds_of(all_.processes, node, cores, false)) +
+                                    load->stolen.value_or(0));
+      }
       const double share = used / *use.counted;
-      if (used >= least_seconds && share > most_cpu_share)
+      if (used >= least_seconds && share > most_wait_share)
         add({node, DisturbanceKind::cpu, use.label, std::min(1.0, share), users_of(node, cores, used)});
     }
   }
@@ -100,6 +102,16 @@ class Decision {
     for (const Use& use : all_.uses)
       if (use.of == "cpu" && node_of_rank(use.label) == node.node) of_ranks += use.own.value_or(0);
     return std::max(*node.own_busy, of_ranks);
+  }
+
+  /// Processor time of the processes of a node that may use some of these cores, or of those that may use none.
+  static double seconds_of(const std::vector<OtherProcess>& processes, const std::string& node,
+                           const std::vector<int>& cores, bool may) {
+    double sum = 0;
+    for (const OtherProcess& process : processes)
+      if (!process.is_on_device() && process.where == node && may_use(process, cores) == may)
+        sum += process.seconds.value_or(0);
+    return sum;
   }
 
   std::vector<unsigned> users_of(const std::string& node, const std::vector<int>& cores, double used) const {

@@ -1,7 +1,7 @@
 #include "device/own_process.hpp"
 
 #include <algorithm>
-#include <exception>
+#include <new>
 #include <random>
 
 #include "core/units.hpp"
@@ -9,7 +9,7 @@
 namespace linkmatrix {
 namespace {
 
-constexpr unsigned attempts = 3;  // two processes may take the same step at the same moment, but not thrice
+constexpr unsigned attempts = 5;  // two processes may take the same step at the same moment, but not each time
 
 const DeviceProcess* find(const DeviceProcesses& processes, unsigned pid) {
   if (!processes) return nullptr;
@@ -17,57 +17,72 @@ const DeviceProcess* find(const DeviceProcesses& processes, unsigned pid) {
   return found == processes->end() ? nullptr : &*found;
 }
 
+/// Whether a process may be this one: this one had no context yet when `known` was listed.
+bool may_be_own(const DeviceProcess& process, const DeviceProcesses& known) {
+  return !is_mps_server(process) && find(known, process.pid) == nullptr;
+}
+
 /// The only process whose memory rose by the step; nothing where there is none, or several.
-std::optional<unsigned> who_rose(const DeviceProcesses& before, const DeviceProcesses& after, std::uint64_t step) {
+std::optional<unsigned> grown_process(const DeviceProcesses& known, const DeviceProcesses& before,
+                                      const DeviceProcesses& after, std::uint64_t step) {
   std::optional<unsigned> found;
   for (const DeviceProcess& now : after.value_or(std::vector<DeviceProcess>{})) {
     const DeviceProcess* const earlier = find(before, now.pid);
-    if (is_mps_server(now) || earlier == nullptr || !earlier->bytes || now.bytes != *earlier->bytes + step) continue;
+    if (!may_be_own(now, known) || earlier == nullptr || !earlier->bytes || now.bytes != *earlier->bytes + step)
+      continue;
     if (found) return std::nullopt;
     found = now.pid;
   }
   return found;
 }
 
-std::optional<unsigned> by_handshake(DeviceUseSource& source, std::size_t device, const AllocateStep& allocate) {
+struct Handshake {
+  bool ran = false;  ///< else the driver reports no memory, or none is left
+  std::optional<unsigned> own{};
+};
+
+Handshake shake_hands(DeviceUseSource& source, std::size_t device, const DeviceProcesses& known,
+                      const AllocateStep& allocate) {
   for (unsigned attempt = 0; attempt < attempts; ++attempt) {
-    const std::uint64_t step = step_bytes(attempt);
+    const std::uint64_t step = step_bytes();
     const DeviceProcesses before = source.processes_on(device);
-    if (!before || std::ranges::none_of(*before, [](const auto& one) { return one.bytes.has_value(); }))
-      return std::nullopt;
+    if (!before || std::ranges::none_of(*before, [](const auto& one) { return one.bytes.has_value(); })) return {};
     try {
       const auto held = allocate(step);
-      if (const auto pid = who_rose(before, source.processes_on(device), step)) return pid;
-    } catch (const std::exception&) {  // no memory is left: other processes hold it
-      return std::nullopt;
+      if (const auto pid = grown_process(known, before, source.processes_on(device), step)) return {true, pid};
+    } catch (const std::bad_alloc&) {  // other processes hold the memory
+      return {};
     }
   }
-  return std::nullopt;
+  return {true};
 }
 
 }  // namespace
 
 bool is_mps_server(const DeviceProcess& process) { return process.name == "nvidia-cuda-mps-server"; }
 
-std::uint64_t step_bytes(unsigned attempt) {
-  static const unsigned first = std::random_device()();
-  constexpr std::uint64_t least = 2, sizes = 31, stride = 11;  // a prime number of sizes: attempts differ
-  return (least + (first + attempt * stride) % sizes) * 2 * MiB;
+std::uint64_t step_bytes() {
+  constexpr std::uint64_t least = 2, most = 32;
+  std::random_device random;
+  return std::uniform_int_distribution<std::uint64_t>(least, most)(random) * 2 * MiB;
 }
 
 OwnProcess find_own_process(DeviceUseSource& source, std::size_t device, const DeviceProcesses& before, unsigned self,
                             const AllocateStep& allocate) {
   using Listed = OwnProcess::Listed;
-  if (const auto pid = by_handshake(source, device, allocate)) return {Listed::yes, *pid};
+  const Handshake handshake = shake_hands(source, device, before, allocate);
+  if (handshake.own) return {Listed::yes, *handshake.own};
   const DeviceProcesses now = source.processes_on(device);
   if (!now) return {};
   std::vector<unsigned> fresh;
   for (const DeviceProcess& process : *now)
-    if (before && find(before, process.pid) == nullptr && !is_mps_server(process)) fresh.push_back(process.pid);
+    if (before && may_be_own(process, before)) fresh.push_back(process.pid);
+  if (before && fresh.empty()) return {Listed::no, 0};
+  if (handshake.ran) return {};
   if (fresh.size() == 1) return {Listed::yes, fresh.front()};
-  const bool is_self = find(now, self) != nullptr && (!before || find(before, self) == nullptr);
-  if (is_self) return {Listed::yes, self};
-  return {before && fresh.empty() ? Listed::no : Listed::unknown, 0};
+  const DeviceProcess* const same_number = find(now, self);
+  if (same_number != nullptr && may_be_own(*same_number, before)) return {Listed::yes, self};
+  return {};
 }
 
 }  // namespace linkmatrix

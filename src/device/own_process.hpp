@@ -28,6 +28,9 @@ class DeviceUseSource {
   /// Bytes of a device's memory that contexts use. Nothing where the driver does not report them apart from other
   /// memory.
   virtual std::optional<std::uint64_t> memory_used_on(std::size_t device) = 0;
+
+  /// Bytes of a device's memory; nothing where the driver does not report them.
+  virtual std::optional<std::uint64_t> memory_total_on(std::size_t device) = 0;
 };
 
 /// By which number a driver lists this process on a device. A driver outside of this process's namespace numbers
@@ -39,16 +42,18 @@ struct OwnProcess {
   unsigned pid = 0;  ///< if listed
 };
 
-/// Allocates so many bytes of a device's memory until what it returns is destroyed; throws where that fails.
+/// Allocates so many bytes of a device's memory until the returned object is destroyed. Throws std::bad_alloc where so
+/// much memory is not left, and anything else where the device fails.
 using AllocateStep = std::function<std::shared_ptr<void>(std::uint64_t bytes)>;
 
-/// Bytes of a step, a multiple of 2 MiB from 4 to 64 MiB that differs from process to process and from try to try.
-std::uint64_t step_bytes(unsigned attempt);
+/// Bytes of a step: a random multiple of 2 MiB from 4 to 64 MiB. Ranks that share a device draw steps of their own.
+std::uint64_t step_bytes();
 
 /// Finds this process in the driver's list of a device on which it has a context. First by the handshake: this process
-/// allocates a step of memory and looks whose memory rose by as much. Else this process is the only one that is new
-/// since `before`, the list from before the context was made, or else it has the number `self`. No process is looked
-/// for by its name. before: nothing where it is not known.
+/// allocates a step of memory and looks whose memory rose by as much. Where no handshake is possible, because the
+/// driver reports no memory or none is left, this process is the only one that is new since `before`, or else it has
+/// the number `self`. before: the list from before the context was made, of which no process is this one; nothing where
+/// it is not known. No process is looked for by its name. Throws what `allocate` throws, except std::bad_alloc.
 OwnProcess find_own_process(DeviceUseSource& source, std::size_t device, const DeviceProcesses& before, unsigned self,
                             const AllocateStep& allocate);
 

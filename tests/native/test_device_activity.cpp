@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
+#include <set>
 #include <stdexcept>
 
 #include "core/activity.hpp"
@@ -14,7 +16,8 @@ using Listed = OwnProcess::Listed;
 
 constexpr unsigned self = 100;  // the number that this process knows of itself
 
-/// A device whose processes this process may be one of, as the driver sees them.
+/// A device whose processes this process may be one of, as the driver sees
+/// them.
 class FakeDriver final : public DeviceUseSource {
  public:
   DeviceProcesses processes_on(std::size_t) override {
@@ -27,10 +30,12 @@ class FakeDriver final : public DeviceUseSource {
   }
 
   std::optional<std::uint64_t> memory_used_on(std::size_t) override { return used; }
+  std::optional<std::uint64_t> memory_total_on(std::size_t) override { return total; }
 
   DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
 
-  /// Allocates as this process, which the driver calls `own`; `meanwhile` is what others do at the same moment.
+  /// Allocates as this process, which the driver calls `own`; `meanwhile` is
+  /// what others do at the same moment.
   AllocateStep allocating_as(unsigned own, std::function<void(std::uint64_t)> meanwhile = {}) {
     return [this, own, meanwhile](std::uint64_t bytes) {
       steps.push_back(bytes);
@@ -42,12 +47,12 @@ class FakeDriver final : public DeviceUseSource {
 
   std::vector<DeviceProcess> processes;
   std::vector<std::uint64_t> steps;
-  std::optional<std::uint64_t> used;  ///< nothing: the driver does not tell
+  std::optional<std::uint64_t> used, total;  ///< nothing: the driver does not tell
   bool tells = true, tells_bytes = true;
   int asked = 0;
 };
 
-const AllocateStep no_memory = [](std::uint64_t) -> std::shared_ptr<void> { throw std::runtime_error("no memory"); };
+const AllocateStep no_memory = [](std::uint64_t) -> std::shared_ptr<void> { throw std::bad_alloc(); };
 
 TEST(OwnProcessHandshake, FindsThisProcessByItsStepOfMemory) {
   FakeDriver driver;
@@ -75,21 +80,47 @@ TEST(OwnProcessHandshake, IsRepeatedWhereAnotherProcessGrowsByTheSameStepAtTheSa
     if (++times == 1) *driver.of(7778).bytes += bytes;  // the second time it takes another step
   });
   EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, allocate).pid, 7777u);
-  ASSERT_EQ(driver.steps.size(), 2u);
-  EXPECT_NE(driver.steps[0], driver.steps[1]);
+  EXPECT_EQ(driver.steps.size(), 2u);
 }
 
-TEST(OwnProcessHandshake, TakesStepsOfMultiplesOfTwoMebibytes) {
-  std::vector<std::uint64_t> steps;
-  for (unsigned attempt = 0; attempt < 3; ++attempt) {
-    steps.push_back(step_bytes(attempt));
-    EXPECT_EQ(steps.back() % (2 * MiB), 0u);
-    EXPECT_GE(steps.back(), 4 * MiB);
-    EXPECT_LE(steps.back(), 64 * MiB);
-  }
-  std::ranges::sort(steps);
-  EXPECT_EQ(std::ranges::unique(steps).size(), 0u);
-  EXPECT_EQ(step_bytes(0), step_bytes(0));
+TEST(OwnProcessHandshake, DrawsEachStepAtRandomFromMultiplesOfTwoMebibytes) {
+  std::set<std::uint64_t> steps;
+  for (int draw = 0; draw < 1000; ++draw) steps.insert(step_bytes());
+  EXPECT_EQ(steps.size(), 31u);
+  EXPECT_EQ(*steps.begin(), 4 * MiB);
+  EXPECT_EQ(*steps.rbegin(), 64 * MiB);
+  EXPECT_TRUE(std::ranges::all_of(steps, [](std::uint64_t step) { return step % (2 * MiB) == 0; }));
+}
+
+TEST(OwnProcessHandshake, NeverFindsAProcessFromBeforeTheContextOfThisProcess) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 500 * MiB}, {2983, "python", 700 * MiB}};
+  int times = 0;
+  const auto allocate = driver.allocating_as(self, [&](std::uint64_t bytes) {
+    *driver.of(2983).bytes += bytes;
+    if (++times == 1) *driver.of(self).bytes += 2 * MiB;  // such as a module that is loaded late
+  });
+  const DeviceProcesses before = std::vector<DeviceProcess>{{2983, "python", 700 * MiB}};
+  EXPECT_EQ(find_own_process(driver, 0, before, self, allocate).pid, self);
+  EXPECT_EQ(driver.steps.size(), 2u);
+}
+
+TEST(OwnProcessHandshake, LeavesThisProcessUnknownWhereNoProcessFollowsTheSteps) {
+  FakeDriver driver;
+  driver.processes = {{2983, "hog", 700 * MiB}};
+  const AllocateStep unseen = [](std::uint64_t) { return std::make_shared<int>(); };
+  EXPECT_EQ(find_own_process(driver, 0, std::vector<DeviceProcess>{}, self, unseen).listed, Listed::unknown)
+      << "the only new process is another one";
+  driver.processes = {{self, "hog", 700 * MiB}};
+  EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, unseen).listed, Listed::unknown)
+      << "it only has the number of this process";
+}
+
+TEST(OwnProcessHandshake, PassesOnThatTheDeviceFailed) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 500 * MiB}};
+  const AllocateStep broken = [](std::uint64_t) -> std::shared_ptr<void> { throw std::runtime_error("Xid 79"); };
+  EXPECT_THROW(find_own_process(driver, 0, std::nullopt, self, broken), std::runtime_error);
 }
 
 TEST(OwnProcess, IsTheOnlyOneThatIsNewWhereTheDriverDoesNotReportMemory) {
@@ -120,7 +151,8 @@ TEST(OwnProcess, IsNotTheOneThatHadItsNumberBefore) {
   const std::vector<DeviceProcess> before{{self, "hog", {}}};
   EXPECT_EQ(find_own_process(driver, 0, before, self, no_memory).listed, Listed::no);
   EXPECT_EQ(find_own_process(driver, 0, std::nullopt, self, no_memory).pid, self)
-      << "with a context of an earlier time, nothing says that this is another process";
+      << "with a context of an earlier time, nothing says that this is another "
+         "process";
 }
 
 TEST(OwnProcess, IsFoundWhereNoMemoryIsLeftForAStep) {
@@ -196,7 +228,8 @@ TEST(DeviceActivity, ReportsThatProcessesCannotBeToldApart) {
   ASSERT_EQ(now.processes.size(), 1u);
   EXPECT_EQ(now.processes[0].pid, 55u) << "the server of MPS is never this process";
   EXPECT_EQ(now.shared, true);
-  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be told from other processes that use it"});
+  EXPECT_EQ(now.untold, std::vector<std::string>{"gpu0: this process cannot be told from "
+                                                 "other processes that use it"});
   driver.tells = false;
   EXPECT_EQ(poll(driver, {Listed::yes, self}).untold,
             std::vector<std::string>{"gpu0: the driver does not list the processes that use it"});
@@ -232,12 +265,22 @@ TEST(DeviceActivity, HasAProcessThatTheDriverDoesNotListByItsMemory) {
 TEST(DeviceActivity, HasNoProcessByTheLittleMemoryThatTheDriverItselfUses) {
   FakeDriver driver;
   driver.processes = {{self, "p2p_matrix", 518 * MiB}};
-  for (const std::uint64_t more : {0 * MiB, 9 * MiB, 64 * MiB}) {
+  for (const std::uint64_t more : {0 * MiB, 9 * MiB, 80 * MiB}) {
     driver.used = 518 * MiB + more;
     EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << more;
   }
   driver.used = 100 * MiB;
   EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "shared memory is reported of two processes";
+}
+
+TEST(DeviceActivity, HasNoProcessByTheLittleMemoryThatTheDriverUsesForEachOfManyRanks) {
+  FakeDriver driver;
+  constexpr unsigned ranks = 12;
+  for (unsigned rank = 0; rank < ranks; ++rank) driver.processes.push_back({self + rank, "p2p_matrix", 518 * MiB});
+  driver.used = ranks * 527 * MiB;
+  EXPECT_EQ(poll(driver, {Listed::yes, self}).processes.size(), ranks - 1);
+  *driver.used += 533 * MiB;
+  EXPECT_EQ(poll(driver, {Listed::yes, self}).processes.size(), ranks);
 }
 
 TEST(DeviceActivity, ConcludesNothingFromMemoryWhereTheDriverDoesNotReportAllOfIt) {
@@ -256,26 +299,66 @@ TEST(DeviceActivity, ConcludesNothingFromMemoryWhereTheDriverDoesNotReportAllOfI
   EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "the memory in use is not reported";
 }
 
+/// Whether others hold the memory of a device on which this process is known as `own`.
+bool others_hold_memory(FakeDriver& driver, OwnProcess own) {
+  return DeviceActivity(driver, {"gpu0"}, {own}, self).others_hold_memory(0);
+}
+
 TEST(DeviceActivity, OfADeviceWithoutContextHasOthersByTheirMemory) {
   FakeDriver driver;
-  DeviceActivity activity(driver, {"gpu0"}, {{Listed::absent, 0}}, self);
+  driver.total = 80 * GiB;
   driver.used = 9 * MiB;
-  EXPECT_FALSE(activity.has_others(0));
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::absent, 0}));
   driver.used = 79 * GiB;
-  EXPECT_TRUE(activity.has_others(0));
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::absent, 0}));
   ASSERT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
 }
 
 TEST(DeviceActivity, OfADeviceWithoutContextHasOthers) {
   FakeDriver driver;
-  DeviceActivity activity(driver, {"gpu0"}, {{Listed::absent, 0}}, self);
-  driver.processes = {{self, "p2p_matrix", 1}};
-  EXPECT_FALSE(activity.has_others(0)) << "the driver may list a context that could not be made";
-  driver.processes.push_back({2983, "hog", 1});
-  EXPECT_TRUE(activity.has_others(0));
+  driver.total = 80 * GiB;
+  driver.processes = {{self, "p2p_matrix", 79 * GiB}};
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::absent, 0})) << "the driver may list a context that was not made";
+  driver.processes.push_back({2983, "hog", 79 * GiB});
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::absent, 0}));
   EXPECT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
+}
+
+TEST(DeviceActivity, HasOthersThatHoldTheMemoryFromAQuarterOn) {
+  FakeDriver driver;
+  driver.total = 80 * GiB;
+  driver.processes = {{self, "p2p_matrix", 30 * GiB}, {2983, "idle", 300 * MiB}};
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self})) << "the device itself is short of memory";
+  driver.processes.push_back({2984, "hog", 20 * GiB - 300 * MiB});
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self}));
+  driver.processes.resize(1);
+  driver.used = 60 * GiB;
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "a process that is not listed";
+}
+
+TEST(DeviceActivity, HasOthersThatHoldTheMemoryThoughThisProcessIsNotKnown) {
+  FakeDriver driver;
+  driver.total = 80 * GiB;
+  driver.processes = {{7777, "p2p_matrix", 500 * MiB}};
+  EXPECT_FALSE(others_hold_memory(driver, {}));
+  driver.processes.push_back({2983, "idle", 300 * MiB});
+  EXPECT_FALSE(others_hold_memory(driver, {}));
+  driver.processes.push_back({2984, "hog", 70 * GiB});
+  EXPECT_TRUE(others_hold_memory(driver, {}));
+}
+
+TEST(DeviceActivity, ExpectsOthersToHoldTheMemoryWhereTheDriverDoesNotReportHowMuch) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 1}};
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self})) << "there is no other process";
+  driver.processes.push_back({2983, "idle", 1});
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "the memory of the device is not reported";
+  driver.total = 80 * GiB;
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self}));
+  driver.tells_bytes = false;
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "the memory of the process is not reported";
   driver.tells = false;
-  EXPECT_TRUE(activity.has_others(0)) << "nobody knows";
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "no process is reported";
 }
 
 }  // namespace

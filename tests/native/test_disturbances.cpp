@@ -75,14 +75,28 @@ TEST(Disturbances, OfRanksAreOfTheirNodes) {
   EXPECT_EQ(decided(ranks)[0].node, "n2");
 }
 
-TEST(Disturbances, OfCoresBeginAboveATenthOfTheNode) {
-  EXPECT_TRUE(decided(with_others(0.99)).empty());
+TEST(Disturbances, OfCoresBeginAboveHalfACoreOfALargeNode) {
+  EXPECT_TRUE(decided(with_others(0.5)).empty());
   const auto found = decided(with_others(1.5, {on_node("n1", 12, 1.2), on_node("n1", 13, 0.1), on_node("n2", 14, 1)}));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].kind, DisturbanceKind::cpu);
   EXPECT_EQ(found[0].where, "n1");
   EXPECT_DOUBLE_EQ(*found[0].share, 0.15);
   EXPECT_EQ(found[0].pids, std::vector<unsigned>{12}) << "a process that used little is not named";
+  Activity large = with_others(1, {on_node("n1", 12, 1)});
+  large.nodes[0].cores = 128;
+  ASSERT_EQ(decided(large).size(), 1u) << "as a process that copies memory, or runs on a hyper-thread of a rank's core";
+  EXPECT_DOUBLE_EQ(*decided(large)[0].share, 1.0 / 128);
+}
+
+TEST(Disturbances, OfCoresBeginAboveATenthOfASmallNode) {
+  const auto others = [](double used) {
+    Activity small = with_others(used);
+    small.nodes[0].cores = 2;
+    return decided(small).size();
+  };
+  EXPECT_EQ(others(0.19), 0u);
+  EXPECT_EQ(others(0.21), 1u);
 }
 
 TEST(Disturbances, OfCoresCountProcessesThatNoPollLists) {
@@ -108,18 +122,40 @@ TEST(Disturbances, OfCoresLeaveOutTheKernelAndRanksInContainersOfTheirOwn) {
 
 TEST(Disturbances, OfAnEndpointBeginAboveATenthOfTheTimeThatItWantedItsCores) {
   const auto waited = [](double seconds, double others) {
-    Activity found = with_others(others, {on_node("n1", 12, others, "0-1"), on_node("n1", 13, others, "5")});
+    Activity found = with_others(2 * others, {on_node("n1", 12, others, "0-1"), on_node("n1", 13, others, "5")});
     found.uses = {{.label = "n1:rank0", .of = "cpu", .counted = 1.0, .own = 1.0 - seconds, .cores = "0-3"}};
     return decided(found);
   };
-  EXPECT_TRUE(waited(0.1, 0.5).empty());
-  const auto found = waited(0.2, 0.5);
+  EXPECT_TRUE(waited(0.1, 0.2).empty());
+  const auto found = waited(0.2, 0.2);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].where, "n1:rank0");
   EXPECT_EQ(found[0].node, "n1");
   EXPECT_DOUBLE_EQ(*found[0].share, 0.2);
   EXPECT_EQ(found[0].pids, std::vector<unsigned>{12}) << "the other one may not run on the rank's cores";
-  EXPECT_TRUE(waited(0.5, 0.05).empty()) << "other ranks, or the job's own quota, made it wait";
+  EXPECT_TRUE(waited(0.5, 0.05).empty()) << "other ranks made it wait";
+}
+
+TEST(Disturbances, OfAnEndpointLeaveOutProcessesThatMayNotUseItsCores) {
+  const auto beside = [](const std::string& cores) {
+    Activity found = with_others(0.4, {on_node("n1", 12, 0.4, cores)});
+    found.uses = {{.label = "n1:rank0", .of = "cpu", .counted = 1.0, .own = 0.5, .cores = "0-3"}};
+    return decided(found).size();
+  };
+  EXPECT_EQ(beside("5"), 0u);
+  EXPECT_EQ(beside("3-5"), 1u);
+  EXPECT_EQ(beside(""), 1u) << "its cores are not readable";
+}
+
+TEST(Disturbances, OfAnEndpointLeaveOutTheTimeThatTheQuotaOfTheRunTook) {
+  const auto throttled = [](double seconds) {
+    Activity found = with_others(0.4, {on_node("n1", 12, 0.4)});
+    found.nodes[0].throttled = seconds;
+    found.uses = {{.label = "n1:rank0", .of = "cpu", .counted = 1.0, .own = 0.5, .cores = "0-3"}};
+    return decided(found).size();
+  };
+  EXPECT_EQ(throttled(0.5), 0u);
+  EXPECT_EQ(throttled(0.1), 1u);
 }
 
 TEST(Disturbances, OfAnEndpointHaveWhatTheHostOfAVirtualMachineTook) {
@@ -227,7 +263,7 @@ TEST(IgnoredProcesses, OfTheDriverHaveNoNameAndAreOnlyIgnoredWhereAllAre) {
 
 TEST(IgnoredProcesses, AreTakenOffTheTimeOfAnEndpoint) {
   Activity found = with_others(0);
-  found.nodes[0].ignored = 0.2, found.nodes[0].busy = 1.2;
+  found.nodes[0].ignored = 0.2, found.nodes[0].busy = 1.4;
   found.uses = {{.label = "n1:rank0", .of = "cpu", .counted = 1.0, .own = 0.8, .cores = "0-3"}};
   found.ignored = {on_node("n1", 5, 0.2, "2")};
   EXPECT_TRUE(decided(found).empty());

@@ -20,6 +20,9 @@ class NvmlUse final : public DeviceUseSource {
   std::optional<std::uint64_t> memory_used_on(std::size_t device) override {
     return nvml_.memory_used(pcis_.at(device));
   }
+  std::optional<std::uint64_t> memory_total_on(std::size_t device) override {
+    return nvml_.memory_total(pcis_.at(device));
+  }
 
  private:
   const Nvml& nvml_;
@@ -41,18 +44,20 @@ class NodeGpus {
   NvmlUse use_;
 };
 
-/// Polls who uses the devices and the processors of this node.
+/// Polls who uses the GPUs and the processors of this node. Labels of GPUs that the run does not use are "NODE:gpu1",
+/// with the numbers of NVML.
 class DevicePoll {
  public:
-  /// Keeps a reference to `nvml`. own: this process on each of the devices.
+  /// Keeps a reference to `nvml`. devices: those that the run uses. own: this process on each of them.
   DevicePoll(const Nvml& nvml, const std::vector<Endpoint>& devices, std::vector<OwnProcess> own);
 
   Activity now();
 
-  bool has_others(std::size_t device) { return devices_.has_others(device); }
+  bool others_hold_memory(std::size_t device) { return devices_.others_hold_memory(device); }
 
  private:
   std::string node_;
+  std::vector<Endpoint> gpus_;  ///< those of the run first
   NvmlUse use_;
   DeviceActivity devices_;
   ProcessorLook processors_;

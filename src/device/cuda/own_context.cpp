@@ -4,6 +4,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <memory>
+#include <new>
+
 #include "device/cuda/handles.hpp"
 
 namespace linkmatrix::cuda {
@@ -22,14 +25,22 @@ bool has_context(int ordinal) {
   return active != 0;
 }
 
+std::shared_ptr<void> allocate_step(std::uint64_t bytes, const std::string& where) {
+  try {
+    return std::make_shared<DeviceMemory>(make_device_memory(bytes, where));
+  } catch (const CudaError& e) {
+    if (e.status() == cudaErrorMemoryAllocation) throw std::bad_alloc();
+    throw;
+  }
+}
+
 }  // namespace
 
 OwnProcess make_own_context(int ordinal, const std::string& where, DeviceUseSource& source, std::size_t device) {
   const DeviceProcesses before = has_context(ordinal) ? std::nullopt : source.processes_on(device);
   make_context(ordinal, where);
-  return find_own_process(source, device, before, static_cast<unsigned>(::getpid()), [&](std::uint64_t bytes) {
-    return std::make_shared<DeviceMemory>(make_device_memory(bytes, where));
-  });
+  return find_own_process(source, device, before, static_cast<unsigned>(::getpid()),
+                          [&](std::uint64_t bytes) { return allocate_step(bytes, where); });
 }
 
 }  // namespace linkmatrix::cuda

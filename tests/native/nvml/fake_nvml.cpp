@@ -5,6 +5,7 @@
 //   process 2983 = hog 1073741824         name and memory
 //   drawing 900 = Xorg 1073741824         the same of a process that only draws
 //   memory = 0 1073741824                 status, and bytes in use without those that are reserved
+//   memory_total = 0 85899345920          status, and bytes of the device
 //   gpu 1 = 15                            status of the device with this number, where it is not success
 //   utilization 2983 = 5000000 75 25      time, sm and memory in percent
 //   fabric = 0 3 0 7 0                    status of the call; state, status, clique, health mask
@@ -76,8 +77,8 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
   return std::strlen(pci) > 0 ? success : not_supported;
 }
 
+static char some[8] = {};
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  static char some[8] = {};
   *device = &some[index % std::size(some)];
   const auto all = answers();
   const auto known = all.find("gpu " + std::to_string(index));
@@ -88,8 +89,9 @@ struct PciInfo {
   unsigned domain, bus, device, pci_device_id, subsystem_id;
   char id[32];
 };
-int nvmlDeviceGetPciInfo_v3(void*, PciInfo* info) {
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
   std::strncpy(info->id, "00000000:1B:00.0", sizeof(info->id));
+  info->id[10] = static_cast<char>('B' + (static_cast<char*>(device) - some));  // "1B", "1C" …
   return success;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) { return answer("nvmlDeviceGetCount_v2", {count}); }
@@ -150,6 +152,7 @@ int nvmlDeviceGetMemoryInfo_v2(void*, Memory* memory) {
   constexpr unsigned long long reserved = 600ULL << 20;
   if (memory->version != version_2) return not_supported;
   memory->reserved = reserved;
+  counted("memory_total", &memory->total);
   return counted("memory", &memory->used);
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) { return counted("throttled", bits); }
