@@ -1,11 +1,19 @@
 """`linkmatrix run --resume`: what passed before is not measured again, and nothing else is left out."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from linkmatrix.record import reading
 from linkmatrix.runs import resume
-from tests.tools.stores import disturbed
+from linkmatrix.runs.parts import components_of
+from tests.tools.stores import disturbed, of_node
+
+from .conftest import one_record
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def test_a_run_is_resumed_without_what_passed(machine):
@@ -127,13 +135,55 @@ def test_passes_of_the_same_components_count_when_all_is_resumed(machine):
     assert code == 0 and "changed" not in out.replace("whether components changed", "")
 
 
-def test_the_test_case_that_is_measured_again_is_the_one_with_the_fewest_cells():
-    def passed(cells, machine, partition="a:gpu"):
-        return (resume.Passed(partition, "case", cells, 0.0, machine),)
+def test_of_each_component_the_test_case_with_the_fewest_cells_is_measured_again():
+    def passed(cells, machine):
+        return (resume.Passed("a:gpu", "case", cells, 0.0, machine),)
 
-    on = {"n1": {"driver": "580"}}
-    before = resume.Before({"f": passed(0, {}), "m": passed(12, on), "t": passed(0, on), "x": passed(9, on, "b:gpu")})
+    one, both = {"n1": {"0": "7"}}, {"n1": {"0": "7", "1": "8"}}
+    before = resume.Before({"f": passed(0, {}), "m": passed(12, both), "t": passed(1, one), "x": passed(9, both)})
     assert before.again == {"t", "x"} and before.options() == ["--exclude=/f", "--exclude=/m"]
+
+
+def test_resume_does_not_keep_passes_of_a_node_that_nothing_was_measured_on_again():
+    machines = {node: {node: {"driver": "580", "0": f"serial-{node}"}} for node in ("n1", "n2")}
+    passed = {
+        code: (resume.Passed("alpha:gpu", f"node_sweep %node={node}", cells, 1e9, machines[node]),)
+        for code, node, cells in (("a1", "n1", 12), ("a2", "n2", 13))
+    }
+    before = resume.Before(passed)
+    assert before.again == {"a1", "a2"}, "of each node one test must be measured again"
+
+
+def test_resume_in_a_sweep_measures_each_node_again(machine, make_record):
+    machine.prepare("pass", "pass", content=of_node(make_record(), "n1"))
+    machine.run("--mode", "quick")
+    machine.prepare("pass", content=of_node(make_record(), "n1"))
+    code, out = machine.run("--mode", "quick", "--resume")
+    assert "--exclude=/abc0" not in machine.commands()[1] and "--exclude=/abc1" not in machine.commands()[1], (
+        code,
+        out,
+    )
+    assert code == 3 and "no new record identifies the components of node001" in out
+
+
+def test_a_pass_does_not_count_after_one_of_its_slots_became_empty():
+    old = components_of(one_record(count=4))
+    now = SimpleNamespace(test=SimpleNamespace(record=one_record(count=3)))
+    before = resume.Before({"a1": (resume.Passed("alpha:gpu", "x", 12, 1e9, old),)})
+    found, why = resume.kept(before, [now])
+    assert not found.passed and why
+
+
+def test_resume_does_not_look_for_replaced_gpus_in_a_record_of_host_memory():
+    host = components_of(reading.load(DATA / "cpu16_ranks_quiet.record.json"))
+    gpus = {"vm": {"driver": "580", "0": "serial-a"}}
+    before = resume.Before(
+        {
+            "host": (resume.Passed("alpha:gpu", "rank_to_rank", 2, 1e9, host),),
+            "gpu": (resume.Passed("alpha:gpu", "write_ce", 12, 1e9, gpus),),
+        }
+    )
+    assert "gpu" in before.again, before.again
 
 
 @pytest.mark.parametrize(

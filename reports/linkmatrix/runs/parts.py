@@ -163,6 +163,19 @@ def of_devices(record: Mapping[str, Any]) -> dict[str, Sighting]:
     return found
 
 
+def components_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+    """{node: {"driver": its version, a slot: the serial number or UUID of the device there}} of a record.
+
+    A node whose devices a record does not identify, as in a record of host memory, is left out.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for one in of_devices(record).values() if record is not None else ():
+        if one.texts:
+            of_node = found.setdefault(short(one.node), {"driver": one.driver} if one.driver else {})
+            of_node[one.slot or one.pci or one.label] = one.texts[0]
+    return found
+
+
 def driver_of(record: Mapping[str, Any]) -> str:
     """The version of the GPU driver, "" where the record does not have it."""
     return str(record["software"].get("driver") or "")

@@ -4,9 +4,9 @@ ReFrame gets the same selection less these, by their hash, so what no report kno
 --restore-session cannot be used: it warns of the search path of the checks, which must be no error, and imports each
 file of the package `checks` alone, which fails. What passed too long ago is measured again: a machine changes.
 
-A pass counts only for the components and the driver in its record. The cheapest test case of each partition is
-therefore measured again. If the new record shows other components or another driver on a node, the earlier passes are
-void, and the run is INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
+A pass counts only for the components and the driver in its record. The cheapest test case of each of these components is
+therefore measured again. A pass is void if no new record contains all of its components and its driver, and the run is
+then INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
 """
 
 import json
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..errors import BadInput, say
 from ..files import MOST_BYTES, read_json, read_whole, write_whole
@@ -25,12 +25,13 @@ from ..judge.verdicts import Verdict
 from ..record import units
 from ..record.simulated import simulated_fault
 from . import folders, manifest, parts
-from .bound import SKEW, short
+from .bound import SKEW
 from .judging import Judged
 from .questions import disturbed_nodes
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
 MOST_NAMED = 3  # changes of a node
+MISSING = "not found"  # a component
 
 Judge = Callable[[Path], list[Judged]]
 
@@ -65,13 +66,12 @@ class Before:
 
     @property
     def again(self) -> set[str]:
-        """The hashes of what is measured again: of each partition the one with a record that has the fewest cells."""
-        cheapest: dict[str, tuple[int, str]] = {}
+        """The hashes of what is measured again: of each slot of each node, the test case with the fewest cells."""
+        cheapest: dict[tuple[str, str], tuple[int, str]] = {}
         for code, found in self.passed.items():
             for one in found:
-                if one.machine:
-                    cost = (one.cells, code)
-                    cheapest[one.partition] = min(cost, cheapest.get(one.partition, cost))
+                for slot in ((node, slot) for node, slots in one.machine.items() for slot in slots):
+                    cheapest[slot] = min((one.cells, code), cheapest.get(slot, (one.cells, code)))
         return {code for _, code in cheapest.values()}
 
     def cases(self) -> list[Passed]:
@@ -139,7 +139,7 @@ def passed_in(judged: list[Judged], when: float) -> dict[str, tuple[Passed, ...]
                 manifest.key(one.test.name, one.test.environ),
                 cells_of(one),
                 when,
-                machine_of(one.test.record),
+                parts.components_of(one.test.record),
             )
             for one in cases
         )
@@ -158,21 +158,11 @@ def has_passed(one: Judged) -> bool:
     return not simulated_fault(record) and not any(disturbed_nodes(record, result) for result, _ in one.matrices)
 
 
-def machine_of(record: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
-    """{node: {"driver": its version, a slot: the serial number or UUID of the device there}} of a record."""
-    found: dict[str, dict[str, str]] = {}
-    for one in parts.of_devices(record).values() if record is not None else ():
-        of_node = found.setdefault(short(one.node), {"driver": one.driver} if one.driver else {})
-        if one.texts:
-            of_node[one.slot or one.pci or one.label] = one.texts[0]
-    return found
-
-
 def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
     """(earlier passes that still count, why other passes are void) after a resumed run; judged: its test cases."""
     now: dict[str, dict[str, str]] = {}
     for one in judged:
-        for node, of_node in machine_of(one.test.record).items():
+        for node, of_node in parts.components_of(one.test.record).items():
             now.setdefault(node, {}).update(of_node)
     changes: dict[str, set[str]] = {}
     void = Counter[str]()
@@ -180,16 +170,17 @@ def kept(before: Before, judged: Iterable[Judged]) -> tuple[Before, list[str]]:
     for code, found in before.passed.items():
         for node, of_node in ((node, of) for one in found for node, of in one.machine.items()):
             there = now.get(node, {})
-            other = {f"{at} {old} -> {there[at]}" for at, old in of_node.items() if there.get(at, old) != old}
+            other = {f"{at} {old} -> {there.get(at, MISSING)}" for at, old in of_node.items() if there.get(at) != old}
             if other:
-                changes.setdefault(node, set()).update(other)
+                changes.setdefault(node, set()).update(other if there else ())
                 void[node] += 1
                 passed.pop(code, None)
-    sentences = [
-        f"{node} changed ({', '.join(units.first(sorted(what), MOST_NAMED))}): {units.counted(void[node], 'test case')}"
-        " passed before the change and must be measured again: run without --resume"
-        for node, what in sorted(changes.items())
-    ]
+    sentences = []
+    for node, which in sorted(changes.items()):
+        listed = ", ".join(units.first(sorted(which), MOST_NAMED))
+        why = f"{node} changed ({listed})" if which else f"no new record identifies the components of {node}"
+        earlier = f"{units.counted(void[node], 'test case')} passed earlier and must be measured again"
+        sentences.append(f"{why}: {earlier}: run without --resume")
     return replace(before, passed=passed), sentences
 
 
