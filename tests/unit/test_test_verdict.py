@@ -1,6 +1,7 @@
 """The verdict of a test is made in one place: of its check's reasons, its record's facts, its cells and its program."""
 
 import pytest
+import stores
 
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Reason, Verdict
@@ -123,3 +124,15 @@ def test_without_a_record_the_reasons_decide():
     told = (Reason(Verdict.INCOMPLETE, "the job was cancelled"),)
     assert verdict(None, CheckFacts(reasons=told)).reasons == told
     assert verdict(None, CheckFacts(reasons=(Reason(Verdict.WARN, "x"),))).verdict is Verdict.INCOMPLETE
+
+
+def test_a_program_that_crashed_is_not_disturbed_because_memory_was_held_at_one_poll(make_record):
+    """A segmentation fault; all cells of the device whose memory another process held were measured."""
+    record = make_record(result="ERROR", error="segmentation fault in rank 3")
+    hog = stores.disturbed("node001", where="gpu1")
+    hog["disturbances"] = [MEMORY]
+    record["results"][0]["others"] = hog
+    assert verdict(record).verdict is Verdict.INCOMPLETE
+    record = make_record(off={(0, 1): "error"}, result="ERROR", error="out of memory")
+    record["results"][0]["others"] = hog
+    assert verdict(record).verdict is Verdict.DISTURBED

@@ -7,7 +7,9 @@ process holds is a disturbance.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .disturbances import MEMORY, polls
+from ..errors import BadInput
+from ..record.matrix import from_result
+from .disturbances import MEMORY, disturbances, polls
 from .verdicts import Verdict
 
 OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
@@ -36,5 +38,18 @@ def ending(record: Mapping[str, Any]) -> Verdict:
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
-    """Whether another process held so much memory of a device at any poll that the run could not use the device."""
-    return any(one["kind"] == MEMORY for others in polls(record) for one in others.get("disturbances") or ())
+    """Whether another process held the memory of a device, and the run could not measure a cell there, or nothing."""
+    held = any(one["kind"] == MEMORY for others in polls(record) for one in others.get("disturbances") or ())
+    return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
+
+
+def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """Whether a result lacks a cell at a device whose memory another process held."""
+    others, matrix = disturbances(record, result), from_result(result)
+    try:
+        return any(
+            bool((block.applies & ~block.is_status("ok") & others.without_memory(matrix, block)).any())
+            for block in (matrix.blocks() if others.no_memory else ())
+        )
+    except BadInput:  # a file of cells that cannot be read is reported where it is judged
+        return False
