@@ -195,3 +195,84 @@ def test_a_simulated_fault_stands_in_the_verdict(machine, make_record):
     machine.prepare("pass", content=content)
     (stored_content,) = stored_verdicts.of_report(machine.folder / "prepared.json")
     assert stored_content["simulated"] == "slow:gpu1"
+
+
+def put(machine):
+    """The prepared report as a stored one."""
+    reports = machine.folder / "reports"
+    reports.mkdir(exist_ok=True)
+    return Path(shutil.copy(machine.folder / "prepared.json", reports / "run-report-0.json"))
+
+
+def judged(path, references):
+    return judging.judge_all(stored.find(path), References.load(references), None)
+
+
+def test_a_copied_prefix_keeps_its_verdicts_where_the_original_folder_has_another_run(
+    machine, reference_folder, tmp_path
+):
+    """An archive of machine A, read where machine B or a later run has the same paths."""
+    machine.prepare("fail", off={(0, 1): 300.0})
+    stored_verdicts.of_report(machine.folder / "prepared.json", reference_folder)
+    put(machine)
+    archive = tmp_path / "archive"
+    shutil.copytree(machine.folder, archive)
+    (case,) = json.loads((machine.folder / "prepared.json").read_text())["runs"][0]["testcases"]
+    place = Path(case["outputdir"])
+    record = json.loads((place / "record.json").read_text())
+    for grid in ("values", "low", "high"):
+        record["results"][0][grid][0][1] = 396.0
+    record["results"][0]["sampled"][0][1] = [396.0] * 7
+    (place / "record.json").write_text(json.dumps(record))
+    stored_verdicts.store({**case, "result": "pass"}, reference_folder)
+    (one,) = judged(archive / "reports" / "run-report-0.json", reference_folder)
+    assert one.verdict is Verdict.FAIL and one.evaluation is not None, one.reasons
+
+
+def test_a_stored_fail_stays_where_only_its_record_is_gone(machine, reference_folder):
+    """ReFrame's report contains the SHA-256 of verdict.json: a removed record.json makes no FAIL milder."""
+    machine.prepare("fail")
+    path = machine.folder / "prepared.json"
+    stored_verdicts.of_report(path, reference_folder, CheckFacts(reasons=(PROMISE,)))
+    (case,) = json.loads(path.read_text())["runs"][0]["testcases"]
+    report = put(machine)
+    (before,) = judged(report, reference_folder)
+    assert before.verdict is Verdict.FAIL
+    (Path(case["outputdir"]) / "record.json").unlink()
+    (one,) = judged(report, reference_folder)
+    assert one.verdict is Verdict.FAIL and PROMISE.sentence in one.reasons
+
+
+@pytest.mark.parametrize("by", ["record", "folder"])
+def test_a_record_beside_its_verdict_is_shown_with_it(machine, reference_folder, by, capsys):
+    """The check found that GPUs are missing; no cell of the record shows that."""
+    machine.prepare("fail")
+    path = machine.folder / "prepared.json"
+    (content,) = stored_verdicts.of_report(path, reference_folder, CheckFacts(reasons=(PROMISE,)))
+    assert content["verdict"] == "FAIL"
+    (case,) = json.loads(path.read_text())["runs"][0]["testcases"]
+    code = cli.main(["show", case["outputdir"] + ("/record.json" if by == "record" else "")])
+    assert code == 1, capsys.readouterr().out[:300]
+
+
+def test_a_verdict_about_another_record_is_not_taken_for_a_record_alone(machine, reference_folder, make_record):
+    machine.prepare("fail")
+    path = machine.folder / "prepared.json"
+    stored_verdicts.of_report(path, reference_folder, CheckFacts(reasons=(PROMISE,)))
+    (case,) = json.loads(path.read_text())["runs"][0]["testcases"]
+    record = Path(case["outputdir"]) / "record.json"
+    record.write_text(json.dumps(make_record(off={(0, 1): 395.0})))
+    assert cli.main(["show", str(record)]) == 0
+
+
+def test_a_verdict_of_another_test_is_not_taken(machine, reference_folder):
+    """verdict.json names its test: the second test case does not get the PASS of the first."""
+    machine.prepare("pass", "pass")
+    path = machine.folder / "prepared.json"
+    stored_verdicts.of_report(path, reference_folder)
+    report = json.loads(path.read_text())
+    first, second = report["runs"][0]["testcases"]
+    second |= {name: first[name] for name in ("verdict_sha256", "verdict_file")}
+    path.write_text(json.dumps(report))
+    _, other = judged(put(machine), reference_folder)
+    assert other.verdict is Verdict.INCOMPLETE

@@ -1,6 +1,7 @@
 """The verdict of a test is made in one place: of its check's reasons, its record's facts, its cells and its program."""
 
 import pytest
+import stores
 
 from linkmatrix.judge.test_verdict import CheckFacts, judge_test
 from linkmatrix.judge.verdicts import Reason, Verdict
@@ -131,3 +132,15 @@ def test_a_named_table_that_lacks_cells_is_named_with_how_many(make_record):
     (fact,) = judge_test(record, CheckFacts(), References({}), "mine").facts
     assert fact.verdict is Verdict.INCOMPLETE and fact.topic == "references"
     assert "12 of 12 cells" in fact.sentence and TESTCASE in fact.sentence and "'mine'" in fact.sentence
+
+
+def test_a_program_that_crashed_is_not_disturbed_because_memory_was_held_at_one_poll(make_record):
+    """A segmentation fault; all cells of the device whose memory another process held were measured."""
+    record = make_record(result="ERROR", error="segmentation fault in rank 3")
+    hog = stores.disturbed("node001", where="gpu1")
+    hog["disturbances"] = [MEMORY]
+    record["results"][0]["others"] = hog
+    assert verdict(record).verdict is Verdict.INCOMPLETE
+    record = make_record(off={(0, 1): "error"}, result="ERROR", error="out of memory")
+    record["results"][0]["others"] = hog
+    assert verdict(record).verdict is Verdict.DISTURBED

@@ -109,3 +109,17 @@ def test_a_system_file_has_no_mistake_today():
     system_files = module_of(REPOSITORY / "config" / "system_files.py")
     module = system_files.read(DATA / "slurm_site.py", module_of)
     system_files.check(DATA / "slurm_site.py", module.system, getattr(module, "environments", []))
+
+
+@pytest.mark.parametrize("command", [["show"], ["report", "--out", "x.html"], ["export", "--format", "csv"]])
+@pytest.mark.parametrize("grid", ["converged", "samples"])
+def test_a_damaged_record_of_the_first_version_is_bad_input(tmp_path, monkeypatch, capsys, command, grid):
+    """One cell of a grid is missing."""
+    content = json.loads((DATA / "mpi3_ranks.record.json").read_text())
+    del content["results"][2][grid][2][2]
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    code = cli.main([command[0], str(path), *command[1:]])
+    said = capsys.readouterr()
+    assert code == 2 and "Error" not in said.err + said.out

@@ -12,6 +12,7 @@ from ..references.tables import References
 from ..runs import folders, judging, stored
 from ..runs.bound import short
 from ..runs.judging import Judged
+from ..runs.retries import after_retries
 from ..show import by_size
 from ..show.progress import watched
 from ..site import configured
@@ -62,13 +63,13 @@ def published_beside(options: argparse.Namespace, judged: list[Judged]) -> dict[
 
 
 def judged_run(options: argparse.Namespace) -> tuple[stored.Run, list[Judged]]:
-    """What is at the given path, with verdicts. Raises BadInput."""
+    """What is at the given path, with the verdicts of the attempts that count. Raises BadInput."""
     paths = [path for path in [options.path, *getattr(options, "more", [])] if path is not None]
     with watched(paths, "runs") as each:
         run = stored.find_all(each)
     if getattr(options, "groups", None) is not None:
         run = grouped(run, configured.leaves(options.groups))
-    return run, judging.judge_all(run, references_of(options), options.reference)
+    return run, after_retries(judging.judge_all(run, references_of(options), options.reference))[0]
 
 
 def grouped(run: stored.Run, leaves: Mapping[str, str]) -> stored.Run:

@@ -21,13 +21,14 @@ from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
 from ..runs.modes import ACCEPTANCE, MODES, NODES, SWEEP, refused, selects
+from ..runs.retries import after_retries
 from ..runs.supervise import supervised
 from ..show import notices, steps, words
 from ..site import environment
 from ..site import nodes as site_nodes
 from . import begin
 from .retention import pruned, suspect_lines
-from .run_summary import after_retries, judged_cases, verdict_on
+from .run_summary import judged_cases, verdict_on
 
 CANNOT, BAD_INPUT = 4, 2
 NO_REPORT, UNREADABLE = "wrote no report", "left no report that can be read"

@@ -11,6 +11,7 @@ from ..references.tables import References
 from ..runs import completeness, judging, stored
 from ..runs.judging import Judged
 from ..runs.modes import PAIR
+from ..runs.retries import after_retries
 from ..show import headlines, notices, steps, sweep, words
 from ..show.reruns import MOST_CHARACTERS, MOST_REASONS, rerun_lines, unmeasured_lines
 from ..site import nodes as site_nodes
@@ -43,12 +44,12 @@ def judged_report(report: Path, code: int, repository: Path) -> tuple[Verdict, l
     judged = judged_tests(run, repository)
     content = read_json(report)
     attempts = content["runs"]
-    final, passed_later = after_retries(judged) if len(attempts) > 1 else (judged, [])
-    verdict = max([judging.overall(final)] + [Verdict.WARN for _ in passed_later])
+    final, passed_later = after_retries(judged)
+    verdict = judging.overall(final)
     lines = [words.tally(final), *sweep.lines(final)] if judged else ["0 test cases: that is never a pass"]
     lines = [*notices.lines(judged), *lines]
     lines += [*unmeasured_lines(final), *reason_lines(final), *(f"note: {clean(note)}" for note in run.notes)]
-    if len(attempts) > 1:
+    if len(attempts) > 1 and not any(one.test.rerun for one in judged):
         again = sorted({str(case["name"]) for attempt in attempts[1:] for case in attempt["testcases"]})
         count = "1 retry" if len(attempts) == 2 else f"{len(attempts) - 1} retries"
         lines.append(f"{count}, of {', '.join(again)[:400]}: what failed once is not forgotten")
@@ -89,22 +90,3 @@ def judged_tests(run: stored.Run, repository: Path) -> list[Judged]:
     """Those of a run, held against the references of the repository. Raises BadInput."""
     folder = repository / "config" / "references"
     return judging.judge_all(run, References.load(folder if folder.is_dir() else None), None)
-
-
-def after_retries(judged: list[Judged]) -> tuple[list[Judged], list[str]]:
-    """(of each test case the attempt that counts; those that failed before they passed, with the reason).
-
-    It is the last one; but what follows an attempt with wrong data does not count.
-    """
-    attempts: dict[tuple[str, str, str], list[Judged]] = {}
-    for one in judged:
-        attempts.setdefault((one.test.name, one.test.partition, one.test.environ), []).append(one)
-    final, passed_later = [], []
-    for tries in attempts.values():
-        wrong = [one for one in tries[:-1] if one.wrong_data]
-        final.append([*tries[-1:], *wrong][-1])
-        failed = next((one for one in tries[:-1] if one.verdict >= Verdict.DISTURBED), None)
-        if failed and tries[-1].verdict < Verdict.DISTURBED:
-            reasons = [*failed.reasons, *(line for _, one in failed.matrices for line in words.marked_cells(one, 1))]
-            passed_later.append(f"{failed.test.name}: {'; '.join(reasons)[:300]}")
-    return final, passed_later

@@ -18,7 +18,8 @@ from ..errors import BadInput
 from ..files import changing, read_whole, write_whole
 from ..judge.verdicts import Verdict
 from ..runs import folders, verdict_file
-from ..runs.testcases import DIGEST, file_in, record_place
+from ..runs.copies import files_in
+from ..runs.testcases import DIGEST, record_place
 from . import bundle, sessions
 from .ruling import Ruling, rule
 from .sessions import Begun
@@ -140,7 +141,7 @@ def records(report: Path, number: int) -> dict[str, bytes]:
         verdict = verdict_place(case, report)
         if verdict is not None:
             found[f"{folder}/{verdict_file.FILE}"] = read_whole(verdict, MOST_BYTES)
-        record = record_place(case, report)
+        record = verdict.with_name("record.json") if verdict else record_place(case, report)
         if record is None or not record.is_file():  # the compact form is no proof: its JSON is
             continue
         found[f"{folder}/{record.name}"] = read_whole(record, MOST_BYTES)
@@ -155,7 +156,8 @@ def verdict_place(case: Mapping[str, Any], report: Path) -> Path | None:
     if not case.get(DIGEST):
         return None
     folder = Path(str(case.get("verdict_file") or "")).parent
-    return file_in((str(folder),), report, (verdict_file.FILE,))
+    files = list(files_in((str(folder),), report, (verdict_file.FILE,)))
+    return next((one for one in files if digest_of(one) == case[DIGEST]), next(iter(files), None))
 
 
 def fits(name: str) -> bool:

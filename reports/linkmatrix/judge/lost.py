@@ -6,8 +6,10 @@ A lost device is FAIL. A lost process is INCOMPLETE. A device whose memory anoth
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..errors import BadInput
+from ..record.matrix import from_result
 from . import soak
-from .disturbances import MEMORY, polls
+from .disturbances import MEMORY, disturbances, polls
 from .verdicts import Verdict
 
 OF_KIND = {"device": Verdict.FAIL, MEMORY: Verdict.DISTURBED, "process": Verdict.INCOMPLETE}
@@ -45,5 +47,18 @@ def only_soak_failed(record: Mapping[str, Any]) -> bool:
 
 
 def memory_is_held(record: Mapping[str, Any]) -> bool:
-    """Whether another process held so much memory of a device at any poll that the run could not use the device."""
-    return any(one["kind"] == MEMORY for others in polls(record) for one in others.get("disturbances") or ())
+    """Whether another process held the memory of a device, and the run could not measure a cell there, or nothing."""
+    held = any(one["kind"] == MEMORY for others in polls(record) for one in others.get("disturbances") or ())
+    return held and (not record["results"] or any(lacks_memory(record, result) for result in record["results"]))
+
+
+def lacks_memory(record: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """Whether a result lacks a cell at a device whose memory another process held."""
+    others, matrix = disturbances(record, result), from_result(result)
+    try:
+        return any(
+            bool((block.applies & ~block.is_status("ok") & others.without_memory(matrix, block)).any())
+            for block in (matrix.blocks() if others.no_memory else ())
+        )
+    except BadInput:  # a file of cells that cannot be read is reported where it is judged
+        return False

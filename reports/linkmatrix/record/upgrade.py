@@ -5,6 +5,8 @@ What an earlier version did not say is null, or empty. The schema of each versio
 
 from typing import Any
 
+from ..errors import BadInput
+
 SCHEMA = "linkmatrix.record/2"
 FIRST = "linkmatrix.record/1"
 #: The schema of each version, beside this file; those of earlier ones never change.
@@ -55,13 +57,19 @@ def result_of_first(result: Record) -> Record:
 
 
 def converged_of_first(result: Record) -> Any:
-    """Which cells converged; the first version said it of a single sample too, which has no interval."""
+    """Which cells converged; the first version said it of a single sample too, which has no interval.
+
+    Raises BadInput for grids of different shapes.
+    """
     words = getattr(result["samples"], "words", None)  # all that occur, in the compact form
     if words is not None and min(filter(None, words), default=LEAST_SAMPLES) >= LEAST_SAMPLES:
         return result["converged"]
+    grids = result["converged"], result["samples"]
+    if [len(row) for row in grids[0]] != [len(row) for row in grids[1]]:
+        raise BadInput(f"{result['testcase']}: converged and samples have different shapes")
     return [
         flags
         if min(filter(None, samples), default=LEAST_SAMPLES) >= LEAST_SAMPLES
         else [flag and (count or 0) >= LEAST_SAMPLES for flag, count in zip(flags, samples, strict=True)]
-        for flags, samples in zip(result["converged"], result["samples"], strict=True)
+        for flags, samples in zip(*grids, strict=True)
     ]

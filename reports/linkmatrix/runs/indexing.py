@@ -19,12 +19,13 @@ from ..record.matrix import from_result
 from ..record.simulated import simulated_fault
 from ..references.tables import References
 from . import answers, folders, judging, stored, streaks
+from .copies import files_in
 from .judging import Judged
 from .parts import Sighting
 from .questions import Question
 from .suspects import of_run
 from .suspicion import Clean, Device, Flagged, dated
-from .testcases import COMPACT, record_in
+from .verdict_file import COMPACT, FILE
 
 #: Of the tables below. An index of another version is made anew.
 VERSION = 7
@@ -145,10 +146,9 @@ def rows_of_lacking(one: Judged, report: Path) -> Iterator[Row]:
 
 
 def record_stamp(folders: Iterable[str], report: Path) -> tuple[int, int]:
-    """(bytes, time of the last change in ns) of a record in both of its forms; (0, 0) where there is none."""
-    place = record_in(folders, report)
-    forms = (place, place.with_suffix(COMPACT)) if place else ()
-    stamps = [stamp for form in forms if (stamp := stamp_of(form))]
+    """(bytes, time of the last change in ns) of verdicts, and of records in both forms; (0, 0) without any."""
+    names = ("record.json", f"record{COMPACT}", FILE)
+    stamps = [stamp for file in files_in(folders, report, names) if (stamp := stamp_of(file))]
     return sum(size for size, _ in stamps), max((changed for _, changed in stamps), default=0)
 
 

@@ -91,11 +91,12 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
     """The verdict on a test.
 
     Its check stored one, unless the test ended before, or an earlier version ran it. With `reference_name`, the machine
-    of another reference table, and for earlier versions, the judge decides now.
+    of another reference table, and for earlier versions, the judge decides now. A stored verdict without its record
+    stays, and is INCOMPLETE at best.
     """
     if test.current and test.stored is None:
         return Judged(test, Verdict.INCOMPLETE, reasons=(test.reason or NO_VERDICT,))
-    if test.stored is not None and not reference_name:
+    if test.stored is not None and (test.lacks_record or not reference_name):
         evaluation = evaluate(test.record, test.stored.references, test.stored.found.table) if test.record else None
         found = replace(test.stored.found, evaluation=evaluation)
     else:
@@ -103,7 +104,10 @@ def judge(test: Test, references: References, reference_name: str | None) -> Jud
         found = judge_test(test.record, test.check, references, name)
     reasons = [one.sentence for one in found.reasons]
     verdict = max([found.verdict, *(Verdict.INCOMPLETE for _ in test.doubts)])
-    if not agrees(test, found, bool(reference_name)):
+    if test.lacks_record:
+        verdict = max(verdict, Verdict.INCOMPLETE)
+        reasons.insert(0, test.reason)
+    elif not agrees(test, found, bool(reference_name)):
         verdict = max(verdict, Verdict.INCOMPLETE)
         reasons.insert(0, test.reason or f"ReFrame ended it with '{test.result}'")
     elif test.record is None and test.stored is None and test.reason:

@@ -20,7 +20,7 @@ from ..files import read_json
 from ..record.matrix import variant_of
 from ..record.units import counted
 from ..references import keys
-from . import manifest, modes
+from . import manifest, modes, verdict_file
 from .folders import CUT, HEAD_BYTES, REPORT, below, newest_report, prefix, reports_in, repository
 from .testcases import COMPACT, Test, load, of_case
 
@@ -194,7 +194,7 @@ def program_run(record: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def of_records(paths: Iterable[Path]) -> Run:
-    """Records without a report. Raises BadInput where one cannot be used."""
+    """Records without a report, each with the verdict about it beside it. Raises BadInput where one cannot be used."""
     paths = list(paths)
     tests = []
     for path in paths:
@@ -206,6 +206,7 @@ def of_records(paths: Iterable[Path]) -> Run:
                 variant=keys.variant_of(content),
                 path=path,
                 record=content,
+                stored=verdict_file.beside_record(path),
             )
         )
     rerun = modes.of_program(tests[0].record) if len(tests) == 1 else ""
@@ -249,7 +250,7 @@ def case_by_case(path: Path, report: dict[str, Any]) -> Iterator[Test]:
     """As the tests of `every_case`, one after the other: the records of a sweep of thousands of nodes are large."""
     with of_reframe(path):
         session = {**report["session_info"]}
-        cases = [case for run in report["runs"] for case in run["testcases"]]
+        cases = [{"run_index": at, **case} for at, run in enumerate(report["runs"]) for case in run["testcases"]]
         wanted = [case for case in cases if not (case.get("fixture") and case["result"] == "pass")]
         failed = {case.get("unique_name"): str(case["name"]) for case in cases if case["result"] == "fail"}
     for case in wanted:

@@ -5,22 +5,22 @@ earlier versions contain neither: there `bound` decides whether a record is that
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import BadInput
-from ..files import read_whole
 from ..judge.test_verdict import CheckFacts
 from ..record import reading
 from . import bound, modes, verdict_file
-from .verdict_file import StoredVerdict
+from .copies import file_in, files_in
+from .verdict_file import COMPACT, StoredVerdict
 
-COMPACT = ".npz"
 DRY_RUN = "nothing was measured: it was a dry run"
 UNCHECKED = "ReFrame was told not to check it: leave out --skip-sanity-check and --skip-performance-check"
 DIGEST = "verdict_sha256"  # key of a test case in ReFrame's report, since verdicts are stored
+REPEATS = ("--reruns", "--duration")  # options with which ReFrame repeats tests that passed too
 NOT_BEGUN = ("skip", "fail_deps")  # results of test cases that ReFrame did not run
 JUDGED = ("sanity", "performance", "cleanup")  # phases that a test reaches after its job
 
@@ -35,8 +35,8 @@ class Test:
     was for a certain one. variant: what of the machine was measured, as the table's name says it. hashcode: ReFrame's,
     of the test case on any partition. measures: whether it leaves a record.
     environ: that it was built with. fixture: whether it only builds.
-    attempt: 0, and more where ReFrame ran it again. doubts: why its record may be that of another run, and why the
-    "pass" of ReFrame proves nothing, each a sentence.
+    attempt: 0, and more where ReFrame ran it again. rerun: whether ReFrame repeats what passed too.
+    doubts: why its record may be that of another run, and why the "pass" of ReFrame proves nothing, each a sentence.
     unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.
     folders: where a record of it is to be, in ReFrame's words; none where it leaves none.
     stored: the verdict of its check; None where the test ended before that, or an earlier version ran it.
@@ -61,6 +61,7 @@ class Test:
     record: dict[str, Any] | None = None
     environ: str = ""
     attempt: int = 0
+    rerun: bool = False
     doubts: tuple[str, ...] = ()
     fixture: bool = False
     folders: tuple[str, ...] = ()
@@ -78,6 +79,16 @@ class Test:
             return self.stored.check
         tolerated = counter_names(self.record) if self.result == "pass" else ()
         return CheckFacts(self.testcase, (), tolerated, self.measures)
+
+    @property
+    def lacks_record(self) -> bool:
+        """Whether the record that its stored verdict is about is missing."""
+        return self.stored is not None and self.stored.record_sha256 is not None and self.record is None
+
+    @property
+    def is_verdict_lost(self) -> bool:
+        """Whether its check stored a verdict whose file is missing, or is another one."""
+        return self.current and self.stored is None and bool(self.folders)
 
 
 def counter_names(record: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -104,7 +115,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
     left = Left() if dry else left_by(case, report, session or {})
     reference = str(case.get("reference_name") or "")
     return Test(
-        name=str(case.get("display_name") or case["name"]),
+        name=name_of(case),
         result=str(case["result"]),
         reason="; ".join([*([sentence(said)] if said else []), *left.reasons]),
         reference=reference,
@@ -120,6 +131,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         record=left.record,
         environ=str(case.get("environ") or ""),
         attempt=int(case.get("run_index") or 0),
+        rerun=any(word.startswith(REPEATS) for word in words_of(session or {})),
         doubts=(*left.doubts, *([proves_nothing] if proves_nothing else [])),
         fixture=bool(case.get("fixture")),
         folders=left.folders,
@@ -156,42 +168,50 @@ def left_by(case: Mapping[str, Any], report: Path, session: Mapping[str, Any]) -
 
 
 def stored_of(case: Mapping[str, Any], report: Path) -> Left:
-    """The verdict that a check stored, and the record that it is about."""
+    """The verdict that a check stored, and the record that it is about.
+
+    The verdict stays where only its record is missing. Of several copies the one whose record is there counts.
+    """
     digest, file = str(case[DIGEST] or ""), Path(str(case.get("verdict_file") or ""))
     if not digest:
         return Left()
     folders = (str(file.parent),)
-    place = file_in(folders, report, (verdict_file.FILE,))
-    try:
-        if place is None:
-            raise BadInput(f"{file} is missing: measure again")
-        found = verdict_file.read(place, digest)
-        if found.record_sha256 is None:
-            return Left(stored=found, folders=folders)
-        path = place.with_name("record.json")
-        return Left(path, load_exactly(path, found.record_sha256), found, folders=folders)
-    except BadInput as error:
-        return Left(reasons=(str(error),), folders=folders)
+    without_record, troubles = None, []
+    for place in files_in(folders, report, (verdict_file.FILE,)):
+        found = None
+        try:
+            found = verdict_file.read(place, digest)
+            refuse_other(found, case, place)
+            if found.record_sha256 is None:
+                return Left(stored=found, folders=folders)
+            path = place.with_name("record.json")
+            return Left(path, load_exactly(path, found.record_sha256), found, folders=folders)
+        except BadInput as error:
+            troubles.append(str(error))
+            if found is not None and found.test == name_of(case):
+                without_record = without_record or Left(stored=found, reasons=(str(error),), folders=folders)
+    missing = f"{file} is missing: measure again"
+    return without_record or Left(reasons=tuple(troubles[:1]) or (missing,), folders=folders)
+
+
+def refuse_other(found: StoredVerdict, case: Mapping[str, Any], place: Path) -> None:
+    """Raises BadInput for the verdict of another test."""
+    if found.test != name_of(case):
+        raise BadInput(f"{place} is the verdict of {found.test}: measure again")
+
+
+def name_of(case: Mapping[str, Any]) -> str:
+    """The display name of a test case."""
+    return str(case.get("display_name") or case["name"])
 
 
 def load_exactly(path: Path, digest: str) -> dict[str, Any]:
     """The record with this SHA-256 at `path`, or its compact form. Raises BadInput for any other."""
-    beside = path.with_suffix(COMPACT)
-    if path.is_file():
-        digests = [verdict_file.sha256(read_whole(path, reading.MOST_BYTES))]
-    else:
-        digests = [] if not beside.is_file() else compact_digest(beside)
-    if digest not in digests:
-        why = "was changed, or is that of another run" if digests else "is missing"
+    found = verdict_file.digest_of_record(path)
+    if found != digest:
+        why = "was changed, or is that of another run" if found else "is missing"
         raise BadInput(f"{path} {why}: its verdict is about another record; measure again")
     return load(path)
-
-
-def compact_digest(beside: Path) -> list[str]:
-    """The SHA-256 of the record that a compact form was made of."""
-    from ..record import compact
-
-    return [compact.sha256_of(beside)]
 
 
 def recorded_of(case: Mapping[str, Any], report: Path, session: Mapping[str, Any]) -> Left:
@@ -212,9 +232,14 @@ def recorded_of(case: Mapping[str, Any], report: Path, session: Mapping[str, Any
     return Left(place, content, doubts=tuple(bound.doubts(case, session, content)), folders=folders)
 
 
+def words_of(session: Mapping[str, Any]) -> set[str]:
+    """The words of ReFrame's command line."""
+    return {word.strip("'\"") for word in str(session.get("cmdline") or "").split()}
+
+
 def why_unproven(session: Mapping[str, Any]) -> str:
     """Why ReFrame reports "pass" for tests that nothing checked, by the options in its command line; "" for others."""
-    given = {word.strip("'\"") for word in str(session.get("cmdline") or "").split()}
+    given = words_of(session)
     if any(re.fullmatch(r"--dry(-|-r|-ru|-run)?", word) for word in given):
         return DRY_RUN
     return UNCHECKED if any(modes.UNCHECKED.fullmatch(word) for word in given) else ""
@@ -245,35 +270,14 @@ def folders_of(case: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def record_place(case: Mapping[str, Any], report: Path) -> Path | None:
-    """The record of a test case, None where there is none."""
-    if DIGEST in case:
-        return record_in((str(Path(str(case.get("verdict_file") or "")).parent),), report)
-    return record_in(folders_of(case), report)
+    """The record of a test case in a report of an earlier version; None where there is none."""
+    return None if DIGEST in case else record_in(folders_of(case), report)
 
 
 def record_in(folders: Iterable[str], report: Path) -> Path | None:
     """The record in the first folder that has one, also in its compact form."""
     found = file_in(folders, report, ("record.json", f"record{COMPACT}"))
     return found.with_name("record.json") if found else None
-
-
-def file_in(folders: Iterable[str], report: Path, names: tuple[str, ...]) -> Path | None:
-    """A file of one of these names in the first folder that has one.
-
-    Each folder is searched for beside the report too: the whole prefix may be a copy from another machine.
-    """
-
-    def places(folder: Path) -> Iterator[Path]:
-        yield folder
-        prefix = report.resolve().parent.parent
-        yield from (prefix.joinpath(*folder.parts[start:]) for start in range(1, len(folder.parts)))
-
-    for folder in folders:
-        for place in places(Path(folder)):
-            found = next((place / name for name in names if (place / name).is_file()), None)
-            if found is not None:
-                return found
-    return None
 
 
 def load(path: Path) -> dict[str, Any]:

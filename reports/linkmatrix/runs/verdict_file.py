@@ -20,12 +20,14 @@ from ..judge.evaluate import Evaluation
 from ..judge.facts import Fact
 from ..judge.test_verdict import CheckFacts, TestVerdict
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
+from ..record import reading
 from ..record.simulated import simulated_fault
 from ..references.tables import Reference, References
 
 SCHEMA = "linkmatrix.verdict/1"
 SCHEMA_FILE = Path(__file__).with_name("verdict.schema.json")
 FILE = "verdict.json"
+COMPACT = ".npz"  # the suffix of the compact form of a record
 MOST_BYTES = 256 * 1024 * 1024
 MOST_CELLS = 32  # per result, the worst
 REMEDY = "the file is damaged or was changed: measure again"
@@ -40,7 +42,7 @@ class StoredVerdict:
     found: the verdict with its reasons and facts, without the evaluation of the cells, which readers make again.
     check: what the check found that no record contains. references: those that the cells were compared with, without
     the name of a check. record_sha256: of record.json, None where the test left none. simulated: the simulated fault,
-    "" for none.
+    "" for none. test: its display name.
     """
 
     found: TestVerdict
@@ -49,6 +51,7 @@ class StoredVerdict:
     record_sha256: str | None
     session: str
     simulated: str
+    test: str
 
 
 @dataclass(frozen=True)
@@ -142,10 +145,29 @@ def write(folder: Path, content: Mapping[str, Any]) -> str:
     return sha256(text)
 
 
-def read(path: Path, digest: str) -> StoredVerdict:
-    """The verdict in a file. digest: its SHA-256 in ReFrame's report. Raises BadInput for any other file."""
+def digest_of_record(path: Path) -> str:
+    """The SHA-256 of the record at `path`, or of the record that its compact form was made of; "" without both."""
+    beside = path.with_suffix(COMPACT)
+    if path.is_file() and path != beside:
+        return sha256(read_whole(path, reading.MOST_BYTES))
+    if not beside.is_file():
+        return ""
+    from ..record import compact  # numpy, which a cluster may lack
+
+    return compact.sha256_of(beside)
+
+
+def beside_record(path: Path) -> StoredVerdict | None:
+    """The verdict about the record at `path` in the same folder; None without one. Raises BadInput."""
+    file = path.with_name(FILE)
+    found = read(file) if file.is_file() else None
+    return found if found is not None and found.record_sha256 == digest_of_record(path) else None
+
+
+def read(path: Path, digest: str = "") -> StoredVerdict:
+    """The verdict in a file. digest: its SHA-256 in ReFrame's report, "" without one. Raises BadInput for any other."""
     text = read_whole(path, MOST_BYTES)
-    if sha256(text) != digest:
+    if digest and sha256(text) != digest:
         raise BadInput(f"{path} is not the verdict of this test: ReFrame's report contains another SHA-256 of it")
     try:
         content = json.loads(text, object_pairs_hook=refuse_repeats)
@@ -196,6 +218,7 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
         record_sha256=content["record_sha256"],
         session=content["session"],
         simulated=content["simulated"],
+        test=content["test"],
     )
 
 
