@@ -1,10 +1,10 @@
 """healthy_warnings [RUNS]: how often a healthy run of 12 test cases is WARN, and how often FAIL.
 
 Each test case has its references from six simulated runs, by the rule of `linkmatrix adopt`, and is judged by
-`linkmatrix.judge`. Samples have lognormal noise; 0.5 % of the cells lose an exponential share of 5 % on average in one
-run (such a cell is FAIL where its program does not measure it again, as this simulation does not). Sampling stops as in
-`src/core/statistics.cpp`, or after seven samples. RUNS of each line, by default 1,000.
-In the repository's folder: `python -m tests.benchmarks.healthy_warnings`.
+`linkmatrix.judge`. The noise of samples, and that of a cell from run to run (σ_run), is lognormal and independent.
+Flukes: cells that lose an exponential share of 5 % on average in one run. Such a cell is FAIL where its program does
+not measure it again, as this simulation does not. Sampling stops as in `src/core/statistics.cpp`, or after seven
+samples. RUNS of each line, by default 1,000. In the repository's folder: `python -m tests.benchmarks.healthy_warnings`.
 """
 
 import sys
@@ -29,10 +29,24 @@ FLOOR = FLOORS[Carrier.LINK]
 
 
 class Noise(NamedTuple):
-    """The noise of a test case: σ of a sample, and the half width of the median's interval at which sampling stops."""
+    """The noise of a test case: σ of a sample, and the half width of the median's interval at which sampling stops.
+
+    run: σ of a cell from run to run, as a fraction
+    """
 
     sigma: float
     target: float = 0.0025
+    run: float = 0.0
+
+
+class Line(NamedTuple):
+    """A line of the table. stops: sampling by the stop rule. flukes: share of the cells."""
+
+    machine: str
+    stops: bool = False
+    gpus: int = 2
+    run: float = 0.0
+    flukes: float = FLUKES
 
 
 #: Name of a machine → its test cases. Copies between host and device are noisy on real machines, and have σ of 2 %.
@@ -42,6 +56,17 @@ MACHINES = {
     "1 %": [Noise(0.01)] * 12,
     "host copies": [Noise(0.0015)] * 8 + [Noise(0.005, 0.01)] * 2 + [Noise(0.02, 0.01)] * 2,
 }
+
+
+LINES = (
+    *(Line(name, stops) for name in ("0.15 %", "0.5 %", "1 %") for stops in (True, False)),
+    Line("host copies", stops=True),
+    Line("0.5 %", run=0.005),
+    Line("0.5 %", run=0.005, flukes=0.0),
+    Line("0.5 %", gpus=8, flukes=0.0),
+    Line("0.5 %", gpus=8, run=0.002, flukes=0.0),
+    Line("0.5 %", gpus=8, run=0.005, flukes=0.0),
+)
 
 
 class Measured(NamedTuple):
@@ -69,13 +94,13 @@ def robust_sigma(values: np.ndarray) -> float:
     return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
-def sampled(chance: np.random.Generator, of: Noise, stops: bool) -> tuple[float, float, float, int]:
-    """(median, low, high, samples) of a cell around 1. stops: by the stop rule, else after LEAST samples."""
-    values = np.exp(chance.normal(0, of.sigma, MOST))
+def stopped(chance: np.random.Generator, sigma: float, target: float) -> tuple[float, float, float, int]:
+    """(median, low, high, samples) of a cell around 1, sampled by the stop rule."""
+    values = np.exp(chance.normal(0, sigma, MOST))
     for count in range(LEAST, MOST + 1):
         ordered, drop = np.sort(values[:count]), dropped(count)
         low, high, middle = ordered[drop], ordered[count - 1 - drop], float(np.median(ordered))
-        done = not stops or (high - low) / 2 / middle <= of.target or count == MOST
+        done = (high - low) / 2 / middle <= target or count == MOST
         if not done and count >= 2 * WINDOW:
             before, now = robust_sigma(values[: count - WINDOW]), robust_sigma(values[:count])
             done = before > 0 and abs(now / before - 1) < SETTLED
@@ -86,15 +111,15 @@ def sampled(chance: np.random.Generator, of: Noise, stops: bool) -> tuple[float,
 
 def run_of(chance: np.random.Generator, of: Noise, level: np.ndarray, stops: bool, flukes: float) -> Measured:
     """One run of a test case. level: of each cell, NaN where none applies."""
-    cells = np.argwhere(np.isfinite(level))
-    grids = Measured(*(np.full(level.shape, np.nan) for _ in range(4)))
-    for r, c in cells:
-        lost = min(chance.exponential(LOSS), 0.9) if chance.random() < flukes else 0.0
-        *numbers, count = sampled(chance, of, stops)
-        for grid, number in zip(grids, numbers, strict=False):
-            grid[r, c] = number * level[r, c] * (1 - lost)
-        grids.samples[r, c] = count
-    return grids
+    if stops:
+        each = [[stopped(chance, of.sigma, of.target) for _ in row] for row in level]
+        found = np.moveaxis(np.array(each, dtype=float), -1, 0)
+    else:
+        samples = np.sort(np.exp(chance.normal(0, of.sigma, (*level.shape, LEAST))))
+        found = np.array([samples[..., at] for at in (LEAST // 2, 0, -1)] + [np.full(level.shape, LEAST)])
+    lost = np.where(chance.random(level.shape) < flukes, chance.exponential(LOSS, level.shape), 0.0)
+    factor = level * np.exp(chance.normal(0, of.run, level.shape)) * (1 - np.minimum(lost, 0.9))
+    return Measured(*(found[:3] * factor), np.where(np.isfinite(level), found[3], np.nan))
 
 
 def adopted(chance: np.random.Generator, of: Noise, level: np.ndarray, stops: bool) -> References:
@@ -133,32 +158,34 @@ def result_of(measured: Measured) -> dict:
     } | maps
 
 
-def verdicts_of_runs(machine: list[Noise], runs: int, stops: bool, seed: int) -> Counter[Verdict]:
+def verdicts_of_runs(line: Line, runs: int, seed: int) -> Counter[Verdict]:
     """How many of the runs have each verdict: the worst of their test cases."""
     chance = np.random.default_rng(seed)
     worst = np.zeros(runs, dtype=int)
-    for of in machine:
+    for noise_of_samples in MACHINES[line.machine]:
+        of = noise_of_samples._replace(run=line.run)
         for first in range(0, runs, PER_ADOPTION):
-            level = 400 * np.exp(chance.normal(0, SPREAD, (2, 2)))
+            level = 400 * np.exp(chance.normal(0, SPREAD, (line.gpus, line.gpus)))
             np.fill_diagonal(level, np.nan)
-            references = adopted(chance, of, level, stops)
+            references = adopted(chance, of, level, line.stops)
             for run in range(first, min(first + PER_ADOPTION, runs)):
-                result = result_of(run_of(chance, of, level, stops, FLUKES))
+                result = result_of(run_of(chance, of, level, line.stops, line.flukes))
                 worst[run] = max(worst[run], judge_matrix(result, references, TABLE).verdict)
     return Counter(Verdict(one) for one in worst.tolist())
 
 
 def main() -> int:
-    """Prints a line for each machine. Returns 1 where WARN is too frequent."""
+    """Prints each line of the table. Returns 1 where WARN is too frequent."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    print(f"{runs} healthy runs of 12 test cases on 2 GPUs, in %\nnoise of a sample  samples   WARN   FAIL")
+    print(f"{runs} healthy runs of 12 test cases, in %\nσ of a sample  samples  GPUs  σ_run  flukes   WARN   FAIL")
     too_many = False
-    for number, (name, machine) in enumerate(MACHINES.items()):
-        for stops in (True, False) if name != "host copies" else (True,):
-            found = verdicts_of_runs(machine, runs, stops, 2 * number + stops)
-            warn, fail = (found[one] / runs for one in (Verdict.WARN, Verdict.FAIL))
-            too_many |= warn > MOST_WARN
-            print(f"{name:17s}  {'7 to 28' if stops else '7':7s} {100 * warn:6.2f} {100 * fail:6.2f}")
+    for number, line in enumerate(LINES):
+        found = verdicts_of_runs(line, runs, number)
+        warn, fail = (100 * found[one] / runs for one in (Verdict.WARN, Verdict.FAIL))
+        too_many |= warn > 100 * MOST_WARN
+        samples = "7 to 28" if line.stops else "7"
+        model = f"{line.machine:13s}  {samples:7s}  {line.gpus:4d}  {100 * line.run:5.1f}  {100 * line.flukes:6.1f}"
+        print(f"{model} {warn:6.2f} {fail:6.2f}", flush=True)
     return int(too_many)
 
 
