@@ -90,6 +90,12 @@ def ignoring_others(config):
 
 
 @pytest.fixture(scope="session")
+def undisturbed():
+    """`ignoring_others`, for the conftest.py of each scheduler."""
+    return ignoring_others
+
+
+@pytest.fixture(scope="session")
 def config(tmp_path_factory):
     """A copy of config/, whose partitions ignore other processes."""
     folder = tmp_path_factory.mktemp("configuration") / "config"

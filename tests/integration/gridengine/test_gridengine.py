@@ -41,7 +41,8 @@ def test_a_job_is_measured_on_the_host_that_grid_engine_gave_it(login):
 
 
 def test_ranks_are_a_matrix_and_have_a_slot_each(login, gridengine):
-    unbound = {'"--bind-to", "core"': '"--bind-to", "none"'}  # the machine may have fewer cores than this
+    # the machine may have fewer cores than this
+    unbound = {'"--bind-to", "core"': '"--bind-to", "none"', '# "shared_cores": True': '"shared_cores": True'}
     run = login(*RANKS, "-S", "rank_p2p.ranks=3", replace=unbound)
     assert run.code == 0, run.output
     record = record_of(only(run))

@@ -183,7 +183,7 @@ def fleet(cluster, daemons):
 
 
 @pytest.fixture
-def login(cluster, reframe, monkeypatch, tmp_path):
+def login(cluster, reframe, monkeypatch, tmp_path, config, undisturbed):
     """A function that runs ReFrame on the login node with config/systems/slurm_example.py.
 
     replace: {text of that file: other text}, as a site changes it; the system is then called slurm-other. config and
@@ -194,7 +194,7 @@ def login(cluster, reframe, monkeypatch, tmp_path):
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 
-    def run(*options, replace=None, config=REPOSITORY / "config", system="slurm-example", **keywords):
+    def run(*options, replace=None, config=config, system="slurm-example", **keywords):
         if replace:
             system, config = "slurm-other", tmp_path / "config"
             shutil.copytree(REPOSITORY / "config", config, dirs_exist_ok=True)
@@ -203,16 +203,18 @@ def login(cluster, reframe, monkeypatch, tmp_path):
                 assert old in text, f"config/systems/slurm_example.py has no {old}"
                 text = text.replace(old, new)
             (config / "systems" / "slurm_other.py").write_text(text)
+            undisturbed(config)
         return reframe(f"--system={system}:cpu", *options, config=config, **keywords)
 
     return run
 
 
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, undisturbed):
     """This repository with a configuration of its own: what `linkmatrix run` is started in."""
     folder = tmp_path / "site"
     shutil.copytree(REPOSITORY / "config", folder / "config")
+    undisturbed(folder / "config")
     for name in ("checks", "src", "reports"):
         (folder / name).symlink_to(REPOSITORY / name)
     return folder

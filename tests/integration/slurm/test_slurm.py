@@ -201,7 +201,7 @@ def test_a_job_that_reaches_its_time_limit_fails(login):
     assert "the job reached its time limit" in only(run)["fail_reason"]
 
 
-def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path):
+def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path, undisturbed):
     """The scheduler's own description of the cluster, as a system file, and a run with that file and nothing added.
 
     README.md, commands: on-a-cluster.
@@ -218,6 +218,7 @@ def test_what_detect_writes_on_the_login_node_runs(login, slurm, tmp_path):
         text.replace('"gpu", "cuda", "mpi"', '"mpi"').replace('"gnu-cuda"', '"gnu"').replace('"cuda", "mpi"', '"mpi"')
     )
     (config / "systems" / "slurm_other.py").write_text(text)  # no CUDA behind these GPUs
+    undisturbed(config)
     run = login(*RANKS, "-S", "rank_p2p.nodes=3", "-S", "rank_p2p.ranks=1", system="slurm-other", config=config)
     assert run.code == 0, run.output
 
