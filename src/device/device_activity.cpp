@@ -11,6 +11,9 @@ namespace {
 // after a context was closed, 9 MiB with one listed process, 533 MiB with one context that is not listed.
 constexpr std::uint64_t most_unexplained = 64 * MiB;
 
+// A device that cannot allocate its own memory is broken, though an idle context holds 300 MiB there.
+constexpr double least_held_share = 0.25;
+
 }  // namespace
 
 bool DeviceActivity::numbers_are_known() const {
@@ -41,12 +44,21 @@ std::optional<std::uint64_t> DeviceActivity::unlisted_memory(std::size_t device,
   return *used - explained + most_unexplained;
 }
 
-bool DeviceActivity::has_others(std::size_t device) {
+bool DeviceActivity::others_hold_memory(std::size_t device) {
   const DeviceProcesses processes = source_.processes_on(device);
   if (!processes) return true;
-  if (own_.at(device).listed == OwnProcess::Listed::unknown) return processes->size() > 1;
-  return std::ranges::any_of(*processes, [&](const DeviceProcess& process) { return is_other(device, process); }) ||
-         unlisted_memory(device, *processes).has_value();
+  const bool is_unknown = own_.at(device).listed == OwnProcess::Listed::unknown;
+  std::vector<std::optional<std::uint64_t>> held;
+  for (const DeviceProcess& process : *processes)
+    if (is_unknown || is_other(device, process)) held.push_back(process.bytes);
+  if (is_unknown && !held.empty()) held.erase(std::ranges::min_element(held));  // at most one is this process
+  if (const auto bytes = unlisted_memory(device, *processes)) held.push_back(bytes);
+  const auto total = source_.memory_total_on(device);
+  const bool are_known = std::ranges::all_of(held, [](const auto& bytes) { return bytes.has_value(); });
+  if (!total || !are_known) return !held.empty();
+  std::uint64_t sum = 0;
+  for (const auto& bytes : held) sum += *bytes;
+  return static_cast<double>(sum) >= least_held_share * static_cast<double>(*total);
 }
 
 void DeviceActivity::add(Activity& activity) {

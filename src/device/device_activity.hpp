@@ -23,8 +23,10 @@ class DeviceActivity {
   /// Adds to a poll.
   void add(Activity& activity);
 
-  /// Whether another process has a context on a device, listed or not; true where the driver tells nothing.
-  bool has_others(std::size_t device);
+  /// Whether other processes, listed or not, hold so much of a device's memory that the run may lack it: a quarter of
+  /// the memory. Where the driver does not report how much, whether there is another process; true where the driver
+  /// reports nothing.
+  bool others_hold_memory(std::size_t device);
 
  private:
   /// Whether the driver's numbers are those of this process's namespace: else they name no process here.

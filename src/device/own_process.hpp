@@ -28,6 +28,9 @@ class DeviceUseSource {
   /// Bytes of a device's memory that contexts use. Nothing where the driver does not report them apart from other
   /// memory.
   virtual std::optional<std::uint64_t> memory_used_on(std::size_t device) = 0;
+
+  /// Bytes of a device's memory; nothing where the driver does not report them.
+  virtual std::optional<std::uint64_t> memory_total_on(std::size_t device) = 0;
 };
 
 /// By which number a driver lists this process on a device. A driver outside of this process's namespace numbers

@@ -30,6 +30,7 @@ class FakeDriver final : public DeviceUseSource {
   }
 
   std::optional<std::uint64_t> memory_used_on(std::size_t) override { return used; }
+  std::optional<std::uint64_t> memory_total_on(std::size_t) override { return total; }
 
   DeviceProcess& of(unsigned pid) { return *std::ranges::find(processes, pid, &DeviceProcess::pid); }
 
@@ -46,7 +47,7 @@ class FakeDriver final : public DeviceUseSource {
 
   std::vector<DeviceProcess> processes;
   std::vector<std::uint64_t> steps;
-  std::optional<std::uint64_t> used;  ///< nothing: the driver does not tell
+  std::optional<std::uint64_t> used, total;  ///< nothing: the driver does not tell
   bool tells = true, tells_bytes = true;
   int asked = 0;
 };
@@ -276,26 +277,66 @@ TEST(DeviceActivity, ConcludesNothingFromMemoryWhereTheDriverDoesNotReportAllOfI
   EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "the memory in use is not reported";
 }
 
+/// Whether others hold the memory of a device on which this process is known as `own`.
+bool others_hold_memory(FakeDriver& driver, OwnProcess own) {
+  return DeviceActivity(driver, {"gpu0"}, {own}, self).others_hold_memory(0);
+}
+
 TEST(DeviceActivity, OfADeviceWithoutContextHasOthersByTheirMemory) {
   FakeDriver driver;
-  DeviceActivity activity(driver, {"gpu0"}, {{Listed::absent, 0}}, self);
+  driver.total = 80 * GiB;
   driver.used = 9 * MiB;
-  EXPECT_FALSE(activity.has_others(0));
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::absent, 0}));
   driver.used = 79 * GiB;
-  EXPECT_TRUE(activity.has_others(0));
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::absent, 0}));
   ASSERT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
 }
 
 TEST(DeviceActivity, OfADeviceWithoutContextHasOthers) {
   FakeDriver driver;
-  DeviceActivity activity(driver, {"gpu0"}, {{Listed::absent, 0}}, self);
-  driver.processes = {{self, "p2p_matrix", 1}};
-  EXPECT_FALSE(activity.has_others(0)) << "the driver may list a context that could not be made";
-  driver.processes.push_back({2983, "hog", 1});
-  EXPECT_TRUE(activity.has_others(0));
+  driver.total = 80 * GiB;
+  driver.processes = {{self, "p2p_matrix", 79 * GiB}};
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::absent, 0})) << "the driver may list a context that was not made";
+  driver.processes.push_back({2983, "hog", 79 * GiB});
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::absent, 0}));
   EXPECT_EQ(poll(driver, {Listed::absent, 0}).processes.size(), 1u);
+}
+
+TEST(DeviceActivity, HasOthersThatHoldTheMemoryFromAQuarterOn) {
+  FakeDriver driver;
+  driver.total = 80 * GiB;
+  driver.processes = {{self, "p2p_matrix", 30 * GiB}, {2983, "idle", 300 * MiB}};
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self})) << "the device itself is short of memory";
+  driver.processes.push_back({2984, "hog", 20 * GiB - 300 * MiB});
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self}));
+  driver.processes.resize(1);
+  driver.used = 60 * GiB;
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "a process that is not listed";
+}
+
+TEST(DeviceActivity, HasOthersThatHoldTheMemoryThoughThisProcessIsNotKnown) {
+  FakeDriver driver;
+  driver.total = 80 * GiB;
+  driver.processes = {{7777, "p2p_matrix", 500 * MiB}};
+  EXPECT_FALSE(others_hold_memory(driver, {}));
+  driver.processes.push_back({2983, "idle", 300 * MiB});
+  EXPECT_FALSE(others_hold_memory(driver, {}));
+  driver.processes.push_back({2984, "hog", 70 * GiB});
+  EXPECT_TRUE(others_hold_memory(driver, {}));
+}
+
+TEST(DeviceActivity, ExpectsOthersToHoldTheMemoryWhereTheDriverDoesNotReportHowMuch) {
+  FakeDriver driver;
+  driver.processes = {{self, "p2p_matrix", 1}};
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self})) << "there is no other process";
+  driver.processes.push_back({2983, "idle", 1});
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "the memory of the device is not reported";
+  driver.total = 80 * GiB;
+  EXPECT_FALSE(others_hold_memory(driver, {Listed::yes, self}));
+  driver.tells_bytes = false;
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "the memory of the process is not reported";
   driver.tells = false;
-  EXPECT_TRUE(activity.has_others(0)) << "nobody knows";
+  EXPECT_TRUE(others_hold_memory(driver, {Listed::yes, self})) << "no process is reported";
 }
 
 }  // namespace

@@ -209,7 +209,7 @@ class CudaBackend final : public Backend {
   /// Of a device that has not the memory that is needed.
   LossKind loss_of_memory(const Station& at) {
     const auto device = static_cast<std::size_t>(&at - stations_.data());
-    return poll_->has_others(device) ? LossKind::memory : LossKind::device;
+    return poll_->others_hold_memory(device) ? LossKind::memory : LossKind::device;
   }
 
   void set_lost(Station& at, const std::exception_ptr& failure) {

@@ -20,6 +20,9 @@ class NvmlUse final : public DeviceUseSource {
   std::optional<std::uint64_t> memory_used_on(std::size_t device) override {
     return nvml_.memory_used(pcis_.at(device));
   }
+  std::optional<std::uint64_t> memory_total_on(std::size_t device) override {
+    return nvml_.memory_total(pcis_.at(device));
+  }
 
  private:
   const Nvml& nvml_;
@@ -49,7 +52,7 @@ class DevicePoll {
 
   Activity now();
 
-  bool has_others(std::size_t device) { return devices_.has_others(device); }
+  bool others_hold_memory(std::size_t device) { return devices_.others_hold_memory(device); }
 
  private:
   std::string node_;

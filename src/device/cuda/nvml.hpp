@@ -65,6 +65,9 @@ class Nvml {
   /// operating system allocates the device's memory too.
   std::optional<std::uint64_t> memory_used(const std::string& pci) const;
 
+  /// Bytes of a device's memory. Nothing with an old driver.
+  std::optional<std::uint64_t> memory_total(const std::string& pci) const;
+
   /// Whether the driver offers peer-to-peer between the two, over whatever path.
   std::optional<bool> peer_access(const std::string& pci_a, const std::string& pci_b) const;
 
@@ -100,6 +103,10 @@ class Nvml {
     return reinterpret_cast<Function*>(address(name));
   }
   std::optional<Device> device(const std::string& pci) const;
+  struct MemoryBytes {
+    std::uint64_t total, used;  ///< used: without reserved memory
+  };
+  std::optional<MemoryBytes> memory(Device handle) const;
   void add_link_errors(Device handle, std::span<const std::pair<int, const char*>> kinds,
                        std::map<std::string, double>& found) const;
 

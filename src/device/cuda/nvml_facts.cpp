@@ -149,19 +149,31 @@ DeviceProcesses Nvml::processes(const std::string& pci) const {
   return found;
 }
 
-std::optional<std::uint64_t> Nvml::memory_used(const std::string& pci) const {
+std::optional<Nvml::MemoryBytes> Nvml::memory(Device handle) const {
   const auto ask = symbol<MemoryInfo>("nvmlDeviceGetMemoryInfo_v2");
-  const auto ask_mig = symbol<AskTwo>("nvmlDeviceGetMigMode");
-  const auto handle = device(pci);
-  if (ask == nullptr || !handle || has_chip_link(pci)) return std::nullopt;
-  unsigned mig = 0, later = 0;
-  if (ask_mig != nullptr && ask_mig(*handle, &mig, &later) == success && mig != 0) return std::nullopt;
   Memory memory{};
   memory.version = memory_version;
-  if (ask(*handle, &memory) != success) return std::nullopt;
+  if (ask == nullptr || ask(handle, &memory) != success) return std::nullopt;
+  return MemoryBytes{memory.total, memory.used};
+}
+
+std::optional<std::uint64_t> Nvml::memory_total(const std::string& pci) const {
+  const auto handle = device(pci);
+  const auto bytes = handle ? memory(*handle) : std::nullopt;
+  return bytes ? std::optional(bytes->total) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Nvml::memory_used(const std::string& pci) const {
+  const auto ask_mig = symbol<AskTwo>("nvmlDeviceGetMigMode");
+  const auto handle = device(pci);
+  if (!handle || has_chip_link(pci)) return std::nullopt;
+  unsigned mig = 0, later = 0;
+  if (ask_mig != nullptr && ask_mig(*handle, &mig, &later) == success && mig != 0) return std::nullopt;
+  const auto bytes = memory(*handle);
+  if (!bytes) return std::nullopt;
   const auto computing = running(symbol<RunningProcesses>(compute_processes), *handle);
   const auto drawing = running(symbol<RunningProcesses>(graphics_processes), *handle);
-  std::uint64_t used = memory.used;
+  std::uint64_t used = bytes->used;
   for (const ProcessInfo& info : drawing.value_or(std::vector<ProcessInfo>{}))
     if (info.bytes != not_told && computing &&
         std::ranges::find(*computing, info.pid, &ProcessInfo::pid) == computing->end())

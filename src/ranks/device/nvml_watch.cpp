@@ -18,7 +18,7 @@ OwnProcess join(const Endpoint& device, const cuda::Nvml& nvml, cuda::NvmlUse& u
     return cuda::make_own_context(device.index, device.label, use, 0);
   } catch (const cuda::CudaError& e) {
     if (e.status() != cudaErrorMemoryAllocation) throw;
-    if (!others_on(use, device.label, {OwnProcess::Listed::absent, 0}).has_others(0)) throw;
+    if (!others_on(use, device.label, {OwnProcess::Listed::absent, 0}).others_hold_memory(0)) throw;
     throw MemoryHeld(e.what() + ("; " + nvml.memory_holders(device.pci)), {device.label}, {});
   }
 }

@@ -5,6 +5,7 @@
 //   process 2983 = hog 1073741824         name and memory
 //   drawing 900 = Xorg 1073741824         the same of a process that only draws
 //   memory = 0 1073741824                 status, and bytes in use without those that are reserved
+//   memory_total = 0 85899345920          status, and bytes of the device
 //   gpu 1 = 15                            status of the device with this number, where it is not success
 //   utilization 2983 = 5000000 75 25      time, sm and memory in percent
 //   fabric = 0 3 0 7 0                    status of the call; state, status, clique, health mask
@@ -150,6 +151,7 @@ int nvmlDeviceGetMemoryInfo_v2(void*, Memory* memory) {
   constexpr unsigned long long reserved = 600ULL << 20;
   if (memory->version != version_2) return not_supported;
   memory->reserved = reserved;
+  counted("memory_total", &memory->total);
   return counted("memory", &memory->used);
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) { return counted("throttled", bits); }

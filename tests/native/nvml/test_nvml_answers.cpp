@@ -68,6 +68,13 @@ TEST_F(NvmlAnswers, ListAllProcessesOfADeviceThatManyUse) {
   EXPECT_EQ(Nvml().processes(pci).value().size(), 100u);
 }
 
+TEST_F(NvmlAnswers, SayHowMuchMemoryADeviceHas) {
+  replay("memory = 0 5000\nmemory_total = 0 80000\nnvmlDeviceGetMigMode = 0 1 1\n");
+  EXPECT_EQ(Nvml().memory_total(pci), 80000u);
+  replay("memory = 3\n");
+  EXPECT_FALSE(Nvml().memory_total(pci)) << "an old driver";
+}
+
 TEST_F(NvmlAnswers, SayHowMuchMemoryContextsUse) {
   replay("memory = 0 5000\nprocesses = 0\nprocess 7 = hog 3000\n");
   EXPECT_EQ(Nvml().memory_used(pci), 5000u);
