@@ -9,7 +9,7 @@ namespace {
 
 // Memory in use less that of the listed processes, measured on H200 with driver 580: 0 on an idle device, 4 MiB just
 // after a context was closed, 9 MiB with one listed process, 533 MiB with one context that is not listed.
-constexpr std::uint64_t most_unexplained = 64 * MiB;
+constexpr std::uint64_t unexplained_of_device = 64 * MiB, unexplained_of_process = 16 * MiB;
 
 // A device that cannot allocate its own memory is broken, though an idle context holds 300 MiB there.
 constexpr double least_held_share = 0.25;
@@ -34,14 +34,15 @@ std::optional<std::uint64_t> DeviceActivity::unlisted_memory(std::size_t device,
   const bool is_listed = own.listed == OwnProcess::Listed::yes &&
                          std::ranges::find(processes, own.pid, &DeviceProcess::pid) != processes.end();
   if (!is_listed && own.listed != OwnProcess::Listed::absent) return std::nullopt;
-  std::uint64_t explained = most_unexplained;
+  std::uint64_t explained = 0;
   for (const DeviceProcess& process : processes) {
     if (!process.bytes) return std::nullopt;
     explained += *process.bytes;
   }
   const auto used = source_.memory_used_on(device);
-  if (!used || *used <= explained) return std::nullopt;
-  return *used - explained + most_unexplained;
+  const std::uint64_t unexplained = unexplained_of_device + processes.size() * unexplained_of_process;
+  if (!used || *used <= explained + unexplained) return std::nullopt;
+  return *used - explained;
 }
 
 bool DeviceActivity::others_hold_memory(std::size_t device) {

@@ -253,12 +253,22 @@ TEST(DeviceActivity, HasAProcessThatTheDriverDoesNotListByItsMemory) {
 TEST(DeviceActivity, HasNoProcessByTheLittleMemoryThatTheDriverItselfUses) {
   FakeDriver driver;
   driver.processes = {{self, "p2p_matrix", 518 * MiB}};
-  for (const std::uint64_t more : {0 * MiB, 9 * MiB, 64 * MiB}) {
+  for (const std::uint64_t more : {0 * MiB, 9 * MiB, 80 * MiB}) {
     driver.used = 518 * MiB + more;
     EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << more;
   }
   driver.used = 100 * MiB;
   EXPECT_TRUE(poll(driver, {Listed::yes, self}).processes.empty()) << "shared memory is reported of two processes";
+}
+
+TEST(DeviceActivity, HasNoProcessByTheLittleMemoryThatTheDriverUsesForEachOfManyRanks) {
+  FakeDriver driver;
+  constexpr unsigned ranks = 12;
+  for (unsigned rank = 0; rank < ranks; ++rank) driver.processes.push_back({self + rank, "p2p_matrix", 518 * MiB});
+  driver.used = ranks * 527 * MiB;
+  EXPECT_EQ(poll(driver, {Listed::yes, self}).processes.size(), ranks - 1);
+  *driver.used += 533 * MiB;
+  EXPECT_EQ(poll(driver, {Listed::yes, self}).processes.size(), ranks);
 }
 
 TEST(DeviceActivity, ConcludesNothingFromMemoryWhereTheDriverDoesNotReportAllOfIt) {
