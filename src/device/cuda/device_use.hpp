@@ -44,10 +44,11 @@ class NodeGpus {
   NvmlUse use_;
 };
 
-/// Polls who uses the devices and the processors of this node.
+/// Polls who uses the GPUs and the processors of this node. Labels of GPUs that the run does not use are "NODE:gpu1",
+/// with the numbers of NVML.
 class DevicePoll {
  public:
-  /// Keeps a reference to `nvml`. own: this process on each of the devices.
+  /// Keeps a reference to `nvml`. devices: those that the run uses. own: this process on each of them.
   DevicePoll(const Nvml& nvml, const std::vector<Endpoint>& devices, std::vector<OwnProcess> own);
 
   Activity now();
@@ -56,6 +57,7 @@ class DevicePoll {
 
  private:
   std::string node_;
+  std::vector<Endpoint> gpus_;  ///< those of the run first
   NvmlUse use_;
   DeviceActivity devices_;
   ProcessorLook processors_;

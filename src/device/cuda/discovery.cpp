@@ -82,11 +82,6 @@ std::string pci_slot(const std::string& pci) {
   return "";
 }
 
-bool same_device(const std::string& pci_a, const std::string& pci_b) {
-  const auto tail = [](const std::string& pci) { return pci.substr(pci.size() > 10 ? pci.size() - 10 : 0); };
-  return tail(pci_a) == tail(pci_b);  // "0000:1b:00.0" and "00000000:1b:00.0"
-}
-
 /// A device and where its NVLinks end.
 struct Linked {
   const Endpoint& device;

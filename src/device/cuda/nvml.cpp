@@ -105,6 +105,15 @@ std::optional<Nvml::Device> Nvml::device(const std::string& pci) const {
   return handle;
 }
 
+bool same_device(const std::string& pci_a, const std::string& pci_b) {
+  const auto key = [](const std::string& pci) {
+    std::string tail = pci.substr(pci.size() > 10 ? pci.size() - 10 : 0);
+    std::ranges::transform(tail, tail.begin(), [](unsigned char c) { return std::tolower(c); });
+    return tail;
+  };
+  return key(pci_a) == key(pci_b);
+}
+
 std::vector<std::string> Nvml::pcis() const {
   const auto find = symbol<DeviceByIndex>("nvmlDeviceGetHandleByIndex_v2");
   const auto ask = symbol<PciInfoOf>("nvmlDeviceGetPciInfo_v3");

@@ -12,6 +12,9 @@
 
 namespace linkmatrix::cuda {
 
+/// Whether two PCI ids are those of one device, as "0000:1b:00.0" and "00000000:1B:00.0".
+bool same_device(const std::string& pci_a, const std::string& pci_b);
+
 /// The driver's management library, opened at run time; every answer is optional, because it may be missing, old, or
 /// silent inside a virtual machine.
 class Nvml {

@@ -28,6 +28,25 @@ std::vector<Endpoint> gpus_of_node(const Nvml& nvml) {
   return found;
 }
 
+/// The devices of a run, and behind them the other GPUs of their node, "NODE:gpu3" by the numbers of NVML.
+std::vector<Endpoint> with_other_gpus(const Nvml& nvml, const std::vector<Endpoint>& devices) {
+  std::vector<Endpoint> all = devices;
+  const bool are_known = std::ranges::none_of(devices, [](const Endpoint& one) { return one.pci.empty(); });
+  if (devices.empty() || !are_known) return all;
+  for (Endpoint& gpu : gpus_of_node(nvml)) {
+    if (std::ranges::any_of(devices, [&](const Endpoint& one) { return same_device(one.pci, gpu.pci); })) continue;
+    gpu.label = devices.front().node + ":" + gpu.label;
+    all.push_back(std::move(gpu));
+  }
+  return all;
+}
+
+/// A process has no context on the devices behind the first ones, of which `own` reports.
+std::vector<OwnProcess> with_absent(std::vector<OwnProcess> own, std::size_t devices) {
+  own.resize(devices, {OwnProcess::Listed::absent, 0});
+  return own;
+}
+
 }  // namespace
 
 NvmlUse::NvmlUse(const Nvml& nvml, const std::vector<Endpoint>& devices)
@@ -47,8 +66,10 @@ void NodeGpus::add(Activity& now, const std::string& node) {
 
 DevicePoll::DevicePoll(const Nvml& nvml, const std::vector<Endpoint>& devices, std::vector<OwnProcess> own)
     : node_{devices.empty() ? "" : devices.front().node},
-      use_{nvml, devices},
-      devices_{use_, each_of(devices, &Endpoint::label), std::move(own), static_cast<unsigned>(::getpid())} {}
+      gpus_{with_other_gpus(nvml, devices)},
+      use_{nvml, gpus_},
+      devices_{use_, each_of(gpus_, &Endpoint::label), with_absent(std::move(own), gpus_.size()),
+               static_cast<unsigned>(::getpid())} {}
 
 Activity DevicePoll::now() {
   Activity now;

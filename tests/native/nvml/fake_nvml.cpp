@@ -77,8 +77,8 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
   return std::strlen(pci) > 0 ? success : not_supported;
 }
 
+static char some[8] = {};
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  static char some[8] = {};
   *device = &some[index % std::size(some)];
   const auto all = answers();
   const auto known = all.find("gpu " + std::to_string(index));
@@ -89,8 +89,9 @@ struct PciInfo {
   unsigned domain, bus, device, pci_device_id, subsystem_id;
   char id[32];
 };
-int nvmlDeviceGetPciInfo_v3(void*, PciInfo* info) {
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
   std::strncpy(info->id, "00000000:1B:00.0", sizeof(info->id));
+  info->id[10] = static_cast<char>('B' + (static_cast<char*>(device) - some));  // "1B", "1C" …
   return success;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) { return answer("nvmlDeviceGetCount_v2", {count}); }

@@ -149,6 +149,23 @@ TEST_F(NvmlPoll, HasAContextThatTheDriverDoesNotList) {
   EXPECT_EQ(now.processes[0].name + now.processes[0].user, "");
 }
 
+TEST_F(NvmlPoll, HasTheContextsOnGpusOfTheNodeThatTheRunDoesNotUse) {
+  replay("nvmlDeviceGetCount_v2 = 0 3\ngpu 1 = 15\nprocesses = 0\nprocess 4194999 = hog 99\nprocess " +
+         std::to_string(self_) + " = me 5\n");
+  const Nvml nvml;
+  DevicePoll poll(nvml, device(), {{OwnProcess::Listed::yes, self_}});
+  const Activity now = at_rest(poll.now());
+  ASSERT_EQ(now.processes.size(), 2u);
+  EXPECT_EQ(now.processes[0].where, "gpu0") << "the run's own GPU once, by its own label";
+  EXPECT_EQ(now.processes[1].where, "n1:gpu2");
+  EXPECT_EQ(now.processes[1].pid, 4194999u);
+}
+
+TEST(SameDevice, ComparesPciIdsOfCudaAndOfNvml) {
+  EXPECT_TRUE(same_device("0000:1b:00.0", "00000000:1B:00.0"));
+  EXPECT_FALSE(same_device("0000:1b:00.0", "00000000:1C:00.0"));
+}
+
 /// Polls all GPUs of a node.
 Activity poll_node() {
   Activity now;
