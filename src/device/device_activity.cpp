@@ -55,7 +55,8 @@ bool DeviceActivity::others_hold_memory(std::size_t device) {
   if (is_unknown && !held.empty()) held.erase(std::ranges::min_element(held));  // at most one is this process
   if (const auto bytes = unlisted_memory(device, *processes)) held.push_back(bytes);
   const auto total = source_.memory_total_on(device);
-  if (!total || std::ranges::find(held, std::nullopt) != held.end()) return !held.empty();
+  const bool are_known = std::ranges::all_of(held, [](const auto& bytes) { return bytes.has_value(); });
+  if (!total || !are_known) return !held.empty();
   std::uint64_t sum = 0;
   for (const auto& bytes : held) sum += *bytes;
   return static_cast<double>(sum) >= least_held_share * static_cast<double>(*total);
