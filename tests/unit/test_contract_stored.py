@@ -27,7 +27,7 @@ def stored(machine, sold, reference_folder, reasons=(), **changes):
     record, references = reading.load(path), References.load(reference_folder)
     check = CheckFacts(reasons=tuple(reasons))
     found = judge_test(record, check, references, "hgx")
-    subject = verdict_file.Subject("intranode_p2p", "uuid", record, verdict_file.sha256(path.read_bytes()))
+    subject = verdict_file.Subject("intranode_p2p %testcase=0", "uuid", record, verdict_file.sha256(path.read_bytes()))
     digest = verdict_file.write(path.parent, verdict_file.content_of(subject, found, check, references))
     said = {"verdict_sha256": digest, "verdict_file": str(path.with_name(verdict_file.FILE)), "job_began": True}
     failed = {"result": "fail", "fail_phase": "sanity"} if found.verdict >= Verdict.DISTURBED else {}

@@ -13,7 +13,7 @@ from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import CheckFacts
 from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.references.tables import References
-from linkmatrix.runs import judging, stored, verdict_file
+from linkmatrix.runs import indexing, judging, stored, verdict_file
 
 PROMISE = Reason(Verdict.FAIL, "the partition promises 8 GPUs, node001 has gpu0, gpu1, gpu2, gpu3")
 
@@ -276,3 +276,10 @@ def test_a_verdict_of_another_test_is_not_taken(machine, reference_folder):
     path.write_text(json.dumps(report))
     _, other = judged(put(machine), reference_folder)
     assert other.verdict is Verdict.INCOMPLETE
+
+
+def test_a_verdict_that_comes_later_changes_the_stamp_of_the_index(tmp_path):
+    report = tmp_path / "reports" / "run-report-0.json"
+    before = indexing.record_stamp([str(tmp_path)], report)
+    (tmp_path / "verdict.json").write_text("{}")
+    assert indexing.record_stamp([str(tmp_path)], report) != before
