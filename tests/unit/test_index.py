@@ -16,7 +16,8 @@ from stores import DAY, FIRST
 from linkmatrix import cli
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
-from linkmatrix.runs import folders, index, indexing, measured, notes, part_history, stored, suspicion
+from linkmatrix.runs import folders, index, indexing, measured, notes, part_history, stored, suspicion, testcases
+from linkmatrix.runs.judging import judge
 from linkmatrix.runs.suspects import suspects
 
 
@@ -321,3 +322,28 @@ def test_reports_that_a_clock_dated_ahead_clear_nothing_when_that_time_has_come(
     assert suspects(runs, References.load(store.references), None, 3) == [one]
     with index.opened(store.prefix, store.references) as found:
         assert len(found.flagged_lately(3)) == 1
+
+
+def test_an_incomplete_test_without_a_record_is_known_of_the_node_of_its_job(tmp_path):
+    case = {
+        "name": "intranode_p2p",
+        "display_name": "intranode_p2p",
+        "result": "fail",
+        "fail_phase": "run",
+        "fail_reason": "job error: killed",
+        "outputdir": str(tmp_path),
+        "stagedir": str(tmp_path),
+        "system": "alpha",
+        "partition": "gpu",
+        "job_nodelist": ["n1"],
+        "verdict_sha256": "",
+        "verdict_file": "",
+        "job_began": True,
+        "reference_name": "hgx",
+        "on": "",
+        "job_exitcode": 137,
+    }
+    test = testcases.of_case(case, tmp_path / "run-report-1.json")
+    one = judge(test, References({}), None)
+    assert one.verdict is Verdict.INCOMPLETE
+    assert [row["node"] for row in indexing.rows_of_test(one, 1_800_000_000)] == ["n1"]

@@ -5,8 +5,11 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, timezone
 
 from linkmatrix import lock
+from linkmatrix.runs import unreported
+from tests.tools import stores
 
 
 def test_a_run_that_is_ended_leaves_no_lock_and_no_process(machine):
@@ -86,3 +89,25 @@ def test_a_killed_run_takes_reframe_with_it_and_its_lock_is_taken_over(machine):
     killed(machine)
     code, out = machine.run()
     assert code == 0 and "which died, was taken over" in out
+
+
+def test_a_killed_run_is_gone_though_another_process_has_its_pid_now(tmp_path):
+    prefix = tmp_path
+    (prefix / "runs").mkdir()
+    ago = datetime.fromtimestamp(time.time() - 7200, timezone.utc)
+    stores.began(prefix, pid=os.getpid(), started=f"{ago:%Y-%m-%dT%H:%M:%SZ}")
+    assert unreported.ended_without_report(prefix)
+
+
+def test_a_run_of_another_host_with_a_longer_timeout_is_not_said_to_have_ended(tmp_path):
+    (tmp_path / "runs").mkdir()
+    ago = datetime.fromtimestamp(time.time() - 25 * 3600, timezone.utc)
+    stores.began(tmp_path, host="another", started=f"{ago:%Y-%m-%dT%H:%M:%SZ}")
+    assert not unreported.ended_without_report(tmp_path)
+
+
+def test_a_run_writes_its_process_and_its_timeout_at_its_start(machine):
+    machine.prepare("pass")
+    killed(machine, "--timeout", "30")
+    (run,) = unreported.ended_without_report(machine.folder)
+    assert run.born.isdigit() and run.timeout == 30

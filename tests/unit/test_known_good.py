@@ -83,3 +83,34 @@ def test_a_test_case_that_passed_beside_another_process_makes_no_node_good():
     assert standing(found, [], {}, NOW, 30).good == []
     failed = list(answers.of_test("n1", "sweep", NOW, Verdict.FAIL, {"write_ce": case._replace(verdict=Verdict.FAIL)}))
     assert standing(failed, [], {}, NOW, 30).unknown == {"n1": "was FAIL 0 days ago (write_ce NV18)"}
+
+
+def test_a_disturbed_pass_does_not_answer_for_what_the_test_failed_before():
+    """Day 1 all PASS; day 2 a GPU is missing (FAIL of the test, its cells PASS); day 3 PASS beside a hog."""
+    passed = {"write_ce": Case(Verdict.PASS, True, False, (("NV18", ""),))}
+    beside = {"write_ce": Case(Verdict.PASS, True, True, (("NV18", ""),))}
+    found = [
+        *answers.of_test("n1", "sweep", NOW - 3 * DAY, Verdict.PASS, passed),
+        *answers.of_test("n1", "sweep", NOW - 2 * DAY, Verdict.FAIL, passed),
+    ]
+    assert standing(found, [], {}, NOW, 30).good == []
+    found += answers.of_test("n1", "sweep", NOW - DAY, Verdict.PASS, beside)
+    assert standing(found, [], {}, NOW, 30).good == []
+
+
+@pytest.mark.parametrize("other", [{"0": "7", "driver": "590"}, {"0": "8", "driver": "580"}])
+def test_a_pass_of_another_component_or_driver_does_not_count(other):
+    def answered(components, ago, verdict, question=WRITE):
+        return Answer("n1", question, NOW - ago * DAY, verdict, True, frozenset(components.items()))
+
+    here = {"0": "7", "driver": "580"}
+    old, new = answered(other, 3, Verdict.PASS), answered(here, 1, Verdict.DISTURBED)
+    assert standing([old], [], {}, NOW, 30).good == ["n1"]
+    why = {"n1": "was not judged with its present components and driver"}
+    assert standing([old, new], [], {}, NOW, 30).unknown == why
+    assert standing([old, new, answered({"1": "9"}, 0, Verdict.PASS, READ)], [], {}, NOW, 30).good == ["n1"]
+    failed = answered(other, 3, Verdict.FAIL)
+    assert standing([failed, answered(here, 1, Verdict.PASS, READ)], [], {}, NOW, 30).good == []
+    assert standing([failed, answered(here, 1, Verdict.PASS)], [], {}, NOW, 30).good == ["n1"]
+    back = [answered(here, 5, Verdict.FAIL), old, answered(here, 1, Verdict.PASS, READ)]
+    assert standing(back, [], {}, NOW, 30).good == [], "the component that failed is back"

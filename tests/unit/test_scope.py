@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmatrix import cli
+from linkmatrix import cli, lock
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import Reference, References
 from linkmatrix.runs import index, judging, stored, testcases, unreported
@@ -274,10 +274,12 @@ def test_a_run_without_a_report_is_incomplete_in_the_history_and_the_index(expor
     ("hours", "changes", "gone"),
     [
         (0, {}, True),
-        (0, {"pid": os.getpid()}, False),
+        (0, {"pid": os.getpid(), "born": lock.born(os.getpid())}, False),
+        (0, {"pid": os.getpid(), "born": "1"}, True),  # the number is another process's by now
         (0, {"host": "elsewhere"}, False),
-        (25, {"host": "elsewhere"}, True),
-        (25, {"pid": os.getpid()}, True),  # the number is another process's by now
+        (26, {"host": "elsewhere", "timeout": 24}, True),
+        (26, {"host": "elsewhere", "timeout": 1000}, False),
+        (1002, {"host": "elsewhere"}, True),
         (0, {"started": None}, True),
     ],
 )
@@ -292,7 +294,7 @@ def test_a_damaged_note_of_a_run_is_a_run_without_a_report(tmp_path, text):
     file = stores.began(tmp_path)
     file.write_text(text)
     assert unreported.sentences(tmp_path) == [], "it may be written now"
-    os.utime(file, (time.time() - 25 * 3600,) * 2)
+    os.utime(file, (time.time() - 26 * 3600,) * 2)
     ((sentence,), found) = unreported.sentences(tmp_path), unreported.ended_without_report(tmp_path)
     assert "INCOMPLETE" in sentence and found[0].mode == "unknown"
 

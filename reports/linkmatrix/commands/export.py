@@ -185,7 +185,8 @@ def named_runs(options: argparse.Namespace) -> Measured:
                 measured.append(streaks.of_row(row))
                 if row["nodes"] == 1:
                     cases = answers.of_json(row["cases"])
-                    found += answers.of_test(row["node"], row["test"], row["started"], row["verdict"], cases)
+                    about = (row[name] for name in ("node", "test", "started", "verdict"))
+                    found += answers.of_test(*about, cases, row["components"])
     there = {short(one.node) for one in measured}
     suspects = [
         one for one in suspects_of(options, every, references) if not options.system or short(one.node) in there

@@ -8,13 +8,13 @@ import argparse
 import json
 import os
 import shlex
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from .. import lock
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
@@ -181,8 +181,8 @@ def locked_run(
 def began(prefix: Path, options: argparse.Namespace, stamp: str) -> Path:
     """Writes that a run began, and returns the file. It goes when the run has a report: a killed run leaves it."""
     path = prefix / "runs" / f"began-{stamp}.json"
-    content = {"mode": options.mode, "system": options.system, "stamp": stamp, "pid": os.getpid()}
-    content |= {"started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "host": socket.gethostname()}
+    content = {"mode": options.mode, "system": options.system, "stamp": stamp, "timeout": options.timeout}
+    content |= {**lock.holder(), "started": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}
     write_whole(path, json.dumps(content).encode())
     return path
 

@@ -22,6 +22,7 @@ class Answer(NamedTuple):
     """The answer of a test to a question about a node that the test measured alone.
 
     started: seconds since 1970. measured: False if the question is about the test itself and not about a test case.
+    components: (slot, identity) of each device of the node then, and ("driver", its version).
     """
 
     node: str
@@ -29,6 +30,7 @@ class Answer(NamedTuple):
     started: int
     verdict: Verdict
     measured: bool = True
+    components: frozenset[tuple[str, str]] = frozenset()
 
 
 def cases_of(one: Judged) -> dict[str, Case]:
@@ -58,16 +60,32 @@ def of_json(content: Mapping[str, Any]) -> dict[str, Case]:
     }
 
 
-def of_test(node: str, test: str, started: int, verdict: int, cases: Mapping[str, Case]) -> Iterator[Answer]:
+def of_test(
+    node: str,
+    test: str,
+    started: int,
+    verdict: int,
+    cases: Mapping[str, Case],
+    components: Mapping[str, str] | None = None,
+) -> Iterator[Answer]:
     """The answers of a test about a node.
 
+    components: {slot: identity} and {"driver": its version} of the node then, None if unknown.
+
     If the verdict of the test is worse than that of each test case, it answers a question of its own, the test's name.
-    A test case that another process disturbed answers nothing but FAIL.
+    A disturbed test case, and a test with one, answers neither PASS, WARN nor NOT JUDGED: the answer is DISTURBED.
     """
+    there = frozenset((components or {}).items())
     for name, case in cases.items():
-        answer = case.verdict if case.verdict is Verdict.FAIL or not case.disturbed else Verdict.DISTURBED
+        answer = without_disturbed(case.verdict, case.disturbed)
         for link_class, path in case.asked or [("", "")]:
-            yield Answer(node, Question(name, link_class, path), started, answer)
+            yield Answer(node, Question(name, link_class, path), started, answer, True, there)
     beyond = verdict > max((case.verdict for case in cases.values()), default=-1)
     if beyond or verdict in questions.CLEAN:
-        yield Answer(node, Question(test), started, Verdict(verdict), measured=False)
+        answer = without_disturbed(Verdict(verdict), any(case.disturbed for case in cases.values()))
+        yield Answer(node, Question(test), started, answer, False, there)
+
+
+def without_disturbed(verdict: Verdict, disturbed: bool) -> Verdict:
+    """The answer of a verdict: a disturbed measurement does not prove that the node is healthy."""
+    return Verdict.DISTURBED if disturbed and verdict <= Verdict.NOT_JUDGED else verdict

@@ -79,14 +79,14 @@ class Index(Tables):
         """The answers of tests about nodes that they measured alone; partition: None for all partitions."""
         chosen = self.numbers.get(partition, -1) if partition else None
         rows = self.connection.execute(
-            "SELECT node, test, MAX(started), verdict, cases FROM tests WHERE nodes = 1"
-            " AND (? IS NULL OR partition = ?) GROUP BY node, test, verdict, cases",
+            "SELECT node, test, MAX(started), verdict, cases, components FROM tests WHERE nodes = 1"
+            " AND (? IS NULL OR partition = ?) GROUP BY node, test, verdict, cases, components",
             (chosen, chosen),
         )
         return [
             one
-            for node, test, started, verdict, cases in rows
-            for one in answers.of_test(self.names[node], self.names[test], started, verdict, self.cases_of(cases))
+            for node, test, started, verdict, *sets in rows
+            for one in answers.of_test(self.names[node], self.names[test], started, verdict, *self.answered(*sets))
         ]
 
     def disturbed(self) -> dict[str, str]:

@@ -99,6 +99,10 @@ class Tables:
         """{test case: its answers} of a set."""
         return answers.of_json(self.set_of(number))
 
+    def answered(self, cases: int, components: int) -> tuple[dict[str, Case], dict[str, str]]:
+        """What the test cases of a test answered, and the components that they were about, of two sets."""
+        return self.cases_of(cases), self.set_of(components)
+
     def parts_of(self, number: int) -> tuple[Part, ...]:
         """The parts of a set."""
         if number not in self.parts:

@@ -19,22 +19,24 @@ from ..record.matrix import from_result
 from ..record.simulated import simulated_fault
 from ..references.tables import References
 from . import answers, folders, judging, stored, streaks
+from .bound import SKEW, short
 from .copies import files_in
 from .judging import Judged
-from .parts import Sighting
+from .parts import Sighting, components_of
 from .questions import Question
 from .suspects import of_run
 from .suspicion import Clean, Device, Flagged, dated
 from .verdict_file import COMPACT, FILE
 
 #: Of the tables below. An index of another version is made anew.
-VERSION = 7
+VERSION = 8
 #: reports: those of the prefix, with by what they were judged, and why one cannot be read. tests: a row for each node
 #: of a test; run: the run of the program that measured it, which several tests may share; cases: `answers.Case` of
-#: each test case; disturbed: its DISTURBED cells. devices: of a node in a report, where its devices were (seen), and
-#: which of them answered which questions clean; flagged: why a device is flagged for a question. met: the nodes of a
-#: test between which a cell was measured, and the pairs of them by their numbers there, none where all met. lacking: of
-#: a test whose record could not be read, where it was looked for, and the stamp of what was there.
+#: each test case; disturbed: its DISTURBED cells; components: of the node, as `parts.components_of` has them.
+#: devices: of a node in a report, where its devices were (seen), and which of them answered which questions clean;
+#: flagged: why a device is flagged for a question. met: the nodes of a test between which a cell was measured, and
+#: the pairs of them by their numbers there, none where all met. lacking: of a test whose record could not be
+#: read, where it was looked for, and the stamp of what was there.
 TABLES = """
 CREATE TABLE reports (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, changed INTEGER, began TEXT,
                       judged_by TEXT, trouble TEXT);
@@ -42,7 +44,7 @@ CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
 CREATE TABLE sets (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, content TEXT);
 CREATE TABLE tests (report INTEGER, node INTEGER, partition INTEGER, test INTEGER, started INTEGER, seconds REAL,
                     verdict INTEGER, nodes INTEGER, run INTEGER, measured INTEGER, boot INTEGER, leaf INTEGER,
-                    cases INTEGER, disturbed INTEGER, parts INTEGER, versions INTEGER);
+                    cases INTEGER, disturbed INTEGER, components INTEGER, parts INTEGER, versions INTEGER);
 CREATE TABLE devices (report INTEGER, node INTEGER, seen INTEGER, clean INTEGER);
 CREATE TABLE flagged (report INTEGER, node INTEGER, device TEXT, question INTEGER, reason TEXT);
 CREATE TABLE met (report INTEGER, partition INTEGER, started INTEGER, meeting INTEGER);
@@ -94,16 +96,18 @@ def rows_of(path: Path, references: References, written: float) -> tuple[str, di
 def moment(one: Judged, began: str, written: float) -> int | None:
     """When a test began, in seconds since 1970; None where nothing says it.
 
-    By the clock of its node where that agrees with ReFrame's, and never after its report was written: no clock that is
-    ahead makes a node one that was measured lately for as long as it is ahead.
+    The clock of the node counts where it agrees with ReFrame's: a clock that is behind would hide a FAIL behind an
+    earlier PASS, and one that is ahead a later FAIL.
     """
     record = one.test.record
-    said = began if began and (record is None or one.test.doubts) else record["started"] if record else ""
+    recorded = record["started"] if record else ""
+    unsure = not recorded or one.test.doubts or (began and epoch(recorded) < epoch(began) - SKEW)
+    said = began if began and unsure else recorded
     return min(epoch(said), int(written)) if said else None
 
 
 def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
-    """A row for each node of a test; of one without a record for the node that it was for, where that is known.
+    """A row for each node of a test; of one without a record for the nodes of its job, where they are known.
 
     None of a simulated fault: it changes no state.
     """
@@ -112,10 +116,11 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
         return
     head = {"partition": test.partition, "test": test.name, "verdict": int(one.verdict)}
     if record is None:
-        if test.node and then is not None:
-            lacks = {"seconds": 0.0, "nodes": 1, "run": 0, "measured": 0, "boot": "", "leaf": ""}
-            sets: dict[str, Any] = {"cases": {}, "disturbed": [], "parts": [], "versions": {}}
-            yield {**head, **lacks, **sets, "node": test.node, "started": then}
+        lost = [test.node] if test.node else test.job_nodes if test.measures else ()
+        for node in lost if then is not None else ():
+            lacks = {"seconds": 0.0, "nodes": len(lost), "run": 0, "measured": 0, "boot": "", "leaf": ""}
+            sets: dict[str, Any] = {"cases": {}, "disturbed": [], "components": {}, "parts": [], "versions": {}}
+            yield {**head, **lacks, **sets, "node": node, "started": then}
         return
     head |= {"started": then, "seconds": record["seconds"]}
     head["run"] = number(stored.program_run(record))
@@ -126,11 +131,12 @@ def rows_of_test(one: Judged, then: int | None) -> Iterator[Row]:
         versions.setdefault(node, {})[name] = fact
     boots = {node["name"]: node["boot"] or "" for node in record["nodes"]}
     nodes = list(dict.fromkeys(device["node"] for device in record["devices"])) or [record["host"]["name"]]
-    disturbed = streaks.disturbed_cells(one)
+    disturbed, components = streaks.disturbed_cells(one), components_of(record)
     for node in nodes:
         found = {
             "node": node,
             "disturbed": [list(cell) for cell in disturbed.get(node, ())],
+            "components": components.get(short(node), {}),
             "nodes": len(nodes),
             "boot": boots.get(node, ""),
             "leaf": leaves_of(record).get(node, ""),

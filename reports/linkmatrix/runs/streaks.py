@@ -1,4 +1,7 @@
-"""Cells that were DISTURBED several times in a row: their node cannot be judged while the other process runs."""
+"""Cells that were DISTURBED several times in a row: their node cannot be judged while the other process runs.
+
+Only an undisturbed run in which the whole test case of the cell is PASS or WARN ends the row.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -7,9 +10,10 @@ import numpy as np
 
 from ..judge.verdicts import Verdict
 from ..record import units
+from . import answers
 from .bound import short
 from .judging import Judged
-from .questions import disturbed_nodes
+from .questions import CLEAN, disturbed_nodes
 from .suspects import endpoints
 
 ENOUGH = 3  # DISTURBED in a row
@@ -28,19 +32,22 @@ class Cell(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A test on a node: the run of the program, the test cases that it measured, and their DISTURBED cells."""
+    """A test on a node: the run of the program, its test cases, those that are clean, and their DISTURBED cells."""
 
     node: str
     started: int
     run: int
     testcases: frozenset[str]
+    clean: frozenset[str]
     disturbed: tuple[Cell, ...]
 
 
 def of_row(row: Mapping[str, Any]) -> Measured:
     """A row of `indexing.rows_of_test`."""
     cells = tuple(Cell(*cell[:4], tuple(cell[4])) for cell in row["disturbed"])
-    return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), cells)
+    of_case = answers.of_json(row["cases"]).items()
+    clean = frozenset(name for name, one in of_case if one.whole and not one.disturbed and one.verdict in CLEAN)
+    return Measured(row["node"], row["started"], row["run"], frozenset(row["cases"]), clean, cells)
 
 
 def disturbed_cells(one: Judged) -> dict[str, list[Cell]]:
@@ -86,7 +93,7 @@ def of_streaks(tests: Iterable[Measured]) -> Iterator[str]:
             continue
         known.add((test.run, test.testcases))
         now = {cell[:3]: cell for cell in test.disturbed}
-        counts = {key: count for key, count in counts.items() if key[0] not in test.testcases or key in now}
+        counts = {key: count for key, count in counts.items() if key[0] not in test.clean}
         for key, cell in now.items():
             counts[key], newest[key] = counts.get(key, 0) + 1, cell
     for key, count in sorted(counts.items(), key=lambda item: -item[1]):

@@ -32,7 +32,7 @@ class Test:
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
     reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which ReFrame failed it.
     reference: the reference table that its partition names, "" for none. node: the one that it was for, where it
-    was for a certain one. variant: what of the machine was measured, as the table's name says it. hashcode: ReFrame's,
+    was for a certain one. job_nodes: those of its job, as ReFrame reports them. variant: what of the machine was measured, as the table's name says it. hashcode: ReFrame's,
     of the test case on any partition. measures: whether it leaves a record.
     environ: that it was built with. fixture: whether it only builds.
     attempt: 0, and more where ReFrame ran it again. rerun: whether ReFrame repeats what passed too.
@@ -54,6 +54,7 @@ class Test:
     partition: str = ""
     phase: str = ""
     node: str = ""
+    job_nodes: tuple[str, ...] = ()
     hashcode: str = ""
     measures: bool = True
     unmeasured: str = ""
@@ -123,6 +124,7 @@ def of_case(case: dict[str, Any], report: Path, session: Mapping[str, Any] | Non
         testcase=str(case.get("testcase") or ""),
         phase=str(case.get("fail_phase") or ""),
         node=pinned_node(case),
+        job_nodes=tuple(map(str, case.get("job_nodelist") or ())),
         hashcode=str(case.get("hashcode") or ""),
         measures=left.stored.check.measures if left.stored else bound.measures(case),
         unmeasured=unmeasured,

@@ -1,7 +1,8 @@
 """Runs that ended without a report; they are INCOMPLETE.
 
 `linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes it once its report is stored. If
-the process of such a file is gone, the run was killed or its machine failed.
+the process of such a file is gone, the run was killed or its machine failed. A process is the same if its pid and its start
+time are.
 """
 
 import socket
@@ -17,12 +18,17 @@ from ..judge.verdicts import WORDS, Verdict
 from ..record import units
 
 FOLDER, PATTERN = "runs", "began-*.json"
-LONGEST = 24 * 3600.0  # seconds, the default --timeout: an older run of another host counts as ended
+LONGEST = 1000.0  # hours that `run --timeout` may allow
+UNREADABLE = 24.0  # hours after which a file that cannot be read is that of a run that ended
+REPORTING = 3600.0  # seconds behind the timeout, in which a run stores its report
 MOST_NAMED = 5
 
 
 class Began(NamedTuple):
-    """A run that began; started: UTC, as records have it. system: "" for the one that ReFrame found."""
+    """A run that began; started: UTC, as records have it. system: "" for the one that ReFrame found.
+
+    born: the start time of its process, as `lock.born` has it. timeout: in hours.
+    """
 
     started: str
     mode: str
@@ -30,6 +36,8 @@ class Began(NamedTuple):
     pid: int
     host: str
     file: Path
+    born: str
+    timeout: float
 
     def sentence(self) -> str:
         """ "INCOMPLETE 2026-11-21 01:50: run --mode=quick of alpha ended without a report (began-….json)"."""
@@ -56,22 +64,23 @@ def read(file: Path) -> Began | None:
     try:
         found = read_json(file)
         started, mode, system, host = (str(found[name] or "") for name in ("started", "mode", "system", "host"))
-        return Began(started, mode, system, int(found["pid"]), host, file)
+        born, timeout = str(found.get("born") or ""), float(found.get("timeout") or LONGEST)
+        return Began(started, mode, system, int(found["pid"]), host, file, born, timeout)
     except (BadInput, KeyError, TypeError, ValueError):
         pass
     try:
         changed = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     except OSError:
         return None
-    return Began(f"{changed:%Y-%m-%dT%H:%M:%SZ}", "unknown", "", 0, "unknown", file)
+    return Began(f"{changed:%Y-%m-%dT%H:%M:%SZ}", "unknown", "", 0, "unknown", file, "", UNREADABLE)
 
 
 def is_gone(run: Began) -> bool:
     """Whether the process of a run has ended, as far as this host can know."""
-    if run.host == socket.gethostname() and not lock.born(run.pid):
+    if run.host == socket.gethostname() and (not run.born or lock.born(run.pid) != run.born):
         return True
     try:
         began = datetime.fromisoformat(run.started.replace("Z", "+00:00")).timestamp()
     except ValueError:
         return True
-    return time.time() - began > LONGEST
+    return time.time() - began > run.timeout * 3600 + REPORTING
