@@ -157,7 +157,7 @@ grep -q '"remeasured":\[{"row":"cpu0","column":"cpu1","before":[^[]*"controls":\
   "$work/r.json" || fail "a slow cell must be measured again, beside a healthy one (try $attempt)"
 
 # Other processes that disturb: the record names them, and nothing is measured where that was asked. A quarter of all
-# cores is more than the tenth that disturbs.
+# cores is more than the limit.
 begin_hogs
 attempt=0
 rm -f "$work/r.json"
