@@ -4,9 +4,9 @@ ReFrame gets the same selection less these, by their hash, so what no report kno
 --restore-session cannot be used: it warns of the search path of the checks, which must be no error, and imports each
 file of the package `checks` alone, which fails. What passed too long ago is measured again: a machine changes.
 
-A pass counts only for the components and the driver in its record. The cheapest test case of each of these components is
-therefore measured again. A pass is void if no new record contains all of its components and its driver, and the run is
-then INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
+A pass counts only for the components and the driver in its record. The cheapest test case of each of these components
+is therefore measured again. A pass is void if no new record contains all of its components and its driver, and the run
+is then INCOMPLETE. Test cases with a disturbance or a simulated fault never count as passed.
 """
 
 import json

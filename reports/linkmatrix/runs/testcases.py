@@ -32,9 +32,9 @@ class Test:
     result: ReFrame's word ("pass", "fail", "fail_deps", "skip", "abort", "xfail", "xpass"), "" without ReFrame.
     reason: why ReFrame failed it, and why there is no record, each a sentence. phase: in which ReFrame failed it.
     reference: the reference table that its partition names, "" for none. node: the one that it was for, where it
-    was for a certain one. job_nodes: those of its job, as ReFrame reports them. variant: what of the machine was measured, as the table's name says it. hashcode: ReFrame's,
-    of the test case on any partition. measures: whether it leaves a record.
-    environ: that it was built with. fixture: whether it only builds.
+    was for a certain one. job_nodes: those of its job, as ReFrame reports them. variant: what of the machine was
+    measured, as the table's name says it. hashcode: ReFrame's, of the test case on any partition. measures: whether it
+    leaves a record. environ: that it was built with. fixture: whether it only builds.
     attempt: 0, and more where ReFrame ran it again. rerun: whether ReFrame repeats what passed too.
     doubts: why its record may be that of another run, and why the "pass" of ReFrame proves nothing, each a sentence.
     unmeasured: why its job did not get as far as measuring it, "" where it did. began: whether its job began.

@@ -1,8 +1,8 @@
 """Runs that ended without a report; they are INCOMPLETE.
 
 `linkmatrix run` writes `runs/began-STAMP.json` of the prefix at its start, and removes it once its report is stored. If
-the process of such a file is gone, the run was killed or its machine failed. A process is the same if its pid and its start
-time are.
+the process of such a file is gone, the run was killed or its machine failed. A process is the same if its pid and its
+start time are.
 """
 
 import socket
