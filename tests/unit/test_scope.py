@@ -234,7 +234,9 @@ def test_another_component_begins_a_row_of_its_own(exported):
     for _ in range(2):
         exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, result="fail")
     exported.add(WRITE, {(3, 0): 350.0}, disturb_n1, replaced, result="fail")
-    assert exported("--format", "hostfile")[0] == 0
+    code, out = exported("--format", "hostfile")
+    assert code == 3 and "cannot be judged while" not in out
+    assert "n1 was not judged with its present components and driver" in out
 
 
 def test_a_simulated_fault_changes_no_list_and_no_coverage(exported):
