@@ -46,7 +46,7 @@ class Decision {
     for (const NodeLoad& node : all_.nodes) {
       const double used = used_of(node);
       const double share = used / (seconds_ * std::max(1, node.cores));
-      const double most = std::min(most_cores_share * node.cores, most_cores);
+      const double most = std::min(most_cores_share * node.cores, half_a_core);
       if (node.cores > 0 && used >= least_seconds && used > most * seconds_)
         add({node.node, DisturbanceKind::cpu, node.node, std::min(1.0, share), users_of(node.node, {}, used)});
     }

@@ -15,7 +15,7 @@ namespace linkmatrix {
 // memory that the run needed there, or where other processes together used more than these limits.
 // On the cores of a node the smaller limit counts: a process on one core of many slows copies through host memory too.
 constexpr double most_cores_share = 0.10;    ///< of the node's cores
-constexpr double most_cores = 0.5;           ///< cores of the node
+constexpr double half_a_core = 0.5;          ///< cores of the node
 constexpr double most_wait_share = 0.10;     ///< of the time that an endpoint wanted its cores
 constexpr double most_adapter_share = 0.10;  ///< of what the node's adapters can carry
 
