@@ -118,7 +118,7 @@ def verdict_of(result, name, at, reference, table, middle):
     behind = (value / reference.value / middle - 1) * sign
     if sign * (end - bad_limit) > 0 and far:
         between = f"{quantity(low, unit)} to {quantity(high, unit)}"
-        sure = f"{100 * confidence(samples):.1f} % interval" if samples else "interval"
+        sure = f"{100 * confidence(samples):.0f} % interval" if samples else "interval"
         warning = f"{name} is too noisy: the {sure} of its median, {between}, crosses the limit"
     elif behind > max(STRAGGLES[unit], (high - low) / value, tolerance / 4):
         found = f"{name} {quantity(value, unit)} is {100 * behind:.1f} % worse"
