@@ -61,6 +61,9 @@ def message(found, record):
     for result, matrix in zip(results, found.evaluation.matrices if results else (), strict=True):
         name = result["testcase"] + (f" of {result['size_bytes']} bytes" if names.count(result["testcase"]) > 1 else "")
         cells, count = matrix.marked(MOST_CELLS)
+        if record["lost"]:  # a fact names each lost endpoint, and cells without a value follow from that
+            cells = [(pair, cell) for pair, cell in cells if cell.value is not None]
+            count = len(cells)
         of_cells += [(cell.verdict, f"{name}: {cell.reason}") for _, cell in cells]
         if matrix.unjudged and matrix.expected.name:
             lacking = f"{matrix.unjudged} cells have no reference in the table {matrix.expected.name}"
