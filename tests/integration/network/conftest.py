@@ -180,14 +180,16 @@ class Network:
             process.kill()
             process.wait(30)
 
-    def measure(self, program, *options, meanwhile=None, timeout=240, launch=None, **keywords):
+    def measure(self, program, *options, ignored="*:*", meanwhile=None, timeout=240, launch=None, **keywords):
         """Runs the program and reads what it left.
 
-        meanwhile: called with the process while it runs. launch: words for mpirun in place of program and options.
+        ignored: processes that disturb nothing, by default all: other tests run on this machine. meanwhile: called with
+        the process while it runs. launch: words for mpirun in place of program and options.
         """
         path = self.folder / "record.json"
         path.unlink(missing_ok=True)
-        words = launch or [program, *options, "--record", path]
+        ignore = ["--ignore-processes", ignored] if ignored else []
+        words = launch or [program, *ignore, *options, "--record", path]
         with self.start(*words, **keywords) as process:
             if meanwhile:
                 meanwhile(process)

@@ -81,13 +81,13 @@ def own_share(done, of):
 @pytest.mark.slow
 def test_a_host_that_another_process_sends_from_is_disturbed_and_not_at_fault(network, program):
     hosts = network(4, rate="20mbit")
-    before = hosts.measure(program, *MEASURED)
+    before = hosts.measure(program, *MEASURED, ignored="")
     verdict, _, found = judged(before, usual(before))
     assert verdict < Verdict.DISTURBED and not found.findings, before.output
     for of in ("net_out", "net_in"):
         assert min(own_share(before, of).values()) > 0.9, before.result["others"]
     with stream("lmn2", "lmn4"):
-        beside = hosts.measure(program, *MEASURED)
+        beside = hosts.measure(program, *MEASURED, ignored="")
     assert own_share(beside, "net_out")["lmn2"] < 0.6 and own_share(beside, "net_in")["lmn4"] < 0.6
     verdict, cells, found = judged(beside, usual(before))
     reasons = {pair: cell.reason for pair, cell in cells.items() if cell.verdict is Verdict.DISTURBED}
@@ -127,9 +127,9 @@ def hogs(count, code=LOOP, where=()):
 def reasons_beside(network, program, code):
     """(run beside processes that use the cores, pids of these, the reason of each DISTURBED cell)."""
     hosts = network(2, rate="40gbit")  # faster than these processors
-    before = hosts.measure(program, *MEASURED)
+    before = hosts.measure(program, *MEASURED, ignored="")
     with hogs(3 * len(os.sched_getaffinity(0)), code) as pids:
-        beside = hosts.measure(program, *MEASURED)
+        beside = hosts.measure(program, *MEASURED, ignored="")
     verdict, cells, found = judged(beside, usual(before))
     assert verdict is Verdict.DISTURBED, beside.output
     assert not found.findings, found.sentences
