@@ -55,9 +55,9 @@ def test_the_line_for_cron_reaches_reframe_and_what_is_no_pass_is_mailed(schedul
     assert mail == "MAILTO=ops@example.org"
     text = re.fullmatch(r"30 2 \* \* \* (.*)", line)[1].replace(r"\%", "%")
     code, out = run(["/bin/sh", "-c", text], OF_CRON)
-    assert code == 3, out
+    assert code == 4, out
     # cron mails what is printed
-    assert REACHED in out and f"linkmatrix ended with 3, its log is {tmp_path}/results/schedule.log" in out
+    assert REACHED in out and f"linkmatrix ended with 4, its log is {tmp_path}/results/schedule.log" in out
     assert "Ran 0/0 test case(s)" in (tmp_path / "results" / "schedule.log").read_text()
 
 
@@ -73,7 +73,7 @@ def test_the_service_for_systemd_reaches_reframe(schedule):
     folder = re.search("^WorkingDirectory=(.*)$", unit, re.MULTILINE)[1].replace("%%", "%")
     text = re.search("^ExecStart=(.*)$", unit, re.MULTILINE)[1].replace("%%", "%").replace("$$", "$")
     code, out = run(shlex.split(text), {"PATH": "/usr/bin:/bin"}, folder)
-    assert code == 3 and REACHED in out, out
+    assert code == 4 and REACHED in out, out
 
 
 def units(printed, folder):
@@ -127,7 +127,7 @@ def test_the_unit_for_failures_tells_whoever_was_named(schedule, tmp_path, mails
 def test_the_line_for_scrontab_reaches_reframe(schedule):
     line = schedule("--scrontab", *NOTHING).splitlines()[-1]
     code, out = run(["/bin/sh", "-c", line.partition("* * * ")[2]], OF_CRON)
-    assert code == 3 and REACHED in out, out
+    assert code == 4 and REACHED in out, out
 
 
 #: cron in a place of its own: its tables, its sendmail, which writes into a file, and nothing else of the machine's.
@@ -167,4 +167,4 @@ def test_a_real_cron_runs_it_and_mails_what_is_no_pass(schedule, tmp_path):
     finally:
         cron.kill()
         cron.wait(30)
-    assert REACHED in mail.read_text() and "linkmatrix ended with 3" in mail.read_text()
+    assert REACHED in mail.read_text() and "linkmatrix ended with 4" in mail.read_text()
