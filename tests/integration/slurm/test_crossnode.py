@@ -131,7 +131,7 @@ def test_a_node_that_hangs_is_marked_in_the_record_that_is_kept_and_the_others_a
     assert not result["complete"]
     reason = check["fail_reason"]
     assert "ended with TIMEOUT" in reason
-    assert reason.count("rank1 was lost") == 1
+    assert "rank1 was lost" in reason
     assert "->" not in reason and "Killed" not in reason
 
 
