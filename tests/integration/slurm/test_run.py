@@ -66,7 +66,7 @@ def held_back(slurm, action, seconds=60):
 def test_a_job_that_is_held_is_waited_for_no_longer_than_said_and_is_incomplete_with_the_reason(run, slurm, meanwhile):
     meanwhile(held_back(slurm, lambda job: None))
     done = run(*ONE, "-S", "max_pending_time=15s")
-    assert done.code == 3, done.output
+    assert done.code == 4, done.output  # nothing began
     held = "JobHeldUser (its user holds it: `scontrol release` lets it go)"
     assert re.search(rf"waiting: job \d+ \(rfm_node_session\S*\): {re.escape(held)}", done.output)
     last = done.output[done.output.index("1 test case: 1 INCOMPLETE") :]
@@ -84,7 +84,7 @@ def test_a_job_that_is_released_is_measured(run, slurm, meanwhile):
     meanwhile(held_back(slurm, release))
     done = run(*ONE)
     (case,) = (case for case in done.report["runs"][0]["testcases"] if not case["fixture"])
-    assert "measured and verified; there are no references" in done.output, done.output
+    assert "measured and verified. There are no references" in done.output, done.output
     assert Path(case["stagedir"], "record.json").exists()
 
 
@@ -116,11 +116,10 @@ def references(site):
 
 def test_what_failed_once_is_repeated_alone_and_is_no_clean_pass(run, references, tmp_path):
     done = run(*THREE, *drill_of_the_first_job(tmp_path, "error:cpu1"), *references, options=("--retries=2",))
-    assert done.code == 3 and "no manifest says what quick" in done.output, done.output  # only a selection ran
+    assert done.code == 1 and "no manifest says what quick" in done.output, done.output  # a device was lost
     attempts = of_each(done.report)
     assert len(attempts) == 3 and set(map(tuple, attempts.values())) == {("fail", "pass")}
-    assert re.search(r"^3 test cases: 3 (PASS|WARN)$", done.output, re.MULTILINE)
-    assert done.output.count("passed when it was repeated: intranode_p2p") == 3
+    assert "3 test cases: 3 FAIL" in done.output
 
 
 def test_wrong_data_stays_a_failure_though_it_passes_when_it_is_repeated(run, references, tmp_path):
