@@ -85,7 +85,7 @@ def test_a_job_that_is_released_is_measured(run, slurm, meanwhile):
     done = run(*ONE)
     (case,) = (case for case in done.report["runs"][0]["testcases"] if not case["fixture"])
     assert "measured and verified. There are no references" in done.output, done.output
-    assert Path(case["stagedir"], "record.json").exists()
+    assert Path(case["verdict_file"]).with_name("record.json").exists()
 
 
 def drill_of_the_first_job(folder, fault):
