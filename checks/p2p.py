@@ -10,6 +10,7 @@ from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.errors import BadInput
+from linkmatrix.judge.test_verdict import BY_SIGNAL
 from linkmatrix.record import reading
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
@@ -210,8 +211,13 @@ class p2p_matrix_run(session_test, special=True):
         return reasons + exclusive_faults(self.record, self.promise)
 
     def record_tells_the_result(self):
-        """Whether the program ended by itself and its record contains the result, which the judge then reports."""
+        """Whether the program ended by itself and its record contains the result, which the judge then reports.
+
+        If a signal ended the program, the launcher and the scheduler know more than the record.
+        """
         if self.record is None or endings.causes(self.job.state, self.outputs()[1], self.stagedir):
+            return False
+        if (self.record["error"] or "").startswith(BY_SIGNAL):
             return False
         return self.text.rstrip().endswith(f"Result: {self.record['result']}")
 

@@ -72,11 +72,13 @@ def newcomer(tmp_path, unavailable):
     return type_it, clone
 
 
-def test_the_first_two_commands_end_with_incomplete_and_how_to_call_the_programs(newcomer):
+def test_the_first_two_commands_name_the_next_step_and_how_to_call_the_programs(newcomer):
     type_it, clone = newcomer
     code, out = type_it(commands("first-run"))
-    assert "INCOMPLETE, exit code 3, is no failure" in out, out[-4000:]
-    assert code == 2 and "Error 3" in out  # make's own word for it
+    # a machine that other tests use too may be DISTURBED, which is the exit code 3: make reports it as its own 2
+    assert code in (0, 2), out[-4000:]
+    assert bool(code) == ("Error 3" in out) and "Error 1" not in out, out[-4000:]
+    assert code or "NOT JUDGED" in out
     assert "linkmatrix adopt --table NAME --write" in " ".join(out.split())
     for command, said in zip(
         re.search("^To call them yourself: (.*)$", out, re.MULTILINE)[1].split("; "), ("show", "suite"), strict=True

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOTHING = ("--", "-n", "nothing_at_all")  # as far as ReFrame, which finds no such test
-REACHED = "INCOMPLETE  ReFrame ended with 0 and wrote no report: nothing was measured"
+REACHED = "INCOMPLETE  ReFrame ended with 0 and wrote no report: nothing began"
 OF_CRON = {"HOME": "/", "LOGNAME": "root", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
 UNPACKED = REPOSITORY / ".build" / "debian" / "cron"
 

@@ -77,6 +77,13 @@ def test_the_way_in_which_the_program_ended_counts(make_record, result, kinds, e
     assert reason.sentence == f"the program ended with {result}: why" and reason.verdict <= expected
 
 
+def test_a_program_that_a_signal_ended_reached_no_time_limit(make_record):
+    found = verdict(make_record(result="TIMEOUT", error="ended by signal Terminated"))
+    (reason,) = found.reasons
+    assert reason.verdict is Verdict.INCOMPLETE
+    assert "ended by signal Terminated" in reason.sentence and "TIMEOUT" not in reason.sentence
+
+
 def test_memory_that_kept_a_program_from_its_only_device_is_disturbed(make_record):
     record = make_record(result="ERROR", error="gpu1: out of memory")
     record["results"], record["others"] = [], {"shared": True, "processes": [], "disturbances": [MEMORY]}

@@ -17,6 +17,7 @@ from .facts import Fact, facts
 from .lost import ending
 from .verdicts import Reason, Verdict, worst
 
+BY_SIGNAL = "ended by signal"  # how the error of a program begins that a signal ended
 MOST_NAMED = 4  # test cases per sentence
 TOPOLOGY = "--topology"  # the option with which a program measures no matrix
 
@@ -97,6 +98,16 @@ def is_topology_alone(record: Mapping[str, Any]) -> bool:
     return not record["results"] and TOPOLOGY in record["command"] and record["result"] == "PASS"
 
 
+def ending_of(result: str, error: str) -> str:
+    """How a program ended that did not pass, as a sentence.
+
+    result: the record's result. A signal ends a program with TIMEOUT, which is no time limit. error: "" for none.
+    """
+    if error.startswith(BY_SIGNAL):
+        return f"the program was {error}"
+    return f"the program ended with {result}" + (f": {error}" if error else "")
+
+
 def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
     """Why a record allows no PASS: its program's result, or a missing matrix or test case.
 
@@ -107,8 +118,7 @@ def reasons_of(record: Mapping[str, Any], testcase: str) -> Iterator[Reason]:
     if not record["results"]:
         yield Reason(missing, "the record contains no matrix: nothing was measured")
     if record["result"] != "PASS":
-        why = f": {record['error']}" if record["error"] else ""
-        yield Reason(ended, f"the program ended with {record['result']}{why}")
+        yield Reason(ended, ending_of(record["result"], record["error"] or ""))
     measured = {result["testcase"] for result in record["results"]}
     missing_ones = [one for one in ([testcase] if testcase else record["expected"]) if one not in measured]
     if measured and missing_ones:
