@@ -23,6 +23,7 @@ from linkmatrix.files import write_whole
 from . import build_log, preset_builds, spack_environment
 from .configured_once import ConfiguredOnce
 from .expect import Promise
+from .kept_fixtures import Restorable
 from .programs import BUILT
 from .ranks import layout_of
 
@@ -35,7 +36,7 @@ PEERS = (
 )
 
 
-class build_linkmatrix(rfm.CompileOnlyRegressionTest):
+class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     """Builds the programs of src/ once for each partition and environment, with Spack or with CMake alone.
 
     It leaves `<stagedir>/prefix/bin/<program>`; checks use nothing else. `prefix/share/linkmatrix/build.json` says how

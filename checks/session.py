@@ -1,20 +1,27 @@
-"""One job for all the test cases that were asked for, in one process for each program; the tests read what it left.
+"""One job that measures a suite of test cases, with one process for each program; the tests read what it left.
 
-A test of p2p_matrix runs nothing itself: a session, its fixture, runs what the tests that ReFrame selected need, and
-each reads its part. A test that is repeated, or does not fit into the job of the others, has a job of its own, made
-and read in the same way. A session always passes: its tests say what is missing, each for itself.
+A test of p2p_matrix runs nothing itself: its fixture, a session, measures the suite that the variable `suite` of its
+class names. The modes of config/settings.py set it. A test outside of the suite, a repeated test and a test of a later
+run measures in a job of its own, which is made and read in the same way. A session whose suite is known always passes:
+its tests report what is missing, each for itself.
 """
 
 import copy
-import sys
+from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import fixture, run_before, sanity_function, variable
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SkipTestError
 from reframe.core.logging import getlogger
+from reframe.core.runtime import runtime
 
+from . import suites
 from .build import build_linkmatrix
+from .kept_fixtures import Restorable
 from .processes import fill, places_of, processes_of
+
+ON_A_NODE = "{num_tasks_per_node}"  # in an option of the launcher: ranks on a node
+SESSIONS = {}  # {(class, partition, environment): session}: what was measured in this process
 
 
 def counted(number, word, ending="s"):
@@ -22,32 +29,30 @@ def counted(number, word, ending="s"):
     return f"{number} {word}{'' if number == 1 else ending}"
 
 
-ON_A_NODE = "{num_tasks_per_node}"  # in an option of the launcher: ranks on a node
-RUNNING = {}  # of the run of ReFrame that is going on: {test case: the test cases that need it}
+def session_of(test, partition, environment):
+    """The session that a test reads; None if the test measures in a job of its own."""
+    cls = type(test).fixture_space["session"].cls
+    first = runtime().current_run == 0 and suites.key_of(test) in suites.TESTS
+    if not first or not suites.selects(cls.suite, test):
+        return None
+    found = SESSIONS.get((cls, partition.fullname, environment.name))
+    if found is None:  # restored
+        return None
+    return found if test.unique_name in found.where or (found.trouble and not found.where) else None
 
 
-def running():
-    """The test cases that ReFrame runs now, each with those that depend on it; in a retry, only what is retried.
+class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
+    """One job for the tests of a suite."""
 
-    A test case of ReFrame 4.10 knows how many depend on it, not which: its runner's local variable does.
-    """
-    frame = sys._getframe()
-    while frame is not None and frame.f_code.co_name != "_runall":
-        frame = frame.f_back
-    if frame is None or "testcases" not in frame.f_locals:
-        raise ReframeError("this version of ReFrame does not show what it runs: linkmatrix knows 4.10")
-    cases = frame.f_locals["testcases"]
-    if RUNNING.get("of") is not cases:  # once for each run: to search for each test anew is quadratic
-        RUNNING.clear()
-        RUNNING.update({case: [] for case in cases}, of=cases)
-        for case in cases:
-            for needed in set(case.deps) & RUNNING.keys():
-                RUNNING[needed].append(case)
-    return RUNNING
-
-
-class session(rfm.RunOnlyRegressionTest, special=True):
-    """One job for the tests that need it: its processes measure what was selected, and nothing else."""
+    #: What the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``, ``full``), or
+    #: test cases and classes of tests, with commas: ``-S node_session.suite=gpu_topology,device_local_copy``. A word
+    #: after ``-`` is left out: ``all,-nbody``. Tags are words too.
+    #:
+    #: :type: :class:`str`
+    #: :default: empty: each test measures in a job of its own
+    #:
+    #: .. versionadded:: 0.3.0
+    suite = variable(str, value="", loggable=True)
 
     #: Why the job could not be run to its end, for those who read what it left.
     #:
@@ -57,17 +62,29 @@ class session(rfm.RunOnlyRegressionTest, special=True):
     #: .. versionadded:: 0.2.0
     trouble = variable(str, value="", loggable=True)
 
-    descr = "one job for all test cases"
+    descr = "one job for all test cases of a suite"
     sourcesdir = None
     keep_files = ["process*"]
     build = fixture(build_linkmatrix, scope="environment")
+    #: whether it submits no job
+    idle = False
+
+    @property
+    def job(self):
+        """As ReFrame's; None without a job, which no scheduler must be asked for."""
+        return None if self.idle else super().job
+
+    @run_after("setup")
+    def refuse_unknown_words(self):
+        if why := suites.fault(self.suite):
+            raise ReframeError(f"{type(self).__name__}.{why}")
 
     @run_before("run")
-    def run_what_is_asked_for(self):
+    def plan(self):
         self.where, self.names, processes = {}, {}, []
+        SESSIONS[type(self), self.current_partition.fullname, self.current_environ.name] = self
         try:
-            readers = self.readers()
-            wishes = [(one, one.wish()) for one in readers]
+            wishes = [(one, one.wish()) for one in self.readers()]
             wishes = [(one, wish) for one, wish in wishes if self.fits(wish, wishes[0][1])]
             processes = processes_of([wish for _, wish in wishes])
             self.names = {one.unique_name: one.display_name for one, _ in wishes}
@@ -77,7 +94,8 @@ class session(rfm.RunOnlyRegressionTest, special=True):
         except (ReframeError, ValueError) as error:
             self.trouble = str(error)
         self.where = places_of(processes)
-        if processes and not self.trouble:
+        self.idle = bool(self.trouble) or not processes
+        if not self.idle:
             said = f"{counted(len(self.where), 'test case')} in {counted(len(processes), 'process', 'es')} of one job"
             where = counted(self.layout["num_nodes"], "node")
             getlogger().info(
@@ -85,24 +103,18 @@ class session(rfm.RunOnlyRegressionTest, special=True):
             )
 
     def readers(self):
-        """The tests that read this session, as they will be on this partition; not those that will be skipped.
-
-        Of a test that ReFrame repeats, the first: the others measure for themselves, else all would read one run.
-        """
+        """Copies of the tests of the suite as they will be on this partition, without those that will be skipped."""
+        if runtime().current_run > 0:
+            return []
         found = []
-        cases = running().get(self._case(), [])
-        if len(cases) != self._case().num_dependents:
-            raise ReframeError(f"{self._case().num_dependents} tests need this session, {len(cases)} are known")
-        for case in cases:
-            if getattr(case.check, ".repeat_no", 0) or not case.check.in_session:
-                continue
-            probe = copy.copy(case.check)
-            probe._current_partition, probe._current_environ = case.partition, case.environ
+        for test in suites.tests_of(self.suite, type(self), self.current_partition, self.current_environ):
+            planned = copy.copy(test)
+            planned.planner = self
             try:
-                probe.prepare()
-            except (SkipTestError, ReframeError):  # it will say so itself
+                planned.prepare()
+            except (SkipTestError, ReframeError):  # the test reports it
                 continue
-            found.append(probe)
+            found.append(planned)
         return found
 
     def fits(self, wish, first):
@@ -110,7 +122,7 @@ class session(rfm.RunOnlyRegressionTest, special=True):
         raise NotImplementedError
 
     def take_limits(self, readers):
-        """What was said of the tests is true of their job: the longest time, and the shortest wait."""
+        """Gives the job the longest time limit and the shortest wait of the tests."""
         limits = [one.time_limit for one in readers if one.time_limit]
         if len(limits) == len(readers):
             self.time_limit = max(limits)
@@ -119,15 +131,16 @@ class session(rfm.RunOnlyRegressionTest, special=True):
         self.exclusive_access = any(one.exclusive_access for one in readers)
 
     def run(self):
-        if self.trouble or not self.where:
-            self._job = None
+        if self.idle:
             return
         try:
             super().run()
         except ReframeError as error:  # else its tests would be skipped, which looks passed
-            self.trouble, self._job = str(error), None
+            self.trouble, self.idle = str(error), True
 
     def run_complete(self):
+        if self.idle:
+            return True
         try:
             return super().run_complete()
         except ReframeError as error:
@@ -135,7 +148,7 @@ class session(rfm.RunOnlyRegressionTest, special=True):
             return True
 
     def run_wait(self):
-        if self._job is None:
+        if self.idle:
             return
         try:
             super().run_wait()
@@ -145,6 +158,14 @@ class session(rfm.RunOnlyRegressionTest, special=True):
     @sanity_function
     def is_judged_by_its_tests(self):
         return True
+
+    @run_before("cleanup")
+    def leave_files_of_a_job(self):
+        """ReFrame copies the files of a job, also of one that was not submitted."""
+        if self.idle:
+            job = super().job
+            for name in (job.stdout, job.stderr, job.script_filename):
+                Path(self.stagedir, name).touch()
 
 
 class node_session(session):
@@ -158,7 +179,7 @@ class node_session(session):
 class nodes_session(session):
     """Several nodes, as many as the largest test needs; a test of fewer takes the first of them."""
 
-    descr = "one job of several nodes for all test cases"
+    descr = "one job of several nodes for all test cases of a suite"
 
     def fits(self, wish, first):
         """srun can be told to start fewer ranks on a node than the job has, and another launcher where the partition's

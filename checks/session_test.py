@@ -1,4 +1,4 @@
-"""What every test has in common that a session runs: one job for all of them, of which each reads its part."""
+"""What every test has in common that a session can measure: it reads its part of one job for a suite."""
 
 import sys
 from pathlib import Path
@@ -14,9 +14,10 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import modes
 
-from . import parts, processes, session, verdicts
+from . import parts, processes, session, suites, verdicts
 from .build import build_linkmatrix
 from .expect import Promise
+from .kept_fixtures import KeepsFixtures
 
 # states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
 RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE", "PREEMPTED"}
@@ -31,11 +32,11 @@ def scale_tag(extent, nodes):
     return f"{number}_node{'s' * (number != 1)}" if number else "all_nodes"
 
 
-class session_test(rfm.RunOnlyRegressionTest, special=True):
-    """A test that a session runs with all others that were selected; it says by `wish` what it needs of the job.
+class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
+    """A test that a session measures with all others of its suite. Its method `wish` returns what it needs of the job.
 
-    It then finds its standard output and errors in its own stage, as if it had run alone. Where it is repeated or
-    restored it has a job of its own.
+    It then finds its standard output and errors in its own stage, as if it had run alone. Outside of the suite,
+    repeated, retried or restored, it has a job of its own.
     """
 
     #: The node to run on, e.g. ``-S on=node017``; the partition's resource ``node`` says how a job asks for one.
@@ -90,11 +91,14 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     sourcesdir = None
     max_pending_time = "8h"
     exclusive_access = True
-    local = True  # it has no job; `_setup_run_job` takes that back
     #: whether it is one process that is no rank: mpirun would bind it, and all of its threads, to one core
     without_mpi = False
-    #: whether a session may run it; else it has a job of its own
+    #: whether a session may measure it; else it has a job of its own
     in_session = True
+    #: the session that this copy of a test is for, which only plans; None: the test runs
+    planner = None
+    #: whether it measures in a job of its own, and whether it has read its part of the session's job
+    alone, has_read = True, False
     #: whether it leaves a record
     measures = True
     #: where in the folder of a shared process something may lie for this test alone, as `processes` names it
@@ -103,9 +107,33 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
     session = fixture(session.node_session, scope="environment")
 
     @run_after("init", always_last=True)
-    def say_how_many_nodes(self):
-        """As a tag, `-t 2_nodes`: always last, for tests choose theirs after `init` too."""
+    def register(self):
+        """Adds the tag of its nodes, `-t 2_nodes`, and tells sessions of the test: last, because tests choose their
+        tags after `init` too."""
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
+        if self.in_session:
+            suites.register(self)
+
+    @property
+    def current_partition(self):
+        """As ReFrame's, and the session's while it plans."""
+        return self.planner.current_partition if self.planner else super().current_partition
+
+    @property
+    def current_environ(self):
+        """As ReFrame's, and the session's while it plans."""
+        return self.planner.current_environ if self.planner else super().current_environ
+
+    @property
+    def job(self):
+        """As ReFrame's, and the session's job once the test has read its part."""
+        return self.session.job if self.has_read else super().job
+
+    def setup(self, partition, environ, **options):
+        """Decides whether the test has a job of its own before ReFrame makes one. A local job is never submitted."""
+        self.alone = not self.in_session or session.session_of(self, partition, environ) is None
+        self.local = not self.alone
+        super().setup(partition, environ, **options)
 
     @run_after("setup")
     def be_prepared(self):
@@ -148,21 +176,6 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         """All that a job of its own measures."""
         return [self.wish()]
 
-    def sessions(self):
-        """The session of this test, if it runs now, and measures it."""
-        if not self.in_session:
-            return []
-        there = session.running()
-        found = [case.check for case in self._case().deps if case in there and isinstance(case.check, session.session)]
-        return [one for one in found if self.unique_name in one.where or (one.trouble and not one.where)]
-
-    def _setup_run_job(self, **options):
-        """No job where a session has measured this test; else one of its own."""
-        self.alone = not self.sessions() and not hasattr(self, ".nid")
-        if self.alone:
-            self.local = False
-            super()._setup_run_job(**options)
-
     @run_before("run")
     def set_job(self):
         if self.alone:
@@ -178,6 +191,8 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
                 raise
 
     def run_complete(self):
+        if not self.alone:
+            return True
         try:
             return super().run_complete()
         except ReframeError as error:
@@ -197,12 +212,11 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
             super().run_wait()
             self.part_of(Path(self.stagedir), 0, 1, self.display_name)
             return
-        found = self.sessions()[0] if self.sessions() else self.session
-        if found.job is None:
-            self.unmeasured = f"not run: {found.trouble or 'the session of this test has run nothing'}"
+        if self.session.job is None:
+            self.unmeasured = f"not run: {self.session.trouble}"
             raise JobError(self.unmeasured)
-        self._job = found.job  # not before: a scheduler would be asked after it
-        self.part_of(Path(found.stagedir), *found.where[self.unique_name], found.display_name)
+        self.has_read = True  # not before: ReFrame would ask the local scheduler for the session's job
+        self.part_of(Path(self.session.stagedir), *self.session.where[self.unique_name], self.session.display_name)
 
     def part_of(self, stage, number, sharing, asked_by):
         """Copies this test's part of what a process left into its own stage, as if it had run it alone.
@@ -213,7 +227,7 @@ class session_test(rfm.RunOnlyRegressionTest, special=True):
         if self.apart and (folder / self.apart).exists():
             folder, sharing = folder / self.apart, 1
         self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
-        left = parts.Left(stage, folder, self._job, self.asked_by)
+        left = parts.Left(stage, folder, self.job, self.asked_by)
         self.job_began = left.begun
         self.unbegun = left.begun and not left.output.exists()
         left.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)

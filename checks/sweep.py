@@ -50,7 +50,7 @@ class node_sweep(p2p_matrix_run, special=True):
     tags = {"node-sweep"}
     num_tasks = 1
     without_mpi = True
-    in_session = local = False
+    in_session = False
 
     @run_after("init")
     def choose_partitions(self):

@@ -33,6 +33,7 @@ try:
     from linkmatrix import suite
     from linkmatrix.errors import BadInput
     from linkmatrix.references.tables import References
+    from linkmatrix.runs.modes import of_suite
     from linkmatrix.site import environment
 except ModuleNotFoundError as error:
     remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
@@ -103,7 +104,6 @@ schedulers.end_every_wait()
 schedulers.ask_once_for_nodes()
 module_of(CONFIG / "pending.py").say_why_jobs_wait()
 module_of(CONFIG / "slurm_silence.py").live_through_silence()
-module_of(CONFIG / "retries.py").keep_what_passed()
 module_of(CONFIG / "fixture_variables.py").need_no_variables()
 module_of(CONFIG / "colours.py").keep_out_of_files()
 module_of(CONFIG / "live_line.py").say_what_goes_on()
@@ -150,12 +150,17 @@ site_configuration = {
     # ReFrame's results need polars, which a cluster's own module of it may lack
     "storage": [{"enable": bool(importlib.util.find_spec("polars")), "sqlite_db_file": str(PREFIX / "results.db")}],
     "modes": [
-        {"name": "smoke", "options": ["--tag=smoke"]},
-        {"name": "quick", "options": ["--tag=quick"]},
+        {"name": "smoke", "options": ["--tag=smoke", *of_suite("smoke")]},
+        {"name": "quick", "options": ["--tag=quick", *of_suite("quick")]},
         # one test a node, of the nodes that $LINKMATRIX_NODES names
         {"name": "sweep", "options": ["--tag=node-sweep"]},
         # each value must have a reference, and a check that cannot be read is a failure
-        {"name": "acceptance", "options": ["--tag=acceptance", "-S require_reference=yes", "--warn-as-error"]},
+        {
+            "name": "acceptance",
+            "options": ["--tag=acceptance", *of_suite("acceptance"), "-S require_reference=yes", "--warn-as-error"],
+        },
+        # all but simulations, which take longer than all links, and programs of others, which measure the same
+        {"name": "measure", "options": ["-T nbody|peers", *of_suite("all,-nbody,-peers")]},
     ],
     "logging": [
         {

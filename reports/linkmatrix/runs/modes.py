@@ -19,19 +19,27 @@ SWEEP, NODES = "sweep", "LINKMATRIX_NODES"
 #: The mode that measures two nodes, other ones each time: no manifest says what of it there must be.
 PAIR = "pair"
 
+#: The classes of checks/session.py whose jobs measure a suite.
+SESSIONS = ("node_session", "nodes_session")
+
+
+def of_suite(suite: str) -> list[str]:
+    """The options of ReFrame that make each session measure a suite; "": each test measures in a job of its own."""
+    return [f"--setvar={name}.suite={suite}" for name in SESSIONS]
+
+
 #: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
 ACCEPTANCE = "acceptance"
 MODES = {
     ACCEPTANCE: ["--mode=acceptance"],
-    "nightly": ["--tag=full", NO_WARNING],
-    "quick": ["--tag=quick", NO_WARNING],
+    "nightly": ["--tag=full", *of_suite("full"), NO_WARNING],
+    "quick": ["--tag=quick", *of_suite("quick"), NO_WARNING],
     SWEEP: ["--tag=node-sweep", NO_WARNING],
     PAIR: [f"--name={TOGETHER}", NO_WARNING],
 }
 
-#: By which `linkmatrix measure` knows its session, and what it tells ReFrame where it is told nothing: simulations take
-#: longer than all links, and programs of others measure the same once more.
-MEASURE, MOST = "measure=", ("-T", "nbody|peers")
+#: By which `linkmatrix measure` knows its session, and its options of ReFrame without others.
+MEASURE, MOST = "measure=", ("--mode=measure",)
 
 #: Options of ReFrame that choose no test cases, and whether a value follows.
 HARMLESS = {

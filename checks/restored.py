@@ -1,0 +1,14 @@
+"""The classes of the fixtures, for ReFrame's `--restore-session`: it can import this file without its package."""
+
+from pathlib import Path
+
+from reframe.utility import import_module_from_file
+
+
+def module(name):
+    """A file of this folder as a module of its package."""
+    return import_module_from_file(str(Path(__file__).resolve().with_name(f"{name}.py")), load_parents=True)
+
+
+build_linkmatrix = module("build").build_linkmatrix
+node_session, nodes_session = module("session").node_session, module("session").nodes_session
