@@ -1,5 +1,6 @@
-"""One job for all test cases: what it runs, what each test reads of it, and what becomes of it when it dies."""
+"""One job for a suite of test cases: what it runs, what each test reads, and which tests measure by themselves."""
 
+import json
 import os
 import signal
 import time
@@ -17,7 +18,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 WRITE, READ, LATENCY = (f"device_to_device_{name}" for name in ("memcpy_write_ce", "memcpy_read_ce", "flag_latency_sm"))
 REPOSITORY = Path(__file__).resolve().parents[2]
 BOTH = ("-r", "-n", f"intranode_p2p.*({WRITE}|{READ})$")
-QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50", "-S", "intranode_p2p.size=1MiB")
+SHORT = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50", "-S", "intranode_p2p.size=1MiB")
+
+
+def suite(*words):
+    """The option that makes these words the suite of the session of one node."""
+    return "-S", f"node_session.suite={','.join(words)}"
 
 
 def session_of(run):
@@ -41,8 +47,8 @@ def end_program(folder):
             os.kill(int(process.parent.name), signal.SIGKILL)
 
 
-def test_one_job_and_one_process_measure_all_that_was_selected_and_nothing_else(reframe):
-    run = reframe(*BOTH, *QUICK)
+def test_one_job_and_one_process_measure_the_suite_and_nothing_else(reframe):
+    run = reframe(*BOTH, *SHORT, *suite(READ, WRITE))
     assert run.code == 0, run.output
     whole = record_of(session_of(run), "outputdir", "process1")
     assert sorted(result["testcase"] for result in whole["results"]) == sorted([READ, WRITE])
@@ -56,7 +62,7 @@ def test_one_job_and_one_process_measure_all_that_was_selected_and_nothing_else(
 
 
 def test_a_test_case_with_a_size_of_its_own_shares_the_process_of_the_others(reframe):
-    run = reframe("-r", "-n", f"intranode_p2p.*({WRITE}|{LATENCY})$", *QUICK)
+    run = reframe("-r", "-n", f"intranode_p2p.*({WRITE}|{LATENCY})$", *SHORT, *suite(WRITE, LATENCY))
     assert run.code == 0, run.output
     assert not Path(session_of(run)["outputdir"], "process2").exists()
     sizes = {check["testcase"]: record_of(check)["results"][0]["size_bytes"] for check in run.checks()}
@@ -77,7 +83,7 @@ def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, 
     meanwhile(kill_after_the_first)
     # each takes seconds, so the second has begun when the first is there, and has not ended
     long = "intranode_p2p.extra_opts=--samples,100,--target-ci,50,--max-time,60"
-    run = reframe("-r", "-n", f"intranode_p2p.*({WRITE}|{READ}|{LATENCY})$", "-S", long)
+    run = reframe("-r", "-n", f"intranode_p2p.*({WRITE}|{READ}|{LATENCY})$", "-S", long, *suite(READ, WRITE, LATENCY))
     assert run.code != 0
     by_name = {check["testcase"]: check for check in run.checks()}
     passed = [name for name, check in by_name.items() if check["result"] == "pass"]
@@ -92,11 +98,92 @@ def test_a_session_that_dies_in_the_middle_is_judged_as_far_as_it_came(reframe, 
     assert verdicts[WRITE] >= Verdict.INCOMPLETE
 
 
-def test_a_test_that_is_repeated_has_a_job_of_its_own(reframe):
-    wrong = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
-    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *wrong, "-S", "intranode_p2p.size=1MiB", "--max-retries=2")
+def jobs_of(run):
+    """The job of each test."""
+    return [check["jobid"] for check in run.checks()]
+
+
+def test_without_a_suite_each_test_measures_in_a_job_of_its_own(reframe):
+    run = reframe(*BOTH, *SHORT)
+    assert run.code == 0, run.output
+    assert session_of(run)["jobid"] is None
+    assert len(set(jobs_of(run))) == 2 and None not in jobs_of(run)
+    for check in run.checks():
+        assert record_of(check)["asked_by"] == check["display_name"]
+
+
+def test_a_test_outside_of_the_suite_measures_in_a_job_of_its_own(reframe):
+    run = reframe(*BOTH, *SHORT, *suite(READ))
+    assert run.code == 0, run.output
+    (read,), (write,) = ([one for one in run.checks() if one["testcase"] == name] for name in (READ, WRITE))
+    assert read["jobid"] == session_of(run)["jobid"] not in (None, write["jobid"])
+    assert [result["testcase"] for result in record_of(write)["results"]] == [WRITE]
+
+
+def test_the_session_measures_its_whole_suite_though_one_test_is_selected(reframe):
+    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *SHORT, *suite(READ, WRITE))
+    assert run.code == 0, run.output
+    assert len(record_of(session_of(run), "outputdir", "process1")["results"]) == 2
+    (check,) = run.checks()
+    assert check["jobid"] == session_of(run)["jobid"]
+
+
+def test_a_later_suite_replaces_that_of_a_mode(reframe):
+    run = reframe("--mode=quick", *BOTH, *SHORT, *suite())
+    assert run.code == 0, run.output
+    assert session_of(run)["jobid"] is None and len(set(jobs_of(run))) == 2
+
+
+def test_a_rerun_by_its_hash_measures_alone(reframe):
+    first = reframe("--mode=quick", *BOTH, *SHORT)
+    assert first.code == 0, first.output
+    assert len(set(jobs_of(first))) == 1
+    again = reframe("-r", "-n", f"/{first.checks()[0]['hashcode']}", *SHORT)
+    (check,) = again.checks()
+    assert (again.code, check["result"]) == (0, "pass"), again.output
+    assert check["name"] == first.checks()[0]["name"] and check["jobid"] not in (None, *jobs_of(first))
+
+
+@pytest.mark.parametrize("word", ["quik", "device_to_device_memcpy_wirte_ce", f"{READ},-nobdy"])
+def test_an_unknown_word_of_a_suite_fails_with_the_known_ones_and_measures_nothing(reframe, word):
+    run = reframe(*BOTH, *SHORT, *suite(word), "--max-retries=1")
     assert run.code != 0
-    assert "retry 2/2" in run.output
+    session = session_of(run)
+    assert (session["result"], session["fail_phase"]) == ("fail", "setup")
+    assert f"unknown is {word.rpartition(',-')[2]}" in session["fail_reason"]
+    for known in ("quick", "acceptance", WRITE, "gpu_topology"):
+        assert known in session["fail_reason"]
+    assert [check["result"] for check in run.checks()] == ["fail_deps"] * 2
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    judged = judging.judge_all(stored.find(report), References.load(None), None)
+    assert {one.verdict for one in judged} == {Verdict.INCOMPLETE}
+
+
+def test_a_repetition_measures_in_a_job_of_its_own(reframe):
+    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *SHORT, *suite(WRITE), "--repeat=3")
+    assert run.code == 0, run.output
+    jobs = {int(check["display_name"].partition("repeat_no=")[2][0]): check["jobid"] for check in run.checks()}
+    assert len(set(jobs.values())) == 3 and jobs[0] == session_of(run)["jobid"]
+    (whole,) = record_of(session_of(run), "outputdir", "process1")["results"]
+    assert whole["testcase"] == WRITE
+
+
+def test_a_rerun_measures_in_a_job_of_its_own(reframe):
+    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *SHORT, *suite(WRITE), "--reruns=2")
+    assert run.code == 0, run.output
+    (report,) = (run.prefix / "reports").glob("run-report-*.json")
+    cases = [case for one in json.loads(report.read_text())["runs"] for case in one["testcases"]]
+    jobs = [case["jobid"] for case in cases if not case["fixture"]]
+    sessions = [case["jobid"] for case in cases if case["name"].startswith("node_session")]
+    assert len(set(jobs)) == 3 and sessions == [jobs[0], None, None]
+
+
+def test_a_test_that_is_retried_has_a_job_of_its_own(reframe):
+    wrong = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
+    options = ("-S", "intranode_p2p.size=1MiB", *suite(WRITE), "--max-retries=3")
+    run = reframe("-r", "-n", f"intranode_p2p.*{WRITE}$", *wrong, *options)
+    assert run.code != 0
+    assert "retry 3/3" in run.output and "could not resolve dependency" not in run.output
     (check,) = run.testcases  # of the last attempt: ReFrame alone loses it in the second
     assert check["testcase"] == WRITE
     assert "cpu1" in check["fail_reason"]
@@ -105,14 +192,28 @@ def test_a_test_that_is_repeated_has_a_job_of_its_own(reframe):
 
 def test_what_failed_is_measured_again_where_the_session_is_restored(reframe):
     wrong = ("-S", "intranode_p2p.extra_opts=--samples,3,--target-ci,50,--simulate-fault,corrupt:cpu1")
-    first = reframe(*BOTH, *wrong, "-S", "intranode_p2p.size=1MiB")
+    first = reframe(*BOTH, *wrong, "-S", "intranode_p2p.size=1MiB", *suite(READ, WRITE))
     assert first.code != 0
     (report,) = (first.prefix / "reports").glob("run-report-*.json")
-    again = reframe("-r", f"--restore-session={report}", "--failed", *QUICK)
+    again = reframe("-r", f"--restore-session={report}", "--failed", *SHORT, *suite(READ, WRITE))
     assert again.code == 0, again.output
     assert {check["testcase"]: check["result"] for check in again.checks()} == {READ: "pass", WRITE: "pass"}
     for check in again.checks():
         assert record_of(check)["asked_by"] == check["display_name"]
+
+
+@pytest.mark.parametrize("option", ["--exec-policy=serial", "--exec-policy=async"])
+def test_the_session_is_measured_first_by_each_policy(reframe, option):
+    run = reframe(*BOTH, *SHORT, *suite(READ, WRITE), option)
+    assert run.code == 0, run.output
+    assert {*jobs_of(run)} == {session_of(run)["jobid"]}
+
+
+def test_a_dry_run_writes_the_script_of_the_session(reframe):
+    run = reframe("--dry-run", *BOTH[1:], *SHORT, *suite(READ, WRITE))
+    assert run.code == 0, run.output
+    script = Path(session_of(run)["stagedir"], "rfm_job.sh").read_text()
+    assert READ in script and WRITE in script and "p2p_matrix" in script
 
 
 def test_distribute_is_refused_with_what_to_do(reframe):
@@ -162,7 +263,7 @@ def both(run):
     return found["host"], found["intranode"]
 
 
-ONE = ("-r", "-n", f"host_topology|intranode_p2p.*{WRITE}$")
+ONE = ("-r", "-n", f"host_topology|intranode_p2p.*{WRITE}$", *suite("host_topology", WRITE))
 
 
 def test_the_topology_is_read_from_the_process_that_measures(reframe, host_topology):
@@ -201,8 +302,11 @@ def test_what_is_wrong_with_the_cells_is_no_fault_of_the_topology(reframe, host_
     assert (look["result"], measured["result"]) == ("pass", "fail")
 
 
+RANKS = suite("rank_binding", "rank_p2p.rank_to_rank_bandwidth_mpi")
+
+
 def test_ranks_are_where_they_should_be_and_are_measured_in_one_start(reframe, unavailable):
-    run = reframe("-r", "-n", "rank_binding|rank_p2p.*bandwidth_mpi", "-S", "rank_p2p.size=1MiB")
+    run = reframe("-r", "-n", "rank_binding|rank_p2p.*bandwidth_mpi", "-S", "rank_p2p.size=1MiB", *RANKS)
     if not run.checks():
         unavailable("no MPI here, so ReFrame has no rank check to run")
     assert run.code == 0, run.output
@@ -215,7 +319,7 @@ def test_ranks_are_where_they_should_be_and_are_measured_in_one_start(reframe, u
 
 def test_ranks_that_cannot_be_measured_are_where_they_should_be_all_the_same(reframe, unavailable):
     wrong = ("-S", "rank_p2p.extra_opts=--no-such-option")
-    run = reframe("-r", "-n", "rank_binding|rank_p2p.*bandwidth_mpi", *wrong)
+    run = reframe("-r", "-n", "rank_binding|rank_p2p.*bandwidth_mpi", *wrong, *RANKS)
     if not run.checks():
         unavailable("no MPI here, so ReFrame has no rank check to run")
     results = {check["name"].partition("_p2p")[0]: check["result"] for check in run.checks()}
