@@ -162,7 +162,7 @@ class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
     @run_before("cleanup")
     def leave_files_of_a_job(self):
         """ReFrame copies the files of a job, also of one that was not submitted."""
-        if self.idle:
+        if self.idle and not self.is_dry_run():
             job = super().job
             for name in (job.stdout, job.stderr, job.script_filename):
                 Path(self.stagedir, name).touch()

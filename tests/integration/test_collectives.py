@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("tools")]
 
 ALL_REDUCE = ("-r", "-n", "rank_collectives.*=all_reduce_perf$")
 FEW = "extra_opts=--samples,3,--target-ci,50"
+SUITE = ("-S", "node_session.suite=rank_collectives")
 WAYS = ("out-of-place", "in-place")
 
 
@@ -39,7 +40,7 @@ def names(check):
 
 
 def test_every_collective_of_mpi_is_a_check_of_its_own_in_one_process(ranks):
-    run = ranks("-r", "-n", "rank_collectives", "-S", FEW, "-S", "rank_collectives.sizes=1KiB:64KiB:8")
+    run = ranks("-r", "-n", "rank_collectives", "-S", FEW, "-S", "rank_collectives.sizes=1KiB:64KiB:8", *SUITE)
     assert run.code == 0, run.output
     assert "9 test cases in 1 process of one job" in run.output
     found = {check["testcase"]: names(check) for check in run.checks()}

@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 
     options: of reframe. replace: (text of the system's file, other text), as a site changes it. systems: the files of
     config/systems that it is for; empty for all. build: whether the script of the build is kept too: on the login node
-    programs are built in one way, whatever runs them. nodes: the one of a sweep.
+    programs are built in one way, whatever runs them. nodes: the one of a sweep. suite: what the sessions measure.
     """
 
     options: tuple[str, ...] = ()
@@ -38,6 +38,7 @@ class Variant(NamedTuple):
     systems: tuple[str, ...] = ()
     build: bool = False
     nodes: str = ""
+    suite: str = ""
 
 
 GPUS_PER_NODE, GRES = "--gpus-per-node={num_gpus_per_node}", "--gres=gpu:{num_gpus_per_node}"
@@ -47,30 +48,42 @@ ON_A_NODE = ("-S", "build_linkmatrix.build_locally=no")
 
 # {folder below that of the system: what is run}; the folder "all" has one script for each kind of job
 VARIANTS = {
-    "all": Variant(build=True),
+    "all": Variant(build=True, suite="all"),
     "16-nodes": Variant(
         ("-n", "crossnode_matrix.*extent=all", "-S", "crossnode_matrix.nodes=16"),
         systems=("slurm_example", "pbs_example", "sge_example"),
     ),
-    "4-nodes": Variant(("-n", "rank_p2p", "-S", "rank_p2p.nodes=4")),
+    "4-nodes": Variant(("-n", "rank_p2p", "-S", "rank_p2p.nodes=4"), suite="rank_p2p"),
     "gres": Variant(
-        ("-n", "gpu_topology|process_p2p|rank_p2p"), (f'"{GPUS_PER_NODE}"', f'"{GRES}"'), ("slurm_example",)
+        ("-n", "gpu_topology|process_p2p|rank_p2p"),
+        (f'"{GPUS_PER_NODE}"', f'"{GRES}"'),
+        ("slurm_example",),
+        suite="gpu_topology,process_p2p,rank_p2p",
     ),
     "options-of-one-run": Variant(
-        ("-n", "rank_p2p", *(word for option in OF_ONE_RUN for word in ("-J", option))), systems=("slurm_example",)
+        ("-n", "rank_p2p", *(word for option in OF_ONE_RUN for word in ("-J", option))),
+        systems=("slurm_example",),
+        suite="rank_p2p",
     ),
     # a build in a job of its own, and a job of host memory, where no job without GPUs is taken
     "gpus-in-every-job": Variant(
-        ("-n", "rank_p2p", *ON_A_NODE), (f"# {EVERY_JOB}", EVERY_JOB), ("slurm_example", "pbs_example"), build=True
+        ("-n", "rank_p2p", *ON_A_NODE),
+        (f"# {EVERY_JOB}", EVERY_JOB),
+        ("slurm_example", "pbs_example"),
+        build=True,
+        suite="rank_p2p",
     ),
     "nccl": Variant(
         ("-n", "device_collectives|device_sends"),
         ('"features": ["cuda", "mpi"]', '"features": ["cuda", "mpi", "nccl"]'),
         ("hgx_h200",),
         build=True,
+        suite="device_collectives,device_collectives_without,device_sends",
     ),
     "sweep": Variant(("--mode=sweep",), systems=("slurm_example", "pbs_example", "sge_example"), nodes="n01"),
-    "build-on-a-node": Variant(("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True),
+    "build-on-a-node": Variant(
+        ("-n", "rank_p2p", *ON_A_NODE), systems=("sge_example", "abci"), build=True, suite="rank_p2p"
+    ),
 }
 # generic.py is the machine that the tests run on
 SYSTEMS = sorted(file.stem for file in (CONFIG / "systems").glob("*.py") if file.stem != "generic")
@@ -148,6 +161,7 @@ def test_job_scripts_are_these(reframe, system, name, tmp_path, monkeypatch):
     run = reframe(
         f"--system={system.replace('_', '-')}",
         *variant.options,
+        *(f"--setvar={name}.suite={variant.suite}" for name in ("node_session", "nodes_session")),
         *("--dry-run", "--keep-stage-files", "--exec-policy=serial"),
         config=config,
     )

@@ -33,7 +33,8 @@ def only(run):
 
 
 def test_every_precision_and_scaling_is_a_check_of_its_own_in_one_process(ranks):
-    run = ranks("-r", "-n", "rank_scaling", "-S", FEW, "-S", "rank_scaling.bodies=600,2100")
+    suite = ("-S", "node_session.suite=rank_scaling")
+    run = ranks("-r", "-n", "rank_scaling", "-S", FEW, "-S", "rank_scaling.bodies=600,2100", *suite)
     assert run.code == 0, run.output
     assert "4 test cases in 1 process of one job" in run.output
     found = {check["testcase"]: {name.split(":")[-1] for name in check["perfvalues"]} for check in run.checks()}

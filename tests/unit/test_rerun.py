@@ -118,7 +118,7 @@ def test_the_name_of_a_node_steers_no_terminal(typed):
 @pytest.mark.parametrize(
     ("line", "again"),
     [
-        ("reframe -r --session-extras measure=m-1 -T 'nbody|peers'", "linkmatrix measure"),
+        ("reframe -r --session-extras measure=m-1 --mode=measure", "linkmatrix measure"),
         ("reframe -r --session-extras measure=m-1 -n 'a b'", "linkmatrix measure -- -n 'a b'"),
         ("reframe -r --session-extras other=1 -n a", "reframe -r --session-extras other=1 -n a"),
         ("reframe -r -n measure=1", "reframe -r -n measure=1"),

@@ -173,7 +173,7 @@ def test_all_nodes_are_skipped_with_the_reason_where_the_partition_does_not_say_
 
 def test_pairs_of_ranks_have_every_size_in_one_job_and_more_than_there_are_ranks_are_skipped(login):
     options = ("-S", "crossnode_pairs.ranks=2", "-S", "crossnode_pairs.sizes=1:4KiB:64")
-    run = login("-r", "-n", "crossnode_pairs", *options)
+    run = login("-r", "-n", "crossnode_pairs", *options, "-S", "nodes_session.suite=crossnode_pairs")
     assert run.code == 0, run.output
     measured = [check for check in run.checks() if check["result"] == "pass"]
     assert len(measured) == 3 and len({check["jobid"] for check in measured}) == 1

@@ -138,7 +138,7 @@ def test_a_patrol_half_of_whose_jobs_are_preempted_keeps_what_they_measured(patr
 
     def preempt():
         make_room(slurm, "node_sweep", "lmx2", tables=2)
-        make_room(slurm, "nodes_session", "lmx2", tables=0)
+        make_room(slurm, "crossnode_matrix", "lmx2", tables=0)
 
     meanwhile(preempt)
     budget = ("--budget=20-node-minutes", f"--groups={patrol.site / 'groups'}")

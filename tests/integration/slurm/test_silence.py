@@ -64,7 +64,7 @@ def test_a_controller_that_is_away_for_a_while_ends_no_job(login, daemons, meanw
 def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, slurm, daemons, meanwhile, tmp_path):
     def lose():
         end = time.monotonic() + 60
-        while "rfm_node_session" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
+        while "rfm_intranode_p2p" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
             time.sleep(0.2)
         daemons.lose_jobs()
 

@@ -1,9 +1,9 @@
 #!/bin/bash
-#$ -N "rfm_nodes_session_HASH"
+#$ -N "rfm_crossnode_matrix_HASH"
 #$ -o rfm_job.out
 #$ -e rfm_job.err
-#$ -wd STAGE/nodes_session
-#$ -l h_rt=0:22:0
+#$ -wd STAGE/crossnode_matrix
+#$ -l h_rt=0:12:0
 #$ -pe mpi 16
 #$ -q all.q
 #$ -S /bin/bash
@@ -12,5 +12,3 @@
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
 mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi > process1/out 2> process1/err
-mkdir -p process2
-mpirun -np 16 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err

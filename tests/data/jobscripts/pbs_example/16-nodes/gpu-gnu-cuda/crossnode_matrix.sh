@@ -1,16 +1,14 @@
 #!/bin/bash
-#PBS -N rfm_nodes_sessi
+#PBS -N rfm_crossnode_m
 #PBS -o rfm_job.out
 #PBS -e rfm_job.err
-#PBS -l walltime=0:22:0
+#PBS -l walltime=0:12:0
 #PBS -l select=16:mpiprocs=8:ncpus=8
 #PBS -q gpuq
 #PBS -l place=scatter:excl
 #PBS -r n
 #PBS -V
-cd STAGE/nodes_session
+cd STAGE/crossnode_matrix
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
 mpirun -np 128 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi > process1/out 2> process1/err
-mkdir -p process2
-mpirun -np 128 --map-by numa --bind-to core STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err

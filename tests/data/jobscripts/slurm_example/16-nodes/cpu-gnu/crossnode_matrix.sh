@@ -1,10 +1,10 @@
 #!/bin/bash
-#SBATCH --job-name="rfm_nodes_session_HASH"
+#SBATCH --job-name="rfm_crossnode_matrix_HASH"
 #SBATCH --ntasks=16
 #SBATCH --ntasks-per-node=1
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
-#SBATCH --time=0:22:0
+#SBATCH --time=0:12:0
 #SBATCH --exclusive
 #SBATCH --nodes=16
 #SBATCH --partition=cpu
@@ -14,5 +14,3 @@ export SLURM_WAIT=50
 export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl}
 mkdir -p process1
 srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend mpi > process1/out 2> process1/err
-mkdir -p process2
-srun --cpu-bind=cores STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process2/record.json --max-display 1024 --asked-by CHECK --backend mpi > process2/out 2> process2/err
