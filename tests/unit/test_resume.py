@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from linkmatrix.record import reading
-from linkmatrix.runs import resume
+from linkmatrix.runs import modes, resume
 from linkmatrix.runs.parts import components_of
 from tests.tools.stores import disturbed, of_node
 
@@ -141,7 +141,8 @@ def test_of_each_component_the_test_case_with_the_fewest_cells_is_measured_again
 
     one, both = {"n1": {"0": "7"}}, {"n1": {"0": "7", "1": "8"}}
     before = resume.Before({"f": passed(0, {}), "m": passed(12, both), "t": passed(1, one), "x": passed(9, both)})
-    assert before.again == {"t", "x"} and before.options() == ["--exclude=/f", "--exclude=/m"]
+    assert before.again == {"t", "x"} and before.options("") == ["--exclude=/f", "--exclude=/m"]
+    assert before.options("quick")[2:] == modes.of_suite("quick,-/f,-/m")
 
 
 def test_resume_does_not_keep_passes_of_a_node_that_nothing_was_measured_on_again():

@@ -20,7 +20,7 @@ from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SWEEP, refused, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, refused, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
 from ..show import notices, steps, words
@@ -214,7 +214,7 @@ def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, 
     command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
-    return [*command, f"--report-junit={for_junit}", *before.options(), *options.more]
+    return [*command, f"--report-junit={for_junit}", *before.options(SUITES.get(options.mode, "")), *options.more]
 
 
 def report_of(prefix: Path, known: set[Path], stamp: str) -> tuple[Path | None, bool]:

@@ -110,7 +110,7 @@ def third_node(case: Case) -> list[str]:
     """The same check on three nodes."""
     check = "crossnode_device_matrix" if case.result["memory"] == "device" else "crossnode_matrix"
     name = f"{check}.*{case.result['testcase']}.*extent=all"
-    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", name, "-S", "nodes=3"]
+    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", name, "-S", "nodes=3", "-S", "nodes_session.suite="]
 
 
 def inside_nodes(case: Case) -> list[str]:
@@ -125,7 +125,8 @@ def every_node(case: Case) -> list[str]:
 
 def each_adapter(case: Case) -> list[str]:
     """Each adapter alone, without GPUs and without MPI."""
-    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", "rdma_perftest"]
+    suite = "nodes_session.suite=rdma_perftest"
+    return ["linkmatrix", "run", "--mode=nightly", "--", "-n", "rdma_perftest", "-S", suite]
 
 
 def all_devices(case: Case) -> list[str]:

@@ -30,6 +30,8 @@ def of_suite(suite: str) -> list[str]:
 
 #: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
 ACCEPTANCE = "acceptance"
+#: Mode → the suite that its sessions measure.
+SUITES = {ACCEPTANCE: "acceptance", "nightly": "full", "quick": "quick"}
 MODES = {
     ACCEPTANCE: ["--mode=acceptance"],
     "nightly": ["--tag=full", *of_suite("full"), NO_WARNING],

@@ -1,8 +1,8 @@
 """`linkmatrix run --resume`: which test cases passed before, and are not measured again.
 
 ReFrame gets the same selection less these, by their hash, so what no report knows is measured. Its own
---restore-session cannot be used: it warns of the search path of the checks, which must be no error, and imports each
-file of the package `checks` alone, which fails. What passed too long ago is measured again: a machine changes.
+--restore-session cannot be used: it warns of the search path of the checks, and the warning would be an error. What
+passed too long ago is measured again: a machine changes.
 
 A pass counts only for the components and the driver in its record. The cheapest test case of each of these components
 is therefore measured again. A pass is void if no new record contains all of its components and its driver, and the run
@@ -27,6 +27,7 @@ from ..record.simulated import simulated_fault
 from . import folders, manifest, parts
 from .bound import SKEW
 from .judging import Judged
+from .modes import of_suite
 from .questions import disturbed_nodes
 
 MOST_REPORTS = 20  # that are looked through for the one of a killed run
@@ -60,9 +61,14 @@ class Before:
     report: Path | None = None
     whole: bool = True
 
-    def options(self) -> list[str]:
-        """The options of ReFrame that skip the passed test cases, except those that are measured again."""
-        return [f"--exclude=/{code}" for code in sorted(self.passed.keys() - self.again)]
+    def options(self, suite: str) -> list[str]:
+        """The options of ReFrame that skip the passed test cases, except those that are measured again.
+
+        suite: of the mode's sessions, which then leave these test cases out; "": the mode has no sessions.
+        """
+        skipped = sorted(self.passed.keys() - self.again)
+        less = of_suite(",".join([suite, *(f"-/{code}" for code in skipped)])) if suite and skipped else []
+        return [*(f"--exclude=/{code}" for code in skipped), *less]
 
     @property
     def again(self) -> set[str]:

@@ -1,0 +1,86 @@
+"""The words of a suite: which tests each selects, and what ReFrame's repetitions do to them."""
+
+import importlib
+
+import pytest
+
+suites = importlib.import_module("linkmatrix_checks.suites")
+
+
+@pytest.fixture
+def generated(monkeypatch):
+    """A function that makes a test of a class with parameters as ReFrame generates it, and registers it."""
+    monkeypatch.setattr(suites, "TESTS", {})
+
+    def make(name, tags=(), **parameters):
+        cls = type(name, (), {"get_variant_info": staticmethod(lambda _: {"params": parameters})})
+        one = cls()
+        one.variant_num, one.tags, one.hashcode = 0, set(tags), f"{len(suites.TESTS):08}"
+        vars(one).update(parameters)
+        suites.register(one)
+        return one
+
+    return make
+
+
+@pytest.fixture
+def four(generated):
+    """Two test cases between GPUs, the topology, and a program of others that measures one of the test cases."""
+    return [
+        generated("intranode", {"quick", "full"}, testcase="write"),
+        generated("intranode", {"full"}, testcase="read"),
+        generated("topology", {"quick", "full"}),
+        generated("other", {"peers"}, testcase="write"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suite", "selected"),
+    [
+        ("", []),
+        (" , ", []),
+        ("quick", [0, 2]),
+        ("full", [0, 1, 2]),
+        ("all", [0, 1, 2, 3]),
+        ("all,-peers", [0, 1, 2]),
+        ("full,-read,-topology", [0]),
+        ("quick, read", [0, 1, 2]),
+        ("write", [0, 3]),
+        ("intranode.write", [0]),
+        ("topology", [2]),
+        ("acceptance", []),
+        ("quick,-/00000002", [0]),
+        ("-quick", []),
+    ],
+)
+def test_a_suite_selects_by_tags_classes_test_cases_and_hashes(four, suite, selected):
+    assert [at for at, one in enumerate(four) if suites.selects(suite, one)] == selected
+    assert suites.fault(suite) == ""
+
+
+@pytest.mark.parametrize(
+    ("suite", "unknown"), [("quik", "quik"), ("all,-nobdy", "nobdy"), ("intranode.copy,x", "intranode.copy, x")]
+)
+def test_unknown_words_are_named_with_all_that_are_known(four, suite, unknown):
+    sentence = suites.fault(suite)
+    assert f"suite={suite}: unknown is {unknown};" in sentence
+    assert all(word in sentence for word in ("all", "smoke", "acceptance", "intranode", "topology", "read", "write"))
+
+
+def test_a_suite_contains_the_first_repetition_and_no_other(generated):
+    generated("intranode", testcase="write")
+    first, second = (generated("intranode", testcase="write", **{".repeat_no": number}) for number in (0, 1))
+    assert list(suites.TESTS.values()) == [first]
+    assert suites.key_of(second) not in suites.TESTS
+
+
+def test_values_of_a_variable_replace_the_test_without_them(generated):
+    generated("intranode", testcase="write")
+    both = [generated("intranode", testcase="write", **{".size": size}) for size in ("1MiB", "2MiB")]
+    assert list(suites.TESTS.values()) == both
+
+
+def test_a_suite_contains_no_test_that_is_distributed_over_nodes(generated):
+    generated("intranode", testcase="write")
+    generated("intranode", testcase="write", **{".nid": ["n1"]})
+    assert suites.TESTS == {}
