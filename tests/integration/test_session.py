@@ -216,6 +216,14 @@ def test_a_dry_run_writes_the_script_of_the_session(reframe):
     assert READ in script and WRITE in script and "p2p_matrix" in script
 
 
+def test_acceptance_of_a_node_is_one_job(reframe):
+    run = reframe("--system=hgx-h200", "--mode=acceptance", "--dry-run", "--keep-stage-files")
+    assert run.code == 0, run.output
+    assert len(run.checks()) > 70
+    (script,) = run.prefix.glob("stage/**/rfm_job.sh")
+    assert script.parent.name.startswith("node_session")
+
+
 def test_distribute_is_refused_with_what_to_do(reframe):
     run = reframe(*BOTH, "--distribute=all")
     assert run.code != 0

@@ -107,6 +107,19 @@ def test_a_name_of_two_lines_is_no_second_command(tmp_path, typed):
     assert typed(line.partition("again: ")[2])[-1] == "/" + name.replace("\n", " ")
 
 
+def test_a_fixture_has_no_line_because_its_hash_selects_no_test():
+    def judged(name, verdict):
+        test = testcases.Test(name=name, hashcode=name, fixture=name == "session")
+        return SimpleNamespace(test=test, verdict=verdict, matrices=())
+
+    failed = [judged(name, Verdict.INCOMPLETE) for name in ("session", "test")]
+    cases = [{"name": name, "system": "s", "partition": "p", "hashcode": name} for name in ("session", "test")]
+    (line,) = rerun_lines(failed, {"runs": [{"testcases": cases}]})
+    assert line.endswith("# test")
+    (command,) = reruns.commands(SimpleNamespace(rerun="reframe"), [*failed, judged("more", Verdict.PASS)], 9)
+    assert command.endswith("-n /test")
+
+
 def test_the_name_of_a_node_steers_no_terminal(typed):
     case = {"name": "a", "system": "s", "partition": "p", "hashcode": "abc", "node": "n\x1b[2J\n1"}
     failed = SimpleNamespace(test=testcases.Test(name="a"), verdict=Verdict.FAIL)

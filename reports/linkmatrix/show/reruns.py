@@ -31,8 +31,11 @@ def unmeasured_lines(judged: list[Judged]) -> list[str]:
 
 
 def rerun_lines(judged: list[Judged], content: dict[str, Any]) -> Iterator[str]:
-    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL."""
-    failed = {one.test.name for one in judged if one.verdict >= Verdict.DISTURBED}
+    """The command that measures each test case again that is DISTURBED, INCOMPLETE or FAIL.
+
+    A fixture has none: ReFrame runs no test for its hash.
+    """
+    failed = {one.test.name for one in judged if one.verdict >= Verdict.DISTURBED and not one.test.fixture}
     told = set()
     for attempt in content["runs"]:
         for case in attempt["testcases"]:
@@ -59,7 +62,7 @@ def commands(run: Run, judged: list[Judged], most: int) -> list[str]:
         return [FITTING]
     tests = [one for one in judged if one.verdict >= Verdict.DISTURBED and one.test.hashcode]
     tests.sort(key=lambda one: -one.verdict)
-    failed = [command_of(one.test.partition, one.test.hashcode, one.test.node) for one in tests]
+    failed = [command_of(one.test.partition, one.test.hashcode, one.test.node) for one in tests if not one.test.fixture]
     if failed and len(tests) < len(judged):
         return list(dict.fromkeys(failed))[:most]
     return all_commands(run, judged)[:most]

@@ -9,7 +9,7 @@ import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.pbs]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 HANG = ("-S", f"{QUICK[1]},--simulate-fault,hang:cpu1,--pair-timeout,120,--timeout,120")

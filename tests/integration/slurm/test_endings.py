@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 HANG = (
     "-S",
     "intranode_p2p.extra_opts=--samples,3,--size,1MiB,--simulate-fault,hang:cpu1,--pair-timeout,200,--timeout,200",

@@ -12,7 +12,7 @@ from linkmatrix.runs import judging, stored
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 LONG = ("-S", "intranode_p2p.time_limit=2h")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi", "-S", "rank_p2p.ranks=1")

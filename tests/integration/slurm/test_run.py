@@ -132,7 +132,8 @@ def test_wrong_data_stays_a_failure_though_it_passes_when_it_is_repeated(run, re
 
 def test_reframe_by_itself_loses_no_test_that_it_repeats(login, tmp_path):
     once = drill_of_the_first_job(tmp_path, "error:cpu1")
-    run = login("-r", *THREE, *once, "--max-retries=2", f"--report-junit={tmp_path}/junit.xml")
+    options = ("--max-retries=2", f"--report-junit={tmp_path}/junit.xml", "-S", "node_session.suite=quick")
+    run = login("-r", *THREE, *once, *options)
     assert run.code == 0, run.output
     assert [check["result"] for check in run.checks()] == ["pass"] * 3
     suites = ElementTree.parse(tmp_path / "junit.xml").findall("testsuite")

@@ -11,7 +11,7 @@ import pytest
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 QUICK = ("-S", "intranode_p2p.extra_opts=--samples,3,--size,1MiB")
 # in its seconds sacct is asked more than the four times that ReFrame bears
 LONG = ("-S", "intranode_p2p.extra_opts=--samples,3000,--target-ci,0.001,--max-time,16,--size,1MiB")
@@ -64,7 +64,7 @@ def test_a_controller_that_is_away_for_a_while_ends_no_job(login, daemons, meanw
 def test_a_job_that_the_controller_has_lost_is_given_up_with_the_reason(login, slurm, daemons, meanwhile, tmp_path):
     def lose():
         end = time.monotonic() + 60
-        while "rfm_intranode_p2p" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
+        while "rfm_node_session" not in slurm("squeue", "-h", "-t", "PD", "-o", "%j") and time.monotonic() < end:
             time.sleep(0.2)
         daemons.lose_jobs()
 

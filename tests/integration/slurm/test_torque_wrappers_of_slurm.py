@@ -15,7 +15,7 @@ import linkmatrix.record.reading
 
 pytestmark = [pytest.mark.integration, pytest.mark.slurm]
 
-HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$")
+HOST = ("-r", "-n", "device_to_device_memcpy_write_ce$", "-S", "node_session.suite=device_to_device_memcpy_write_ce")
 RANKS = ("-r", "-n", "rank_p2p.*rank_to_rank_latency_mpi")
 HANG = (
     "-S",
