@@ -1,28 +1,25 @@
 """What the checks that measure have in common: one test case, whose matrix is whole, compared, and published."""
 
-import re
-from pathlib import Path
-
 from reframe.core.builtins import variable
 
-import linkmatrix.record.printed
-import linkmatrix.record.reading
-
-from . import large, references
-from .expect import cell_faults, has_words, table_faults
+from . import references
+from .expect import ALL_PAIRS, cell_faults, endpoints, parts_of
 from .p2p import p2p_matrix_run
 from .programs import BUILT
 from .reasons import missing
 from .sizes import has_own_size
-from .variables import Figure, matrix_figures
+from .variables import large_figures, matrix_figures
 
 
 class p2p_matrix_case(p2p_matrix_run):
     """Runs one test case and publishes its matrix: the base of the checks that measure.
 
     The performance variables are those of `variables.matrix_figures`: pairs such as ``gpu0->gpu3``, and summaries
-    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of `large.variables`.
+    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of
+    `variables.large_figures`.
     """
+
+    measured_pairs = ALL_PAIRS
 
     #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
     #: latencies inside a node have a size of their own.
@@ -58,39 +55,18 @@ class p2p_matrix_case(p2p_matrix_run):
         """The program's back end."""
         raise NotImplementedError
 
+    def axes(self):
+        """The labels of the rows and of the columns that must be measured; None for any."""
+        labels = endpoints(self.record, self.testcase)
+        return labels, labels
+
     def faults(self):
-        self.large = large.result_of(self.record, self.testcase)
-        if self.large is not None:
-            return self.machine_faults() + self.large_faults()
-        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        lacking = table_faults(self.tables, self.wanted_tables(), self.testcase)
-        return self.machine_faults() + (lacking or self.matrix_faults())
-
-    def large_faults(self):
-        """As `matrix_faults`, of a matrix whose cells are in a file."""
-        table, folder = self.wanted_tables()[0], Path("record.json").resolve().parent
-        endpoints = self.wanted_endpoints()
-        return large.matrix_faults(self.large, self.text, table, endpoints, folder, self.cells_wanted_of(endpoints))
-
-    def cells_wanted_of(self, endpoints):
-        """How many cells of a matrix between `endpoints` must be measured: each pair of them, both ways."""
-        return len(endpoints) * (len(endpoints) - 1)
-
-    def wanted_endpoints(self):
-        """The endpoints of which each pair must be measured, where they may be too many for a table."""
-        return []
-
-    def matrix_faults(self):
-        """The wanted cells are all there, in every table, and their data was compared."""
-        cells, excused = self.wanted_cells(), self.excused_cells()
-        # a cell that is missing is so in every table
-        reasons = list(dict.fromkeys(one for table in self.tables for one in cell_faults(table, cells, excused)))
-        needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
-        verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
-        if verified != [(str(needed), str(needed))] and not has_words(self.tables[0], cells):
-            said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
-            reasons += missing(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
-        return reasons
+        results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+        if len(results) != 1:
+            lacking = f"{self.testcase}: the record has {len(results)} matrices instead of one"
+            return self.machine_faults() + missing(lacking)
+        parts = parts_of(self.testcase, self.record["backend"] == "cuda")
+        return self.machine_faults() + cell_faults(results[0], *self.axes(), parts, self.measured_pairs)
 
     def figures(self):
         return {
@@ -103,6 +79,4 @@ class p2p_matrix_case(p2p_matrix_run):
     def figures_of(self, result, matrix):
         """Those of one result."""
         table = self.table_of(result)
-        if "cells" not in result:
-            return matrix_figures(matrix, table)
-        return {name: Figure(value, result["unit"], table.get(name)) for name, value in large.variables(result).items()}
+        return large_figures(result, table) if "cells" in result else matrix_figures(matrix, table)

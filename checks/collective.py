@@ -2,25 +2,15 @@
 
 from reframe.core.builtins import variable
 
-import linkmatrix.record.printed
+from linkmatrix.record.collective import ALL
 from linkmatrix.references.tables import Reference
 
-from .expect import Table, engine_faults
+from .expect import cell_faults, engine_faults
 from .p2p import p2p_matrix_run
-from .sizes import (
-    all_there,
-    at_least,
-    collective_faults,
-    largest_of,
-    promise_faults,
-    sizes_of,
-    sizes_option,
-    utilisation_faults,
-    utilisations,
-)
+from .shares import UTILISATION, largest_of, share_faults, shares_of
+from .sizes import PART, at_least, size_faults, sizes_of, sizes_option
 from .variables import Figure, size_figures
 
-TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
 BOTH = (OUT, IN)
 
@@ -89,31 +79,30 @@ class collective_run(p2p_matrix_run, special=True):
         raise NotImplementedError
 
     def faults(self):
-        self.tables = [
-            table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
-        ]
         self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        wanted = sizes_of(self.wanted_sizes())
-        reasons = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
-        reasons += collective_faults(self.results, self.tables, TABLES, self.ways())
-        promised = self.current_partition.extras.get("collective_utilisation", {})
-        unclear = promise_faults(promised, CASES)
-        reasons += unclear or utilisation_faults(self.results, promised.get(self.testcase))
-        return [*self.machine_faults(), *engine_faults(self.results, self.engine), *reasons]
+        found, wanted = [one["size_bytes"] for one in self.results], sizes_of(self.wanted_sizes())
+        reasons = self.machine_faults() + engine_faults(self.results, self.engine)
+        reasons += size_faults(self.testcase, found, wanted, slack=max(PART * self.wanted_ranks(), 1) - 1)
+        for result in self.results:
+            reasons += cell_faults(result, [ALL], self.ways())
+        return reasons + share_faults(UTILISATION, self.extras(), self.testcase, CASES, self.results)
+
+    def extras(self):
+        """The extras of the partition."""
+        return self.current_partition.extras
 
     def nccl_promise(self):
         """What the partition's extras say of NCCL."""
-        extras = self.current_partition.extras
-        return extras.get("nccl_transport"), extras.get("nccl_network")
+        return self.extras().get("nccl_transport"), self.extras().get("nccl_network")
 
     def figures(self):
         """Bus bandwidths; and what the largest size has of what links allow, in percent, where that is promised."""
         figures = size_figures(self.judged_results())
-        promised = self.current_partition.extras.get("collective_utilisation", {}).get(self.testcase)
-        if promised is None or not self.results:
+        percent = self.extras().get(UTILISATION.extra, {}).get(self.testcase)
+        if percent is None or not self.results:
             return figures
-        known = Reference(promised, 0, None, "%")
-        shares = utilisations(largest_of(self.results)).items()
+        known = Reference(percent, 0, None, "%")
+        shares = shares_of(largest_of(self.results), UTILISATION).items()
         return figures | {
             f"utilisation[{way}]": Figure(share, "%", known, limited=True) for way, share in shares if share is not None
         }

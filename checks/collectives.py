@@ -1,7 +1,5 @@
 """How fast is what all GPUs, or all ranks, do together, out of place and in place; and who holds them back?"""
 
-from itertools import permutations
-
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
@@ -12,7 +10,6 @@ from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run
 from .crossnode import OfExtent
 from .expect import device_faults, engine_faults, nccl_faults, path_faults
-from .intranode import BANDWIDTH
 from .one_node import OnRanks
 from .session import nodes_session
 
@@ -101,19 +98,10 @@ class device_sends(p2p_matrix_case):
     def program_opts(self):
         return []
 
-    def wanted_tables(self):
-        return BANDWIDTH
-
     def machine_faults(self):
         transport = self.current_partition.extras.get("nccl_transport")
         faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
         return faults + nccl_faults(self.record, transport) + engine_faults(self.record["results"], "nccl")
-
-    def wanted_cells(self):
-        return list(permutations([device["label"] for device in self.record["devices"]], 2))
-
-    def excused_cells(self):
-        return set()
 
 
 @rfm.simple_test

@@ -1,35 +1,30 @@
 """How fast is it between nodes: each pair of them, each pair of their ranks, and every size of message?"""
 
-from itertools import permutations
-
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, run_after, variable
 
-import linkmatrix.record.printed
 from linkmatrix.judge.verdicts import Verdict
 
 from .adapters import adapter_faults
 from .case import p2p_matrix_case
-from .expect import Table, cell_faults, drawn_pairs, matching_faults, rank_faults, table_faults, transport_faults
-from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
+from .expect import MATCHINGS, cell_faults, endpoints, parts_of, rank_faults, transport_faults
 from .p2p import p2p_matrix_run
-from .reasons import missing
 from .session import nodes_session
-from .sizes import all_there, sizes_of
+from .sizes import size_faults, sizes_of
 from .variables import Figure
 
-#: The test cases of p2p_matrix between ranks, with the tables that each prints.
-CASES = {
-    "node_to_node_bandwidth_mpi": (Table("total bandwidth", "GB/s"), Table("message rate", "msg/s")),
-    "node_to_node_bidirectional_mpi": BIDIRECTIONAL,
-    "node_to_node_latency_mpi": COPY_LATENCY,
-    "rank_to_rank_bandwidth_mpi": BANDWIDTH,
-    "rank_to_rank_bidirectional_mpi": BIDIRECTIONAL,
-    "rank_to_rank_latency_mpi": COPY_LATENCY,
-    "rank_to_rank_put_bandwidth_mpi": BANDWIDTH,
-    "rank_to_rank_put_bidirectional_mpi": BIDIRECTIONAL,
-    "rank_to_rank_put_latency_mpi": COPY_LATENCY,
-}
+#: The test cases of p2p_matrix between ranks.
+CASES = [
+    "node_to_node_bandwidth_mpi",
+    "node_to_node_bidirectional_mpi",
+    "node_to_node_latency_mpi",
+    "rank_to_rank_bandwidth_mpi",
+    "rank_to_rank_bidirectional_mpi",
+    "rank_to_rank_latency_mpi",
+    "rank_to_rank_put_bandwidth_mpi",
+    "rank_to_rank_put_bidirectional_mpi",
+    "rank_to_rank_put_latency_mpi",
+]
 
 
 class CrossNode(rfm.RegressionTestPlugin):
@@ -111,7 +106,7 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
     """
 
     #: The test case of p2p_matrix.
-    testcase = parameter(list(CASES), loggable=True)
+    testcase = parameter(CASES, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
@@ -154,19 +149,6 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
     def is_of_nodes(self):
         """Whether whole nodes meet, of which the mapping says how their ranks pair off."""
         return self.testcase.startswith("node_")
-
-    def wanted_tables(self):
-        return CASES[self.testcase]
-
-    def wanted_endpoints(self):
-        devices = self.record["devices"]
-        return list(dict.fromkeys(device["node"] if self.is_of_nodes() else device["label"] for device in devices))
-
-    def wanted_cells(self):
-        return list(permutations(self.wanted_endpoints(), 2))
-
-    def excused_cells(self):
-        return set()
 
 
 @rfm.simple_test
@@ -222,34 +204,12 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
     def program_opts(self):
         return ["--backend", "mpi", "--sweep", self.sizes]
 
-    def wanted_tables(self):
-        return CASES[self.testcase]
-
-    def wanted_endpoints(self):
-        """The endpoints of which each pair must be measured."""
-        return [device["label"] for device in self.record["devices"]]
-
     def faults(self):
-        """Each size has its tables, whole, and its data was compared; an empty message has none."""
-        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        reasons = self.machine_faults()
-        pairs = list(permutations(self.wanted_endpoints(), 2))
-        printed = {table.size_bytes for table in self.tables}
-        results = self.record["results"]
-        reasons += all_there(results, sizes_of(self.sizes), 0, self.testcase)
-        if printed != {result["size_bytes"] for result in results}:
-            said = f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep"
-            reasons += missing(said)
-        for size in sorted(printed):
-            own = [table for table in self.tables if table.size_bytes == size]
-            lacking = table_faults(own, self.wanted_tables(), self.testcase)
-            reasons += [one._replace(sentence=f"{one.sentence}, of {size} bytes") for one in lacking]
-        for table in self.tables:
-            reasons += cell_faults(table, pairs)
-        for result in results:
-            if result["size_bytes"] > 0 and result["verified"] is None:
-                reasons += missing(f"{self.testcase}: the data of {result['size_bytes']} bytes was not compared")
-        return reasons
+        results, labels = self.record["results"], endpoints(self.record, self.testcase)
+        found = [result["size_bytes"] for result in results]
+        reasons = self.machine_faults() + size_faults(self.testcase, found, sizes_of(self.sizes))
+        parts = parts_of(self.testcase)
+        return reasons + [one for result in results for one in cell_faults(result, labels, labels, parts)]
 
     def figures(self):
         """The median of each size, with the reference of its link class."""
@@ -317,6 +277,7 @@ class crossnode_matchings(crossnode_matrix):
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"
+    measured_pairs = MATCHINGS
 
     @run_after("init")
     def set_tags(self):
@@ -329,19 +290,6 @@ class crossnode_matchings(crossnode_matrix):
     def program_opts(self):
         groups = ["--groups", self.groups] if self.groups else []
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
-
-    def machine_faults(self):
-        return super().machine_faults() + matching_faults(self.record)
-
-    def cells_wanted_of(self, endpoints):
-        return len(self.wanted_cells())
-
-    def result(self):
-        """The entry of the record's results."""
-        return next(result for result in self.record["results"] if result["testcase"] == self.testcase)
-
-    def wanted_cells(self):
-        return drawn_pairs(self.result())
 
     def figures_of(self, result, matrix):
         """Without pairs, which are others in each run."""

@@ -1,31 +1,32 @@
-"""What a partition promises and a test case must print, held against what a run found.
+"""The expected configuration of a partition and the expected cells of a test case, compared with a record.
 
-Plain Python on the record (linkmatrix.record/2) and the printed tables: nothing here runs anything. Every function
-returns reasons, each a verdict with a sentence, and an empty list if everything is as expected. A missing or unknown
-fact is a reason too.
+Plain Python on the record (linkmatrix.record/2) that starts no programs. Every function returns reasons, each a verdict
+with a sentence, and an empty list if everything is as expected. A missing or unknown fact is a reason too.
 """
 
-import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import NamedTuple
+
+import numpy as np
 
 from linkmatrix.judge.disturbances import not_exclusive
+from linkmatrix.judge.handover import counted
+from linkmatrix.record import grids, units
 from linkmatrix.record.apart import Apart
-from linkmatrix.record.checking import drawn_cells, is_of_matchings
-from linkmatrix.record.matrix import FLAGS, WORDS
+from linkmatrix.record.collective import bodies_of
 
 from .programs import BUILT
 from .reasons import disturbed, failed, missing, unlike
 
-NO_PATH = "no-peer-access"  # status word
-
-
-class Table(NamedTuple):
-    """A table that a test case prints: title and unit of its head line."""
-
-    title: str
-    unit: str
+MOST_NAMED = 4  # labels per sentence
+ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # the pairs of a matrix that are measured
+#: Further matrices that a result must have, by a word in the name of its test case.
+PARTS = {
+    "_bidirectional_": ("one_direction",),
+    "_stress": ("isolated", "loss"),
+    "node_to_node_bandwidth_": ("message_rate",),
+}
+PARTS_OF_GPUS = {"_copy_latency_": ("enqueue",)}  # only GPUs have a queue
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,10 @@ def device_faults(record, promise):
 
 
 def run_faults(record, check):
-    """Is the record of this check's run, and does it contain each expected test case?"""
-    measured = {result["testcase"] for result in record["results"]}
-    reasons = missing(
-        *(f"{name} was expected, and is not in the record" for name in record["expected"] if name not in measured)
-    )
-    if record["asked_by"] not in (None, check):
-        reasons += missing(f"the record is of the check {record['asked_by']}, not of {check}")
-    return reasons
+    """The reason if the record is of another check."""
+    if record["asked_by"] in (None, check):
+        return []
+    return missing(f"the record is of the check {record['asked_by']}, not of {check}")
 
 
 def exclusive_faults(record, promise):
@@ -154,25 +151,6 @@ def transport_faults(record, promised):
     ]
 
 
-def matching_faults(record):
-    """Was each matrix measured by a few matchings?"""
-    return missing(
-        *(
-            f"{result['testcase']}: the schedule is {result['schedule']['mode']}, but matchings were requested"
-            for result in record["results"]
-            if not is_of_matchings(result)
-        )
-    )
-
-
-def drawn_pairs(result):
-    """The (source, destination) of each cell of the matchings."""
-    cells = {
-        pair for rows, columns in drawn_cells(result) for pair in zip(rows.tolist(), columns.tolist(), strict=True)
-    }
-    return [(result["rows"][row], result["rows"][column]) for row, column in sorted(cells)]
-
-
 def transports_between_nodes(result):
     """(which pairs, their transport); of a matrix that is too large for its record, all at once."""
     apart = Apart.of(result)
@@ -191,7 +169,7 @@ def engine_faults(results, engine):
     """Was each result measured by the promised library?"""
     return missing(
         *(
-            f"{one['testcase']} of {one['size_bytes']} bytes was measured by {one['engine']}, not by {engine}"
+            f"{name_of(one)} was measured by {one['engine']}, not by {engine}"
             for one in results
             if one["engine"] != engine
         )
@@ -256,59 +234,56 @@ def spoken(value):
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def without_path(record, promise):
-    """The ordered pairs that need no value: no peer access, in one way or the other, and none promised."""
-    topology = record["topology"]
-    if promise.peer_access:
-        return set()
-    labels, access = topology["labels"], topology["peer_access"]
-    return {
-        (labels[row], labels[column])
-        for row, column in permutations(range(len(labels)), 2)
-        if access[row][column] is False or access[column][row] is False
-    }
+def endpoints(record, testcase):
+    """The labels of the endpoints of a test case: the nodes of the devices, or the devices."""
+    level = "node" if testcase.startswith("node_") else "label"
+    return list(dict.fromkeys(device[level] for device in record["devices"]))
 
 
-def table_faults(tables, wanted, testcase):
-    """Are the wanted tables there, once each, in the wanted units?"""
-    found = [(table.title, table.unit) for table in tables if table.testcase == testcase]
-    lacking = [one for one in wanted if one not in found]
-    reasons = missing(*(f"{testcase} printed no table '{title} ({unit})'" for title, unit in lacking))
-    return reasons + missing(
-        *(
-            f"{testcase} printed '{title}' {found.count((title, unit))} times"
-            for title, unit in set(found)
-            if found.count((title, unit)) > 1
-        )
-    )
+def parts_of(testcase, on_gpus=False):
+    """The names of the further matrices that the result of a test case must have."""
+    tables = {**PARTS, **(PARTS_OF_GPUS if on_gpus else {})}
+    return [part for word, parts in tables.items() if word in testcase for part in parts]
 
 
-def cell_faults(table, cells, excused=frozenset()):
-    """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
+def cell_faults(result, rows, columns, parts=(), pairs=ALL_PAIRS):
+    """The cells and further matrices that a result lacks. The judge reads the cells that the result has.
 
-    A table that counts errors must contain 0. Any other number is a fault of the machine. The judge reads the other
-    status words from the record.
-
-    table.cells: {(source, destination): number, or the status word that stands in its place}
+    rows, columns: the labels that each axis must have; None for any. parts: names of further matrices, which must have
+    a number for each measured cell. pairs: the pairs that were requested.
     """
-    reasons = []
-    for pair in cells:
-        where, value = f"{table.testcase}: {pair[0]}->{pair[1]}", table.cells.get(pair)
-        if value is None:
-            reasons += missing(f"{where} is missing")
-        elif isinstance(value, str):
-            reasons += missing(f"{where} is '{value}'") if value == NO_PATH and pair not in excused else []
-        elif not is_good(value, table.unit):
-            counts_faults = table.unit in (WORDS, FLAGS) and math.isfinite(value)
-            reasons += (failed if counts_faults else missing)(f"{where} is {value} {table.unit}")
+    name = name_of(result)
+    reasons = axis_faults(name, "rows", result, rows) + axis_faults(name, "columns", result, columns)
+    if measured_pairs(result) != pairs:
+        reasons += missing(f"{name}: {pairs} were requested, the record has {measured_pairs(result)}")
+    if Apart.of(result) is None:
+        measured = np.isfinite(grids.numbers(result["values"]))
+        for part in parts:
+            lacking = int((measured & ~np.isfinite(counted(result, part, measured.shape))).sum())
+            reasons += missing(f"{name}: {lacking} cells have no '{part}'") if lacking else []
     return reasons
 
 
-def has_words(table, cells):
-    """Whether one of the cells has a status word other than no-peer-access."""
-    return any(isinstance(table.cells.get(pair), str) and table.cells[pair] != NO_PATH for pair in cells)
+def name_of(result):
+    """The test case of a result with its size in words."""
+    bodies = bodies_of(result)
+    return f"{result['testcase']} of {f'{bodies} bodies' if bodies else units.size(result['size_bytes'])}"
 
 
-def is_good(value, unit):
-    """Whether a number is one that a cell of that unit may have."""
-    return value == 0 if unit in (WORDS, FLAGS) else math.isfinite(value) and (value > 0 or unit == "%")
+def axis_faults(name, axis, result, wanted):
+    """The reason if an axis of a result has other labels than wanted, or another order."""
+    found = list(result[axis])
+    if wanted is None or found == list(wanted):
+        return []
+    absent = [label for label in wanted if label not in found]
+    if absent:
+        return missing(f"{name}: its {axis} lack {', '.join(units.first(absent, MOST_NAMED))}")
+    shown = [", ".join(units.first(labels, MOST_NAMED)) for labels in (wanted, found)]
+    return missing(f"{name}: its {axis} should be {shown[0]}, they are {shown[1]}")
+
+
+def measured_pairs(result):
+    """The pairs that the schedule of a result contains, in words."""
+    if result.get("triangle"):
+        return "one direction of each pair"
+    return {"bisection": "pairs between two halves", "matchings": MATCHINGS}.get(result["schedule"]["mode"], ALL_PAIRS)

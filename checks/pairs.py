@@ -72,9 +72,6 @@ class crossnode_pairs(sweep_run):
         limit = [] if "--timeout" in self.extra_opts else ["--timeout", str(SECONDS)]
         return [*super().program_opts(), "--pairs-per-node", str(self.pairs), *limit]
 
-    def wanted_endpoints(self):
-        return list(dict.fromkeys(device["node"] for device in self.record["devices"]))
-
     def machine_faults(self):
         return super().machine_faults() + pairs_faults(self.record, self.pairs, self.num_tasks_per_node)
 

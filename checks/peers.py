@@ -1,7 +1,5 @@
 """What do the programs that people already trust say of the same links? They run where they are installed."""
 
-from itertools import permutations, product
-
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
@@ -9,13 +7,13 @@ from reframe.core.exceptions import ReframeError
 from linkmatrix.record.units import parse_size
 
 from .crossnode import CrossNode
-from .expect import cell_faults
+from .expect import cell_faults, endpoints
 from .pairs import PAIRS
 from .peer import peer_run
 from .processes import TESTCASES
 from .reasons import missing, unlike
 from .session import nodes_session
-from .sizes import all_there, sizes_of
+from .sizes import PART, size_faults, sizes_of
 from .variables import matrix_figures, size_figures
 
 ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
@@ -35,15 +33,12 @@ class peer_matrix(peer_run, special=True):
     def table_faults(self):
         if len(self.found.tables) != 1:
             return missing(f"{self.testcase} was printed {len(self.found.tables)} times")
-        (table,) = self.found.tables
-        devices = [device["label"] for device in self.record["devices"]]
-        named = {name for name in (*table.rows, *table.columns) if name.startswith("gpu")}
-        reasons = missing(*(f"{self.testcase}: {name} is not in its table" for name in devices if name not in named))
-        apart = table.rows == table.columns and not table.local_copy
-        cells = list(permutations(table.rows, 2) if apart else product(table.rows, table.columns))
-        if table.quantity == "copy latency" and set(cells) != set(getattr(table.parts.get("enqueue"), "cells", ())):
-            reasons += missing(f"{self.testcase}: the times on the host, which follow the table, are incomplete")
-        return [*reasons, *cell_faults(table, cells)]
+        (result,) = self.record["results"]
+        named = {name for name in (*result["rows"], *result["columns"]) if name.startswith("gpu")}
+        absent = [name for name in endpoints(self.record, self.testcase) if name not in named]
+        reasons = missing(*(f"{self.testcase}: {name} is not in its table" for name in absent))
+        parts = ["enqueue"] if result["quantity"] == "copy latency" else []  # follow the table
+        return reasons + cell_faults(result, None, None, parts)
 
     def figures(self):
         return {
@@ -153,13 +148,9 @@ class peer_sizes(peer_run, special=True):
         return 0
 
     def table_faults(self):
-        tables = self.found.tables
-        faults = all_there(self.record["results"], sizes_of(self.wanted_sizes()), self.sharers(), self.testcase)
-        for table in tables:
-            of_size = f"{self.testcase} of {table.size_bytes} bytes"
-            found = cell_faults(table, list(product(table.rows, table.columns)))
-            faults += [one._replace(sentence=one.sentence.replace(self.testcase, of_size, 1)) for one in found]
-        return faults
+        found = [result["size_bytes"] for result in self.record["results"]]
+        slack = max(PART * self.sharers(), 1) - 1
+        return size_faults(self.testcase, found, sizes_of(self.wanted_sizes()), slack=slack)
 
     def figures(self):
         figures = size_figures(self.judged_results())

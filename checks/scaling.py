@@ -3,22 +3,25 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 
-import linkmatrix.record.printed
+from linkmatrix.record.collective import ALL, bodies_of
 
 from .crossnode import OfExtent
-from .expect import Table, device_faults, engine_faults
+from .expect import cell_faults, device_faults, engine_faults
 from .one_node import OnRanks
 from .p2p import p2p_matrix_run
 from .session import nodes_session
-from .simulations import columns_of, efficiency_faults, every_number_there, simulation_faults
-from .sizes import promise_faults
+from .shares import EFFICIENCY, share_faults
+from .sizes import size_faults
 from .variables import size_figures
 
-RATE = Table("compute rate", "GFLOP/s")
-TABLES = (RATE, Table("efficiency", "%"), Table("time of a step", "us"), Table("bodies", "bodies"))
-EFFICIENCY = "extras['scaling_efficiency']"
 #: The test cases of nbody_scaling, by precision and by what grows with the devices.
 CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody_double_weak")
+
+
+def columns_of(devices):
+    """The columns for a number of devices, powers of two and all: "1-device", "2-devices" …"""
+    counts = [1 << power for power in range(devices.bit_length()) if 1 << power < devices] + [devices]
+    return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
 
 
 class scaling_run(p2p_matrix_run, special=True):
@@ -56,17 +59,14 @@ class scaling_run(p2p_matrix_run, special=True):
         raise NotImplementedError
 
     def faults(self):
-        self.tables = [
-            table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
-        ]
-        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        columns = columns_of(self.wanted_devices())
-        reasons = every_number_there(self.results, self.bodies or self.usual_bodies, self.testcase)
-        reasons += simulation_faults(self.results, self.tables, TABLES, columns)
-        promised = self.current_partition.extras.get("scaling_efficiency", {})
-        unclear = promise_faults(promised, CASES, EFFICIENCY, "simulations")
-        reasons += unclear or efficiency_faults(self.results, promised.get(self.testcase))
-        return [*self.machine_faults(), *engine_faults(self.results, "sm"), *reasons]
+        results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+        found = sorted(bodies_of(result) or 0 for result in results)
+        wanted = sorted(int(word) for word in (self.bodies or self.usual_bodies).split(",") if word.strip().isdigit())
+        reasons = self.machine_faults() + engine_faults(results, "sm")
+        reasons += size_faults(self.testcase, found, wanted, "bodies")
+        for result in results:
+            reasons += cell_faults(result, [ALL], columns_of(self.wanted_devices()))
+        return reasons + share_faults(EFFICIENCY, self.current_partition.extras, self.testcase, CASES, results)
 
     def figures(self):
         return size_figures(self.judged_results())
