@@ -1,14 +1,18 @@
 """Is every rank where it should be, before anything is timed: cores, NUMA node, device, nearest NIC?"""
 
+from dataclasses import replace
+
 import reframe as rfm
 from reframe.core.builtins import sanity_function, variable
 
 from .build import REPOSITORY
 from .endings import said_by
-from .processes import RANKS, Wish
+from .processes import RANKS
 from .ranks import bindings, faults_of
 from .reasons import missing
 from .session_test import session_test
+
+SCRIPT = REPOSITORY / "src" / "binding" / "binding.sh"
 
 
 @rfm.simple_test
@@ -58,17 +62,7 @@ class rank_binding(session_test):
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def wish(self):
-        return Wish(
-            check=self.unique_name,
-            testcase="",
-            opts=(),
-            program=str(REPOSITORY / "src" / "binding" / "binding.sh"),
-            becomes=True,
-            tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            node=self.on,
-        )
+        return replace(super().wish(), program=str(SCRIPT), becomes=True, without_mpi=False)
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):

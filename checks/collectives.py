@@ -28,16 +28,9 @@ class device_collectives(collective_run):
     descr = "collectives between the GPUs of a node"
     valid_systems = ["+gpu +cuda +nccl"]
     valid_prog_environs = ["+cuda +nccl"]
-    num_tasks = 1
-    without_mpi = True
     engine, cases = "nccl", OF_NCCL
     usual_sizes = "1KiB:1GiB:4"
-
-    def prepare(self):
-        super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 2
 
     def wanted_ranks(self):
         return self.promise.devices or len(self.record["devices"])
@@ -59,13 +52,7 @@ class device_collectives_without(device_collectives):
     descr = "collectives between the GPUs of a node but one"
     tags = {"full", "collectives"}
     usual_sizes = "256MiB"
-
-    def prepare(self):
-        super().prepare()
-        few = self.promise.devices == 2
-        self.skip_if(
-            few, f"{self.current_partition.fullname} has two GPUs: without one there is nothing to do together"
-        )
+    least_gpus = 3
 
     def ways(self):
         return [f"{WITHOUT}{device['label']}" for device in self.record["devices"]]
@@ -85,15 +72,8 @@ class device_sends(p2p_matrix_case):
     valid_systems = ["+gpu +cuda +nccl"]
     valid_prog_environs = ["+cuda +nccl"]
     tags = {"acceptance", "full", "collectives"}
-    num_tasks = 1
-    without_mpi = True
     program = executable = "collective_perf"
-
-    def prepare(self):
-        super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 2
 
     def program_opts(self):
         return []
@@ -157,13 +137,8 @@ class node_device_collectives(node_collectives):
     valid_prog_environs = ["+cuda +nccl +mpi"]
     engine, cases = "nccl", OF_NCCL
     usual_sizes = "1KiB:1GiB:4"
-
-    def prepare(self):
-        super().prepare()
-        self.num_gpus_per_node = self.promise.devices
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
+    memory = "device"
+    least_gpus = 1
 
     def machine_faults(self):
         direct = self.current_partition.extras.get("gpudirect", False)

@@ -165,14 +165,12 @@ class crossnode_device_matrix(crossnode_matrix):
     descr = "messages between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
+    memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
-        self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
 
     def machine_faults(self):
         promised = self.current_partition.extras.get("gpudirect", False)

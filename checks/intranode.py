@@ -131,7 +131,6 @@ class intranode_p2p(p2p_matrix_case):
     testcase = parameter(CASES, loggable=True)
 
     descr = "copies inside one node"
-    num_tasks = 1
 
     @run_after("init")
     def choose_systems(self):
@@ -139,8 +138,6 @@ class intranode_p2p(p2p_matrix_case):
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
         self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
         self.tags = {"full", "intranode", "acceptance", *case.tags}
-
-    without_mpi = True
 
     def prepare(self):
         super().prepare()
@@ -150,13 +147,9 @@ class intranode_p2p(p2p_matrix_case):
             f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
         )
         if self.on_gpus:
-            self.num_gpus_per_node = self.promise.devices
-        self.need_pairs()
-
-    def need_pairs(self):
-        """A workstation may have one GPU, or GPUs that cannot reach each other: that is no fault of theirs."""
-        why = without_pairs(self.testcase, self.promise) if self.on_gpus else ""
-        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
+            self.take_gpus(1)
+            why = without_pairs(self.testcase, self.promise)
+            self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
@@ -205,20 +198,17 @@ class process_p2p(p2p_matrix_case):
     valid_systems = ["+gpu +cuda +mpi"]
     valid_prog_environs = ["+cuda +mpi"]
     tags = {"acceptance", "full", "intranode"}
+    memory = "device"
+    least_gpus = 2
 
     def prepare(self):
         super().prepare()
-        devices, where = self.promise.devices, self.current_partition.fullname
-        self.skip_if(devices == 1, f"{where} has one GPU: there is no pair to measure")
+        where = self.current_partition.fullname
         self.skip_if(self.promise.peer_access is False, f"the GPUs of {where} have no peer access")
-        self.num_gpus_per_node = devices
-        self.num_tasks = self.num_tasks_per_node = devices or 2
+        self.num_tasks = self.num_tasks_per_node = self.promise.devices or 2
 
     def backend(self):
         return "mpi"
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
 
     def machine_faults(self):
         """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""

@@ -91,6 +91,8 @@ class crossnode_device_pairs(crossnode_pairs):
     descr = "messages of every size between pairs of GPUs of two nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
+    memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
@@ -99,7 +101,6 @@ class crossnode_device_pairs(crossnode_pairs):
             bool(promised) and not self.current_partition.extras.get(promised),
             f"{self.current_partition.fullname} does not promise it: extras['{promised}']",
         )
-        self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
         if self.route != USUAL:
             self.measure_of_it(self.route)
@@ -108,7 +109,7 @@ class crossnode_device_pairs(crossnode_pairs):
         return ROUTES[self.route].environment
 
     def program_opts(self):
-        return [*super().program_opts(), "--memory", "device", *ROUTES[self.route].options]
+        return [*super().program_opts(), *ROUTES[self.route].options]
 
     def machine_faults(self):
         extras, faults = self.current_partition.extras, super().machine_faults()

@@ -1,6 +1,7 @@
 """What every check of a program of others has in common: how it is started, found, read and published."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from reframe.core.builtins import run_before, variable
@@ -12,8 +13,9 @@ from .build import REPOSITORY
 from .expect import device_faults
 from .p2p import p2p_matrix_run
 from .peer_output import found_in, output_of, places_first, record_of
-from .processes import BESIDE, TESTCASES, Wish
+from .processes import BESIDE, TESTCASES
 from .reasons import missing
+from .session_test import session_test
 
 SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
 
@@ -47,22 +49,9 @@ class peer_run(p2p_matrix_run, special=True):
             raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
 
     def wish(self):
-        return Wish(
-            check=self.unique_name,
-            testcase=self.asked_for(),
-            opts=(
-                *("--beside", BESIDE, "--timeout", str(self.seconds)),
-                *(("--topology",) if self.topology else ()),
-                *self.command(),
-                *self.extra_opts,
-            ),
-            program=str(SCRIPT),
-            tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            without_mpi=self.without_mpi,
-            node=self.on,
-        )
+        topology = ["--topology"] if self.topology else []
+        opts = ["--beside", BESIDE, "--timeout", str(self.seconds), *topology, *self.command(), *self.extra_opts]
+        return replace(session_test.wish(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
 
     def asked_for(self):
         """The test case as the program calls it."""

@@ -24,11 +24,11 @@ class peer_matrix(peer_run, special=True):
 
     def prepare(self):
         super().prepare()
-        self.num_gpus_per_node = self.promise.devices
         between = self.testcase.startswith("device_to_device")
-        where, by_peer_access = self.current_partition.fullname, between and not self.testcase.endswith("_peer_off")
-        self.skip_if(between and self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
-        self.skip_if(by_peer_access and self.promise.peer_access is False, f"{where} has GPUs without peer access")
+        self.take_gpus(2 if between else 1)
+        by_peer_access = between and not self.testcase.endswith("_peer_off")
+        lacking = by_peer_access and self.promise.peer_access is False
+        self.skip_if(lacking, f"{self.current_partition.fullname} has GPUs without peer access")
 
     def table_faults(self):
         if len(self.found.tables) != 1:
@@ -76,8 +76,6 @@ class peer_nvbandwidth(peer_matrix):
     descr = "copies inside one node, by nvbandwidth"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    num_tasks = 1
-    without_mpi = True
     size = 512 << 20
 
     def asked_for(self):
@@ -111,8 +109,6 @@ class peer_p2p_sample(peer_matrix):
     descr = "copies between GPUs, by the CUDA sample"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    num_tasks = 1
-    without_mpi = True
     size = 160_000_000  # its own, which it does not print
 
     def command(self):
@@ -184,15 +180,11 @@ class peer_nccl_tests(peer_sizes):
     descr = "collectives between the GPUs of a node, by nccl-tests"
     valid_systems = ["+gpu +cuda +nccl"]
     valid_prog_environs = ["+cuda +nccl"]
-    num_tasks = 1
-    without_mpi = True
     topology = False
+    least_gpus = 2
 
     def prepare(self):
         super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
-        self.num_gpus_per_node = self.promise.devices
         try:
             sizes_of(self.sizes)
             self.command()

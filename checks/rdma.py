@@ -1,6 +1,7 @@
 """Has each node the network adapters that it should have, and what do they deliver?"""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import reframe as rfm
@@ -16,9 +17,10 @@ from .build import REPOSITORY
 from .crossnode import CrossNode
 from .p2p import p2p_matrix_run
 from .perftest import faults_of, output_of, ratio_faults, record_of
-from .processes import LOOK, Wish
+from .processes import LOOK
 from .reasons import missing
 from .session import nodes_session
+from .session_test import session_test
 from .variables import matrix_figures
 
 #: The programs of perftest that are test cases.
@@ -52,8 +54,6 @@ class rdma_adapters(p2p_matrix_run):
     valid_systems = ["+rdma"]
     valid_prog_environs = ["*"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology", "rdma"}
-    num_tasks = 1
-    without_mpi = True
     apart = LOOK
 
     def prepare(self):
@@ -61,7 +61,7 @@ class rdma_adapters(p2p_matrix_run):
         features = {"gpu", "cuda"} & set(self.current_partition.features)
         self.on_gpus = len(features) == 2 and "cuda" in self.current_environ.features
         if self.on_gpus:
-            self.num_gpus_per_node = self.promise.devices
+            self.take_gpus(1)
 
     def program_opts(self):
         return ["--backend", "cuda" if self.on_gpus else "host"]
@@ -118,7 +118,6 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
     valid_prog_environs = ["*"]
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
-    memory = "host"
     told = ""  # that stand before its command
 
     def prepare(self):
@@ -140,22 +139,14 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
 
     def wish(self):
         names = [name for group in self.promised() for name in group.names]
-        return Wish(
-            check=self.unique_name,
-            testcase="",
-            opts=(
-                *("--into", f"meeting-{self.unique_name}"),
-                *(("--adapters", ",".join(names)) if names else ()),
-                *(("--at-once",) if self.steps()[1:] else ()),
-                *(("--memory", "cuda") if self.memory == "device" else ()),
-                *self.command(),
-            ),
-            program=str(SCRIPT),
-            tasks=2,
-            on_each=1,
-            gpus=self.gpus_of_job(),
-            node=self.on,
+        opts = (
+            *("--into", f"meeting-{self.unique_name}"),
+            *(("--adapters", ",".join(names)) if names else ()),
+            *(("--at-once",) if self.steps()[1:] else ()),
+            *(("--memory", "cuda") if self.memory == "device" else ()),
+            *self.command(),
         )
+        return replace(session_test.wish(self), opts=opts, program=str(SCRIPT), tasks=2, on_each=1)
 
     def command(self):
         """The program with its options."""
@@ -209,10 +200,10 @@ class rdma_device_perftest(rdma_perftest):
     valid_systems = ["+rdma +crossnode +gpu +cuda"]
     valid_prog_environs = ["+cuda"]
     memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
-        self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
 
 

@@ -82,12 +82,7 @@ class device_scaling(scaling_run):
     descr = "N-body on the GPUs of a node"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    num_tasks = 1
-    without_mpi = True
-
-    def prepare(self):
-        super().prepare()
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 1
 
     def program_opts(self):
         return [*super().program_opts(), "--backend", "cuda"]
@@ -131,11 +126,9 @@ class node_scaling(OfExtent, scaling_run):
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
     usual_bodies = "262144,1048576"
+    memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
         self.place_on_extent()
-        self.num_gpus_per_node = self.promise.devices
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]

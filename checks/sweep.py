@@ -48,8 +48,6 @@ class node_sweep(p2p_matrix_run, special=True):
     descr = "all links of one node of many"
     valid_prog_environs = ["*"]
     tags = {"node-sweep"}
-    num_tasks = 1
-    without_mpi = True
     in_session = local = False
 
     @run_after("init")

@@ -34,13 +34,8 @@ class gpu_topology(p2p_matrix_run):
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
-    num_tasks = 1
-    without_mpi = True
     apart = LOOK
-
-    def prepare(self):
-        super().prepare()
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 1
 
     def program_opts(self):
         return ["--backend", "cuda"]
