@@ -10,7 +10,7 @@ from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run
 from .crossnode import OfExtent
 from .expect import device_faults, engine_faults, nccl_faults, path_faults
-from .one_node import OnRanks
+from .on_ranks import OnRanks
 from .session import nodes_session
 
 
@@ -95,10 +95,6 @@ class rank_collectives(OnRanks, collective_run):
     valid_systems = ["+mpi"]
     valid_prog_environs = ["+mpi"]
 
-    def prepare(self):
-        super().prepare()
-        self.place_on_ranks()
-
 
 @rfm.simple_test
 class node_collectives(OfExtent, collective_run):
@@ -115,10 +111,6 @@ class node_collectives(OfExtent, collective_run):
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
     usual_sizes = "1KiB:16MiB:4"
-
-    def prepare(self):
-        super().prepare()
-        self.place_on_extent()
 
 
 @rfm.simple_test
@@ -149,16 +141,15 @@ class of_subsets(rfm.RegressionTestPlugin):
     """An all-reduce of all nodes but one, without each in turn, or of half of the ranks: `linkmatrix diagnose` says
     which node or rank, if a single one, holds all others back."""
 
+    #: by the end of a test case, what it needs at least, as the name of an attribute and a number
+    fewest = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
+
     def prepare(self):
-        """Of two nodes nobody knows which is as it should be; a half has two ranks or more."""
+        """Skips a test that leaves one node or rail, which nobody can compare, or less than two ranks in each half."""
         super().prepare()
-        where = self.current_partition.fullname
-        few = self.testcase.endswith("_without_node") and self.nodes < 3
-        self.skip_if(few, f"{where}: of {self.nodes} nodes nobody can tell which holds the other back")
-        few = self.testcase.endswith("_halves") and self.num_tasks < 4
-        self.skip_if(few, f"{where}: half of {self.num_tasks} ranks has nothing to do together")
-        few = self.testcase.endswith("_without_rail") and self.num_tasks_per_node < 3
-        self.skip_if(few, f"{where}: of {self.num_tasks_per_node} rails nobody can tell which holds the other back")
+        name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
+        found = getattr(self, name)
+        self.skip_if(found < least, f"{self.current_partition.fullname}: {self.testcase} needs {name}={least}: {found}")
 
     def ways(self):
         if self.testcase.endswith("_halves"):

@@ -90,15 +90,16 @@ class OfExtent(CrossNode):
     References of the extent ``all`` stand in the table with ``@all`` added to its name.
     """
 
-    def place_on_extent(self):
+    def prepare(self):
         """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
+        super().prepare()
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
         if self.extent == "all":
             self.measure_of_it("all")
 
 
 @rfm.simple_test
-class crossnode_matrix(p2p_matrix_case, OfExtent):
+class crossnode_matrix(OfExtent, p2p_matrix_case):
     """Measures one matrix between nodes: of the nodes, all their ranks at once, or of the ranks.
 
     A node whose row and column are low is at fault itself; a pair that is low alone is its path. `linkmatrix diagnose`
@@ -133,7 +134,6 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
 
     def prepare(self):
         super().prepare()
-        self.place_on_extent()
         if self.mapping != "affine" and self.is_of_nodes():
             self.measure_of_it(self.mapping)
 

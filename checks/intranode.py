@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, variable
+from reframe.core.builtins import parameter, run_after
 
 from .case import p2p_matrix_case
 from .expect import device_faults, endpoints, path_faults, rank_faults
+from .on_ranks import OnRanks
 from .sizes import has_own_size
 
 
@@ -218,29 +219,13 @@ class process_p2p(p2p_matrix_case):
 
 
 @rfm.simple_test
-class rank_p2p(p2p_matrix_case):
+class rank_p2p(OnRanks, p2p_matrix_case):
     """Measures one matrix between MPI ranks of one node or several: host memory, through the partition's launcher."""
 
     #: The test case of p2p_matrix.
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
     )
-
-    #: Ranks on each node.
-    #:
-    #: :type: :class:`int`
-    #: :default: 0: as many as the node has GPUs, or 2 where it has none
-    #:
-    #: .. versionadded:: 0.1.0
-    ranks = variable(int, value=0)
-
-    #: Nodes that the ranks are spread over, e.g. ``-S rank_p2p.nodes=4``.
-    #:
-    #: :type: :class:`int`
-    #: :default: 1
-    #:
-    #: .. versionadded:: 0.1.0
-    nodes = variable(int, value=1, loggable=True)
 
     descr = "copies between ranks"
     valid_systems = ["+mpi"]
@@ -252,17 +237,5 @@ class rank_p2p(p2p_matrix_case):
         if self.testcase == "rank_to_rank_bandwidth_mpi":
             self.tags |= {"smoke", "quick"}
 
-    def prepare(self):
-        super().prepare()
-        self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
-        if self.ranks:
-            self.measure_of_it(f"{self.ranks}-ranks")
-        if self.nodes > 1:
-            self.measure_of_it(f"{self.nodes}-nodes")
-        self.num_tasks = self.nodes * self.num_tasks_per_node
-
     def backend(self):
         return "mpi"
-
-    def machine_faults(self):
-        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)

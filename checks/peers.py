@@ -14,7 +14,7 @@ from .processes import TESTCASES
 from .reasons import missing, unlike
 from .session import nodes_session
 from .sizes import PART, size_faults, sizes_of
-from .variables import matrix_figures, size_figures
+from .variables import size_figures
 
 ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
 
@@ -31,21 +31,12 @@ class peer_matrix(peer_run, special=True):
         self.skip_if(lacking, f"{self.current_partition.fullname} has GPUs without peer access")
 
     def table_faults(self):
-        if len(self.found.tables) != 1:
-            return missing(f"{self.testcase} was printed {len(self.found.tables)} times")
         (result,) = self.record["results"]
         named = {name for name in (*result["rows"], *result["columns"]) if name.startswith("gpu")}
         absent = [name for name in endpoints(self.record, self.testcase) if name not in named]
-        reasons = missing(*(f"{self.testcase}: {name} is not in its table" for name in absent))
         parts = ["enqueue"] if result["quantity"] == "copy latency" else []  # follow the table
-        return reasons + cell_faults(result, None, None, parts)
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
-        }
+        sentences = (f"{self.testcase}: {name} is not in its table" for name in absent)
+        return missing(*sentences) + cell_faults(result, None, None, parts)
 
 
 @rfm.simple_test

@@ -1,27 +1,24 @@
 """Has each node the network adapters that it should have, and what do they deliver?"""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.files import write_whole
 from linkmatrix.record.units import parse_size
 
 from .adapters import UnreadableError, adapter_faults, promised
 from .build import REPOSITORY
 from .crossnode import CrossNode
+from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
 from .perftest import faults_of, output_of, ratio_faults, record_of
 from .processes import LOOK
 from .reasons import missing
 from .session import nodes_session
 from .session_test import session_test
-from .variables import matrix_figures
 
 #: The programs of perftest that are test cases.
 BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
@@ -71,7 +68,7 @@ class rdma_adapters(p2p_matrix_run):
 
 
 @rfm.simple_test
-class rdma_perftest(p2p_matrix_run, CrossNode):
+class rdma_perftest(foreign_run, CrossNode):
     """Runs a program of perftest over each network adapter between two nodes, or over all of them at once.
 
     Server and clients are started in one job by `src/rdma/adapter_pairs.sh`, on the cores near their adapter. The
@@ -158,16 +155,11 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         """Those that each adapter must have; the last is the test case."""
         return ["alone", "at-once"] if self.testcase.endswith(AT_ONCE) else ["alone"]
 
-    def result_faults(self):
-        """The script prints what the programs said, and the record is made of that."""
-        faults = super().result_faults()
-        if self.text is None:
-            return faults
+    def read_output(self):
         command = " ".join(self.command())
         self.output = output_of(self.text, self.told + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
-        write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        return faults_of(self.output, self.steps()) or faults
+        return content, faults_of(self.output, self.steps())
 
     def faults(self):
         groups = self.promised()
@@ -177,13 +169,6 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         if wanted and len(self.output.names) != sum(wanted):
             reasons += missing(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
         return reasons + ratio_faults(self.output, self.record, groups)
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
-        }
 
 
 @rfm.simple_test

@@ -7,7 +7,7 @@ from linkmatrix.record.collective import ALL, bodies_of
 
 from .crossnode import OfExtent
 from .expect import cell_faults, device_faults, engine_faults
-from .one_node import OnRanks
+from .on_ranks import OnRanks
 from .p2p import p2p_matrix_run
 from .session import nodes_session
 from .shares import EFFICIENCY, share_faults
@@ -106,10 +106,6 @@ class rank_scaling(OnRanks, scaling_run):
     valid_prog_environs = ["+mpi"]
     usual_bodies = "2048,8192"
 
-    def prepare(self):
-        super().prepare()
-        self.place_on_ranks()
-
 
 @rfm.simple_test
 class node_scaling(OfExtent, scaling_run):
@@ -128,7 +124,3 @@ class node_scaling(OfExtent, scaling_run):
     usual_bodies = "262144,1048576"
     memory = "device"
     least_gpus = 1
-
-    def prepare(self):
-        super().prepare()
-        self.place_on_extent()

@@ -39,7 +39,8 @@ def judged(testcase=SUM, change=None, promise=GPUS, wanted=SIZES, check=None, **
         record=record,
         sizes=wanted,
         usual_sizes=check.usual_sizes,
-        num_tasks=more.pop("num_tasks", 1),
+        num_tasks=more.get("num_tasks_per_node", 1),
+        nodes=1,
         engine=check.engine,
         cases=check.cases,
         promise=expect.Promise(**promise),
@@ -183,7 +184,7 @@ def test_the_pairs_of_nccl_are_all_there_compared_and_as_promised():
 
 
 def test_ranks_that_are_missing_and_another_library_are_told():
-    found = judged(check=collectives.rank_collectives, num_tasks=4)
+    found = judged(check=collectives.rank_collectives, num_tasks_per_node=4)
     assert "4 ranks were started, 2 took part" in found
     assert f"{SUM} of 1 MiB was measured by nccl, not by mpi" in found
 
