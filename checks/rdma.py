@@ -168,7 +168,7 @@ class rdma_perftest(foreign_run, CrossNode):
         wanted = [group.number for group in groups if group.number is not None and not group.names]
         if wanted and len(self.output.names) != sum(wanted):
             reasons += missing(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
-        return reasons + ratio_faults(self.output, self.record, groups)
+        return reasons + ratio_faults(self.record, groups)
 
 
 @rfm.simple_test

@@ -20,7 +20,7 @@ class Share(NamedTuple):
 
 
 UTILISATION = Share("collective_utilisation", "utilisation", "of what links allow", most=101)
-EFFICIENCY = Share("scaling_efficiency", "efficiency", "efficiency")
+EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device")
 
 
 def largest_of(results):
@@ -46,17 +46,22 @@ def share_faults(share, extras, testcase, cases, results):
     if percent is None or not results:
         return []
     largest, reasons = largest_of(results), []
-    remedy = f"cannot be judged: remove it from extras['{share.extra}']"
     for column, found in shares_of(largest, share).items():
-        name, promised = f"{name_of(largest)}, {column}", f"the partition promises {percent:g} %"
-        if found is None:
-            reasons += missing(f"{name}: the share {share.meaning} is unknown here, {promised}, which {remedy}")
-        elif found > share.most:
-            impossible = f"{found:.1f} % {share.meaning} is more than they can carry"
-            reasons += missing(f"{name}: {impossible}: is a link missing in the record? {promised}, which {remedy}")
-        elif not found >= percent:
-            reasons += too_slow(largest, f"{name}: {found:.1f} % {share.meaning}, {promised}")
+        name = f"{name_of(largest)}, {column}:"
+        if found is not None and found > share.most:
+            impossible = f"{name} {found:.1f} % {share.meaning} is more than they can carry: is a link missing?"
+            reasons += missing(f"{impossible} The promised {percent:g} % cannot be judged")
+        else:
+            reasons += missed(largest, name, found, percent, share.meaning)
     return reasons
+
+
+def missed(result, name, found, expected, meaning):
+    """The reason if a share of a result is less than expected, in percent. name: begins the sentence."""
+    promised = f"the partition promises {expected:g} %"
+    if found is None:
+        return missing(f"{name} an unknown share {meaning}, {promised}, which cannot be judged")
+    return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {promised}")
 
 
 def unclear_faults(share, expected, cases):

@@ -243,7 +243,7 @@ def with_utilisation(*shares):
         ((73.4, 73.1), []),
         ((73.4, 69.9), ["in-place: 69.9 % of what links allow, the partition promises 70 %"]),
         ((73.4, float("nan")), ["in-place: nan % of what links allow, the partition promises 70 %"]),
-        ((None, 73.1), ["out-of-place: the share of what links allow is unknown"]),
+        ((None, 73.1), ["out-of-place: an unknown share of what links allow"]),
     ],
 )
 def test_the_promised_share_of_what_links_allow_is_reached_or_known_to_be_missed(shares, expected):
