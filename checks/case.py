@@ -8,7 +8,6 @@ from .p2p import p2p_matrix_run
 from .programs import BUILT
 from .reasons import missing
 from .sizes import has_own_size
-from .variables import large_figures, matrix_figures
 
 
 class p2p_matrix_case(p2p_matrix_run):
@@ -67,16 +66,3 @@ class p2p_matrix_case(p2p_matrix_run):
             return self.machine_faults() + missing(lacking)
         parts = parts_of(self.testcase, self.record["backend"] == "cuda")
         return self.machine_faults() + cell_faults(results[0], *self.axes(), parts, self.measured_pairs)
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            if result["testcase"] == self.testcase
-            for name, figure in self.figures_of(result, matrix).items()
-        }
-
-    def figures_of(self, result, matrix):
-        """Those of one result."""
-        table = self.table_of(result)
-        return large_figures(result, table) if "cells" in result else matrix_figures(matrix, table)

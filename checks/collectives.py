@@ -9,7 +9,7 @@ from linkmatrix.locate.left_out import WITHOUT
 from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run
 from .crossnode import OfExtent
-from .expect import device_faults, engine_faults, nccl_faults, path_faults
+from .expect import device_faults, engine_faults, gpu_faults, nccl_faults
 from .on_ranks import OnRanks
 from .session import nodes_session
 
@@ -80,8 +80,11 @@ class device_sends(p2p_matrix_case):
 
     def machine_faults(self):
         transport = self.current_partition.extras.get("nccl_transport")
-        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-        return faults + nccl_faults(self.record, transport) + engine_faults(self.record["results"], "nccl")
+        return (
+            gpu_faults(self.record, self.promise)
+            + nccl_faults(self.record, transport)
+            + engine_faults(self.record["results"], "nccl")
+        )
 
 
 @rfm.simple_test

@@ -126,11 +126,13 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
 
+    tags = {"crossnode", "matrix", "acceptance", "full"}
+    quick_case = "node_to_node_bandwidth_mpi"
+
     @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "matrix", "acceptance", "full"}
-        if self.testcase == "node_to_node_bandwidth_mpi":
-            self.tags |= {"smoke", "quick"}
+    def tag_quick_case(self):
+        if self.testcase == self.quick_case:
+            self.tags = {*self.tags, "smoke", "quick"}
 
     def prepare(self):
         super().prepare()
@@ -194,8 +196,8 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
     #: how many times the one before each size is, unless told
     factor = 2
 
+    @run_after("init")
     def choose_sizes(self):
-        """Those that were asked for, or the usual ones."""
         least = 0 if "latency" in self.testcase else 1
         self.sizes = self.sizes or f"{least}:4MiB:{self.factor}"
 
@@ -237,12 +239,8 @@ class crossnode_sweep(sweep_run):
     descr = "messages of every size between two nodes"
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
+    tags = {"crossnode", "sweep", "acceptance", "full"}
     factor = 4
-
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "sweep", "acceptance", "full"}
-        self.choose_sizes()
 
     def prepare(self):
         super().prepare()
@@ -275,11 +273,9 @@ class crossnode_matchings(crossnode_matrix):
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"
+    tags = {"crossnode", "matchings"}
+    quick_case = ""
     measured_pairs = MATCHINGS
-
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "matchings"}
 
     def prepare(self):
         super().prepare()

@@ -84,6 +84,22 @@ def device_faults(record, promise):
     return reasons
 
 
+def gpu_faults(record, promise):
+    """Is every promised device there and connected as promised?"""
+    return device_faults(record, promise) + path_faults(record, promise)
+
+
+def without_pairs(testcase, promise):
+    """Why a node that has what a partition promises has no pair of GPUs for a test case; "" where it may have one."""
+    if "host" in testcase or "local" in testcase:
+        return ""
+    if promise.devices == 1:
+        return "has one GPU: there is no pair to measure"
+    if promise.peer_access is False and not testcase.endswith("_peer_off"):
+        return "has GPUs without peer access: the test cases *_peer_off measure what they have"
+    return ""
+
+
 def run_faults(record, check):
     """The reason if the record is of another check."""
     if record["asked_by"] in (None, check):

@@ -8,7 +8,6 @@ from linkmatrix.files import write_whole
 from linkmatrix.foreign.to_record import to_record
 
 from .p2p import p2p_matrix_run
-from .variables import matrix_figures
 
 UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # facts of a node
 
@@ -39,10 +38,3 @@ class foreign_run(p2p_matrix_run, special=True):
         content, lacking = self.read_output()
         write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
         return [*lacking, *faults]
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
-        }

@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from .case import p2p_matrix_case
-from .expect import device_faults, endpoints, path_faults, rank_faults
+from .expect import endpoints, gpu_faults, rank_faults
 from .on_ranks import OnRanks
 from .sizes import has_own_size
 
@@ -97,18 +97,6 @@ CASES = {
 # fmt: on
 
 
-def without_pairs(testcase, promise):
-    """Why a node that has what a partition promises has no pair of GPUs for a test case; "" where it may have one."""
-    case = CASES[testcase]
-    if {case.rows, case.columns} & {"host", "local"}:
-        return ""
-    if promise.devices == 1:
-        return "has one GPU: there is no pair to measure"
-    if promise.peer_access is False and not testcase.endswith("_peer_off"):
-        return "has GPUs without peer access: the test cases *_peer_off measure what they have"
-    return ""
-
-
 def limited(testcase):
     """Whether a link limits what a test case measures."""
     return not has_own_size(testcase) and not testcase.endswith("_peer_off")
@@ -148,17 +136,13 @@ class intranode_p2p(p2p_matrix_case):
             f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
         )
         if self.on_gpus:
-            self.take_gpus(1)
-            why = without_pairs(self.testcase, self.promise)
-            self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
+            self.need_pairs()
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
 
     def machine_faults(self):
-        if not self.on_gpus:
-            return []
-        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return gpu_faults(self.record, self.promise) if self.on_gpus else []
 
     def program_opts(self):
         """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
@@ -200,12 +184,10 @@ class process_p2p(p2p_matrix_case):
     valid_prog_environs = ["+cuda +mpi"]
     tags = {"acceptance", "full", "intranode"}
     memory = "device"
-    least_gpus = 2
 
     def prepare(self):
         super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.peer_access is False, f"the GPUs of {where} have no peer access")
+        self.need_pairs()
         self.num_tasks = self.num_tasks_per_node = self.promise.devices or 2
 
     def backend(self):
@@ -213,9 +195,7 @@ class process_p2p(p2p_matrix_case):
 
     def machine_faults(self):
         """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""
-        if absent := rank_faults(self.record, 1, self.num_tasks):
-            return absent
-        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.promise)
 
 
 @rfm.simple_test

@@ -17,11 +17,12 @@ from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 
 from . import endings, references
-from .expect import exclusive_faults, run_faults
+from .expect import exclusive_faults, run_faults, without_pairs
 from .programs import BUILT
 from .ranks import crowded_faults
 from .reasons import missing
 from .session_test import session_test
+from .variables import large_figures, matrix_figures
 
 
 class p2p_matrix_run(session_test, special=True):
@@ -116,6 +117,12 @@ class p2p_matrix_run(session_test, special=True):
         found = self.num_gpus_per_node = self.promise.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
         self.skip_if(found is not None and found < least, f"{self.current_partition.fullname} {needed}")
+
+    def need_pairs(self):
+        """Asks for all GPUs of a node. Skips the test on nodes without a pair of GPUs that it could measure."""
+        self.take_gpus(1)
+        why = without_pairs(self.testcase, self.promise)
+        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
 
     def measure_of_it(self, word):
         """Names what of the machine is measured; references for it stand in a table of its own, where it has one."""
@@ -259,6 +266,18 @@ class p2p_matrix_run(session_test, special=True):
         if known is None or not self.reference_name:
             return {}
         return known.of(self.record, result).table(self.reference_name, result["testcase"])
+
+    def figures(self):
+        return {
+            name: figure
+            for result, matrix in self.judged_results()
+            for name, figure in self.figures_of(result, matrix).items()
+        }
+
+    def figures_of(self, result, matrix):
+        """Those of one result."""
+        table = self.table_of(result)
+        return large_figures(result, table) if "cells" in result else matrix_figures(matrix, table)
 
     @run_before("performance")
     def publish(self):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import reframe as rfm
-from reframe.core.builtins import fixture, parameter, run_after
+from reframe.core.builtins import fixture, parameter
 
 from .crossnode import CASES, sweep_run
 from .expect import pairs_faults, transport_faults, version_faults
@@ -56,10 +56,7 @@ class crossnode_pairs(sweep_run):
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
 
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "pairs", "full"}
-        self.choose_sizes()
+    tags = {"crossnode", "pairs", "full"}
 
     def prepare(self):
         super().prepare()

@@ -24,11 +24,7 @@ class peer_matrix(peer_run, special=True):
 
     def prepare(self):
         super().prepare()
-        between = self.testcase.startswith("device_to_device")
-        self.take_gpus(2 if between else 1)
-        by_peer_access = between and not self.testcase.endswith("_peer_off")
-        lacking = by_peer_access and self.promise.peer_access is False
-        self.skip_if(lacking, f"{self.current_partition.fullname} has GPUs without peer access")
+        self.need_pairs()
 
     def table_faults(self):
         (result,) = self.record["results"]

@@ -27,6 +27,14 @@ AT_ONCE = "_at_once"
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
 
 
+def groups_of(partition):
+    """The groups of adapters that a partition promises. Raises ReframeError for extras that cannot be read."""
+    try:
+        return promised(partition.extras)
+    except UnreadableError as error:
+        raise ReframeError(str(error)) from None
+
+
 @rfm.simple_test
 class rdma_adapters(p2p_matrix_run):
     """Reads a node's network adapters and holds them against the partition's promise, before anything is timed.
@@ -127,15 +135,8 @@ class rdma_perftest(foreign_run, CrossNode):
         """Whether it is one, which has a size of its own."""
         return self.testcase in LATENCIES
 
-    def promised(self):
-        """The groups of adapters that the partition promises. Raises ReframeError for what cannot be read."""
-        try:
-            return promised(self.current_partition.extras)
-        except UnreadableError as error:
-            raise ReframeError(str(error)) from None
-
     def wish(self):
-        names = [name for group in self.promised() for name in group.names]
+        names = [name for group in groups_of(self.current_partition) for name in group.names]
         opts = (
             *("--into", f"meeting-{self.unique_name}"),
             *(("--adapters", ",".join(names)) if names else ()),
@@ -162,7 +163,7 @@ class rdma_perftest(foreign_run, CrossNode):
         return content, faults_of(self.output, self.steps())
 
     def faults(self):
-        groups = self.promised()
+        groups = groups_of(self.current_partition)
         named = [name for group in groups for name in group.names]
         reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]
