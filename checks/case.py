@@ -1,24 +1,53 @@
-"""What the checks that measure have in common: one test case, whose matrix is whole, compared, and published."""
+"""What the checks that measure have in common: the record has all cells of one test case."""
 
 from reframe.core.builtins import variable
 
 from . import references
-from .expect import ALL_PAIRS, cell_faults, endpoints, parts_of
+from .expect import ALL_PAIRS, cell_faults, endpoints, engine_faults, parts_of
 from .p2p import p2p_matrix_run
 from .programs import BUILT
 from .reasons import missing
+from .shares import share_faults
 from .sizes import has_own_size
 
 
-class p2p_matrix_case(p2p_matrix_run):
+class measuring_run(p2p_matrix_run, special=True):
+    """A test of one test case: the base of the checks that measure. They say what the record must have."""
+
+    #: the pairs of a matrix that are measured
+    measured_pairs = ALL_PAIRS
+    #: the library that measures; None for any
+    engine = None
+    #: the `shares.Share` that a partition may promise; None for none
+    share = None
+
+    def axes(self):
+        """The labels of the rows and of the columns of each result; None for any."""
+        labels = endpoints(self.record, self.testcase)
+        return labels, labels
+
+    def size_faults(self):
+        """Reasons if the results have other sizes than requested."""
+        if len(self.results) == 1:
+            return []
+        return missing(f"{self.testcase}: the record has {len(self.results)} matrices instead of one")
+
+    def faults(self):
+        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+        reasons = self.machine_faults() + self.size_faults() + engine_faults(self.results, self.engine)
+        parts = parts_of(self.testcase, self.record["backend"] == "cuda")
+        for result in self.results:
+            reasons += cell_faults(result, *self.axes(), parts, self.measured_pairs)
+        return reasons + share_faults(self.share, self.current_partition.extras, self.testcase, self.results)
+
+
+class p2p_matrix_case(measuring_run, special=True):
     """Runs one test case and publishes its matrix: the base of the checks that measure.
 
     The performance variables are those of `variables.matrix_figures`: pairs such as ``gpu0->gpu3``, and summaries
     of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of
     `variables.large_figures`.
     """
-
-    measured_pairs = ALL_PAIRS
 
     #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
     #: latencies inside a node have a size of their own.
@@ -53,16 +82,3 @@ class p2p_matrix_case(p2p_matrix_run):
     def backend(self):
         """The program's back end."""
         raise NotImplementedError
-
-    def axes(self):
-        """The labels of the rows and of the columns that must be measured; None for any."""
-        labels = endpoints(self.record, self.testcase)
-        return labels, labels
-
-    def faults(self):
-        results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        if len(results) != 1:
-            lacking = f"{self.testcase}: the record has {len(results)} matrices instead of one"
-            return self.machine_faults() + missing(lacking)
-        parts = parts_of(self.testcase, self.record["backend"] == "cuda")
-        return self.machine_faults() + cell_faults(results[0], *self.axes(), parts, self.measured_pairs)

@@ -5,9 +5,8 @@ from reframe.core.builtins import variable
 from linkmatrix.record.collective import ALL
 from linkmatrix.references.tables import Reference
 
-from .expect import cell_faults, engine_faults
-from .p2p import p2p_matrix_run
-from .shares import UTILISATION, largest_of, share_faults, shares_of
+from .case import measuring_run
+from .shares import Share, largest_of, shares_of
 from .sizes import PART, at_least, size_faults, sizes_of, sizes_option
 from .variables import Figure, size_figures
 
@@ -30,9 +29,10 @@ CASES = {
 }
 OF_NCCL = {name: nccl for name, (nccl, _) in CASES.items()}
 OF_MPI = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
+UTILISATION = Share("collective_utilisation", "utilisation", "of what links allow", tuple(CASES), most=101)
 
 
-class collective_run(p2p_matrix_run, special=True):
+class collective_run(measuring_run, special=True):
     """A test of collective_perf: the base of the checks of collectives.
 
     The performance variables are bus bandwidths of a way and a size in bytes, such as ``in-place@4194304``.
@@ -55,6 +55,7 @@ class collective_run(p2p_matrix_run, special=True):
     program = executable = "collective_perf"
     #: by which library, and the test cases that it has, with their ways
     engine, cases = "mpi", OF_MPI
+    share = UTILISATION
     usual_sizes = "4KiB,4MiB"
     # not in quick, whose links explain a slow collective: NCCL's communicators take a second more
     tags = {"acceptance", "full", "collectives"}
@@ -74,31 +75,22 @@ class collective_run(p2p_matrix_run, special=True):
         """The columns of each result."""
         return self.cases[self.testcase]
 
-    def machine_faults(self):
-        """Is all that should take part there, and as promised?"""
-        raise NotImplementedError
+    def axes(self):
+        return [ALL], self.ways()
 
-    def faults(self):
-        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+    def size_faults(self):
         found, wanted = [one["size_bytes"] for one in self.results], sizes_of(self.wanted_sizes())
-        reasons = self.machine_faults() + engine_faults(self.results, self.engine)
-        reasons += size_faults(self.testcase, found, wanted, slack=max(PART * self.wanted_ranks(), 1) - 1)
-        for result in self.results:
-            reasons += cell_faults(result, [ALL], self.ways())
-        return reasons + share_faults(UTILISATION, self.extras(), self.testcase, CASES, self.results)
-
-    def extras(self):
-        """The extras of the partition."""
-        return self.current_partition.extras
+        return size_faults(self.testcase, found, wanted, slack=max(PART * self.wanted_ranks(), 1) - 1)
 
     def nccl_promise(self):
         """What the partition's extras say of NCCL."""
-        return self.extras().get("nccl_transport"), self.extras().get("nccl_network")
+        extras = self.current_partition.extras
+        return extras.get("nccl_transport"), extras.get("nccl_network")
 
     def figures(self):
         """Bus bandwidths; and what the largest size has of what links allow, in percent, where that is promised."""
         figures = size_figures(self.judged_results())
-        percent = self.extras().get(UTILISATION.extra, {}).get(self.testcase)
+        percent = self.current_partition.extras.get(UTILISATION.extra, {}).get(self.testcase)
         if percent is None or not self.results:
             return figures
         known = Reference(percent, 0, None, "%")

@@ -9,7 +9,7 @@ from linkmatrix.locate.left_out import WITHOUT
 from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run
 from .crossnode import OfExtent
-from .expect import device_faults, engine_faults, gpu_faults, nccl_faults
+from .expect import device_faults, gpu_faults, nccl_faults
 from .on_ranks import OnRanks
 from .session import nodes_session
 
@@ -73,6 +73,7 @@ class device_sends(p2p_matrix_case):
     valid_prog_environs = ["+cuda +nccl"]
     tags = {"acceptance", "full", "collectives"}
     program = executable = "collective_perf"
+    engine = "nccl"
     least_gpus = 2
 
     def program_opts(self):
@@ -80,11 +81,7 @@ class device_sends(p2p_matrix_case):
 
     def machine_faults(self):
         transport = self.current_partition.extras.get("nccl_transport")
-        return (
-            gpu_faults(self.record, self.promise)
-            + nccl_faults(self.record, transport)
-            + engine_faults(self.record["results"], "nccl")
-        )
+        return gpu_faults(self.record, self.promise) + nccl_faults(self.record, transport)
 
 
 @rfm.simple_test

@@ -6,9 +6,8 @@ from reframe.core.builtins import fixture, parameter, run_after, variable
 from linkmatrix.judge.verdicts import Verdict
 
 from .adapters import adapter_faults
-from .case import p2p_matrix_case
-from .expect import MATCHINGS, cell_faults, endpoints, parts_of, rank_faults, transport_faults
-from .p2p import p2p_matrix_run
+from .case import measuring_run, p2p_matrix_case
+from .expect import MATCHINGS, rank_faults, transport_faults
 from .session import nodes_session
 from .sizes import size_faults, sizes_of
 from .variables import Figure
@@ -179,7 +178,7 @@ class crossnode_device_matrix(crossnode_matrix):
         return super().machine_faults() + (transport_faults(self.record, "mpi") if promised else [])
 
 
-class sweep_run(p2p_matrix_run, CrossNode, special=True):
+class sweep_run(CrossNode, measuring_run, special=True):
     """A test of messages of every size between nodes: the base of the checks that sweep.
 
     The performance variables are medians of the link class and a size, such as ``NET@4096``.
@@ -204,12 +203,9 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
     def program_opts(self):
         return ["--backend", "mpi", "--sweep", self.sizes]
 
-    def faults(self):
-        results, labels = self.record["results"], endpoints(self.record, self.testcase)
-        found = [result["size_bytes"] for result in results]
-        reasons = self.machine_faults() + size_faults(self.testcase, found, sizes_of(self.sizes))
-        parts = parts_of(self.testcase)
-        return reasons + [one for result in results for one in cell_faults(result, labels, labels, parts)]
+    def size_faults(self):
+        found = [result["size_bytes"] for result in self.results]
+        return size_faults(self.testcase, found, sizes_of(self.sizes))
 
     def figures(self):
         """The median of each size, with the reference of its link class."""

@@ -5,17 +5,18 @@ from reframe.core.builtins import fixture, parameter, variable
 
 from linkmatrix.record.collective import ALL, bodies_of
 
+from .case import measuring_run
 from .crossnode import OfExtent
-from .expect import cell_faults, device_faults, engine_faults
+from .expect import device_faults
 from .on_ranks import OnRanks
-from .p2p import p2p_matrix_run
 from .session import nodes_session
-from .shares import EFFICIENCY, share_faults
+from .shares import Share
 from .sizes import size_faults
 from .variables import size_figures
 
 #: The test cases of nbody_scaling, by precision and by what grows with the devices.
 CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody_double_weak")
+EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device", CASES)
 
 
 def columns_of(devices):
@@ -24,7 +25,7 @@ def columns_of(devices):
     return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
 
 
-class scaling_run(p2p_matrix_run, special=True):
+class scaling_run(measuring_run, special=True):
     """A test of nbody_scaling: the base of the checks of simulations.
 
     The performance variables are rates of computation of a number of devices and the bytes of all positions, 16 a body
@@ -43,6 +44,7 @@ class scaling_run(p2p_matrix_run, special=True):
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"
+    engine, share = "sm", EFFICIENCY
     usual_bodies = "65536,262144,1048576"
     # not in acceptance, which is of links and ends within a minute: simulations take longer than all of them
     tags = {"full", "nbody"}
@@ -54,19 +56,13 @@ class scaling_run(p2p_matrix_run, special=True):
         """How many there are to compute on."""
         return self.num_tasks
 
-    def machine_faults(self):
-        """Is all that should take part there, and as promised?"""
-        raise NotImplementedError
+    def axes(self):
+        return [ALL], columns_of(self.wanted_devices())
 
-    def faults(self):
-        results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        found = sorted(bodies_of(result) or 0 for result in results)
+    def size_faults(self):
+        found = sorted(bodies_of(result) or 0 for result in self.results)
         wanted = sorted(int(word) for word in (self.bodies or self.usual_bodies).split(",") if word.strip().isdigit())
-        reasons = self.machine_faults() + engine_faults(results, "sm")
-        reasons += size_faults(self.testcase, found, wanted, "bodies")
-        for result in results:
-            reasons += cell_faults(result, [ALL], columns_of(self.wanted_devices()))
-        return reasons + share_faults(EFFICIENCY, self.current_partition.extras, self.testcase, CASES, results)
+        return size_faults(self.testcase, found, wanted, "bodies")
 
     def figures(self):
         return size_figures(self.judged_results())

@@ -10,17 +10,15 @@ class Share(NamedTuple):
     """A kind of share.
 
     extra: the key of the partition's extras with {test case: percent}. part: the name of the matrix with the shares.
-    meaning: what a share is a share of. most: a larger share has no known cause, and is not judged.
+    meaning: what a share is a share of. cases: the test cases that have such a share. most: a larger share has no known
+    cause, and is not judged.
     """
 
     extra: str
     part: str
     meaning: str
+    cases: tuple[str, ...]
     most: float = float("inf")
-
-
-UTILISATION = Share("collective_utilisation", "utilisation", "of what links allow", most=101)
-EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device")
 
 
 def largest_of(results):
@@ -34,13 +32,12 @@ def shares_of(result, share):
     return dict(zip(result["columns"], known[0], strict=True))
 
 
-def share_faults(share, extras, testcase, cases, results):
-    """Reasons if the largest of the results misses the share that a partition's extras expect of a test case.
-
-    cases: the test cases that can have such a share.
-    """
+def share_faults(share, extras, testcase, results):
+    """Reasons if the largest of the results misses the share that a partition's extras expect of a test case."""
+    if share is None:
+        return []
     expected = extras.get(share.extra, {})
-    if unclear := unclear_faults(share, expected, cases):
+    if unclear := unclear_faults(share, expected):
         return unclear
     percent = expected.get(testcase)
     if percent is None or not results:
@@ -64,14 +61,14 @@ def missed(result, name, found, expected, meaning):
     return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {promised}")
 
 
-def unclear_faults(share, expected, cases):
+def unclear_faults(share, expected):
     """The reason if expected shares cannot be judged. The share of an unknown test case would never be missed."""
     where = f"extras['{share.extra}'] of the partition"
     if not isinstance(expected, dict):
-        return missing(f"{where}={expected!r}: give percent by test case, such as {{'{next(iter(cases))}': 70}}")
+        return missing(f"{where}={expected!r}: give percent by test case, such as {{'{share.cases[0]}': 70}}")
     for name, percent in expected.items():
-        if name not in cases:
-            return missing(f"{where} has '{name}', which is none of the test cases {', '.join(cases)}")
+        if name not in share.cases:
+            return missing(f"{where} has '{name}', which is none of the test cases {', '.join(share.cases)}")
         is_number = isinstance(percent, int | float) and not isinstance(percent, bool)
         if not (is_number and 0 < percent <= 100):
             return missing(f"{where} has {name}={percent!r}: give percent, more than 0 and at most 100")

@@ -42,12 +42,14 @@ def judged(testcase=SUM, change=None, promise=GPUS, wanted=SIZES, check=None, **
         num_tasks=more.get("num_tasks_per_node", 1),
         nodes=1,
         engine=check.engine,
+        share=check.share,
+        measured_pairs=check.measured_pairs,
         cases=check.cases,
         promise=expect.Promise(**promise),
         current_partition=SimpleNamespace(features=[], extras=more.pop("extras", {"nccl_transport": "P2P"})),
         **more,
     )
-    for method in ("machine_faults", "wanted_ranks", "nccl_promise", "ways", "wanted_sizes", "extras"):
+    for method in ("machine_faults", "size_faults", "axes", "wanted_ranks", "nccl_promise", "ways", "wanted_sizes"):
         setattr(run, method, getattr(check, method).__get__(run))
     return sentences(check.faults(run))
 
@@ -165,9 +167,10 @@ def of_sends(change=None, promise=GPUS, transport="P2P"):
     if change:
         change(record)
     extras = {"nccl_transport": transport}
-    run = SimpleNamespace(testcase=SENDS, record=record, measured_pairs=collectives.device_sends.measured_pairs)
+    run = SimpleNamespace(testcase=SENDS, record=record, engine="nccl", share=None)
+    run.measured_pairs = collectives.device_sends.measured_pairs
     run.promise, run.current_partition = expect.Promise(**promise), SimpleNamespace(extras=extras)
-    for method in ("machine_faults", "axes"):
+    for method in ("machine_faults", "size_faults", "axes"):
         setattr(run, method, getattr(collectives.device_sends, method).__get__(run))
     return sentences(collectives.device_sends.faults(run))
 
@@ -220,7 +223,6 @@ def figures(record, extras):
     """The performance variables of the check on a record."""
     evaluation = evaluate({**record, "results": results_of(record)}, References({}), None)
     run = SimpleNamespace(testcase=SUM, results=results_of(record), current_partition=SimpleNamespace(extras=extras))
-    run.extras = lambda: extras
     run.judged_results = lambda: list(zip(run.results, evaluation.matrices, strict=True))
     return collective.collective_run.figures(run)
 

@@ -37,12 +37,13 @@ def judged(check, testcase, name, nodes, change=None, ranks=1, sizes="1KiB:16KiB
         nodes=nodes,
         sizes=sizes,
         num_tasks_per_node=ranks,
-        measured_pairs=getattr(check, "measured_pairs", ""),
+        measured_pairs=check.measured_pairs,
+        engine=check.engine,
+        share=check.share,
         current_partition=SimpleNamespace(features=features, extras=extras or {}),
     )
-    for method in ("machine_faults", "axes"):
-        if hasattr(check, method):
-            setattr(run, method, getattr(check, method).__get__(run))
+    for method in ("machine_faults", "size_faults", "axes"):
+        setattr(run, method, getattr(check, method).__get__(run))
     return sentences(check.faults(run))
 
 
@@ -214,8 +215,8 @@ PAIRS = "hosts2_pairs"
 
 def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
     """The sentences of the check of pairs of ranks on a recorded run of two of four."""
-    check = type("check", (), dict(vars(checks("pairs").crossnode_pairs)))
-    check.faults = crossnode.crossnode_sweep.faults
+    names = ("faults", "size_faults", "axes", "measured_pairs", "engine", "share")
+    check = type("check", (), {name: getattr(crossnode.crossnode_sweep, name) for name in names})
     check.machine_faults = lambda run: checks("expect").pairs_faults(run.record, pairs, run.num_tasks_per_node)
     return judged(check, NODES, PAIRS, 2, ranks=4, sizes=sizes, **spoiled)
 

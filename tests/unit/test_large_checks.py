@@ -44,8 +44,8 @@ def case(change=None, nodes=40, ranks=2):
         is_dry_run=lambda: False,
     )
     check = crossnode.crossnode_matrix
-    run.measured_pairs = check.measured_pairs
-    for method in ("machine_faults", "axes"):
+    run.measured_pairs, run.engine, run.share = check.measured_pairs, None, None
+    for method in ("machine_faults", "size_faults", "axes"):
         setattr(run, method, getattr(check, method).__get__(run))
     return run
 

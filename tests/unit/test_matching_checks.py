@@ -34,8 +34,8 @@ def run(make_record):
             is_dry_run=lambda: False,
         )
         check = crossnode.crossnode_matchings
-        run.measured_pairs = check.measured_pairs
-        for method in ("machine_faults", "axes"):
+        run.measured_pairs, run.engine, run.share = check.measured_pairs, None, None
+        for method in ("machine_faults", "size_faults", "axes"):
             setattr(run, method, getattr(check, method).__get__(run))
         return run
 

@@ -41,7 +41,12 @@ def judged(testcase=STRONG, change=None, bodies="2100,8192", devices=2, extras=N
         current_partition=SimpleNamespace(extras=extras or {}),
         machine_faults=list,
         wanted_devices=lambda: devices,
+        measured_pairs=scaling.scaling_run.measured_pairs,
+        engine=scaling.scaling_run.engine,
+        share=scaling.scaling_run.share,
     )
+    for method in ("size_faults", "axes"):
+        setattr(run, method, getattr(scaling.scaling_run, method).__get__(run))
     return sentences(scaling.scaling_run.faults(run))
 
 
