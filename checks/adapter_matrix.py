@@ -28,7 +28,6 @@ class adapter_matrix(crossnode_matrix):
     ``@adapters`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
     )

@@ -3,7 +3,8 @@
 from reframe.core.builtins import variable
 
 from . import references
-from .expect import ALL_PAIRS, cell_faults, endpoints, engine_faults, parts_of
+from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
+from .expect import engine_faults
 from .p2p import p2p_matrix_run
 from .programs import BUILT
 from .reasons import missing

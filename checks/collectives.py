@@ -22,7 +22,6 @@ class device_collectives(collective_run):
     way, such as SHM, through host memory, fails then.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_NCCL, loggable=True)
 
     descr = "collectives between the GPUs of a node"
@@ -46,7 +45,6 @@ class device_collectives_without(device_collectives):
     Where one GPU, or the way between two, holds all others back, `linkmatrix diagnose` says which.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
 
     descr = "collectives between the GPUs of a node but one"
@@ -65,7 +63,6 @@ class device_sends(p2p_matrix_case):
     The partition's promises are those of `device_collectives`, and those of its links.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(["rank_to_rank_bandwidth_nccl"], loggable=True)
 
     descr = "sends of NCCL between the GPUs of a node"
@@ -88,7 +85,6 @@ class device_sends(p2p_matrix_case):
 class rank_collectives(OnRanks, collective_run):
     """Measures one collective of MPI between ranks of one node: host memory, through the partition's launcher."""
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
 
     descr = "collectives between ranks"
@@ -100,7 +96,6 @@ class rank_collectives(OnRanks, collective_run):
 class node_collectives(OfExtent, collective_run):
     """Measures one collective of MPI between ranks of several nodes: host memory and the network."""
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
@@ -121,7 +116,6 @@ class node_device_collectives(node_collectives):
     data between nodes goes through host memory.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_NCCL, loggable=True)
 
     descr = "collectives between GPUs of different nodes"
@@ -163,7 +157,6 @@ class of_subsets(rfm.RegressionTestPlugin):
 class node_collectives_without(of_subsets, node_collectives):
     """Measures an all-reduce of MPI between all nodes but one, without each in turn, and of halves of the ranks."""
 
-    #: The test case of collective_perf.
     testcase = parameter(["all_reduce_perf_without_node", "all_reduce_perf_halves"], loggable=True)
 
     #: ``all`` nodes: as many as `nodes` says, or else the partition in its extras['nodes'].
@@ -178,7 +171,6 @@ class node_collectives_without(of_subsets, node_collectives):
 class node_device_collectives_without(of_subsets, node_device_collectives):
     """The same by NCCL between GPUs, one rank for each, and without each rail."""
 
-    #: The test case of collective_perf.
     testcase = parameter(
         ["all_reduce_perf_without_node", "all_reduce_perf_without_rail", "all_reduce_perf_halves"], loggable=True
     )

@@ -7,7 +7,8 @@ from linkmatrix.judge.verdicts import Verdict
 
 from .adapters import adapter_faults
 from .case import measuring_run, p2p_matrix_case
-from .expect import MATCHINGS, rank_faults, transport_faults
+from .cells import MATCHINGS
+from .expect import rank_faults, transport_faults
 from .session import nodes_session
 from .sizes import size_faults, sizes_of
 from .variables import Figure
@@ -105,7 +106,6 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
     says which.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(CASES, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
@@ -160,7 +160,6 @@ class crossnode_device_matrix(crossnode_matrix):
     nothing between nodes goes through host memory. References stand in the table with ``@device`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
 
     descr = "messages between GPUs of different nodes"
@@ -228,7 +227,6 @@ class crossnode_sweep(sweep_run):
     References stand in the partition's table with ``@sweep`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter([name for name in CASES if name.startswith("rank_")], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -253,7 +251,6 @@ class crossnode_matchings(crossnode_matrix):
     with ``@matchings`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
 
     #: All nodes that `nodes` says, or else the partition in its extras['nodes'].

@@ -6,7 +6,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from .case import p2p_matrix_case
-from .expect import endpoints, gpu_faults, rank_faults
+from .cells import endpoints
+from .expect import gpu_faults, rank_faults
 from .on_ranks import OnRanks
 from .sizes import has_own_size
 
@@ -116,7 +117,6 @@ class intranode_p2p(p2p_matrix_case):
     them; the endpoints are then called cpu0, cpu1, …, and no number of them is promised.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(CASES, loggable=True)
 
     descr = "copies inside one node"
@@ -166,7 +166,6 @@ class process_p2p(p2p_matrix_case):
     what a single process measures, so the references are the same.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(
         [
             "device_to_device_memcpy_read_ce",
@@ -202,7 +201,6 @@ class process_p2p(p2p_matrix_case):
 class rank_p2p(OnRanks, p2p_matrix_case):
     """Measures one matrix between MPI ranks of one node or several: host memory, through the partition's launcher."""
 
-    #: The test case of p2p_matrix.
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
     )

@@ -45,7 +45,6 @@ class crossnode_pairs(sweep_run):
     ``@4-pairs@sweep`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(OF_NODES, loggable=True)
 
     #: Pairs of ranks at once.

@@ -6,8 +6,8 @@ from reframe.core.exceptions import ReframeError
 
 from linkmatrix.record.units import parse_size
 
+from .cells import cell_faults, endpoints
 from .crossnode import CrossNode
-from .expect import cell_faults, endpoints
 from .pairs import PAIRS
 from .peer import peer_run
 from .processes import TESTCASES

@@ -72,7 +72,6 @@ class scaling_run(measuring_run, special=True):
 class device_scaling(scaling_run):
     """Measures a simulation on the GPUs of a node, in one process: each copies its positions to the others."""
 
-    #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
     descr = "N-body on the GPUs of a node"
@@ -94,7 +93,6 @@ class device_scaling(scaling_run):
 class rank_scaling(OnRanks, scaling_run):
     """Measures a simulation on cores of a node, one rank each, whose positions MPI gathers."""
 
-    #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
     descr = "N-body on ranks of a node"
@@ -107,7 +105,6 @@ class rank_scaling(OnRanks, scaling_run):
 class node_scaling(OfExtent, scaling_run):
     """Measures a simulation on the GPUs of several nodes, one rank each, whose positions MPI gathers."""
 
-    #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].

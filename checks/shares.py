@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .expect import name_of
+from .cells import name_of
 from .reasons import missing, too_slow
 
 

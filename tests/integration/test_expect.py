@@ -3,7 +3,7 @@
 import pytest
 from reasons import said, verdicts
 
-from checks import expect, reasons
+from checks import cells, expect, reasons
 
 PROMISE = expect.Promise(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
 
@@ -88,8 +88,8 @@ def result(**changes):
 
 
 def test_a_whole_matrix_lacks_nothing():
-    assert expect.cell_faults(result(), GPUS, GPUS) == []
-    assert expect.cell_faults(result(), None, GPUS) == []
+    assert cells.cell_faults(result(), GPUS, GPUS) == []
+    assert cells.cell_faults(result(), None, GPUS) == []
 
 
 @pytest.mark.parametrize(
@@ -105,29 +105,29 @@ def test_a_whole_matrix_lacks_nothing():
     ],
 )
 def test_a_matrix_with_fewer_or_other_cells_than_wanted_is_incomplete(changes, sentence):
-    (fault,) = expect.cell_faults(result(**changes), GPUS, GPUS)
+    (fault,) = cells.cell_faults(result(**changes), GPUS, GPUS)
     assert sentence in fault.sentence and fault.verdict.name == "INCOMPLETE"
 
 
 def test_of_many_absent_endpoints_the_first_are_named():
     wanted = [f"n{number}" for number in range(12)]
-    assert said(expect.cell_faults(result(), wanted, GPUS)) == ["t of 64 bytes: its rows lack n0, n1, n2, n3, 8 more"]
+    assert said(cells.cell_faults(result(), wanted, GPUS)) == ["t of 64 bytes: its rows lack n0, n1, n2, n3, 8 more"]
 
 
 @pytest.mark.parametrize(
     ("parts", "lacking"), [({}, 2), ({"enqueue": {"values": [[None, 1.0], [None, None]]}}, 1)], ids=["all", "one"]
 )
 def test_a_further_matrix_has_a_number_for_each_measured_cell(parts, lacking):
-    faults = expect.cell_faults(result(parts=parts), GPUS, GPUS, ["enqueue"])
+    faults = cells.cell_faults(result(parts=parts), GPUS, GPUS, ["enqueue"])
     assert said(faults) == [f"t of 64 bytes: {lacking} cells have no 'enqueue'"] and verdicts(faults) == ["INCOMPLETE"]
     whole = {"enqueue": {"values": [[None, 1.0], [1.0, None]]}}
-    assert expect.cell_faults(result(parts=whole), GPUS, GPUS, ["enqueue"]) == []
+    assert cells.cell_faults(result(parts=whole), GPUS, GPUS, ["enqueue"]) == []
 
 
 def test_a_cell_without_a_number_needs_none_in_a_further_matrix():
     """The judge reads the status of the cell."""
     values, part = [[None, 5.0], [None, None]], {"values": [[None, 1.0], [None, None]]}
-    assert expect.cell_faults(result(values=values, parts={"enqueue": part}), GPUS, GPUS, ["enqueue"]) == []
+    assert cells.cell_faults(result(values=values, parts={"enqueue": part}), GPUS, GPUS, ["enqueue"]) == []
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_cell_without_a_number_needs_none_in_a_further_matrix():
     ],
 )
 def test_further_matrices_follow_from_the_test_case(testcase, on_gpus, parts):
-    assert expect.parts_of(testcase, on_gpus) == parts
+    assert cells.parts_of(testcase, on_gpus) == parts
 
 
 def test_endpoints_are_the_devices_or_their_nodes():
@@ -153,8 +153,8 @@ def test_endpoints_are_the_devices_or_their_nodes():
             {"label": f"n{node}:rank{node * 2 + rank}", "node": f"n{node}"} for node in (0, 1) for rank in (0, 1)
         ]
     }
-    assert expect.endpoints(record, "node_to_node_latency_mpi") == ["n0", "n1"]
-    assert len(expect.endpoints(record, "rank_to_rank_latency_mpi")) == 4
+    assert cells.endpoints(record, "node_to_node_latency_mpi") == ["n0", "n1"]
+    assert len(cells.endpoints(record, "rank_to_rank_latency_mpi")) == 4
 
 
 def test_many_faults_are_counted_not_all_told():
