@@ -61,7 +61,8 @@ def axis_faults(name, axis, result, wanted):
     found = list(result[axis])
     if wanted is None or found == list(wanted):
         return []
-    absent = [label for label in wanted if label not in found]
+    present = set(found)
+    absent = [label for label in wanted if label not in present]
     if absent:
         return missing(f"{name}: its {axis} lack {', '.join(units.first(absent, MOST_NAMED))}")
     shown = [", ".join(units.first(labels, MOST_NAMED)) for labels in (wanted, found)]
