@@ -5,13 +5,12 @@ from collections import defaultdict
 from dataclasses import replace
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after
-from reframe.core.exceptions import ReframeError
+from reframe.core.builtins import parameter
 
-from .adapters import UnreadableError, promised
 from .build import REPOSITORY
 from .crossnode import crossnode_matrix
 from .expect import rank_faults
+from .rdma import groups_of
 from .reasons import failed, missing
 
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
@@ -29,7 +28,6 @@ class adapter_matrix(crossnode_matrix):
     ``@adapters`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
     )
@@ -37,16 +35,12 @@ class adapter_matrix(crossnode_matrix):
     descr = "messages between the network adapters of nodes"
     valid_systems = ["+rdma +mpi +crossnode", "+tcp +mpi +crossnode"]
 
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "rdma", "full"}
+    tags = {"crossnode", "rdma", "full"}
+    quick_case = ""
 
     def names(self):
         """The adapters of a node, in the order of its ranks. Raises ReframeError for what cannot be read."""
-        try:
-            return [name for group in promised(self.current_partition.extras) for name in group.names]
-        except UnreadableError as error:
-            raise ReframeError(str(error)) from None
+        return [name for group in groups_of(self.current_partition) for name in group.names]
 
     def prepare(self):
         named = len(self.names())

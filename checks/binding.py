@@ -1,18 +1,23 @@
 """Is every rank where it should be, before anything is timed: cores, NUMA node, device, nearest NIC?"""
 
+from dataclasses import replace
+
 import reframe as rfm
-from reframe.core.builtins import sanity_function, variable
+from reframe.core.builtins import sanity_function
 
 from .build import REPOSITORY
 from .endings import said_by
-from .processes import RANKS, Wish
+from .on_ranks import OnRanks
+from .processes import RANKS
 from .ranks import bindings, faults_of
 from .reasons import missing
 from .session_test import session_test
 
+SCRIPT = REPOSITORY / "src" / "binding" / "binding.sh"
+
 
 @rfm.simple_test
-class rank_binding(session_test):
+class rank_binding(OnRanks, session_test):
     """Starts ranks as the other checks do, and judges where the launcher put them; where ranks of one node are measured
     too, it is those.
 
@@ -26,22 +31,6 @@ class rank_binding(session_test):
     ================  ============================================================
     """
 
-    #: Ranks on each node.
-    #:
-    #: :type: :class:`int`
-    #: :default: 0: as many as the node has GPUs, or 2 where it has none
-    #:
-    #: .. versionadded:: 0.2.0
-    ranks = variable(int, value=0)
-
-    #: Nodes that the ranks are spread over.
-    #:
-    #: :type: :class:`int`
-    #: :default: 1
-    #:
-    #: .. versionadded:: 0.2.0
-    nodes = variable(int, value=1, loggable=True)
-
     descr = "where the launcher puts ranks"
     valid_systems = ["+mpi"]
     valid_prog_environs = ["+mpi"]
@@ -54,21 +43,9 @@ class rank_binding(session_test):
         super().prepare()
         if self.promise.devices:
             self.num_gpus_per_node = self.promise.devices
-        self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
-        self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def wish(self):
-        return Wish(
-            check=self.unique_name,
-            testcase="",
-            opts=(),
-            program=str(REPOSITORY / "src" / "binding" / "binding.sh"),
-            becomes=True,
-            tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            node=self.on,
-        )
+        return replace(super().wish(), program=str(SCRIPT), becomes=True, without_mpi=False)
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):

@@ -1,27 +1,53 @@
-"""What the checks that measure have in common: one test case, whose matrix is whole, compared, and published."""
-
-import re
-from pathlib import Path
+"""What the checks that measure have in common: the record has all cells of one test case."""
 
 from reframe.core.builtins import variable
 
-import linkmatrix.record.printed
-import linkmatrix.record.reading
-
-from . import large, references
-from .expect import cell_faults, has_words, table_faults
+from . import references
+from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
+from .expect import engine_faults
 from .p2p import p2p_matrix_run
 from .programs import BUILT
 from .reasons import missing
+from .shares import share_faults
 from .sizes import has_own_size
-from .variables import Figure, matrix_figures
 
 
-class p2p_matrix_case(p2p_matrix_run):
+class measuring_run(p2p_matrix_run, special=True):
+    """A test of one test case: the base of the checks that measure. They say what the record must have."""
+
+    #: the pairs of a matrix that are measured
+    measured_pairs = ALL_PAIRS
+    #: the library that measures; None for any
+    engine = None
+    #: the `shares.Share` that a partition may promise; None for none
+    share = None
+
+    def axes(self):
+        """The labels of the rows and of the columns of each result; None for any."""
+        labels = endpoints(self.record, self.testcase)
+        return labels, labels
+
+    def size_faults(self):
+        """Reasons if the results have other sizes than requested."""
+        if len(self.results) == 1:
+            return []
+        return missing(f"{self.testcase}: the record has {len(self.results)} matrices instead of one")
+
+    def faults(self):
+        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
+        reasons = self.machine_faults() + self.size_faults() + engine_faults(self.results, self.engine)
+        parts = parts_of(self.testcase, self.record["backend"] == "cuda")
+        for result in self.results:
+            reasons += cell_faults(result, *self.axes(), parts, self.measured_pairs)
+        return reasons + share_faults(self.share, self.current_partition.extras, self.testcase, self.results)
+
+
+class p2p_matrix_case(measuring_run, special=True):
     """Runs one test case and publishes its matrix: the base of the checks that measure.
 
     The performance variables are those of `variables.matrix_figures`: pairs such as ``gpu0->gpu3``, and summaries
-    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of `large.variables`.
+    of each link class such as ``min[NV18]``. A matrix that is too large for its record has those of
+    `variables.large_figures`.
     """
 
     #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
@@ -57,52 +83,3 @@ class p2p_matrix_case(p2p_matrix_run):
     def backend(self):
         """The program's back end."""
         raise NotImplementedError
-
-    def faults(self):
-        self.large = large.result_of(self.record, self.testcase)
-        if self.large is not None:
-            return self.machine_faults() + self.large_faults()
-        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        lacking = table_faults(self.tables, self.wanted_tables(), self.testcase)
-        return self.machine_faults() + (lacking or self.matrix_faults())
-
-    def large_faults(self):
-        """As `matrix_faults`, of a matrix whose cells are in a file."""
-        table, folder = self.wanted_tables()[0], Path("record.json").resolve().parent
-        endpoints = self.wanted_endpoints()
-        return large.matrix_faults(self.large, self.text, table, endpoints, folder, self.cells_wanted_of(endpoints))
-
-    def cells_wanted_of(self, endpoints):
-        """How many cells of a matrix between `endpoints` must be measured: each pair of them, both ways."""
-        return len(endpoints) * (len(endpoints) - 1)
-
-    def wanted_endpoints(self):
-        """The endpoints of which each pair must be measured, where they may be too many for a table."""
-        return []
-
-    def matrix_faults(self):
-        """The wanted cells are all there, in every table, and their data was compared."""
-        cells, excused = self.wanted_cells(), self.excused_cells()
-        # a cell that is missing is so in every table
-        reasons = list(dict.fromkeys(one for table in self.tables for one in cell_faults(table, cells, excused)))
-        needed = sum(self.tables[0].cells.get(pair) != "no-peer-access" for pair in cells)
-        verified = re.findall(r"^verified: (\d+) of (\d+) cells$", self.text, re.MULTILINE)
-        if verified != [(str(needed), str(needed))] and not has_words(self.tables[0], cells):
-            said = " and ".join(f"{done} of {all_} cells" for done, all_ in verified) or "nothing"
-            reasons += missing(f"{self.testcase}: {needed} cells must be verified, the program says {said}")
-        return reasons
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            if result["testcase"] == self.testcase
-            for name, figure in self.figures_of(result, matrix).items()
-        }
-
-    def figures_of(self, result, matrix):
-        """Those of one result."""
-        table = self.table_of(result)
-        if "cells" not in result:
-            return matrix_figures(matrix, table)
-        return {name: Figure(value, result["unit"], table.get(name)) for name, value in large.variables(result).items()}

@@ -2,25 +2,14 @@
 
 from reframe.core.builtins import variable
 
-import linkmatrix.record.printed
+from linkmatrix.record.collective import ALL
 from linkmatrix.references.tables import Reference
 
-from .expect import Table, engine_faults
-from .p2p import p2p_matrix_run
-from .sizes import (
-    all_there,
-    at_least,
-    collective_faults,
-    largest_of,
-    promise_faults,
-    sizes_of,
-    sizes_option,
-    utilisation_faults,
-    utilisations,
-)
+from .case import measuring_run
+from .shares import Share, largest_of, shares_of
+from .sizes import PART, at_least, size_faults, sizes_of, sizes_option
 from .variables import Figure, size_figures
 
-TABLES = (Table("bus bandwidth", "GB/s"), Table("algorithm bandwidth", "GB/s"), Table("time", "us"))
 OUT, IN = "out-of-place", "in-place"
 BOTH = (OUT, IN)
 
@@ -40,9 +29,10 @@ CASES = {
 }
 OF_NCCL = {name: nccl for name, (nccl, _) in CASES.items()}
 OF_MPI = {name: mpi for name, (_, mpi) in CASES.items() if mpi}
+UTILISATION = Share("collective_utilisation", "utilisation", "of what links allow", tuple(CASES), most=101)
 
 
-class collective_run(p2p_matrix_run, special=True):
+class collective_run(measuring_run, special=True):
     """A test of collective_perf: the base of the checks of collectives.
 
     The performance variables are bus bandwidths of a way and a size in bytes, such as ``in-place@4194304``.
@@ -65,6 +55,7 @@ class collective_run(p2p_matrix_run, special=True):
     program = executable = "collective_perf"
     #: by which library, and the test cases that it has, with their ways
     engine, cases = "mpi", OF_MPI
+    share = UTILISATION
     usual_sizes = "4KiB,4MiB"
     # not in quick, whose links explain a slow collective: NCCL's communicators take a second more
     tags = {"acceptance", "full", "collectives"}
@@ -84,22 +75,12 @@ class collective_run(p2p_matrix_run, special=True):
         """The columns of each result."""
         return self.cases[self.testcase]
 
-    def machine_faults(self):
-        """Is all that should take part there, and as promised?"""
-        raise NotImplementedError
+    def axes(self):
+        return [ALL], self.ways()
 
-    def faults(self):
-        self.tables = [
-            table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
-        ]
-        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        wanted = sizes_of(self.wanted_sizes())
-        reasons = all_there(self.results, wanted, self.wanted_ranks(), self.testcase)
-        reasons += collective_faults(self.results, self.tables, TABLES, self.ways())
-        promised = self.current_partition.extras.get("collective_utilisation", {})
-        unclear = promise_faults(promised, CASES)
-        reasons += unclear or utilisation_faults(self.results, promised.get(self.testcase))
-        return [*self.machine_faults(), *engine_faults(self.results, self.engine), *reasons]
+    def size_faults(self):
+        found, wanted = [one["size_bytes"] for one in self.results], sizes_of(self.wanted_sizes())
+        return size_faults(self.testcase, found, wanted, slack=max(PART * self.wanted_ranks(), 1) - 1)
 
     def nccl_promise(self):
         """What the partition's extras say of NCCL."""
@@ -109,11 +90,11 @@ class collective_run(p2p_matrix_run, special=True):
     def figures(self):
         """Bus bandwidths; and what the largest size has of what links allow, in percent, where that is promised."""
         figures = size_figures(self.judged_results())
-        promised = self.current_partition.extras.get("collective_utilisation", {}).get(self.testcase)
-        if promised is None or not self.results:
+        percent = self.current_partition.extras.get(UTILISATION.extra, {}).get(self.testcase)
+        if percent is None or not self.results:
             return figures
-        known = Reference(promised, 0, None, "%")
-        shares = utilisations(largest_of(self.results)).items()
+        known = Reference(percent, 0, None, "%")
+        shares = shares_of(largest_of(self.results), UTILISATION).items()
         return figures | {
             f"utilisation[{way}]": Figure(share, "%", known, limited=True) for way, share in shares if share is not None
         }

@@ -1,7 +1,5 @@
 """How fast is what all GPUs, or all ranks, do together, out of place and in place; and who holds them back?"""
 
-from itertools import permutations
-
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
@@ -11,9 +9,8 @@ from linkmatrix.locate.left_out import WITHOUT
 from .case import p2p_matrix_case
 from .collective import OF_MPI, OF_NCCL, collective_run
 from .crossnode import OfExtent
-from .expect import device_faults, engine_faults, nccl_faults, path_faults
-from .intranode import BANDWIDTH
-from .one_node import OnRanks
+from .expect import device_faults, gpu_faults, nccl_faults
+from .on_ranks import OnRanks
 from .session import nodes_session
 
 
@@ -25,22 +22,14 @@ class device_collectives(collective_run):
     way, such as SHM, through host memory, fails then.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_NCCL, loggable=True)
 
     descr = "collectives between the GPUs of a node"
     valid_systems = ["+gpu +cuda +nccl"]
     valid_prog_environs = ["+cuda +nccl"]
-    num_tasks = 1
-    without_mpi = True
     engine, cases = "nccl", OF_NCCL
     usual_sizes = "1KiB:1GiB:4"
-
-    def prepare(self):
-        super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 2
 
     def wanted_ranks(self):
         return self.promise.devices or len(self.record["devices"])
@@ -56,19 +45,12 @@ class device_collectives_without(device_collectives):
     Where one GPU, or the way between two, holds all others back, `linkmatrix diagnose` says which.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(["all_reduce_perf_without"], loggable=True)
 
     descr = "collectives between the GPUs of a node but one"
     tags = {"full", "collectives"}
     usual_sizes = "256MiB"
-
-    def prepare(self):
-        super().prepare()
-        few = self.promise.devices == 2
-        self.skip_if(
-            few, f"{self.current_partition.fullname} has two GPUs: without one there is nothing to do together"
-        )
+    least_gpus = 3
 
     def ways(self):
         return [f"{WITHOUT}{device['label']}" for device in self.record["devices"]]
@@ -81,62 +63,39 @@ class device_sends(p2p_matrix_case):
     The partition's promises are those of `device_collectives`, and those of its links.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(["rank_to_rank_bandwidth_nccl"], loggable=True)
 
     descr = "sends of NCCL between the GPUs of a node"
     valid_systems = ["+gpu +cuda +nccl"]
     valid_prog_environs = ["+cuda +nccl"]
     tags = {"acceptance", "full", "collectives"}
-    num_tasks = 1
-    without_mpi = True
     program = executable = "collective_perf"
-
-    def prepare(self):
-        super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
-        self.num_gpus_per_node = self.promise.devices
+    engine = "nccl"
+    least_gpus = 2
 
     def program_opts(self):
         return []
 
-    def wanted_tables(self):
-        return BANDWIDTH
-
     def machine_faults(self):
         transport = self.current_partition.extras.get("nccl_transport")
-        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-        return faults + nccl_faults(self.record, transport) + engine_faults(self.record["results"], "nccl")
-
-    def wanted_cells(self):
-        return list(permutations([device["label"] for device in self.record["devices"]], 2))
-
-    def excused_cells(self):
-        return set()
+        return gpu_faults(self.record, self.promise) + nccl_faults(self.record, transport)
 
 
 @rfm.simple_test
 class rank_collectives(OnRanks, collective_run):
     """Measures one collective of MPI between ranks of one node: host memory, through the partition's launcher."""
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
 
     descr = "collectives between ranks"
     valid_systems = ["+mpi"]
     valid_prog_environs = ["+mpi"]
 
-    def prepare(self):
-        super().prepare()
-        self.place_on_ranks()
-
 
 @rfm.simple_test
 class node_collectives(OfExtent, collective_run):
     """Measures one collective of MPI between ranks of several nodes: host memory and the network."""
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_MPI, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
@@ -148,10 +107,6 @@ class node_collectives(OfExtent, collective_run):
     valid_prog_environs = ["+mpi"]
     usual_sizes = "1KiB:16MiB:4"
 
-    def prepare(self):
-        super().prepare()
-        self.place_on_extent()
-
 
 @rfm.simple_test
 class node_device_collectives(node_collectives):
@@ -161,7 +116,6 @@ class node_device_collectives(node_collectives):
     data between nodes goes through host memory.
     """
 
-    #: The test case of collective_perf.
     testcase = parameter(OF_NCCL, loggable=True)
 
     descr = "collectives between GPUs of different nodes"
@@ -169,13 +123,8 @@ class node_device_collectives(node_collectives):
     valid_prog_environs = ["+cuda +nccl +mpi"]
     engine, cases = "nccl", OF_NCCL
     usual_sizes = "1KiB:1GiB:4"
-
-    def prepare(self):
-        super().prepare()
-        self.num_gpus_per_node = self.promise.devices
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
+    memory = "device"
+    least_gpus = 1
 
     def machine_faults(self):
         direct = self.current_partition.extras.get("gpudirect", False)
@@ -186,16 +135,15 @@ class of_subsets(rfm.RegressionTestPlugin):
     """An all-reduce of all nodes but one, without each in turn, or of half of the ranks: `linkmatrix diagnose` says
     which node or rank, if a single one, holds all others back."""
 
+    #: by the end of a test case, what it needs at least, as the name of an attribute and a number
+    fewest = {"_without_node": ("nodes", 3), "_without_rail": ("num_tasks_per_node", 3), "_halves": ("num_tasks", 4)}
+
     def prepare(self):
-        """Of two nodes nobody knows which is as it should be; a half has two ranks or more."""
+        """Skips a test that leaves one node or rail, which nobody can compare, or less than two ranks in each half."""
         super().prepare()
-        where = self.current_partition.fullname
-        few = self.testcase.endswith("_without_node") and self.nodes < 3
-        self.skip_if(few, f"{where}: of {self.nodes} nodes nobody can tell which holds the other back")
-        few = self.testcase.endswith("_halves") and self.num_tasks < 4
-        self.skip_if(few, f"{where}: half of {self.num_tasks} ranks has nothing to do together")
-        few = self.testcase.endswith("_without_rail") and self.num_tasks_per_node < 3
-        self.skip_if(few, f"{where}: of {self.num_tasks_per_node} rails nobody can tell which holds the other back")
+        name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
+        found = getattr(self, name)
+        self.skip_if(found < least, f"{self.current_partition.fullname}: {self.testcase} needs {name}={least}: {found}")
 
     def ways(self):
         if self.testcase.endswith("_halves"):
@@ -209,7 +157,6 @@ class of_subsets(rfm.RegressionTestPlugin):
 class node_collectives_without(of_subsets, node_collectives):
     """Measures an all-reduce of MPI between all nodes but one, without each in turn, and of halves of the ranks."""
 
-    #: The test case of collective_perf.
     testcase = parameter(["all_reduce_perf_without_node", "all_reduce_perf_halves"], loggable=True)
 
     #: ``all`` nodes: as many as `nodes` says, or else the partition in its extras['nodes'].
@@ -224,7 +171,6 @@ class node_collectives_without(of_subsets, node_collectives):
 class node_device_collectives_without(of_subsets, node_device_collectives):
     """The same by NCCL between GPUs, one rank for each, and without each rail."""
 
-    #: The test case of collective_perf.
     testcase = parameter(
         ["all_reduce_perf_without_node", "all_reduce_perf_without_rail", "all_reduce_perf_halves"], loggable=True
     )

@@ -1,35 +1,30 @@
 """How fast is it between nodes: each pair of them, each pair of their ranks, and every size of message?"""
 
-from itertools import permutations
-
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, run_after, variable
 
-import linkmatrix.record.printed
 from linkmatrix.judge.verdicts import Verdict
 
 from .adapters import adapter_faults
-from .case import p2p_matrix_case
-from .expect import Table, cell_faults, drawn_pairs, matching_faults, rank_faults, table_faults, transport_faults
-from .intranode import BANDWIDTH, BIDIRECTIONAL, COPY_LATENCY
-from .p2p import p2p_matrix_run
-from .reasons import missing
+from .case import measuring_run, p2p_matrix_case
+from .cells import MATCHINGS
+from .expect import rank_faults, transport_faults
 from .session import nodes_session
-from .sizes import all_there, sizes_of
+from .sizes import size_faults, sizes_of
 from .variables import Figure
 
-#: The test cases of p2p_matrix between ranks, with the tables that each prints.
-CASES = {
-    "node_to_node_bandwidth_mpi": (Table("total bandwidth", "GB/s"), Table("message rate", "msg/s")),
-    "node_to_node_bidirectional_mpi": BIDIRECTIONAL,
-    "node_to_node_latency_mpi": COPY_LATENCY,
-    "rank_to_rank_bandwidth_mpi": BANDWIDTH,
-    "rank_to_rank_bidirectional_mpi": BIDIRECTIONAL,
-    "rank_to_rank_latency_mpi": COPY_LATENCY,
-    "rank_to_rank_put_bandwidth_mpi": BANDWIDTH,
-    "rank_to_rank_put_bidirectional_mpi": BIDIRECTIONAL,
-    "rank_to_rank_put_latency_mpi": COPY_LATENCY,
-}
+#: The test cases of p2p_matrix between ranks.
+CASES = [
+    "node_to_node_bandwidth_mpi",
+    "node_to_node_bidirectional_mpi",
+    "node_to_node_latency_mpi",
+    "rank_to_rank_bandwidth_mpi",
+    "rank_to_rank_bidirectional_mpi",
+    "rank_to_rank_latency_mpi",
+    "rank_to_rank_put_bandwidth_mpi",
+    "rank_to_rank_put_bidirectional_mpi",
+    "rank_to_rank_put_latency_mpi",
+]
 
 
 class CrossNode(rfm.RegressionTestPlugin):
@@ -95,23 +90,23 @@ class OfExtent(CrossNode):
     References of the extent ``all`` stand in the table with ``@all`` added to its name.
     """
 
-    def place_on_extent(self):
+    def prepare(self):
         """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
+        super().prepare()
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
         if self.extent == "all":
             self.measure_of_it("all")
 
 
 @rfm.simple_test
-class crossnode_matrix(p2p_matrix_case, OfExtent):
+class crossnode_matrix(OfExtent, p2p_matrix_case):
     """Measures one matrix between nodes: of the nodes, all their ranks at once, or of the ranks.
 
     A node whose row and column are low is at fault itself; a pair that is low alone is its path. `linkmatrix diagnose`
     says which.
     """
 
-    #: The test case of p2p_matrix.
-    testcase = parameter(list(CASES), loggable=True)
+    testcase = parameter(CASES, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
     extent = parameter(["two", "all"], loggable=True)
@@ -130,15 +125,16 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
 
+    tags = {"crossnode", "matrix", "acceptance", "full"}
+    quick_case = "node_to_node_bandwidth_mpi"
+
     @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "matrix", "acceptance", "full"}
-        if self.testcase == "node_to_node_bandwidth_mpi":
-            self.tags |= {"smoke", "quick"}
+    def tag_quick_case(self):
+        if self.testcase == self.quick_case:
+            self.tags = {*self.tags, "smoke", "quick"}
 
     def prepare(self):
         super().prepare()
-        self.place_on_extent()
         if self.mapping != "affine" and self.is_of_nodes():
             self.measure_of_it(self.mapping)
 
@@ -155,19 +151,6 @@ class crossnode_matrix(p2p_matrix_case, OfExtent):
         """Whether whole nodes meet, of which the mapping says how their ranks pair off."""
         return self.testcase.startswith("node_")
 
-    def wanted_tables(self):
-        return CASES[self.testcase]
-
-    def wanted_endpoints(self):
-        devices = self.record["devices"]
-        return list(dict.fromkeys(device["node"] if self.is_of_nodes() else device["label"] for device in devices))
-
-    def wanted_cells(self):
-        return list(permutations(self.wanted_endpoints(), 2))
-
-    def excused_cells(self):
-        return set()
-
 
 @rfm.simple_test
 class crossnode_device_matrix(crossnode_matrix):
@@ -177,27 +160,24 @@ class crossnode_device_matrix(crossnode_matrix):
     nothing between nodes goes through host memory. References stand in the table with ``@device`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
 
     descr = "messages between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
+    memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
-        self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
 
     def machine_faults(self):
         promised = self.current_partition.extras.get("gpudirect", False)
         return super().machine_faults() + (transport_faults(self.record, "mpi") if promised else [])
 
 
-class sweep_run(p2p_matrix_run, CrossNode, special=True):
+class sweep_run(CrossNode, measuring_run, special=True):
     """A test of messages of every size between nodes: the base of the checks that sweep.
 
     The performance variables are medians of the link class and a size, such as ``NET@4096``.
@@ -214,42 +194,17 @@ class sweep_run(p2p_matrix_run, CrossNode, special=True):
     #: how many times the one before each size is, unless told
     factor = 2
 
+    @run_after("init")
     def choose_sizes(self):
-        """Those that were asked for, or the usual ones."""
         least = 0 if "latency" in self.testcase else 1
         self.sizes = self.sizes or f"{least}:4MiB:{self.factor}"
 
     def program_opts(self):
         return ["--backend", "mpi", "--sweep", self.sizes]
 
-    def wanted_tables(self):
-        return CASES[self.testcase]
-
-    def wanted_endpoints(self):
-        """The endpoints of which each pair must be measured."""
-        return [device["label"] for device in self.record["devices"]]
-
-    def faults(self):
-        """Each size has its tables, whole, and its data was compared; an empty message has none."""
-        self.tables = linkmatrix.record.printed.p2p_matrix(self.text)
-        reasons = self.machine_faults()
-        pairs = list(permutations(self.wanted_endpoints(), 2))
-        printed = {table.size_bytes for table in self.tables}
-        results = self.record["results"]
-        reasons += all_there(results, sizes_of(self.sizes), 0, self.testcase)
-        if printed != {result["size_bytes"] for result in results}:
-            said = f"{self.testcase}: {len(results)} sizes were measured, {len(printed)} printed, of a sweep"
-            reasons += missing(said)
-        for size in sorted(printed):
-            own = [table for table in self.tables if table.size_bytes == size]
-            lacking = table_faults(own, self.wanted_tables(), self.testcase)
-            reasons += [one._replace(sentence=f"{one.sentence}, of {size} bytes") for one in lacking]
-        for table in self.tables:
-            reasons += cell_faults(table, pairs)
-        for result in results:
-            if result["size_bytes"] > 0 and result["verified"] is None:
-                reasons += missing(f"{self.testcase}: the data of {result['size_bytes']} bytes was not compared")
-        return reasons
+    def size_faults(self):
+        found = [result["size_bytes"] for result in self.results]
+        return size_faults(self.testcase, found, sizes_of(self.sizes))
 
     def figures(self):
         """The median of each size, with the reference of its link class."""
@@ -272,19 +227,14 @@ class crossnode_sweep(sweep_run):
     References stand in the partition's table with ``@sweep`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter([name for name in CASES if name.startswith("rank_")], loggable=True)
 
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes"
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
+    tags = {"crossnode", "sweep", "acceptance", "full"}
     factor = 4
-
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "sweep", "acceptance", "full"}
-        self.choose_sizes()
 
     def prepare(self):
         super().prepare()
@@ -301,7 +251,6 @@ class crossnode_matchings(crossnode_matrix):
     with ``@matchings`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter([name for name in CASES if "_put_" not in name], loggable=True)
 
     #: All nodes that `nodes` says, or else the partition in its extras['nodes'].
@@ -317,10 +266,9 @@ class crossnode_matchings(crossnode_matrix):
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"
-
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "matchings"}
+    tags = {"crossnode", "matchings"}
+    quick_case = ""
+    measured_pairs = MATCHINGS
 
     def prepare(self):
         super().prepare()
@@ -329,19 +277,6 @@ class crossnode_matchings(crossnode_matrix):
     def program_opts(self):
         groups = ["--groups", self.groups] if self.groups else []
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
-
-    def machine_faults(self):
-        return super().machine_faults() + matching_faults(self.record)
-
-    def cells_wanted_of(self, endpoints):
-        return len(self.wanted_cells())
-
-    def result(self):
-        """The entry of the record's results."""
-        return next(result for result in self.record["results"] if result["testcase"] == self.testcase)
-
-    def wanted_cells(self):
-        return drawn_pairs(self.result())
 
     def figures_of(self, result, matrix):
         """Without pairs, which are others in each run."""

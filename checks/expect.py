@@ -1,31 +1,18 @@
-"""What a partition promises and a test case must print, held against what a run found.
+"""The expected configuration of a partition, compared with a record.
 
-Plain Python on the record (linkmatrix.record/2) and the printed tables: nothing here runs anything. Every function
-returns reasons, each a verdict with a sentence, and an empty list if everything is as expected. A missing or unknown
-fact is a reason too.
+Plain Python on the record (linkmatrix.record/2) that starts no programs. Every function returns reasons, each a verdict
+with a sentence, and an empty list if everything is as expected. A missing or unknown fact is a reason too.
 """
 
-import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import NamedTuple
 
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.record.apart import Apart
-from linkmatrix.record.checking import drawn_cells, is_of_matchings
-from linkmatrix.record.matrix import FLAGS, WORDS
 
+from .cells import name_of
 from .programs import BUILT
 from .reasons import disturbed, failed, missing, unlike
-
-NO_PATH = "no-peer-access"  # status word
-
-
-class Table(NamedTuple):
-    """A table that a test case prints: title and unit of its head line."""
-
-    title: str
-    unit: str
 
 
 @dataclass(frozen=True)
@@ -83,15 +70,27 @@ def device_faults(record, promise):
     return reasons
 
 
+def gpu_faults(record, promise):
+    """Is every promised device there and connected as promised?"""
+    return device_faults(record, promise) + path_faults(record, promise)
+
+
+def without_pairs(testcase, promise):
+    """Why a node that has what a partition promises has no pair of GPUs for a test case; "" where it may have one."""
+    if "host" in testcase or "local" in testcase:
+        return ""
+    if promise.devices == 1:
+        return "has one GPU: there is no pair to measure"
+    if promise.peer_access is False and not testcase.endswith("_peer_off"):
+        return "has GPUs without peer access: the test cases *_peer_off measure what they have"
+    return ""
+
+
 def run_faults(record, check):
-    """Is the record of this check's run, and does it contain each expected test case?"""
-    measured = {result["testcase"] for result in record["results"]}
-    reasons = missing(
-        *(f"{name} was expected, and is not in the record" for name in record["expected"] if name not in measured)
-    )
-    if record["asked_by"] not in (None, check):
-        reasons += missing(f"the record is of the check {record['asked_by']}, not of {check}")
-    return reasons
+    """The reason if the record is of another check."""
+    if record["asked_by"] in (None, check):
+        return []
+    return missing(f"the record is of the check {record['asked_by']}, not of {check}")
 
 
 def exclusive_faults(record, promise):
@@ -154,25 +153,6 @@ def transport_faults(record, promised):
     ]
 
 
-def matching_faults(record):
-    """Was each matrix measured by a few matchings?"""
-    return missing(
-        *(
-            f"{result['testcase']}: the schedule is {result['schedule']['mode']}, but matchings were requested"
-            for result in record["results"]
-            if not is_of_matchings(result)
-        )
-    )
-
-
-def drawn_pairs(result):
-    """The (source, destination) of each cell of the matchings."""
-    cells = {
-        pair for rows, columns in drawn_cells(result) for pair in zip(rows.tolist(), columns.tolist(), strict=True)
-    }
-    return [(result["rows"][row], result["rows"][column]) for row, column in sorted(cells)]
-
-
 def transports_between_nodes(result):
     """(which pairs, their transport); of a matrix that is too large for its record, all at once."""
     apart = Apart.of(result)
@@ -188,12 +168,12 @@ def transports_between_nodes(result):
 
 
 def engine_faults(results, engine):
-    """Was each result measured by the promised library?"""
+    """Was each result measured by a library? None: by any."""
     return missing(
         *(
-            f"{one['testcase']} of {one['size_bytes']} bytes was measured by {one['engine']}, not by {engine}"
+            f"{name_of(one)} was measured by {one['engine']}, not by {engine}"
             for one in results
-            if one["engine"] != engine
+            if engine not in (None, one["engine"])
         )
     )
 
@@ -254,61 +234,3 @@ def spoken(value):
     if value is None or value == "":
         return "unknown"
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
-def without_path(record, promise):
-    """The ordered pairs that need no value: no peer access, in one way or the other, and none promised."""
-    topology = record["topology"]
-    if promise.peer_access:
-        return set()
-    labels, access = topology["labels"], topology["peer_access"]
-    return {
-        (labels[row], labels[column])
-        for row, column in permutations(range(len(labels)), 2)
-        if access[row][column] is False or access[column][row] is False
-    }
-
-
-def table_faults(tables, wanted, testcase):
-    """Are the wanted tables there, once each, in the wanted units?"""
-    found = [(table.title, table.unit) for table in tables if table.testcase == testcase]
-    lacking = [one for one in wanted if one not in found]
-    reasons = missing(*(f"{testcase} printed no table '{title} ({unit})'" for title, unit in lacking))
-    return reasons + missing(
-        *(
-            f"{testcase} printed '{title}' {found.count((title, unit))} times"
-            for title, unit in set(found)
-            if found.count((title, unit)) > 1
-        )
-    )
-
-
-def cell_faults(table, cells, excused=frozenset()):
-    """Has each of `cells`, (source, destination), a positive finite number? Those of `excused` may say no-peer-access.
-
-    A table that counts errors must contain 0. Any other number is a fault of the machine. The judge reads the other
-    status words from the record.
-
-    table.cells: {(source, destination): number, or the status word that stands in its place}
-    """
-    reasons = []
-    for pair in cells:
-        where, value = f"{table.testcase}: {pair[0]}->{pair[1]}", table.cells.get(pair)
-        if value is None:
-            reasons += missing(f"{where} is missing")
-        elif isinstance(value, str):
-            reasons += missing(f"{where} is '{value}'") if value == NO_PATH and pair not in excused else []
-        elif not is_good(value, table.unit):
-            counts_faults = table.unit in (WORDS, FLAGS) and math.isfinite(value)
-            reasons += (failed if counts_faults else missing)(f"{where} is {value} {table.unit}")
-    return reasons
-
-
-def has_words(table, cells):
-    """Whether one of the cells has a status word other than no-peer-access."""
-    return any(isinstance(table.cells.get(pair), str) and table.cells[pair] != NO_PATH for pair in cells)
-
-
-def is_good(value, unit):
-    """Whether a number is one that a cell of that unit may have."""
-    return value == 0 if unit in (WORDS, FLAGS) else math.isfinite(value) and (value > 0 or unit == "%")

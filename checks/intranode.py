@@ -1,43 +1,27 @@
 """How fast are the copies inside one node: between GPUs, between host memory and GPUs, between ranks?"""
 
-from itertools import permutations
 from typing import NamedTuple
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, variable
-
-from linkmatrix.record.matrix import FLAGS, ROUNDS, WORDS
+from reframe.core.builtins import parameter, run_after
 
 from .case import p2p_matrix_case
-from .expect import Table, device_faults, path_faults, rank_faults, without_path
+from .cells import endpoints
+from .expect import gpu_faults, rank_faults
+from .on_ranks import OnRanks
 from .sizes import has_own_size
-
-BANDWIDTH = (Table("bandwidth", "GB/s"),)
-TOTAL = (Table("total bandwidth", "GB/s"),)  # of three devices and more also the slowest of the copies
-BIDIRECTIONAL = (Table("sum of both directions", "GB/s"), Table("one direction", "GB/s"))
-STRESS = (*BANDWIDTH, Table("isolated", "GB/s"), Table("loss against isolated", "%"))
-COPY_LATENCY = (Table("copy latency", "us"),)
-ENQUEUED = (Table("enqueue latency", "us"),)  # only GPUs have a queue
-LOAD_LATENCY = (Table("load latency", "us"),)
-ATOMIC_LATENCY = (Table("atomic latency", "us"),)
-ROUND_TRIP = (Table("round trip", "us"),)
-VISIBILITY = (
-    Table("handover", "us"),
-    Table("rounds checked", ROUNDS),
-    Table("wrong words behind a set flag", WORDS),
-    Table("flags and answers never seen", FLAGS),
-)
 
 
 class Case(NamedTuple):
-    """A test case of p2p_matrix: its tables, the axes of its matrix, where it runs and in which shorter runs it is."""
+    """A test case of p2p_matrix: the axes of its matrix, whether the back end host has it, and its tags.
 
-    tables: tuple
-    queued: bool = False  # on GPUs, the time to enqueue a copy is printed too
+    Tags: smoke (does it work?), quick (is the node healthy?), visibility (is the order of writes kept?).
+    """
+
     rows: str = "device"
     columns: str = "device"
-    host: bool = False  # runs on the back end host too
-    tags: tuple = ()  # smoke: does it work? quick: is the node well? visibility: is the order of writes kept?
+    host: bool = False
+    tags: tuple = ()
 
 
 SMOKE = ("smoke", "quick")
@@ -46,84 +30,72 @@ LITMUS = ("visibility",)
 
 # fmt: off
 CASES = {
-    "host_to_device_memcpy_ce": Case(BANDWIDTH, rows="host", tags=SMOKE),
-    "device_to_host_memcpy_ce": Case(BANDWIDTH, columns="host", tags=SMOKE),
-    "host_to_device_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, rows="host"),
-    "device_to_host_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, columns="host"),
-    "device_to_device_memcpy_read_ce": Case(BANDWIDTH, host=True, tags=QUICK),
-    "device_to_device_memcpy_write_ce": Case(BANDWIDTH, host=True, tags=SMOKE),
-    "device_to_device_bidirectional_memcpy_read_ce": Case(BIDIRECTIONAL),
-    "device_to_device_bidirectional_memcpy_write_ce": Case(BIDIRECTIONAL, host=True, tags=SMOKE),
-    "all_to_host_memcpy_ce": Case(BANDWIDTH, columns="host"),
-    "all_to_host_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, columns="host"),
-    "host_to_all_memcpy_ce": Case(BANDWIDTH, rows="host"),
-    "host_to_all_bidirectional_memcpy_ce": Case(BIDIRECTIONAL, rows="host"),
-    "all_to_one_write_ce": Case(TOTAL, rows="all"),
-    "all_to_one_read_ce": Case(TOTAL, columns="all"),
-    "one_to_all_write_ce": Case(TOTAL, columns="all"),
-    "one_to_all_read_ce": Case(TOTAL, rows="all"),
-    "host_to_device_memcpy_sm": Case(BANDWIDTH, rows="host"),
-    "device_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
-    "host_to_device_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, rows="host"),
-    "device_to_host_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, columns="host"),
-    "device_to_device_memcpy_read_sm": Case(BANDWIDTH),
-    "device_to_device_memcpy_write_sm": Case(BANDWIDTH, host=True),
-    "device_to_device_bidirectional_memcpy_read_sm": Case(BIDIRECTIONAL),
-    "device_to_device_bidirectional_memcpy_write_sm": Case(BIDIRECTIONAL),
-    "all_to_host_memcpy_sm": Case(BANDWIDTH, columns="host"),
-    "all_to_host_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, columns="host"),
-    "host_to_all_memcpy_sm": Case(BANDWIDTH, rows="host"),
-    "host_to_all_bidirectional_memcpy_sm": Case(BIDIRECTIONAL, rows="host"),
-    "all_to_one_write_sm": Case(TOTAL, rows="all"),
-    "all_to_one_read_sm": Case(TOTAL, columns="all"),
-    "one_to_all_write_sm": Case(TOTAL, columns="all"),
-    "one_to_all_read_sm": Case(TOTAL, rows="all"),
-    "host_device_latency_sm": Case(LOAD_LATENCY, rows="host", tags=QUICK),
-    "device_to_device_latency_sm": Case(LOAD_LATENCY, host=True, tags=SMOKE),
-    "device_local_copy": Case(BANDWIDTH, rows="local", tags=QUICK),
-    "device_to_device_copy_latency_read_ce": Case(COPY_LATENCY, queued=True),
-    "device_to_device_copy_latency_write_ce": Case(COPY_LATENCY, queued=True, host=True),
-    "device_to_device_copy_latency_read_sm": Case(COPY_LATENCY, queued=True),
-    "device_to_device_copy_latency_write_sm": Case(COPY_LATENCY, queued=True),
-    "device_to_device_atomic_latency_sm": Case(ATOMIC_LATENCY, host=True),
-    "device_to_device_flag_latency_sm": Case(ROUND_TRIP, host=True),
-    "device_to_device_visibility_write_sm": Case(VISIBILITY, host=True, tags=LITMUS),
-    "device_to_device_visibility_read_sm": Case(VISIBILITY, host=True, tags=LITMUS),
-    "device_to_host_visibility_write_sm": Case(VISIBILITY, columns="host", host=True, tags=LITMUS),
-    "host_to_device_visibility_read_sm": Case(VISIBILITY, rows="host", host=True, tags=LITMUS),
-    "device_to_device_memcpy_read_sm_cached": Case(BANDWIDTH),
-    "device_to_device_memcpy_write_sm_cached": Case(BANDWIDTH),
-    "device_to_device_bidirectional_memcpy_read_sm_cached": Case(BIDIRECTIONAL),
-    "device_to_device_bidirectional_memcpy_write_sm_cached": Case(BIDIRECTIONAL),
-    "device_to_device_copy_latency_read_sm_cached": Case(COPY_LATENCY, queued=True),
-    "device_to_device_copy_latency_write_sm_cached": Case(COPY_LATENCY, queued=True),
-    "device_to_device_memcpy_read_sm_bulk": Case(BANDWIDTH),
-    "device_to_device_memcpy_write_sm_bulk": Case(BANDWIDTH),
-    "device_to_device_bidirectional_memcpy_read_sm_bulk": Case(BIDIRECTIONAL),
-    "device_to_device_bidirectional_memcpy_write_sm_bulk": Case(BIDIRECTIONAL),
-    "device_to_device_copy_latency_read_sm_bulk": Case(COPY_LATENCY, queued=True),
-    "device_to_device_copy_latency_write_sm_bulk": Case(COPY_LATENCY, queued=True),
-    "device_to_device_memcpy_write_ce_peer_off": Case(BANDWIDTH),
-    "device_to_device_bidirectional_memcpy_write_ce_peer_off": Case(BIDIRECTIONAL),
-    "device_to_device_copy_latency_write_ce_peer_off": Case(COPY_LATENCY, queued=True),
-    "device_to_device_memcpy_read_ce_stress": Case(STRESS),
-    "device_to_device_memcpy_write_ce_stress": Case(STRESS, host=True),
-    "device_to_device_memcpy_read_sm_stress": Case(STRESS),
-    "device_to_device_memcpy_write_sm_stress": Case(STRESS),
+    "host_to_device_memcpy_ce": Case(rows="host", tags=SMOKE),
+    "device_to_host_memcpy_ce": Case(columns="host", tags=SMOKE),
+    "host_to_device_bidirectional_memcpy_ce": Case(rows="host"),
+    "device_to_host_bidirectional_memcpy_ce": Case(columns="host"),
+    "device_to_device_memcpy_read_ce": Case(host=True, tags=QUICK),
+    "device_to_device_memcpy_write_ce": Case(host=True, tags=SMOKE),
+    "device_to_device_bidirectional_memcpy_read_ce": Case(),
+    "device_to_device_bidirectional_memcpy_write_ce": Case(host=True, tags=SMOKE),
+    "all_to_host_memcpy_ce": Case(columns="host"),
+    "all_to_host_bidirectional_memcpy_ce": Case(columns="host"),
+    "host_to_all_memcpy_ce": Case(rows="host"),
+    "host_to_all_bidirectional_memcpy_ce": Case(rows="host"),
+    "all_to_one_write_ce": Case(rows="all"),
+    "all_to_one_read_ce": Case(columns="all"),
+    "one_to_all_write_ce": Case(columns="all"),
+    "one_to_all_read_ce": Case(rows="all"),
+    "host_to_device_memcpy_sm": Case(rows="host"),
+    "device_to_host_memcpy_sm": Case(columns="host"),
+    "host_to_device_bidirectional_memcpy_sm": Case(rows="host"),
+    "device_to_host_bidirectional_memcpy_sm": Case(columns="host"),
+    "device_to_device_memcpy_read_sm": Case(),
+    "device_to_device_memcpy_write_sm": Case(host=True),
+    "device_to_device_bidirectional_memcpy_read_sm": Case(),
+    "device_to_device_bidirectional_memcpy_write_sm": Case(),
+    "all_to_host_memcpy_sm": Case(columns="host"),
+    "all_to_host_bidirectional_memcpy_sm": Case(columns="host"),
+    "host_to_all_memcpy_sm": Case(rows="host"),
+    "host_to_all_bidirectional_memcpy_sm": Case(rows="host"),
+    "all_to_one_write_sm": Case(rows="all"),
+    "all_to_one_read_sm": Case(columns="all"),
+    "one_to_all_write_sm": Case(columns="all"),
+    "one_to_all_read_sm": Case(rows="all"),
+    "host_device_latency_sm": Case(rows="host", tags=QUICK),
+    "device_to_device_latency_sm": Case(host=True, tags=SMOKE),
+    "device_local_copy": Case(rows="local", tags=QUICK),
+    "device_to_device_copy_latency_read_ce": Case(),
+    "device_to_device_copy_latency_write_ce": Case(host=True),
+    "device_to_device_copy_latency_read_sm": Case(),
+    "device_to_device_copy_latency_write_sm": Case(),
+    "device_to_device_atomic_latency_sm": Case(host=True),
+    "device_to_device_flag_latency_sm": Case(host=True),
+    "device_to_device_visibility_write_sm": Case(host=True, tags=LITMUS),
+    "device_to_device_visibility_read_sm": Case(host=True, tags=LITMUS),
+    "device_to_host_visibility_write_sm": Case(columns="host", host=True, tags=LITMUS),
+    "host_to_device_visibility_read_sm": Case(rows="host", host=True, tags=LITMUS),
+    "device_to_device_memcpy_read_sm_cached": Case(),
+    "device_to_device_memcpy_write_sm_cached": Case(),
+    "device_to_device_bidirectional_memcpy_read_sm_cached": Case(),
+    "device_to_device_bidirectional_memcpy_write_sm_cached": Case(),
+    "device_to_device_copy_latency_read_sm_cached": Case(),
+    "device_to_device_copy_latency_write_sm_cached": Case(),
+    "device_to_device_memcpy_read_sm_bulk": Case(),
+    "device_to_device_memcpy_write_sm_bulk": Case(),
+    "device_to_device_bidirectional_memcpy_read_sm_bulk": Case(),
+    "device_to_device_bidirectional_memcpy_write_sm_bulk": Case(),
+    "device_to_device_copy_latency_read_sm_bulk": Case(),
+    "device_to_device_copy_latency_write_sm_bulk": Case(),
+    "device_to_device_memcpy_write_ce_peer_off": Case(),
+    "device_to_device_bidirectional_memcpy_write_ce_peer_off": Case(),
+    "device_to_device_copy_latency_write_ce_peer_off": Case(),
+    "device_to_device_memcpy_read_ce_stress": Case(),
+    "device_to_device_memcpy_write_ce_stress": Case(host=True),
+    "device_to_device_memcpy_read_sm_stress": Case(),
+    "device_to_device_memcpy_write_sm_stress": Case(),
 }
 # fmt: on
-
-
-def without_pairs(testcase, promise):
-    """Why a node that has what a partition promises has no pair of GPUs for a test case; "" where it may have one."""
-    case = CASES[testcase]
-    if {case.rows, case.columns} & {"host", "local"}:
-        return ""
-    if promise.devices == 1:
-        return "has one GPU: there is no pair to measure"
-    if promise.peer_access is False and not testcase.endswith("_peer_off"):
-        return "has GPUs without peer access: the test cases *_peer_off measure what they have"
-    return ""
 
 
 def limited(testcase):
@@ -145,11 +117,9 @@ class intranode_p2p(p2p_matrix_case):
     them; the endpoints are then called cpu0, cpu1, …, and no number of them is promised.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(CASES, loggable=True)
 
     descr = "copies inside one node"
-    num_tasks = 1
 
     @run_after("init")
     def choose_systems(self):
@@ -157,8 +127,6 @@ class intranode_p2p(p2p_matrix_case):
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
         self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
         self.tags = {"full", "intranode", "acceptance", *case.tags}
-
-    without_mpi = True
 
     def prepare(self):
         super().prepare()
@@ -168,25 +136,13 @@ class intranode_p2p(p2p_matrix_case):
             f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
         )
         if self.on_gpus:
-            self.num_gpus_per_node = self.promise.devices
-        self.need_pairs()
-
-    def need_pairs(self):
-        """A workstation may have one GPU, or GPUs that cannot reach each other: that is no fault of theirs."""
-        why = without_pairs(self.testcase, self.promise) if self.on_gpus else ""
-        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
+            self.need_pairs()
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
 
-    def wanted_tables(self):
-        case = CASES[self.testcase]
-        return case.tables + (ENQUEUED if case.queued and self.on_gpus else ())
-
     def machine_faults(self):
-        if not self.on_gpus:
-            return []
-        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return gpu_faults(self.record, self.promise) if self.on_gpus else []
 
     def program_opts(self):
         """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
@@ -195,19 +151,11 @@ class intranode_p2p(p2p_matrix_case):
         limits = self.current_partition.extras.get("limits", {}) if limited(self.testcase) else {}
         return [*super().program_opts(), *limit_options(limits)]
 
-    def wanted_cells(self):
-        """All cells of the test case. Host memory is what the program found: at least one."""
-        case, values = CASES[self.testcase], self.tables[0]
-        devices = [device["label"] for device in self.record["devices"]]
-        if case.rows == case.columns == "device":
-            return list(permutations(devices, 2))
-        labels = {"device": devices, "local": ["local"], "all": ["all"]}
-        rows, columns = labels.get(case.rows, values.rows), labels.get(case.columns, values.columns)
-        return [(row, column) for row in rows for column in columns]
-
-    def excused_cells(self):
-        peer_access_needed = self.on_gpus and "peer_off" not in self.testcase
-        return without_path(self.record, self.promise) if peer_access_needed else set()
+    def axes(self):
+        """The memory of the host is any that the program found."""
+        devices = endpoints(self.record, self.testcase)
+        labels = {"device": devices, "host": None, "local": ["local"], "all": ["all"]}
+        return labels[CASES[self.testcase].rows], labels[CASES[self.testcase].columns]
 
 
 @rfm.simple_test
@@ -218,7 +166,6 @@ class process_p2p(p2p_matrix_case):
     what a single process measures, so the references are the same.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(
         [
             "device_to_device_memcpy_read_ce",
@@ -235,61 +182,28 @@ class process_p2p(p2p_matrix_case):
     valid_systems = ["+gpu +cuda +mpi"]
     valid_prog_environs = ["+cuda +mpi"]
     tags = {"acceptance", "full", "intranode"}
+    memory = "device"
 
     def prepare(self):
         super().prepare()
-        devices, where = self.promise.devices, self.current_partition.fullname
-        self.skip_if(devices == 1, f"{where} has one GPU: there is no pair to measure")
-        self.skip_if(self.promise.peer_access is False, f"the GPUs of {where} have no peer access")
-        self.num_gpus_per_node = devices
-        self.num_tasks = self.num_tasks_per_node = devices or 2
+        self.need_pairs()
+        self.num_tasks = self.num_tasks_per_node = self.promise.devices or 2
 
     def backend(self):
         return "mpi"
 
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
-
-    def wanted_tables(self):
-        return CASES[self.testcase].tables
-
     def machine_faults(self):
         """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""
-        if absent := rank_faults(self.record, 1, self.num_tasks):
-            return absent
-        return device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-
-    def wanted_cells(self):
-        return list(permutations([device["label"] for device in self.record["devices"]], 2))
-
-    def excused_cells(self):
-        return without_path(self.record, self.promise)
+        return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.promise)
 
 
 @rfm.simple_test
-class rank_p2p(p2p_matrix_case):
+class rank_p2p(OnRanks, p2p_matrix_case):
     """Measures one matrix between MPI ranks of one node or several: host memory, through the partition's launcher."""
 
-    #: The test case of p2p_matrix.
     testcase = parameter(
         ["rank_to_rank_bandwidth_mpi", "rank_to_rank_bidirectional_mpi", "rank_to_rank_latency_mpi"], loggable=True
     )
-
-    #: Ranks on each node.
-    #:
-    #: :type: :class:`int`
-    #: :default: 0: as many as the node has GPUs, or 2 where it has none
-    #:
-    #: .. versionadded:: 0.1.0
-    ranks = variable(int, value=0)
-
-    #: Nodes that the ranks are spread over, e.g. ``-S rank_p2p.nodes=4``.
-    #:
-    #: :type: :class:`int`
-    #: :default: 1
-    #:
-    #: .. versionadded:: 0.1.0
-    nodes = variable(int, value=1, loggable=True)
 
     descr = "copies between ranks"
     valid_systems = ["+mpi"]
@@ -301,30 +215,5 @@ class rank_p2p(p2p_matrix_case):
         if self.testcase == "rank_to_rank_bandwidth_mpi":
             self.tags |= {"smoke", "quick"}
 
-    def prepare(self):
-        super().prepare()
-        self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
-        if self.ranks:
-            self.measure_of_it(f"{self.ranks}-ranks")
-        if self.nodes > 1:
-            self.measure_of_it(f"{self.nodes}-nodes")
-        self.num_tasks = self.nodes * self.num_tasks_per_node
-
     def backend(self):
         return "mpi"
-
-    def wanted_tables(self):
-        tables = {"bandwidth": BANDWIDTH, "bidirectional": BIDIRECTIONAL, "latency": COPY_LATENCY}
-        return tables[self.testcase.split("_")[3]]
-
-    def machine_faults(self):
-        return rank_faults(self.record, self.nodes, self.num_tasks_per_node)
-
-    def wanted_endpoints(self):
-        return [device["label"] for device in self.record["devices"]]
-
-    def wanted_cells(self):
-        return list(permutations(self.wanted_endpoints(), 2))
-
-    def excused_cells(self):
-        return set()

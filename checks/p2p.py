@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import reframe.utility.sanity as sn
@@ -11,17 +12,17 @@ from reframe.core.exceptions import ReframeError
 
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import BY_SIGNAL
-from linkmatrix.record import reading
+from linkmatrix.record import reading, units
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 
 from . import endings, references
-from .expect import exclusive_faults, run_faults
-from .processes import Wish
+from .expect import exclusive_faults, run_faults, without_pairs
 from .programs import BUILT
 from .ranks import crowded_faults
 from .reasons import missing
 from .session_test import session_test
+from .variables import large_figures, matrix_figures
 
 
 class p2p_matrix_run(session_test, special=True):
@@ -95,15 +96,33 @@ class p2p_matrix_run(session_test, special=True):
     #: the program that measures, one of `programs.BUILT`
     program = "p2p_matrix"
     executable = program
+    #: the GPUs of a node that the test needs at least; 0: it needs none
+    least_gpus = 0
+    #: the memory between which ranks send: "host" or "device"
+    memory = "host"
 
     def prepare(self):
         super().prepare()
+        if self.least_gpus:
+            self.take_gpus(self.least_gpus)
         extras = self.current_partition.extras
         self.reference_name = self.reference_name or extras.get("reference", "")
         try:
             self.ignored = ignored_processes.of_extras(extras)
         except BadInput as error:
             raise ReframeError(str(error)) from None
+
+    def take_gpus(self, least):
+        """Asks for all GPUs of each node. Skips the test on nodes with fewer GPUs than it needs."""
+        found = self.num_gpus_per_node = self.promise.devices
+        needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
+        self.skip_if(found is not None and found < least, f"{self.current_partition.fullname} {needed}")
+
+    def need_pairs(self):
+        """Asks for all GPUs of a node. Skips the test on nodes without a pair of GPUs that it could measure."""
+        self.take_gpus(1)
+        why = without_pairs(self.testcase, self.promise)
+        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
 
     def measure_of_it(self, word):
         """Names what of the machine is measured; references for it stand in a table of its own, where it has one."""
@@ -113,19 +132,14 @@ class p2p_matrix_run(session_test, special=True):
 
     def wish(self):
         """What this test needs of a job."""
-        testcase = self.part()
-        return Wish(
-            check=self.unique_name,
+        testcase, memory = self.part(), ("--memory", "device") if self.memory == "device" else ()
+        return replace(
+            super().wish(),
             testcase=testcase,
-            opts=(*self.program_opts(), *self.ignore_opts(), *self.idle_opts(), *self.extra_opts),
+            opts=(*self.program_opts(), *memory, *self.ignore_opts(), *self.idle_opts(), *self.extra_opts),
             size=self.size_asked_for(),
             program=self.program,
-            tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            without_mpi=self.without_mpi,
             group="puts" if "_put_" in testcase else "",  # an MPI may be unable to, and the process then ends
-            node=self.on,
             environment=self.environment_of_ranks(),
             references=self.told_references(testcase),
         )
@@ -252,6 +266,18 @@ class p2p_matrix_run(session_test, special=True):
         if known is None or not self.reference_name:
             return {}
         return known.of(self.record, result).table(self.reference_name, result["testcase"])
+
+    def figures(self):
+        return {
+            name: figure
+            for result, matrix in self.judged_results()
+            for name, figure in self.figures_of(result, matrix).items()
+        }
+
+    def figures_of(self, result, matrix):
+        """Those of one result."""
+        table = self.table_of(result)
+        return large_figures(result, table) if "cells" in result else matrix_figures(matrix, table)
 
     @run_before("performance")
     def publish(self):

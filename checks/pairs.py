@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import reframe as rfm
-from reframe.core.builtins import fixture, parameter, run_after
+from reframe.core.builtins import fixture, parameter
 
 from .crossnode import CASES, sweep_run
 from .expect import pairs_faults, transport_faults, version_faults
@@ -45,7 +45,6 @@ class crossnode_pairs(sweep_run):
     ``@4-pairs@sweep`` added to its name.
     """
 
-    #: The test case of p2p_matrix.
     testcase = parameter(OF_NODES, loggable=True)
 
     #: Pairs of ranks at once.
@@ -56,10 +55,7 @@ class crossnode_pairs(sweep_run):
     valid_systems = ["+mpi +crossnode"]
     valid_prog_environs = ["+mpi"]
 
-    @run_after("init")
-    def set_tags(self):
-        self.tags = {"crossnode", "pairs", "full"}
-        self.choose_sizes()
+    tags = {"crossnode", "pairs", "full"}
 
     def prepare(self):
         super().prepare()
@@ -71,9 +67,6 @@ class crossnode_pairs(sweep_run):
     def program_opts(self):
         limit = [] if "--timeout" in self.extra_opts else ["--timeout", str(SECONDS)]
         return [*super().program_opts(), "--pairs-per-node", str(self.pairs), *limit]
-
-    def wanted_endpoints(self):
-        return list(dict.fromkeys(device["node"] for device in self.record["devices"]))
 
     def machine_faults(self):
         return super().machine_faults() + pairs_faults(self.record, self.pairs, self.num_tasks_per_node)
@@ -94,6 +87,8 @@ class crossnode_device_pairs(crossnode_pairs):
     descr = "messages of every size between pairs of GPUs of two nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
+    memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
@@ -102,7 +97,6 @@ class crossnode_device_pairs(crossnode_pairs):
             bool(promised) and not self.current_partition.extras.get(promised),
             f"{self.current_partition.fullname} does not promise it: extras['{promised}']",
         )
-        self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
         if self.route != USUAL:
             self.measure_of_it(self.route)
@@ -111,7 +105,7 @@ class crossnode_device_pairs(crossnode_pairs):
         return ROUTES[self.route].environment
 
     def program_opts(self):
-        return [*super().program_opts(), "--memory", "device", *ROUTES[self.route].options]
+        return [*super().program_opts(), *ROUTES[self.route].options]
 
     def machine_faults(self):
         extras, faults = self.current_partition.extras, super().machine_faults()

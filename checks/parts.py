@@ -1,4 +1,4 @@
-"""The part of one test case in what a process left that ran several: its tables, and its record.
+"""The part of one test case in what a process left that ran several: its result, and its record.
 
 Plain Python, as `expect` is. A test case that is whole and was compared is PASS whatever became of those after it; one
 that is not has the ending of the process; and what the process never began is not there.
@@ -15,25 +15,16 @@ from pathlib import Path
 from linkmatrix.files import write_whole
 from linkmatrix.record.apart import Apart
 
-# a table of a size, or, as nccl-tests prints it, of all sizes of a collective
-HEAD = re.compile(r"(?P<of_size>[a-z0-9_]+): .+, \d+ bytes\b.*|# (?P<of_all>[a-z0-9_]+)")
 MEASURING = ("--testcase", "--size")  # options with a value that do nothing where nothing is measured
 ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
 
-def text_of(text, testcase, result):
-    """The lines of standard output that are about no test case or about this one, and `result` as their last.
+def text_of(text, result):
+    """The standard output of a process, with the result of one test case as its last line.
 
     result: the word of the last line; None, or that of a checkpoint: the process was ended before it could write one
     """
-    kept, about = [], None
-    for line in text.splitlines():
-        if head := HEAD.fullmatch(line):
-            about = head["of_size"] or head["of_all"]
-        elif line.startswith("whole run: "):
-            about = None
-        if about in (None, testcase) and not ENDING.fullmatch(line):
-            kept.append(line)
+    kept = [line for line in text.splitlines() if not ENDING.fullmatch(line)]
     ending = [line for line in [f"Result: {result}"] if ENDING.fullmatch(line)]
     return "\n".join([*kept, *ending, ""])
 
@@ -151,7 +142,7 @@ class Left:
         write_copy(own / self.job.script_filename, script)
 
     def part_of(self, text, record, own, testcase, name):
-        """The text about a test case; its part of the record is written to `own`, if there is one."""
+        """The text with the result of a test case; its part of the record is written to `own`, if there is one."""
         whole = record_in(record, os.stat(record).st_mtime_ns) if record.exists() else None
         part = record_of(whole, testcase) if whole else None
         if part is None:
@@ -161,7 +152,7 @@ class Left:
         write_copy(own / "record.json", json.dumps(part))
         apart = [found for found in map(Apart.of, part["results"]) if found]
         take_cells((file for file in (record.parent / one.name for one in apart) if file.exists()), own)
-        return text_of(text, testcase, part["result"])
+        return text_of(text, part["result"])
 
 
 def write_copy(path, text):

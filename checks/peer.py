@@ -1,24 +1,22 @@
 """What every check of a program of others has in common: how it is started, found, read and published."""
 
-import json
-from pathlib import Path
+from dataclasses import replace
 
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.files import write_whole
-
 from .build import REPOSITORY
 from .expect import device_faults
-from .p2p import p2p_matrix_run
+from .foreign_run import foreign_run
 from .peer_output import found_in, output_of, places_first, record_of
-from .processes import BESIDE, TESTCASES, Wish
+from .processes import BESIDE, TESTCASES
 from .reasons import missing
+from .session_test import session_test
 
 SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
 
 
-class peer_run(p2p_matrix_run, special=True):
+class peer_run(foreign_run, special=True):
     """A test of a program of others: the base of the checks that run one.
 
     It is looked for beside what the build left (`-S build_linkmatrix.peers=yes`), then on PATH, with the modules of the
@@ -47,22 +45,9 @@ class peer_run(p2p_matrix_run, special=True):
             raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
 
     def wish(self):
-        return Wish(
-            check=self.unique_name,
-            testcase=self.asked_for(),
-            opts=(
-                *("--beside", BESIDE, "--timeout", str(self.seconds)),
-                *(("--topology",) if self.topology else ()),
-                *self.command(),
-                *self.extra_opts,
-            ),
-            program=str(SCRIPT),
-            tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            without_mpi=self.without_mpi,
-            node=self.on,
-        )
+        topology = ["--topology"] if self.topology else []
+        opts = ["--beside", BESIDE, "--timeout", str(self.seconds), *topology, *self.command(), *self.extra_opts]
+        return replace(session_test.wish(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
 
     def asked_for(self):
         """The test case as the program calls it."""
@@ -92,19 +77,14 @@ class peer_run(p2p_matrix_run, special=True):
         text, errors = super().outputs()
         return (None if text is None else places_first(text)), errors
 
-    def result_faults(self):
-        """The script quotes what the program printed, and the record is made of that."""
-        faults = super().result_faults()
-        if self.text is None:
-            return faults
+    def read_output(self):
         self.output = output_of(self.text)
         self.found = found_in(self.output, self.testcase, self.written())
         content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
-        write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        return [*faults, *missing(*self.found.faults)]
+        return content, missing(*self.found.faults)
 
     def faults(self):
-        if not self.found.tables:
+        if not self.found.run.tables:
             return []  # why, has been said
         return [*self.machine_faults(), *self.table_faults()]
 

@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign import nccl, nvbandwidth, osu, p2p_sample
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Run
-from linkmatrix.foreign.to_record import to_record
+
+from .foreign_run import foreign_record
 
 LINE = re.compile(r"(rank \d+ on |program |missing |ended code=|\| ?|topology$|output$)(.*)")
 PROGRAMS = {"osu_": osu.PROGRAM, "nvbandwidth": nvbandwidth.PROGRAM, "p2pBandwidthLatencyTest": p2p_sample.CUDA}
@@ -43,7 +43,6 @@ class Found:
     """What can be believed of it: a run of the program, whose tables are those of a test case, or why not."""
 
     run: Run
-    tables: tuple = ()
     faults: list = field(default_factory=list)
 
 
@@ -104,7 +103,7 @@ def found_in(output, testcase, command):
     for size in dict.fromkeys(table.size_bytes for table in tables if all(table is not one for one in once.values())):
         faults.append(f"{name} printed {testcase}{'' if size is None else f' of {size} bytes'} twice")
     run.tables = [table for table in tables if table is once[table.key]]
-    return Found(run, tuple(run.tables), faults)
+    return Found(run, faults)
 
 
 def program_of(name):
@@ -141,13 +140,8 @@ def record_of(output, found, testcase, asked_by, link_class, size):
     print them.
     """
     run = found.run
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    record = to_record(run, "rfm_job.out", output.text.encode(), now, now, size)
-    unknown = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))
-    record["host"]["name"] = output.node
-    record["nodes"] = [{"name": node, **unknown} for node in dict.fromkeys(output.places)]
+    record = foreign_record(run, output.text, output.places, testcase, asked_by, size)
     record["devices"] = [{**device, "node": output.node} for device in record["devices"]]
-    record |= {"asked_by": asked_by, "expected": [testcase]}
     if found.faults:
         record |= {"result": "ERROR", "error": "; ".join(found.faults)[:4000]}
     compares = run.program in COMPARES and not COMPARES[run.program] & set((run.command or "").split())

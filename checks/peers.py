@@ -1,22 +1,20 @@
 """What do the programs that people already trust say of the same links? They run where they are installed."""
 
-from itertools import permutations, product
-
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.record.units import parse_size
 
+from .cells import cell_faults, endpoints
 from .crossnode import CrossNode
-from .expect import cell_faults
 from .pairs import PAIRS
 from .peer import peer_run
 from .processes import TESTCASES
 from .reasons import missing, unlike
 from .session import nodes_session
-from .sizes import all_there, sizes_of
-from .variables import matrix_figures, size_figures
+from .sizes import PART, size_faults, sizes_of
+from .variables import size_figures
 
 ONE_WAY = "_one_direction"  # ends the name of what nvbandwidth calls bidirectional and is one direction's figure
 
@@ -26,31 +24,15 @@ class peer_matrix(peer_run, special=True):
 
     def prepare(self):
         super().prepare()
-        self.num_gpus_per_node = self.promise.devices
-        between = self.testcase.startswith("device_to_device")
-        where, by_peer_access = self.current_partition.fullname, between and not self.testcase.endswith("_peer_off")
-        self.skip_if(between and self.promise.devices == 1, f"{where} has one GPU: there is no pair to measure")
-        self.skip_if(by_peer_access and self.promise.peer_access is False, f"{where} has GPUs without peer access")
+        self.need_pairs()
 
     def table_faults(self):
-        if len(self.found.tables) != 1:
-            return missing(f"{self.testcase} was printed {len(self.found.tables)} times")
-        (table,) = self.found.tables
-        devices = [device["label"] for device in self.record["devices"]]
-        named = {name for name in (*table.rows, *table.columns) if name.startswith("gpu")}
-        reasons = missing(*(f"{self.testcase}: {name} is not in its table" for name in devices if name not in named))
-        apart = table.rows == table.columns and not table.local_copy
-        cells = list(permutations(table.rows, 2) if apart else product(table.rows, table.columns))
-        if table.quantity == "copy latency" and set(cells) != set(getattr(table.parts.get("enqueue"), "cells", ())):
-            reasons += missing(f"{self.testcase}: the times on the host, which follow the table, are incomplete")
-        return [*reasons, *cell_faults(table, cells)]
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
-        }
+        (result,) = self.record["results"]
+        named = {name for name in (*result["rows"], *result["columns"]) if name.startswith("gpu")}
+        absent = [name for name in endpoints(self.record, self.testcase) if name not in named]
+        parts = ["enqueue"] if result["quantity"] == "copy latency" else []  # follow the table
+        sentences = (f"{self.testcase}: {name} is not in its table" for name in absent)
+        return missing(*sentences) + cell_faults(result, None, None, parts)
 
 
 @rfm.simple_test
@@ -81,8 +63,6 @@ class peer_nvbandwidth(peer_matrix):
     descr = "copies inside one node, by nvbandwidth"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    num_tasks = 1
-    without_mpi = True
     size = 512 << 20
 
     def asked_for(self):
@@ -116,8 +96,6 @@ class peer_p2p_sample(peer_matrix):
     descr = "copies between GPUs, by the CUDA sample"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    num_tasks = 1
-    without_mpi = True
     size = 160_000_000  # its own, which it does not print
 
     def command(self):
@@ -153,13 +131,9 @@ class peer_sizes(peer_run, special=True):
         return 0
 
     def table_faults(self):
-        tables = self.found.tables
-        faults = all_there(self.record["results"], sizes_of(self.wanted_sizes()), self.sharers(), self.testcase)
-        for table in tables:
-            of_size = f"{self.testcase} of {table.size_bytes} bytes"
-            found = cell_faults(table, list(product(table.rows, table.columns)))
-            faults += [one._replace(sentence=one.sentence.replace(self.testcase, of_size, 1)) for one in found]
-        return faults
+        found = [result["size_bytes"] for result in self.record["results"]]
+        slack = max(PART * self.sharers(), 1) - 1
+        return size_faults(self.testcase, found, sizes_of(self.wanted_sizes()), slack=slack)
 
     def figures(self):
         figures = size_figures(self.judged_results())
@@ -193,15 +167,11 @@ class peer_nccl_tests(peer_sizes):
     descr = "collectives between the GPUs of a node, by nccl-tests"
     valid_systems = ["+gpu +cuda +nccl"]
     valid_prog_environs = ["+cuda +nccl"]
-    num_tasks = 1
-    without_mpi = True
     topology = False
+    least_gpus = 2
 
     def prepare(self):
         super().prepare()
-        where = self.current_partition.fullname
-        self.skip_if(self.promise.devices == 1, f"{where} has one GPU: there is nothing to do together")
-        self.num_gpus_per_node = self.promise.devices
         try:
             sizes_of(self.sizes)
             self.command()

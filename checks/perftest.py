@@ -1,16 +1,17 @@
 """What src/rdma/adapter_pairs.sh printed of perftest, as a record and as faults. Plain Python, as `expect` is."""
 
 import re
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from linkmatrix.errors import BadInput
 from linkmatrix.foreign.scan import read_text
 from linkmatrix.foreign.table import Part, Run, Table
-from linkmatrix.foreign.to_record import to_record
 
 from .adapters import rate_of
-from .reasons import missing, too_slow
+from .foreign_run import foreign_record
+from .reasons import missing
+from .shares import missed
 
 ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
 VERSION = re.compile(r"version (\S+)")
@@ -30,52 +31,55 @@ GID = re.compile(r"^ (?:local|remote) address:.*\n GID: (\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Step:
-    """One program over one adapter. how: "alone" or "at-once"; text: what its client printed; command: how it was
-    asked, with the variables that count.
+    """One program over one adapter.
+
+    how: "alone" or "at-once". lines: the output of its client. command: with the variables that count.
     """
 
     program: str
     adapter: str
     how: str
     code: int
-    text: str
-    command: str = ""
+    command: str
+    lines: list = field(default_factory=list)
 
     @property
-    def whole(self):
-        """Whether its last table has an end: a rule, or UCX's sum."""
-        rows = [line for line in self.text.splitlines() if line.strip()]
-        return bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))
+    def text(self):
+        """The output of the client."""
+        return "".join(f"{line}\n" for line in self.lines)
 
+    @cached_property
     def printed(self):
-        """The whole table that it printed, of whatever; None where there is none to believe."""
+        """The only whole table in the output, of any measurement; None where there is none to believe."""
+        rows = [line for line in self.lines if line.strip()]
+        whole = bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))  # a rule, or UCX's sum
         try:
             runs = read_text(f"$ {self.command}\n{self.text}")
         except BadInput:
             return None
         tables = [table for run in runs for table in run.tables]
-        return tables[-1] if len(tables) == 1 and self.code == 0 and self.whole else None
+        return tables[0] if len(tables) == 1 and self.code == 0 and whole else None
 
-    def table(self):
-        """The same, where it is of what was asked."""
-        table = self.printed()
-        return table if table and not self.other(table) else None
-
-    def other(self, table):
-        """What a table is of, where that is not what was asked. Of both ways it is a sum, twice the line rate."""
-        name = self.program.rpartition("/")[2]
+    @property
+    def other(self):
+        """What the table is of, if it is not what was asked. Of both directions it is a sum, twice the line rate."""
+        name, table = self.program.rpartition("/")[2], self.printed
         if name != UCX and table.testcase != name:
             return table.testcase
         size = SIZE.search(self.command)
         return "" if not size or int(size[1]) == table.size_bytes else f"{name} of {table.size_bytes} bytes"
 
+    @property
+    def table(self):
+        """The table that was asked for; None without one."""
+        return self.printed if self.printed and not self.other else None
+
     def fault(self):
-        """Why it has no table."""
-        words = [line.strip() for line in self.text.splitlines() if line.strip(" -*")]
+        """Why the step has no table."""
+        words = [line.strip() for line in self.lines if line.strip(" -*")]
         last = words[-1].removeprefix("adapter_pairs: ") if words else "it said nothing"
-        table = self.printed()
-        if table:
-            said = f"printed a table of {self.other(table)}: that is not what was asked, '{self.command}'"
+        if self.printed:
+            said = f"printed a table of {self.other}: that is not what was asked, '{self.command}'"
         elif self.code == 0:
             said = f"printed no whole table of one size: its last line is '{last}'"
         else:
@@ -108,7 +112,7 @@ class Output:
 
 def output_of(text, command=""):
     """Reads what the script printed. command: how each program was asked, {adapter} stands for its adapter."""
-    adapters, nodes, steps, lines, version = {}, {}, [], [], ""
+    adapters, nodes, steps, version = {}, {}, [], ""
     for line in text.splitlines():
         if found := VERSION.fullmatch(line):
             version = found[1]
@@ -117,22 +121,11 @@ def output_of(text, command=""):
             nodes[role] = node
             adapters[role, name] = port(node, name, rate)
         elif found := STEP.fullmatch(line):
-            lines = []
-            steps.append((found, lines))
-        elif line.startswith(QUOTED.rstrip()):
-            lines.append(line[len(QUOTED) :])
-    made = [
-        Step(
-            one[1],
-            one[2],
-            one[3],
-            int(one[4]),
-            "\n".join([*said, ""]),
-            (command or one[1]).replace("{adapter}", one[2]),
-        )
-        for one, said in steps
-    ]
-    return Output(adapters, nodes, made, version)
+            program, adapter, how, code = found.groups()
+            steps.append(Step(program, adapter, how, int(code), (command or program).replace("{adapter}", adapter)))
+        elif line.startswith(QUOTED.rstrip()) and steps:
+            steps[-1].lines.append(line[len(QUOTED) :])
+    return Output(adapters, nodes, steps, version)
 
 
 def port(node, name, rate):
@@ -149,7 +142,7 @@ def faults_of(output, how):
         return missing("no adapter was measured")
     steps = {(step.adapter, step.how): step for step in output.steps}
     lacking = [f"{name} was not measured {one}" for one in how for name in output.names if (name, one) not in steps]
-    return missing(*lacking, *(step.fault() for step in output.steps if step.table() is None))
+    return missing(*lacking, *(step.fault() for step in output.steps if step.table is None))
 
 
 def record_of(output, testcase, how, asked_by, command, memory):
@@ -157,20 +150,16 @@ def record_of(output, testcase, how, asked_by, command, memory):
 
     how: the step that is the test case; of one at once, what each had alone is a part.
     """
-    tables = {(step.adapter, step.how): step.table() for step in output.steps}
+    tables = {(step.adapter, step.how): step.table for step in output.steps}
     found = {name: tables.get((name, how)) for name in output.names}
     known = [table for table in found.values() if table]
     run = Run(program_of(output), tables=[], command=command, software=head_of(output))
     if known:
         run.tables.append(joined(testcase, found, tables if how == "at-once" else {}, memory))
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    record = to_record(run, "rfm_job.out", "\n".join(step.text for step in output.steps).encode(), now, now, None)
-    nodes = list(dict.fromkeys(output.nodes.values()))
-    unknown = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))
+    text = "\n".join(step.text for step in output.steps)
+    record = foreign_record(run, text, list(output.nodes.values()), testcase, asked_by)
     record["host"]["name"] = output.nodes.get("client", "unknown")
-    record["nodes"] = [{"name": node, **unknown} for node in nodes]
     record["adapters"] = list(output.adapters.values())
-    record |= {"asked_by": asked_by, "expected": [testcase]}
     if not known:
         record |= {"result": "ERROR", "error": f"{testcase}: no adapter has a value"}
     for result in record["results"]:
@@ -178,7 +167,7 @@ def record_of(output, testcase, how, asked_by, command, memory):
         if result["unit"] == "GB/s":
             limits = [output.rate(name) for name in result["rows"]]
             result["limit"] = [[rate * TO_GB if rate else None] for rate in limits]
-            result["notes"] = [*result["notes"], *ratio_notes(output, result)]
+            result["notes"] = [*result["notes"], *notes_of(result)]
     return record
 
 
@@ -233,20 +222,17 @@ def head_of(output):
     }
 
 
-def ratios(output, result):
-    """{adapter: (Gb/s, line rate in Gb/s or None)} of a result in GB/s, of those that have a value."""
-    return {
-        name: (value / TO_GB, output.rate(name))
-        for name, (value,) in zip(result["rows"], result["values"], strict=True)
-        if value is not None
-    }
+def rates_of(result):
+    """{adapter: (Gb/s, line rate in Gb/s or None)} of the adapters that have a value."""
+    rows = zip(result["rows"], result["values"], result["limit"], strict=True)
+    return {name: (value / TO_GB, limit and limit / TO_GB) for name, (value,), (limit,) in rows if value is not None}
 
 
-def ratio_notes(output, result):
+def notes_of(result):
     """What the adapters have of their line rate, and together of what they had alone."""
     of_line = [
         f"{name} {measured:.2f} of {rate:g} Gb/s ({100 * measured / rate:.1f} %)" if rate else f"{name} unknown"
-        for name, (measured, rate) in ratios(output, result).items()
+        for name, (measured, rate) in rates_of(result).items()
     ]
     notes = [f"of the line rate: {', '.join(of_line)}"] if of_line else []
     share = share_of_alone(result)
@@ -255,39 +241,36 @@ def ratio_notes(output, result):
 
 def share_of_alone(result):
     """The sum of all at once by that of each alone; None where a value is missing."""
-    alone = result["parts"].get("alone")
-    values = [value for row in result["values"] for value in row]
-    before = [value for row in alone["values"] for value in row] if alone else [None]
-    return sum(values) / sum(before) if None not in values and None not in before else None
+    alone = result["parts"].get("alone", {"values": [[None]]})
+    values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
+    return None if None in [*values, *before] else sum(values) / sum(before)
 
 
-def ratio_faults(output, record, groups):
-    """Is what was measured as much of the line rate as promised? groups: `adapters.Adapters`."""
-    faults = []
-    for result in (one for one in record["results"] if one["unit"] == "GB/s"):
-        for group in groups:
-            faults += group_faults(output, result, group)
-    return faults
+def ratio_faults(record, groups):
+    """Reasons if bandwidths miss the expected share of the line rate, or of each alone. groups: `adapters.Adapters`."""
+    return [
+        reason
+        for result in record["results"]
+        if result["unit"] == "GB/s"
+        for group in groups
+        for reason in (at_once_faults if "alone" in result["parts"] else line_rate_faults)(result, group)
+    ]
 
 
-def group_faults(output, result, group):
-    """Of one group of adapters."""
+def at_once_faults(result, group):
+    """The reason if all adapters at once miss the expected share of what they have alone."""
+    share, together = share_of_alone(result), f"{result['testcase']}: all adapters at once have"
+    if group.at_once is None:
+        return []
+    return missed(result, together, share and 100 * share, 100 * group.at_once, "of what they have alone")
+
+
+def line_rate_faults(result, group):
+    """The reasons if adapters of a group miss the expected share of their line rate."""
     reasons = []
-    share, at_once = share_of_alone(result), "alone" in result["parts"]
-    if at_once and group.at_once is not None and (share is None or share < group.at_once):
-        had = "an unknown part" if share is None else f"{100 * share:.1f} %"
-        said = (
-            f"{result['testcase']}: all adapters at once have {had} of what they have alone, promised are"
-            f" {100 * group.at_once:g} %"
-        )
-        reasons += missing(said) if share is None else too_slow(result, said)
-    measured = {} if at_once or group.ratio is None else ratios(output, result)
-    for name, (value, rate) in measured.items():
-        if group.names and name not in group.names:
-            continue
+    for name, (value, rate) in rates_of(result).items():
         line = rate or group.rate
-        if line is None or value / line < group.ratio:
-            had = f"{100 * value / line:.1f} % of {line:g} Gb/s" if line else "of an unknown line rate"
-            said = f"{result['testcase']}: {name} has {value:.2f} Gb/s, {had}, promised are {100 * group.ratio:g} %"
-            reasons += too_slow(result, said) if line else missing(said)
+        if group.ratio is not None and (not group.names or name in group.names):
+            has, of = f"{result['testcase']}: {name} has {value:.2f} Gb/s", f"of {line or 0:g} Gb/s"
+            reasons += missed(result, f"{has},", line and 100 * value / line, 100 * group.ratio, of)
     return reasons

@@ -134,7 +134,7 @@ class Process:
         limit = [] if "--timeout" in self.wish.opts else limit
         one_size = "," not in (self.size or "")  # of several the program takes no references
         known = ["--references", f"{folder}.tsv"] if self.references and one_size else []
-        kept = ["--record", f"{folder}/record.json", "--max-display", "1024", "--asked-by", shlex.quote(asked_by)]
+        kept = ["--record", f"{folder}/record.json", "--asked-by", shlex.quote(asked_by)]
         return [*named, *size, *limit, *known, *kept, *self.wish.opts]
 
 

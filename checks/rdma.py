@@ -1,31 +1,38 @@
 """Has each node the network adapters that it should have, and what do they deliver?"""
 
-import json
-from pathlib import Path
+from dataclasses import replace
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from linkmatrix.files import write_whole
 from linkmatrix.record.units import parse_size
 
 from .adapters import UnreadableError, adapter_faults, promised
 from .build import REPOSITORY
 from .crossnode import CrossNode
+from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
 from .perftest import faults_of, output_of, ratio_faults, record_of
-from .processes import LOOK, Wish
+from .processes import LOOK
 from .reasons import missing
 from .session import nodes_session
-from .variables import matrix_figures
+from .session_test import session_test
 
 #: The programs of perftest that are test cases.
 BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
 LATENCIES = ("ib_write_lat", "ib_read_lat", "ib_send_lat")
 AT_ONCE = "_at_once"
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
+
+
+def groups_of(partition):
+    """The groups of adapters that a partition promises. Raises ReframeError for extras that cannot be read."""
+    try:
+        return promised(partition.extras)
+    except UnreadableError as error:
+        raise ReframeError(str(error)) from None
 
 
 @rfm.simple_test
@@ -52,8 +59,6 @@ class rdma_adapters(p2p_matrix_run):
     valid_systems = ["+rdma"]
     valid_prog_environs = ["*"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology", "rdma"}
-    num_tasks = 1
-    without_mpi = True
     apart = LOOK
 
     def prepare(self):
@@ -61,7 +66,7 @@ class rdma_adapters(p2p_matrix_run):
         features = {"gpu", "cuda"} & set(self.current_partition.features)
         self.on_gpus = len(features) == 2 and "cuda" in self.current_environ.features
         if self.on_gpus:
-            self.num_gpus_per_node = self.promise.devices
+            self.take_gpus(1)
 
     def program_opts(self):
         return ["--backend", "cuda" if self.on_gpus else "host"]
@@ -71,7 +76,7 @@ class rdma_adapters(p2p_matrix_run):
 
 
 @rfm.simple_test
-class rdma_perftest(p2p_matrix_run, CrossNode):
+class rdma_perftest(foreign_run, CrossNode):
     """Runs a program of perftest over each network adapter between two nodes, or over all of them at once.
 
     Server and clients are started in one job by `src/rdma/adapter_pairs.sh`, on the cores near their adapter. The
@@ -118,7 +123,6 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
     valid_prog_environs = ["*"]
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
-    memory = "host"
     told = ""  # that stand before its command
 
     def prepare(self):
@@ -131,31 +135,16 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         """Whether it is one, which has a size of its own."""
         return self.testcase in LATENCIES
 
-    def promised(self):
-        """The groups of adapters that the partition promises. Raises ReframeError for what cannot be read."""
-        try:
-            return promised(self.current_partition.extras)
-        except UnreadableError as error:
-            raise ReframeError(str(error)) from None
-
     def wish(self):
-        names = [name for group in self.promised() for name in group.names]
-        return Wish(
-            check=self.unique_name,
-            testcase="",
-            opts=(
-                *("--into", f"meeting-{self.unique_name}"),
-                *(("--adapters", ",".join(names)) if names else ()),
-                *(("--at-once",) if self.steps()[1:] else ()),
-                *(("--memory", "cuda") if self.memory == "device" else ()),
-                *self.command(),
-            ),
-            program=str(SCRIPT),
-            tasks=2,
-            on_each=1,
-            gpus=self.gpus_of_job(),
-            node=self.on,
+        names = [name for group in groups_of(self.current_partition) for name in group.names]
+        opts = (
+            *("--into", f"meeting-{self.unique_name}"),
+            *(("--adapters", ",".join(names)) if names else ()),
+            *(("--at-once",) if self.steps()[1:] else ()),
+            *(("--memory", "cuda") if self.memory == "device" else ()),
+            *self.command(),
         )
+        return replace(session_test.wish(self), opts=opts, program=str(SCRIPT), tasks=2, on_each=1)
 
     def command(self):
         """The program with its options."""
@@ -167,32 +156,20 @@ class rdma_perftest(p2p_matrix_run, CrossNode):
         """Those that each adapter must have; the last is the test case."""
         return ["alone", "at-once"] if self.testcase.endswith(AT_ONCE) else ["alone"]
 
-    def result_faults(self):
-        """The script prints what the programs said, and the record is made of that."""
-        faults = super().result_faults()
-        if self.text is None:
-            return faults
+    def read_output(self):
         command = " ".join(self.command())
         self.output = output_of(self.text, self.told + command)
         content = record_of(self.output, self.testcase, self.steps()[-1], self.display_name, command, self.memory)
-        write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        return faults_of(self.output, self.steps()) or faults
+        return content, faults_of(self.output, self.steps())
 
     def faults(self):
-        groups = self.promised()
+        groups = groups_of(self.current_partition)
         named = [name for group in groups for name in group.names]
         reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]
         if wanted and len(self.output.names) != sum(wanted):
             reasons += missing(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
-        return reasons + ratio_faults(self.output, self.record, groups)
-
-    def figures(self):
-        return {
-            name: figure
-            for result, matrix in self.judged_results()
-            for name, figure in matrix_figures(matrix, self.table_of(result)).items()
-        }
+        return reasons + ratio_faults(self.record, groups)
 
 
 @rfm.simple_test
@@ -209,10 +186,10 @@ class rdma_device_perftest(rdma_perftest):
     valid_systems = ["+rdma +crossnode +gpu +cuda"]
     valid_prog_environs = ["+cuda"]
     memory = "device"
+    least_gpus = 1
 
     def prepare(self):
         super().prepare()
-        self.num_gpus_per_node = self.promise.devices
         self.measure_of_it("device")
 
 

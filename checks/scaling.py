@@ -3,25 +3,29 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 
-import linkmatrix.record.printed
+from linkmatrix.record.collective import ALL, bodies_of
 
+from .case import measuring_run
 from .crossnode import OfExtent
-from .expect import Table, device_faults, engine_faults
-from .one_node import OnRanks
-from .p2p import p2p_matrix_run
+from .expect import device_faults
+from .on_ranks import OnRanks
 from .session import nodes_session
-from .simulations import columns_of, efficiency_faults, every_number_there, simulation_faults
-from .sizes import promise_faults
+from .shares import Share
+from .sizes import size_faults
 from .variables import size_figures
 
-RATE = Table("compute rate", "GFLOP/s")
-TABLES = (RATE, Table("efficiency", "%"), Table("time of a step", "us"), Table("bodies", "bodies"))
-EFFICIENCY = "extras['scaling_efficiency']"
 #: The test cases of nbody_scaling, by precision and by what grows with the devices.
 CASES = ("nbody_float_strong", "nbody_float_weak", "nbody_double_strong", "nbody_double_weak")
+EFFICIENCY = Share("scaling_efficiency", "efficiency", "of the efficiency of one device", CASES)
 
 
-class scaling_run(p2p_matrix_run, special=True):
+def columns_of(devices):
+    """The columns for a number of devices, powers of two and all: "1-device", "2-devices" …"""
+    counts = [1 << power for power in range(devices.bit_length()) if 1 << power < devices] + [devices]
+    return [f"{count}-device{'' if count == 1 else 's'}" for count in counts]
+
+
+class scaling_run(measuring_run, special=True):
     """A test of nbody_scaling: the base of the checks of simulations.
 
     The performance variables are rates of computation of a number of devices and the bytes of all positions, 16 a body
@@ -40,6 +44,7 @@ class scaling_run(p2p_matrix_run, special=True):
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"
+    engine, share = "sm", EFFICIENCY
     usual_bodies = "65536,262144,1048576"
     # not in acceptance, which is of links and ends within a minute: simulations take longer than all of them
     tags = {"full", "nbody"}
@@ -51,22 +56,13 @@ class scaling_run(p2p_matrix_run, special=True):
         """How many there are to compute on."""
         return self.num_tasks
 
-    def machine_faults(self):
-        """Is all that should take part there, and as promised?"""
-        raise NotImplementedError
+    def axes(self):
+        return [ALL], columns_of(self.wanted_devices())
 
-    def faults(self):
-        self.tables = [
-            table for table in linkmatrix.record.printed.p2p_matrix(self.text) if table.testcase == self.testcase
-        ]
-        self.results = [one for one in self.record["results"] if one["testcase"] == self.testcase]
-        columns = columns_of(self.wanted_devices())
-        reasons = every_number_there(self.results, self.bodies or self.usual_bodies, self.testcase)
-        reasons += simulation_faults(self.results, self.tables, TABLES, columns)
-        promised = self.current_partition.extras.get("scaling_efficiency", {})
-        unclear = promise_faults(promised, CASES, EFFICIENCY, "simulations")
-        reasons += unclear or efficiency_faults(self.results, promised.get(self.testcase))
-        return [*self.machine_faults(), *engine_faults(self.results, "sm"), *reasons]
+    def size_faults(self):
+        found = sorted(bodies_of(result) or 0 for result in self.results)
+        wanted = sorted(int(word) for word in (self.bodies or self.usual_bodies).split(",") if word.strip().isdigit())
+        return size_faults(self.testcase, found, wanted, "bodies")
 
     def figures(self):
         return size_figures(self.judged_results())
@@ -76,18 +72,12 @@ class scaling_run(p2p_matrix_run, special=True):
 class device_scaling(scaling_run):
     """Measures a simulation on the GPUs of a node, in one process: each copies its positions to the others."""
 
-    #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
     descr = "N-body on the GPUs of a node"
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
-    num_tasks = 1
-    without_mpi = True
-
-    def prepare(self):
-        super().prepare()
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 1
 
     def program_opts(self):
         return [*super().program_opts(), "--backend", "cuda"]
@@ -103,7 +93,6 @@ class device_scaling(scaling_run):
 class rank_scaling(OnRanks, scaling_run):
     """Measures a simulation on cores of a node, one rank each, whose positions MPI gathers."""
 
-    #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
     descr = "N-body on ranks of a node"
@@ -111,16 +100,11 @@ class rank_scaling(OnRanks, scaling_run):
     valid_prog_environs = ["+mpi"]
     usual_bodies = "2048,8192"
 
-    def prepare(self):
-        super().prepare()
-        self.place_on_ranks()
-
 
 @rfm.simple_test
 class node_scaling(OfExtent, scaling_run):
     """Measures a simulation on the GPUs of several nodes, one rank each, whose positions MPI gathers."""
 
-    #: The test case of nbody_scaling.
     testcase = parameter(CASES, loggable=True)
 
     #: ``two`` nodes, or ``all``: as many as `nodes` says, or else the partition in its extras['nodes'].
@@ -131,11 +115,5 @@ class node_scaling(OfExtent, scaling_run):
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
     valid_prog_environs = ["+cuda +mpi"]
     usual_bodies = "262144,1048576"
-
-    def prepare(self):
-        super().prepare()
-        self.place_on_extent()
-        self.num_gpus_per_node = self.promise.devices
-
-    def program_opts(self):
-        return [*super().program_opts(), "--memory", "device"]
+    memory = "device"
+    least_gpus = 1

@@ -91,8 +91,6 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     sourcesdir = None
     max_pending_time = "8h"
     exclusive_access = True
-    #: whether it is one process that is no rank: mpirun would bind it, and all of its threads, to one core
-    without_mpi = False
     #: whether a session may measure it; else it has a job of its own
     in_session = True
     #: the session that this copy of a test is for, which only plans; None: the test runs
@@ -169,8 +167,17 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         return self.num_gpus_per_node or (self.promise.devices if every else 0) or 0
 
     def wish(self):
-        """What this test needs of a job: a `processes.Wish`."""
-        raise NotImplementedError
+        """What this test needs of a job. A check replaces what differs."""
+        return processes.Wish(
+            check=self.unique_name,
+            testcase="",
+            opts=(),
+            tasks=self.num_tasks,
+            on_each=self.num_tasks_per_node,
+            gpus=self.gpus_of_job(),
+            without_mpi=self.num_tasks == 1,  # mpirun would bind it, and all of its threads, to one core
+            node=self.on,
+        )
 
     def wishes(self):
         """All that a job of its own measures."""

@@ -11,8 +11,8 @@ from linkmatrix.judge.verdicts import Verdict
 
 from . import nodes
 from .adapters import adapter_faults
-from .expect import device_faults, path_faults
-from .intranode import CASES, limit_options, without_pairs
+from .expect import gpu_faults, without_pairs
+from .intranode import CASES, limit_options
 from .p2p import p2p_matrix_run
 from .reasons import missing
 from .references import lines_of
@@ -48,8 +48,6 @@ class node_sweep(p2p_matrix_run, special=True):
     descr = "all links of one node of many"
     valid_prog_environs = ["*"]
     tags = {"node-sweep"}
-    num_tasks = 1
-    without_mpi = True
     in_session = False
 
     @run_after("init")
@@ -137,13 +135,14 @@ class node_sweep(p2p_matrix_run, special=True):
     def faults(self):
         return self.machine_faults() + self.absent()
 
+    def figures(self):
+        return {}
+
     def machine_faults(self):
         """What the partition promises of each node, and this one lacks."""
         partition = self.current_partition
         found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
-        if not self.on_gpus:
-            return found
-        return found + device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return found + gpu_faults(self.record, self.promise) if self.on_gpus else found
 
     def absent(self):
         """Test cases of the suite that the record lacks, for example because of a budget."""

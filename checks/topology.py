@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from .expect import device_faults, path_faults
+from .expect import gpu_faults
 from .p2p import p2p_matrix_run
 from .processes import LOOK
 from .state import state_faults, unequal_faults
@@ -34,17 +34,15 @@ class gpu_topology(p2p_matrix_run):
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
-    num_tasks = 1
-    without_mpi = True
     apart = LOOK
-
-    def prepare(self):
-        super().prepare()
-        self.num_gpus_per_node = self.promise.devices
+    least_gpus = 1
 
     def program_opts(self):
         return ["--backend", "cuda"]
 
     def faults(self):
-        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-        return faults + state_faults(self.record, self.promise) + unequal_faults(self.record, self.promise)
+        return (
+            gpu_faults(self.record, self.promise)
+            + state_faults(self.record, self.promise)
+            + unequal_faults(self.record, self.promise)
+        )

@@ -72,6 +72,22 @@ def matrix_figures(matrix, table):
     return figures
 
 
+def large_figures(result, table):
+    """{name: figure} of a matrix whose cells are in a file: the link classes, and the medians of rows and columns.
+
+    "min[NET]", "median[NET]" and "max[NET]" for each link class, "min[rows]" and "max[rows]" for the medians of the
+    rows, and the same of the columns. table: as in `matrix_figures`
+    """
+    cells = result["cells"]
+    values = {
+        f"{name}[{one['link_class']}]": one[name] for one in cells["classes"] for name in ("min", "median", "max")
+    }
+    for axis in ("row", "column"):
+        medians = cells[f"{axis}_medians"]
+        values |= {f"min[{axis}s]": min(medians), f"max[{axis}s]": max(medians)}
+    return {name: Figure(value, result["unit"], table.get(name)) for name, value in values.items()}
+
+
 def size_figures(matrices):
     """{"in-place@4096": figure} of the columns of results with one row, one result per size.
 

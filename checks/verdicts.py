@@ -4,6 +4,7 @@ import shutil
 import uuid
 from pathlib import Path
 
+from linkmatrix.judge.rules import COMPARES_NOTHING
 from linkmatrix.judge.test_verdict import judge_test
 from linkmatrix.judge.verdicts import WORDS, Verdict
 from linkmatrix.runs import verdict_file
@@ -65,7 +66,9 @@ def message(found, record):
             cells = [(pair, cell) for pair, cell in cells if cell.value is not None]
             count = len(cells)
         of_cells += [(cell.verdict, f"{name}: {cell.reason}") for _, cell in cells]
-        if matrix.unjudged and matrix.expected.name:
+        if matrix.unjudged and matrix.unverified not in ("", COMPARES_NOTHING):
+            of_cells.append((Verdict.INCOMPLETE, f"{name}: {matrix.unverified}"))
+        elif matrix.unjudged and matrix.expected.name:
             lacking = f"{matrix.unjudged} cells have no reference in the table {matrix.expected.name}"
             of_cells.append((Verdict.INCOMPLETE, f"{name}: {lacking}"))
         if count > len(cells):

@@ -1,11 +1,9 @@
 """What a check says of a run that is not as promised: the judging code of checks/, on small records."""
 
-from dataclasses import dataclass, field
-
 import pytest
 from reasons import said, verdicts
 
-from checks import expect, reasons
+from checks import cells, expect, reasons
 
 PROMISE = expect.Promise(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
 
@@ -28,16 +26,6 @@ def record():
             "min_path": square(3, 1, 0),
         },
     }
-
-
-@dataclass
-class Printed:
-    """A printed table, as far as the checks read it."""
-
-    testcase: str = "t"
-    title: str = "bandwidth"
-    unit: str = "GB/s"
-    cells: dict = field(default_factory=dict)
 
 
 def test_a_machine_as_promised_has_no_faults(record):
@@ -89,54 +77,84 @@ def test_what_is_not_promised_is_not_held_against_a_machine(record):
     assert expect.path_faults(record, expect.Promise(devices=3)) == []
 
 
-def test_no_peer_access_excuses_a_pair_only_where_none_is_promised(record):
-    record["topology"]["peer_access"][0][2] = False
-    assert expect.without_path(record, expect.Promise(devices=3)) == {("gpu0", "gpu2"), ("gpu2", "gpu0")}
-    assert expect.without_path(record, PROMISE) == set()
+GPUS = ["gpu0", "gpu1"]
 
 
-def test_unknown_peer_access_is_no_excuse(record):
-    record["topology"]["peer_access"][0][2] = None
-    assert expect.without_path(record, expect.Promise(devices=3)) == set()
+def result(**changes):
+    """An entry of a record's results between two GPUs."""
+    square = [[None, 5.0], [5.0, None]]
+    base = {"testcase": "t", "size_bytes": 64, "rows": GPUS, "columns": GPUS, "values": square, "parts": {}}
+    return base | {"schedule": {"mode": "rounds"}} | changes
 
 
-def test_a_missing_table_a_wrong_unit_and_a_second_copy_are_faults():
-    wanted = [("bandwidth", "GB/s")]
-
-    def faults(*tables):
-        return said(expect.table_faults(list(tables), wanted, "t"))
-
-    assert faults(Printed()) == []
-    assert faults() == ["t printed no table 'bandwidth (GB/s)'"]
-    assert faults(Printed(unit="MB/s")) == ["t printed no table 'bandwidth (GB/s)'"]
-    assert faults(Printed(testcase="u")) == ["t printed no table 'bandwidth (GB/s)'"]
-    assert faults(Printed(), Printed()) == ["t printed 'bandwidth' 2 times"]
+def test_a_whole_matrix_lacks_nothing():
+    assert cells.cell_faults(result(), GPUS, GPUS) == []
+    assert cells.cell_faults(result(), None, GPUS) == []
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), "no-peer-access", None])
-def test_only_a_positive_finite_number_is_a_measurement(value):
-    cells = {} if value is None else {("a", "b"): value}
-    faults = expect.cell_faults(Printed(cells=cells), [("a", "b")])
-    assert len(faults) == 1 and "a->b is" in faults[0].sentence and verdicts(faults) == ["INCOMPLETE"]
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"rows": ["gpu0"]}, "t of 64 bytes: its rows lack gpu1"),
+        ({"columns": ["local"]}, "t of 64 bytes: its columns lack gpu0, gpu1"),
+        ({"rows": [*GPUS, "gpu2"]}, "t of 64 bytes: its rows should be gpu0, gpu1, they are gpu0, gpu1, gpu2"),
+        ({"columns": GPUS[::-1]}, "t of 64 bytes: its columns should be gpu0, gpu1, they are gpu1, gpu0"),
+        ({"schedule": {"mode": "bisection"}}, "all pairs were requested, the record has pairs between two halves"),
+        ({"schedule": {"mode": "matchings"}}, "all pairs were requested, the record has matchings"),
+        ({"triangle": True}, "all pairs were requested, the record has one direction of each pair"),
+    ],
+)
+def test_a_matrix_with_fewer_or_other_cells_than_wanted_is_incomplete(changes, sentence):
+    (fault,) = cells.cell_faults(result(**changes), GPUS, GPUS)
+    assert sentence in fault.sentence and fault.verdict.name == "INCOMPLETE"
 
 
-@pytest.mark.parametrize("word", ["timeout", "corrupt", "error", "not-run"])
-def test_the_status_word_of_a_cell_is_left_to_the_judge(word):
-    printed = Printed(cells={("a", "b"): word})
-    assert expect.cell_faults(printed, [("a", "b")]) == [] and expect.has_words(printed, [("a", "b")])
+def test_of_many_absent_endpoints_the_first_are_named():
+    wanted = [f"n{number}" for number in range(12)]
+    assert said(cells.cell_faults(result(), wanted, GPUS)) == ["t of 64 bytes: its rows lack n0, n1, n2, n3, 8 more"]
 
 
-def test_an_excused_cell_may_say_no_peer_access_and_nothing_else():
-    excused = {("a", "b")}
-    assert expect.cell_faults(Printed(cells={("a", "b"): "no-peer-access"}), [("a", "b")], excused) == []
-    assert said(expect.cell_faults(Printed(), [("a", "b")], excused)) == ["t: a->b is missing"]
+@pytest.mark.parametrize(
+    ("parts", "lacking"), [({}, 2), ({"enqueue": {"values": [[None, 1.0], [None, None]]}}, 1)], ids=["all", "one"]
+)
+def test_a_further_matrix_has_a_number_for_each_measured_cell(parts, lacking):
+    faults = cells.cell_faults(result(parts=parts), GPUS, GPUS, ["enqueue"])
+    assert said(faults) == [f"t of 64 bytes: {lacking} cells have no 'enqueue'"] and verdicts(faults) == ["INCOMPLETE"]
+    whole = {"enqueue": {"values": [[None, 1.0], [1.0, None]]}}
+    assert cells.cell_faults(result(parts=whole), GPUS, GPUS, ["enqueue"]) == []
 
 
-@pytest.mark.parametrize("unit", ["words", "flags"])
-def test_a_number_that_counts_what_went_wrong_is_a_fault_of_the_machine(unit):
-    cells = {("a", "b"): 0.0, ("b", "a"): 3.0}
-    faults = expect.cell_faults(Printed(unit=unit, cells=cells), list(cells))
-    assert said(faults) == [f"t: b->a is 3.0 {unit}"] and verdicts(faults) == ["FAIL"]
+def test_a_cell_without_a_number_needs_none_in_a_further_matrix():
+    """The judge reads the status of the cell."""
+    values, part = [[None, 5.0], [None, None]], {"values": [[None, 1.0], [None, None]]}
+    assert cells.cell_faults(result(values=values, parts={"enqueue": part}), GPUS, GPUS, ["enqueue"]) == []
+
+
+@pytest.mark.parametrize(
+    ("testcase", "on_gpus", "parts"),
+    [
+        ("device_to_device_memcpy_write_ce", True, []),
+        ("device_to_host_bidirectional_memcpy_ce", True, ["one_direction"]),
+        ("rank_to_rank_put_bidirectional_mpi", False, ["one_direction"]),
+        ("device_to_device_memcpy_write_sm_stress", False, ["isolated", "loss"]),
+        ("device_to_device_copy_latency_write_ce", True, ["enqueue"]),
+        ("device_to_device_copy_latency_write_ce", False, []),
+        ("node_to_node_bandwidth_mpi", False, ["message_rate"]),
+        ("node_to_node_latency_mpi", False, []),
+    ],
+)
+def test_further_matrices_follow_from_the_test_case(testcase, on_gpus, parts):
+    assert cells.parts_of(testcase, on_gpus) == parts
+
+
+def test_endpoints_are_the_devices_or_their_nodes():
+    record = {
+        "devices": [
+            {"label": f"n{node}:rank{node * 2 + rank}", "node": f"n{node}"} for node in (0, 1) for rank in (0, 1)
+        ]
+    }
+    assert cells.endpoints(record, "node_to_node_latency_mpi") == ["n0", "n1"]
+    assert len(cells.endpoints(record, "rank_to_rank_latency_mpi")) == 4
 
 
 def test_many_faults_are_counted_not_all_told():
@@ -144,12 +162,9 @@ def test_many_faults_are_counted_not_all_told():
     assert text.endswith("; fault 7; and 4 more")
 
 
-def test_a_test_case_that_is_missing_is_named_and_so_is_another_checks_record():
-    record = {"asked_by": "intranode_p2p", "expected": ["a", "b"], "lost": [], "results": [{"testcase": "a"}]}
-    assert said(expect.run_faults(record, "intranode_p2p")) == ["b was expected, and is not in the record"]
-    record |= {"expected": ["a"], "asked_by": None}
-    assert expect.run_faults(record, "intranode_p2p") == []
-    record["asked_by"] = "rank_p2p"
-    faults = expect.run_faults(record, "intranode_p2p")
+def test_the_record_of_another_check_is_named():
+    assert expect.run_faults({"asked_by": "intranode_p2p"}, "intranode_p2p") == []
+    assert expect.run_faults({"asked_by": None}, "intranode_p2p") == []
+    faults = expect.run_faults({"asked_by": "rank_p2p"}, "intranode_p2p")
     assert said(faults) == ["the record is of the check rank_p2p, not of intranode_p2p"]
     assert verdicts(faults) == ["INCOMPLETE"]

@@ -2,7 +2,6 @@
 
 import copy
 import importlib
-import re
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +9,7 @@ from types import SimpleNamespace
 import pytest
 from reasons import said as sentences
 
-import linkmatrix.record.printed
 import linkmatrix.record.reading
-from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.references.tables import References
 
@@ -29,36 +26,24 @@ def checks(name):
 crossnode = checks("crossnode")
 
 
-def spoil(text, *changes):
-    """The printed text with (pattern, replacement) applied; each must change something."""
-    for pattern, instead in changes:
-        changed = re.sub(pattern, instead, text, flags=re.MULTILINE | re.DOTALL)
-        assert changed != text, pattern
-        text = changed
-    return text
-
-
-def judged(
-    check, testcase, name, nodes, text=None, change=None, ranks=1, sizes="1KiB:16KiB:4", features=(), extras=None
-):
-    """The sentences of a check on a recorded run, printed as `text` and with the record spoiled by change(record)."""
+def judged(check, testcase, name, nodes, change=None, ranks=1, sizes="1KiB:16KiB:4", features=(), extras=None):
+    """The sentences of a check on a recorded run, with the record spoiled by change(record)."""
     record = copy.deepcopy(linkmatrix.record.reading.load(DATA / f"{name}.record.json"))
     if change:
         change(record)
     run = SimpleNamespace(
         testcase=testcase,
         record=record,
-        text=text or (DATA / f"{name}.txt").read_text(),
         nodes=nodes,
         sizes=sizes,
         num_tasks_per_node=ranks,
+        measured_pairs=check.measured_pairs,
+        engine=check.engine,
+        share=check.share,
         current_partition=SimpleNamespace(features=features, extras=extras or {}),
     )
-    methods = ("machine_faults", "matrix_faults", "wanted_tables", "wanted_endpoints")
-    methods += ("is_of_nodes", "wanted_cells", "excused_cells")
-    for method in methods:
-        if hasattr(check, method):
-            setattr(run, method, getattr(check, method).__get__(run))
+    for method in ("machine_faults", "size_faults", "axes"):
+        setattr(run, method, getattr(check, method).__get__(run))
     return sentences(check.faults(run))
 
 
@@ -68,9 +53,6 @@ def of_matrix(**spoiled):
 
 def of_sweep(**spoiled):
     return judged(crossnode.crossnode_sweep, RANKS, "slurm2_sweep", spoiled.pop("nodes", 2), **spoiled)
-
-
-PRINTED, SWEPT = (DATA / "slurm3_nodes.txt").read_text(), (DATA / "slurm2_sweep.txt").read_text()
 
 
 def test_runs_as_they_were_asked_for_have_no_faults():
@@ -98,84 +80,69 @@ def test_a_rank_that_is_missing_and_a_wrong_number_of_nodes_are_told(of):
     assert "2 ranks should run on each" in "; ".join(of(ranks=2))
 
 
-def test_a_table_that_is_missing_is_told():
-    text = spoil(PRINTED, (rf"^{NODES}: message rate.*?(?=^whole run)", ""))
-    assert of_matrix(text=text) == [f"{NODES} printed no table 'message rate (msg/s)'"]
-    with pytest.raises(BadInput, match="it was cut off"):  # which is a fault too
-        of_matrix(text=spoil(PRINTED, (rf"^{NODES}: total.*?(?=^{NODES}: message)", "")))
+def test_a_matrix_that_is_missing_or_comes_twice_is_told():
+    found = of_matrix(change=lambda record: record["results"].clear())
+    assert found == [f"{NODES}: the record has 0 matrices instead of one"]
+    found = of_matrix(change=lambda record: record["results"].extend(record["results"]))
+    assert found == [f"{NODES}: the record has 2 matrices instead of one"]
 
 
-def test_a_table_in_another_unit_is_none():
-    text = spoil(PRINTED, (r"message rate \(msg/s\)", "message rate (GB/s)"))
-    assert f"{NODES} printed no table 'message rate (msg/s)'" in of_matrix(text=text)
+def test_a_further_matrix_that_is_missing_or_lacks_a_cell_is_told():
+    assert "6 cells have no 'message_rate'" in of_matrix(change=lambda record: record["results"][0]["parts"].clear())[0]
+
+    def lose(record):
+        record["results"][0]["parts"]["message_rate"]["values"][0][1] = None
+
+    assert "1 cells have no 'message_rate'" in of_matrix(change=lose)[0]
 
 
-def test_cells_that_were_not_measured_are_left_to_the_judge():
-    grid = {"lmx1": "- timeout 1.20", "lmx2": "timeout - timeout", "lmx3": "1.01 timeout -"}
-    text = spoil(PRINTED, *((rf"^{node} +[-\d][-\d. ]*$", f"{node} {row}") for node, row in grid.items()))
-    text = spoil(
-        text, (r"^min [^\n]*$", "min 1.01  median 1.105  max 1.20  sum 2.21"), ("6 of 6 cells", "2 of 6 cells")
-    )
-    assert of_matrix(text=text) == []
+def test_a_node_that_is_in_no_matrix_is_told():
+    """The record has three nodes, its matrix has two."""
 
+    def lose(record):
+        (result,) = record["results"]
+        result["rows"], result["columns"] = result["rows"][:2], result["columns"][:2]
+        for cells in (result, *result["parts"].values()):
+            cells["values"] = [row[:2] for row in cells["values"][:2]]
 
-def test_data_that_nobody_compared_is_told():
-    text = spoil(PRINTED, (r"^verified: [^\n]*\n", ""))
-    assert of_matrix(text=text) == [f"{NODES}: 6 cells must be verified, the program says nothing"]
-
-
-def test_a_node_that_is_in_no_table_is_told():
-    """The record has three nodes, the tables have two."""
-    two = "        lmx1    lmx2\nlmx1       -    1.12\nlmx2    1.12       -\n"
-    text = spoil(PRINTED, (r"(column = destination\n)(\s+lmx1\s+lmx2\s+lmx3\n)(lmx\d [^\n]*\n){3}", rf"\1{two}"))
-    text = spoil(text, (r"^min [^\n]*", "min 1.12  median 1.120  max 1.12  sum 2.24"))
-    found = of_matrix(text=text)
-    pairs = [pair for pair in permutations(["lmx1", "lmx2", "lmx3"], 2) if "lmx3" in pair]
-    assert found == [f"{NODES}: {row}->{column} is missing" for row, column in pairs]
-
-
-def test_a_size_that_was_not_printed_and_one_that_was_not_measured_are_told():
-    text = spoil(SWEPT, (rf"^{RANKS}: bandwidth \(GB/s\), 4096 bytes.*?(?=^{RANKS}: bandwidth \(GB/s\), 16384)", ""))
-    assert of_sweep(text=text) == [f"{RANKS}: 3 sizes were measured, 2 printed, of a sweep"]
-    fewer = of_sweep(change=lambda record: record["results"].pop(1))
-    assert fewer == [
-        f"{RANKS}: 3 sizes were to be measured, there are 2, without 4096 bytes",
-        f"{RANKS}: 2 sizes were measured, 3 printed, of a sweep",
-    ]
-    missing, one = of_sweep(change=lambda record: record["results"].__delitem__(slice(1, None)))
-    assert missing == f"{RANKS}: 3 sizes were to be measured, there are 1, without 4096, 16384 bytes"
-    assert one == f"{RANKS}: 1 sizes were measured, 3 printed, of a sweep"
+    found = of_matrix(change=lose)
+    assert [fault.partition(": ")[2] for fault in found] == ["its rows lack lmx3", "its columns lack lmx3"]
 
 
 @pytest.mark.parametrize("which", range(3))
-def test_a_size_that_was_neither_printed_nor_measured_is_told(which):
+def test_a_size_that_was_not_measured_is_told(which):
     """A process that was killed between two sizes leaves whole ones alone."""
     size = (1024, 4096, 16384)[which]
-    text = re.sub(rf"^{RANKS}: [^\n]*, {size} bytes.*?(?=^{RANKS}|^whole run)", "", SWEPT, flags=re.M | re.S)
-    found = of_sweep(text=text, change=lambda record: record["results"].pop(which))
-    assert found == [f"{RANKS}: 3 sizes were to be measured, there are 2, without {size} bytes"]
+    found = of_sweep(change=lambda record: record["results"].pop(which))
+    assert found == [f"{RANKS}: 3 sizes were requested, the record has 2, without {size} bytes"]
 
 
-def test_a_size_whose_data_was_not_compared_is_told_and_an_empty_message_has_none():
-    def unverified(record):
-        record["results"][1]["verified"] = None
+def test_several_sizes_that_were_not_measured_are_told():
+    (found,) = of_sweep(change=lambda record: record["results"].__delitem__(slice(1, None)))
+    assert found == f"{RANKS}: 3 sizes were requested, the record has 1, without 4096, 16384 bytes"
 
-    assert of_sweep(change=unverified) == [f"{RANKS}: the data of 4096 bytes was not compared"]
 
+def test_a_size_that_lacks_a_rank_is_told():
+    def lose(record):
+        record["results"][1]["rows"] = record["results"][1]["rows"][:1]
+
+    (fault,) = of_sweep(change=lose)
+    assert fault == f"{RANKS} of 4 KiB: its rows lack lmx2:rank1"
+
+
+def test_an_empty_message_is_a_size():
     def empty(record):
         record["results"][0].update(size_bytes=0, verified=None)
 
-    text = spoil(SWEPT, (r"\), 1024 bytes", "), 0 bytes"))
-    assert of_sweep(change=empty, text=text, sizes="0,4KiB,16KiB") == []
+    assert of_sweep(change=empty, sizes="0,4KiB,16KiB") == []
 
 
-def test_a_cell_of_one_size_that_was_not_measured_is_left_to_the_judge():
-    text = spoil(
-        SWEPT,
-        (r"(4096 bytes.*?lmx1:rank0 +- +)[\d.]+", r"\1timeout"),
-        (r"min 0.15 [^\n]*", "min 0.19  median 0.190  max 0.19  sum 0.19"),
-    )
-    assert of_sweep(text=text) == []
+def test_cells_and_sizes_whose_data_was_not_compared_are_incomplete():
+    record = copy.deepcopy(linkmatrix.record.reading.load(DATA / "slurm2_sweep.record.json"))
+    record["results"][1].update(verified=None, timing="messages")
+    record["results"][2]["status"][0][1] = "timeout"
+    found = [matrix.verdict.name for matrix in evaluate(record, References({}), None).matrices]
+    assert found == ["NOT_JUDGED", "INCOMPLETE", "INCOMPLETE"]
 
 
 def test_the_variables_of_a_matrix_of_nodes_do_not_have_their_names():
@@ -248,9 +215,8 @@ PAIRS = "hosts2_pairs"
 
 def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
     """The sentences of the check of pairs of ranks on a recorded run of two of four."""
-    check = type("check", (), dict(vars(checks("pairs").crossnode_pairs)))
-    for method in ("wanted_tables", "faults"):
-        setattr(check, method, getattr(crossnode.crossnode_sweep, method))
+    names = ("faults", "size_faults", "axes", "measured_pairs", "engine", "share")
+    check = type("check", (), {name: getattr(crossnode.crossnode_sweep, name) for name in names})
     check.machine_faults = lambda run: checks("expect").pairs_faults(run.record, pairs, run.num_tasks_per_node)
     return judged(check, NODES, PAIRS, 2, ranks=4, sizes=sizes, **spoiled)
 
@@ -258,10 +224,11 @@ def of_pairs(pairs=2, sizes="1:4MiB:4", **spoiled):
 def test_a_sweep_of_pairs_is_judged_by_all_of_its_sizes_tables_and_pairs():
     assert of_pairs() == []
     assert of_pairs(pairs=4) == [f"{NODES}: 4 pairs of ranks were to go together, 2 did"]
-    assert any("23 sizes were to be measured, there are 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
+    assert any("23 sizes were requested, the record has 12" in fault for fault in of_pairs(sizes="1:4MiB:2"))
 
 
-def test_a_sweep_of_pairs_that_lost_a_table_of_one_size_is_told():
-    printed = (DATA / f"{PAIRS}.txt").read_text()
-    text = spoil(printed, (rf"^{NODES}: message rate \(msg/s\), 1024 bytes.*?(?=^{NODES}: )", ""))
-    assert of_pairs(text=text) == [f"{NODES} printed no table 'message rate (msg/s)', of 1024 bytes"]
+def test_a_sweep_of_pairs_that_lost_a_further_matrix_of_one_size_is_told():
+    def lose(record):
+        next(one for one in record["results"] if one["size_bytes"] == 1024)["parts"].pop("message_rate")
+
+    assert of_pairs(change=lose) == [f"{NODES} of 1 KiB: 2 cells have no 'message_rate'"]

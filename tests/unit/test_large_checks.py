@@ -13,14 +13,13 @@ from reasons import said as sentences
 
 import linkmatrix.record.reading
 from linkmatrix import cli
-from linkmatrix.errors import BadInput
-from linkmatrix.record import printed
+from linkmatrix.judge.evaluate import evaluate
+from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.tables import References
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "simulated40"
 NODES = "node_to_node_bandwidth_mpi"
-crossnode, large, expect = (
-    importlib.import_module(f"linkmatrix_checks.{name}") for name in ("crossnode", "large", "expect")
-)
+crossnode, expect = (importlib.import_module(f"linkmatrix_checks.{name}") for name in ("crossnode", "expect"))
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def stage(tmp_path, monkeypatch):
     return tmp_path / "stage"
 
 
-def case(change=None, text=None, nodes=40, ranks=2):
+def case(change=None, nodes=40, ranks=2):
     """A check as ReFrame has it after the run, with its record changed by change(result, record)."""
     record = linkmatrix.record.reading.load("record.json")
     if change:
@@ -39,21 +38,14 @@ def case(change=None, text=None, nodes=40, ranks=2):
     run = SimpleNamespace(
         testcase=NODES,
         record=record,
-        text=text or Path("out.txt").read_text(),
         nodes=nodes,
         num_tasks_per_node=ranks,
         current_partition=SimpleNamespace(extras={}, features=[]),
         is_dry_run=lambda: False,
     )
     check = crossnode.crossnode_matrix
-    for method in (
-        "machine_faults",
-        "large_faults",
-        "cells_wanted_of",
-        "is_of_nodes",
-        "wanted_tables",
-        "wanted_endpoints",
-    ):
+    run.measured_pairs, run.engine, run.share = check.measured_pairs, None, None
+    for method in ("machine_faults", "size_faults", "axes"):
         setattr(run, method, getattr(check, method).__get__(run))
     return run
 
@@ -75,65 +67,62 @@ def test_few_variables_are_published_and_none_of_a_pair(stage):
     summaries = {f"{word}[NET]" for word in ("min", "median", "max")}
     axes = {f"{word}[{axis}]" for word in ("min", "max") for axis in ("rows", "columns")}
     assert set(found) == summaries | axes
-    found = large.variables(result)
-    assert 48.8 <= found["min[NET]"] <= found["min[rows]"] <= found["max[columns]"] <= found["max[NET]"] <= 48.91
-
-
-def statuses(**counts):
-    def change(result, _):
-        cells = dict(zip(result["cells"]["statuses"], result["cells"]["counts"], strict=True)) | counts
-        result["cells"]["counts"] = list(cells.values())
-
-    return change
-
-
-def no_row(result, _):
-    result["cells"]["row_medians"][7] = 0
+    values = {name: figure.value for name, figure in found.items()}
+    assert 48.8 <= values["min[NET]"] <= values["min[rows]"] <= values["max[columns]"] <= values["max[NET]"] <= 48.91
 
 
 def other_nodes(result, _):
     result["rows"] = result["columns"] = ["elsewhere", *result["rows"][1:]]
 
 
-def unverified(result, _):
-    result["verified"] = None
+def another_order(result, _):
+    result["rows"] = result["rows"][::-1]
+
+
+def bisection(result, _):
+    result["schedule"]["mode"] = "bisection"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (statuses(ok=1500), f"{NODES}: 1500 cells were measured, not 1560"),
-        (no_row, f"{NODES}: nothing was measured in the row of n7"),
-        (other_nodes, "the matrix should be of 40 endpoints, it is of 40: elsewhere, n0"),
-        (unverified, "1560 cells must be verified"),
+        (other_nodes, "its rows lack n0"),
+        (another_order, "its rows should be n0, n1, n2, n3, 36 more, they are n39, n38, n37, n36, 36 more"),
+        (bisection, "all pairs were requested, the record has pairs between two halves"),
     ],
 )
 def test_what_is_missing_in_the_record_is_told(stage, change, said):
     assert said in "; ".join(faults(change=change))
 
 
-def test_what_was_printed_must_be_of_this_matrix_and_verified(stage):
-    text = (stage / "out.txt").read_text()
-    assert (
-        "did not print once that its 'total bandwidth (GB/s)' is in"
-        in faults(text=text.replace("40 x 40", "39 x 39"))[0]
-    )
-    assert "did not print once" in faults(text=text.replace(f"{NODES}:", "another:"))[0]
-    assert "the program says 1559 of 1560 cells" in faults(text=text.replace("1560 of 1560", "1559 of 1560"))[0]
-    assert "the program says nothing" in faults(text=text.replace("verified: ", "not verified: "))[0]
-    with pytest.raises(BadInput, match="no square"):
-        printed.p2p_matrix_large(text.replace("40 x 40", "40 x 39"))
-    with pytest.raises(BadInput, match="cut off"):
-        faults(text=text[:-5])
+def verdict(change=lambda result, record: None):
+    record = case(change).record
+    (matrix,) = evaluate(record, References({}), None).matrices
+    return matrix.verdict
+
+
+def unverified(result, _):
+    result.update(verified=None, timing="messages")
+
+
+def one_cell_fewer(result, _):
+    cells = dict(zip(result["cells"]["statuses"], result["cells"]["counts"], strict=True))
+    result["cells"]["counts"] = list((cells | {"ok": cells["ok"] - 1}).values())
+
+
+@pytest.mark.parametrize("change", [unverified, one_cell_fewer])
+def test_a_large_matrix_that_is_not_whole_or_not_compared_is_incomplete(stage, change):
+    assert verdict() is Verdict.NOT_JUDGED
+    assert verdict(change) is Verdict.INCOMPLETE
 
 
 def test_the_file_of_the_cells_must_be_there_and_whole(stage):
     (file,) = stage.glob("record.*.npy")
     content = file.read_bytes()
     file.write_bytes(content[: 40 * 40 * 16])
-    assert "which are not 40 × 40 cells" in faults()[0]
+    assert verdict() is Verdict.INCOMPLETE
     file.unlink()
-    assert "is not beside the record: No such file" in faults()[0]
+    assert verdict() is Verdict.INCOMPLETE
 
 
 def test_ranks_and_nodes_are_counted_and_the_way_of_a_large_matrix_is_promised(stage):

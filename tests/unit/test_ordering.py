@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from checks.expect import cell_faults
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.facts import facts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.locate.diagnosis import diagnose
 from linkmatrix.record import reading
-from linkmatrix.record.from_table import from_rows
 from linkmatrix.record.matrix import HANDOVER
 from linkmatrix.references.tables import References
 
@@ -83,22 +81,6 @@ def test_a_flag_that_never_comes_is_another_sentence(litmus):
     matrix, found = judged(litmus(unseen={(3, 0): 1}))
     assert matrix.verdict is Verdict.FAIL
     assert found.sentences[0].startswith("a flag that was set was never seen: gpu3->gpu0; ")
-
-
-@pytest.mark.parametrize(
-    ("unit", "value", "is_fault"),
-    [
-        ("rounds", 4096.0, False),
-        ("rounds", 0.0, True),
-        ("words", 0.0, False),
-        ("words", 3.0, True),
-        ("flags", 1.0, True),
-    ],
-)
-def test_what_went_wrong_must_be_nothing_and_what_was_checked_something(unit, value, is_fault):
-    head = {"testcase": "device_to_device_visibility_write_sm", "title": "a count", "unit": unit, "size_bytes": 8}
-    faults = cell_faults(from_rows(head, ["gpu0"], ["gpu1"], [[value]]), [("gpu0", "gpu1")])
-    assert bool(faults) is is_fault
 
 
 def emptied(result, part, value):

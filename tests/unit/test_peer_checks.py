@@ -70,7 +70,7 @@ def of_check(check, found, record, **more):
     evaluation = judge(record, References({}), None)
     one.judged_results = lambda: list(zip(record["results"], evaluation.matrices, strict=True))
     one.table_of = lambda result: {}
-    for name in ("wanted_sizes", "sharers"):
+    for name in ("wanted_sizes", "sharers", "figures_of"):
         if hasattr(check, name):
             setattr(one, name, getattr(check, name).__get__(one))
     one.machine_faults = lambda: sentences(check.machine_faults(one))
@@ -185,7 +185,7 @@ def test_each_size_of_nccl_tests_has_its_ways():
     assert one.machine_faults() == [] and (record["imported"]["nodes"], record["imported"]["ranks"]) == (1, 8)
     assert one.table_faults() == [] and one.values()["in-place@1073741824"] == 232.62
     one.sizes = "512:8GiB:8"
-    assert "sizes were to be measured" in one.table_faults()[0]
+    assert "9 sizes were requested, the record has 8" in one.table_faults()[0]
 
 
 def test_wrong_elements_of_nccl_tests_are_no_pass():

@@ -11,4 +11,4 @@
 #$ -r n
 #$ -l hostname=n01
 mkdir -p process1
-STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --max-display 1024 --asked-by CHECK --backend host > process1/out 2> process1/err
+STAGE/build_linkmatrix/prefix/bin/p2p_matrix --testcase TESTCASE --record process1/record.json --asked-by CHECK --backend host > process1/out 2> process1/err

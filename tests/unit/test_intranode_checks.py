@@ -1,0 +1,56 @@
+"""The check of copies inside a node on recorded runs of GPUs: whole test cases have no faults, spoiled ones have."""
+
+import copy
+import importlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from reasons import said as sentences
+
+from linkmatrix.record import reading
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+RECORDS = [reading.load(DATA / f"{name}.record.json") for name in ("h200x4_full", "h200x2_visibility")]
+RECORDED = {result["testcase"]: record for record in RECORDS for result in record["results"]}
+intranode, expect = (importlib.import_module(f"linkmatrix_checks.{name}") for name in ("intranode", "expect"))
+
+
+def faults(testcase, change=None):
+    """The sentences of the check on a recorded test case, with its result spoiled by change(result)."""
+    record = copy.deepcopy(RECORDED[testcase])
+    if change:
+        change(next(result for result in record["results"] if result["testcase"] == testcase))
+    check = intranode.intranode_p2p
+    run = SimpleNamespace(testcase=testcase, record=record, on_gpus=True, engine=None, share=None)
+    run.promise = expect.Promise(devices=len(record["devices"]), model="NVIDIA H200", link_class="NV18")
+    run.measured_pairs, run.current_partition = check.measured_pairs, SimpleNamespace(extras={})
+    for method in ("machine_faults", "size_faults", "axes"):
+        setattr(run, method, getattr(check, method).__get__(run))
+    return sentences(check.faults(run))
+
+
+def test_the_recorded_runs_have_every_test_case():
+    assert RECORDED.keys() >= intranode.CASES.keys()
+
+
+@pytest.mark.parametrize("testcase", intranode.CASES)
+def test_a_whole_test_case_has_no_faults(testcase):
+    assert faults(testcase) == []
+
+
+@pytest.mark.parametrize("testcase", intranode.CASES)
+def test_a_test_case_that_lacks_a_device_has_faults(testcase):
+    axis = "columns" if intranode.CASES[testcase].columns == "device" else "rows"
+
+    def lose(result):
+        result[axis] = result[axis][:-1]
+
+    (fault,) = faults(testcase, lose)
+    assert f"its {axis} lack " in fault
+
+
+def test_a_further_matrix_that_is_missing_is_a_fault():
+    said = [faults(testcase, lambda result: result["parts"].clear()) for testcase in intranode.CASES]
+    named = {fault.rpartition(" ")[2] for of_case in said for fault in of_case}
+    assert named == {"'one_direction'", "'isolated'", "'loss'", "'enqueue'"}
