@@ -294,3 +294,38 @@ def test_what_takes_long_is_told_on_a_terminal_alone_and_is_gone_when_something_
     # each is followed by the next one in its place, or by nothing
     assert re.findall(line + rb"(?!\r\x1b\[K)", said) == [], said
     assert b"34 of 158" not in (tmp_path / "results" / "reframe.log").read_bytes()
+
+
+CHAINED = """from linkmatrix import reframe_ext
+
+site_configuration = {{
+    "systems": [
+        {{
+            "name": "chained",
+            "hostnames": ["x"],
+            "partitions": [
+                {{"name": "cpu", "scheduler": {scheduler}, "launcher": "srun", "environs": ["builtin"]}},
+            ],
+        }}
+    ]
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "registered", "warnings"),
+    [('reframe_ext.scheduler("slurm")', "linkmatrix_slurm", 0), ('"slurm"', "slurm", 1)],
+)
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_a_system_of_another_file_has_an_extended_scheduler_or_a_warning(
+    reframe, config, tmp_path, scheduler, registered, warnings, first
+):
+    site = tmp_path / "site.py"
+    site.write_text(CHAINED.format(scheduler=scheduler))
+    files = ["-C", str(site), "-C", str(config / "settings.py")] if first else ["-C", str(site)]
+    options = [*files, "--system=chained"]
+    shown = reframe(*options, "--show-config=systems/0/partitions/@cpu/scheduler", polls=None)
+    assert registered in shown.output.split()[-1], shown.output
+    run = reframe(*options, "--dry-run", "-n", "intranode_p2p")
+    assert run.code == 0, run.output
+    assert run.output.count("is ReFrame's own 'slurm'") == warnings

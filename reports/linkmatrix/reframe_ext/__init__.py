@@ -8,6 +8,7 @@ another file, as of `reframe -C site.py -C config/settings.py`, does so itself:
     partition = {"name": "gpu", "scheduler": reframe_ext.scheduler("slurm"), …}
 """
 
+import functools
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -54,14 +55,17 @@ def with_schedulers(system: Mapping[str, Any]) -> dict[str, Any]:
     return {**system, "partitions": partitions}
 
 
-def plain_scheduler(name: str) -> str:
-    """A warning about one of ReFrame's schedulers that is used without its extension; "" for any other."""
-    if name not in EXTENDED:
-        return ""
-    return (
-        f"the scheduler is ReFrame's own '{name}': a silent controller, preemption or a job that cannot begin may end "
-        f"or delay the session. Set it to linkmatrix.reframe_ext.scheduler('{name}')"
-    )
+@functools.cache
+def warn_of_plain_scheduler(partition: str, name: str) -> None:
+    """Print a warning, once per partition, where its scheduler is one of ReFrame's that has an extension here."""
+    if name in EXTENDED:
+        from reframe.core.logging import getlogger
+
+        getlogger().info(
+            f"linkmatrix: warning: the scheduler of {partition} is ReFrame's own '{name}'. A silent controller, a "
+            "preempted job or a job that cannot begin may end or delay the session. Set the scheduler to "
+            f"linkmatrix.reframe_ext.scheduler('{name}')"
+        )
 
 
 def untried(version: str) -> str:
