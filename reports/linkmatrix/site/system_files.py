@@ -13,6 +13,8 @@ from typing import Any
 
 import jsonschema
 import reframe
+from reframe.core.backends import getlauncher, getscheduler
+from reframe.core.exceptions import ConfigError
 
 from ..errors import BadInput
 from . import ignored_processes
@@ -62,8 +64,10 @@ def check(file: Path, system: Mapping[str, Any], environments: Sequence[Mapping[
         raise BadInput(f"{file}: {place_of(errors[0], content)}: {sentence_of(errors[0])}")
     for partition in system["partitions"]:
         try:
+            getscheduler(partition["scheduler"])
+            getlauncher(partition["launcher"])
             ignored_processes.of_extras(partition.get("extras", {}))
-        except BadInput as error:
+        except (BadInput, ConfigError) as error:
             raise BadInput(f"{file}: partition '{partition['name']}': {error}") from None
     modules = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]
     if modules and "modules_system" not in system:  # ReFrame would load none, without a message
@@ -121,4 +125,12 @@ def load_all(
     loaded = [load(found[name], prefix) for name in sorted(found)]
     if generic and named_system(words) not in [system["name"] for system, _ in loaded]:
         loaded.append(load(generic, prefix))
-    return [system for system, _ in loaded], [one for _, environments in loaded for one in environments]
+    systems = [system for system, _ in loaded]
+    environments = [one for _, environments in loaded for one in environments]
+    known = {"builtin", *(one["name"] for one in environments)}
+    for system in systems:
+        for partition in system["partitions"]:
+            if unknown := ", ".join(sorted({*partition.get("environs", [])} - known)):
+                place = f"{system['name']}:{partition['name']}"
+                raise BadInput(f"environments '{unknown}' are not defined for '{place}'")
+    return systems, environments
