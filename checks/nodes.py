@@ -7,6 +7,7 @@ import time
 import reframe.core.runtime as runtime
 from reframe.core.logging import getlogger
 
+from linkmatrix import reframe_ext
 from linkmatrix.errors import BadInput
 from linkmatrix.runs.bound import short
 from linkmatrix.site import nodes
@@ -27,7 +28,7 @@ def of_partition(partition):
 
 def ask(partition):
     """As `of_partition`; a partition without a scheduler is this machine."""
-    scheduler = partition.scheduler.registered_name
+    scheduler = reframe_ext.site_word(partition.scheduler.registered_name)
     if scheduler == "local":
         return {short(socket.gethostname()): ""}
     resources = [option for options in partition.resources.values() for option in options]

@@ -9,6 +9,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, run_after, run_before, variable
 from reframe.core.exceptions import JobError, ReframeError, SanityError
 
+from linkmatrix import reframe_ext
 from linkmatrix.judge.test_verdict import CheckFacts
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.tables import References
@@ -135,6 +136,8 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
 
     @run_after("setup")
     def be_prepared(self):
+        partition = self.current_partition
+        reframe_ext.warn_of_plain_scheduler(partition.fullname, partition.scheduler.registered_name)
         self.prepare()
 
     def prepare(self):

@@ -1,10 +1,9 @@
-"""The file to give to `reframe -C`. It gathers systems/*.py and holds what is true of every system.
+"""ReFrame's configuration: `reframe -C config/settings.py`. It collects systems/*.py and sets what all systems share.
 
 A folder of `linkmatrix init` has systems, references and topologies of its own, and takes the rest from here.
 
-To add a system, put a file into systems/ that defines `system` (one entry of ReFrame's `systems`) and, if it has any
-of its own, `environments`. Nothing here needs to be changed. Results go to the folder .linkmatrix of this repository,
-or to $LINKMATRIX_PREFIX.
+To add a system, put a file into systems/ that defines `system`, one entry of ReFrame's `systems`. It may also define
+`environments`. Nothing here needs to be changed. Results go to .linkmatrix, or to $LINKMATRIX_PREFIX.
 """
 
 import importlib.util
@@ -13,7 +12,6 @@ import sys
 from pathlib import Path
 
 import reframe
-from reframe.core.exceptions import ConfigError
 
 CONFIG = Path(__file__).resolve().parent
 SITE = globals().get("SITE", CONFIG)  # linkmatrix.suite gives the folder config of a site
@@ -21,20 +19,18 @@ PREFIX = Path(os.environ.get("LINKMATRIX_PREFIX") or SITE.parent / ".linkmatrix"
 
 
 def refused(sentence):
-    """The end of ReFrame, after a sentence: 2, as of an option that it does not know, and not the 1 of a check that
-    failed, as of a ConfigError. `linkmatrix run` then has begun nothing, and --resume goes on from before.
-    """
+    """End ReFrame with exit code 2, as for an unknown option; a ConfigError would end it with 1, as a failed check."""
     print(f"linkmatrix: {sentence}", file=sys.stderr)
     return SystemExit(2)
 
 
-# Without it ReFrame would skip every check with a warning, run none and say PASSED.
+# Without the package ReFrame would skip every check with a warning, run none and say PASSED.
 try:
-    from linkmatrix import suite
+    from linkmatrix import reframe_ext, suite
     from linkmatrix.errors import BadInput
     from linkmatrix.references.tables import References
     from linkmatrix.runs.modes import of_suite
-    from linkmatrix.site import environment
+    from linkmatrix.site import environment, system_files
 except ModuleNotFoundError as error:
     remedy = f"make setup, or PYTHONPATH={CONFIG.parent}/reports"
     raise refused(f"the Python package {error.name} is not installed: {remedy}") from None
@@ -49,6 +45,9 @@ except OSError as error:
 
 environment.need_home(PREFIX)
 
+if warning := reframe_ext.untried(reframe.VERSION):
+    print(f"linkmatrix: warning: {warning}", file=sys.stderr)
+
 # Checks know by these where a site has its own things, which a package that is replaced must not hold.
 if SITE != CONFIG:
     os.environ["LINKMATRIX_SITE"] = str(SITE.parent)
@@ -59,9 +58,10 @@ if SITE != CONFIG:
 os.environ.setdefault("RFM_REFERENCE_PREFIX", str(SITE / "references"))
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
 
-# ReFrame skips the checks whose table it cannot read, and takes a NaN for a reference: here it is one sentence instead.
+# ReFrame skips the checks whose table it cannot read, and takes a NaN for a reference: here that is an error.
 try:
     References.load(os.environ["RFM_REFERENCE_PREFIX"])
+    systems, environments = system_files.load_all([CONFIG / "systems", SITE / "systems"], PREFIX, sys.argv[1:])
 except BadInput as error:
     raise refused(str(error)) from None
 
@@ -74,68 +74,25 @@ def module_of(file):
     return module
 
 
-system_files = module_of(CONFIG / "system_files.py")
-
-
-def load(file):
-    """The system and environments of one file of systems/; an environment is its own system's unless it says more."""
-    module = system_files.read(file, module_of)
-    system = {"prefix": str(PREFIX), **module.system}
-    environments = getattr(module, "environments", [])
-    system_files.check(file, system, environments)
-    loads = [place["name"] for place in [*system["partitions"], *environments] if place.get("modules")]
-    if loads and "modules_system" not in system:  # ReFrame would load none, and say nothing
-        raise refused(
-            f"{file}: '{loads[0]}' has modules, and the system no 'modules_system' to load them by: lmod or envmod, "
-            "or nomod to load none"
-        )
-    return system, [{"target_systems": [system["name"]], **environment} for environment in environments]
-
-
-untested = module_of(CONFIG / "reframe_versions.py").fault(reframe.VERSION)
-if untested:
-    raise refused(untested)
-
 if untold := module_of(CONFIG / "one_session.py").fault(sys.argv[1:]):
     raise refused(untold)
 
-schedulers = module_of(CONFIG / "schedulers.py")
-schedulers.end_every_wait()
-schedulers.ask_once_for_nodes()
-module_of(CONFIG / "pending.py").say_why_jobs_wait()
-module_of(CONFIG / "slurm_silence.py").live_through_silence()
-module_of(CONFIG / "fixture_variables.py").need_no_variables()
-module_of(CONFIG / "colours.py").keep_out_of_files()
 module_of(CONFIG / "live_line.py").say_what_goes_on()
 module_of(CONFIG / "full_disk.py").end_the_session(PREFIX)
-module_of(CONFIG / "steady_polls.py").mend()
 module_of(CONFIG / "interrupted.py").mend()
-module_of(CONFIG / "deprecations.py").look_for_callers_alone()
-
-# ReFrame takes the first system whose hostnames match, and generic.py matches all of them. It asks nvidia-smi twice,
-# which takes seconds where nothing else keeps the GPUs awake: not for a run that names another system.
-files = {file.stem: file for folder in (CONFIG, SITE) for file in (folder / "systems").glob("*.py")}
-files = sorted(files.values(), key=lambda file: (file.stem == "generic", file.stem))
-named, loaded = system_files.named(sys.argv[1:]), []
-for file in files:
-    if file.stem != "generic" or named not in [system["name"] for system, _ in loaded]:
-        try:
-            loaded.append(load(file))
-        except ConfigError as error:
-            raise refused(error) from None
 unknown = module_of(CONFIG / "unknown_system.py")
-unknown.name_those_there_are([system for system, _ in loaded])
+unknown.name_those_there_are(systems)
 unknown.refuse_what_no_system_can_be()
 
-# Login nodes are shared: a session asks a scheduler once a second at most, for all of its jobs at once, and less often
-# the longer nothing happens, down to once a minute. Where jobs are its own processes, which cost nothing to look at, it
-# looks every tenth of a second: less and less often, as by default, it saw the end of a job of ten seconds two later.
-QUEUED = [system["name"] for system, _ in loaded if any(part["scheduler"] != "local" for part in system["partitions"])]
-LOCAL = [system["name"] for system, _ in loaded if system["name"] not in QUEUED]
+# Login nodes are shared: a session asks a scheduler for all of its jobs together, once a second at most. The longer
+# nothing happens the less often, down to once a minute. Jobs of the local scheduler are the session's own processes,
+# which cost nothing to poll: ten times a second at least, where ReFrame's default reports the end of a short job late.
+QUEUED = [system["name"] for system in systems if any(part["scheduler"] != "local" for part in system["partitions"])]
+LOCAL = [system["name"] for system in systems if system["name"] not in QUEUED]
 
 site_configuration = {
-    "systems": [system for system, _ in loaded],
-    "environments": [environment for _, environments in loaded for environment in environments],
+    "systems": [reframe_ext.with_schedulers(system) for system in systems],
+    "environments": environments,
     "general": [
         {
             "topology_prefix": str(SITE / "topology"),

@@ -158,22 +158,21 @@ def reframe(tmp_path, config):
 def on_system(reframe, tmp_path):
     """A function that runs ReFrame on a partition of a shipped system, its file changed as a site changes it.
 
-    file: name of the file in config/systems; replace: {text of it: other text}; grace: seconds in the place of those of
-    config/schedulers.py.
+    file: name of the file in config/systems; replace: {text of it: other text}; grace: seconds in the place of
+    EndedWaits.GRACE.
     """
 
     def run(file, partition, *options, replace=None, grace=None, **keywords):
         config = tmp_path / "config"
         shutil.copytree(REPOSITORY / "config", config, dirs_exist_ok=True)
-        changed = {config / "systems" / file: replace or {}}
+        path = config / "systems" / file
+        text = path.read_text()
+        for old, new in (replace or {}).items():
+            assert old in text, f"{path.name} has no {old}"
+            text = text.replace(old, new)
         if grace is not None:
-            changed[config / "schedulers.py"] = {"GRACE = 120": f"GRACE = {grace}"}
-        for path, texts in changed.items():
-            text = path.read_text()
-            for old, new in texts.items():
-                assert old in text, f"{path.name} has no {old}"
-                text = text.replace(old, new)
-            path.write_text(text)
+            text += f"\nfrom linkmatrix.reframe_ext.schedulers.pbs import EndedWaits\n\nEndedWaits.GRACE = {grace}\n"
+        path.write_text(text)
         ignoring_others(config)
         system = file.removesuffix(".py").replace("_", "-")
         return reframe(f"--system={system}:{partition}", *options, config=config, **keywords)

@@ -259,12 +259,11 @@ def without_and_with_a_terminal(prefix, checks, name):
     return done.stdout, said
 
 
-def test_colours_reach_terminals_and_no_files(tmp_path):
+def test_colours_reach_terminals_and_no_pipes(tmp_path):
     piped, said = without_and_with_a_terminal(tmp_path, "checks", "nothing_at_all")
     assert b"PASSED" in piped and b"\x1b[" not in piped, piped
     assert b"\x1b[" in said
-    log = (tmp_path / "reframe.log").read_bytes()
-    assert b"PASSED" in log and b"\x1b[" not in log
+    assert b"PASSED" in (tmp_path / "reframe.log").read_bytes()
 
 
 LONG = """import reframe as rfm
@@ -297,10 +296,36 @@ def test_what_takes_long_is_told_on_a_terminal_alone_and_is_gone_when_something_
     assert b"34 of 158" not in (tmp_path / "results" / "reframe.log").read_bytes()
 
 
-def test_a_variable_that_tests_have_and_their_fixtures_have_not_is_no_warning(reframe):
-    chosen = ("--dry-run", "-n", f"intranode_p2p.*={WRITE}$", "--warn-as-error")
-    run = reframe(*chosen, "-S", "on=anywhere")
+CHAINED = """from linkmatrix import reframe_ext
+
+site_configuration = {{
+    "systems": [
+        {{
+            "name": "chained",
+            "hostnames": ["x"],
+            "partitions": [
+                {{"name": "cpu", "scheduler": {scheduler}, "launcher": "srun", "environs": ["builtin"]}},
+            ],
+        }}
+    ]
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "registered", "warnings"),
+    [('reframe_ext.scheduler("slurm")', "linkmatrix_slurm", 0), ('"slurm"', "slurm", 1)],
+)
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_a_system_of_another_file_has_an_extended_scheduler_or_a_warning(
+    reframe, config, tmp_path, scheduler, registered, warnings, first
+):
+    site = tmp_path / "site.py"
+    site.write_text(CHAINED.format(scheduler=scheduler))
+    files = ["-C", str(site), "-C", str(config / "settings.py")] if first else ["-C", str(site)]
+    options = [*files, "--system=chained"]
+    shown = reframe(*options, "--show-config=systems/0/partitions/@cpu/scheduler", polls=None)
+    assert registered in shown.output.split()[-1], shown.output
+    run = reframe(*options, "--dry-run", "-n", "intranode_p2p")
     assert run.code == 0, run.output
-    for unknown in ("onn=anywhere", "node_session.on=anywhere"):
-        run = reframe(*chosen, "-S", unknown)
-        assert run.code != 0 and "the following variables were not set" in run.output
+    assert run.output.count("is ReFrame's own 'slurm'") == warnings

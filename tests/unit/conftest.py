@@ -1,19 +1,25 @@
 """What the tests of showing and reporting share: records, references and runs made to order."""
 
+import contextlib
 import importlib.util
 import json
+import os
 import random
 import shutil
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import pytest
+from reframe.core import runtime
 
 from linkmatrix import cli
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from linkmatrix.reframe_ext.schedulers import pending, slurm
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
@@ -326,6 +332,68 @@ def run(tmp_path, capsys):
 
     adopted.file = file
     return adopted
+
+
+SCHEDULER = """
+from linkmatrix import reframe_ext
+
+partition = {"name": "p", "scheduler": reframe_ext.scheduler("WORD"), "launcher": "local", "environs": ["builtin"]}
+site_configuration = {"systems": [{"name": "s", "hostnames": ["x"], "partitions": [partition]}]}
+"""
+
+
+@pytest.fixture
+def scheduler_of(tmp_path):
+    """A function that returns linkmatrix's scheduler for one of ReFrame's names, made by ReFrame."""
+    with contextlib.ExitStack() as stack:
+
+        def make(word):
+            settings = tmp_path / f"settings_{word}.py"
+            settings.write_text(SCHEDULER.replace("WORD", word))
+            found = stack.enter_context(runtime.temp_runtime(settings, "s"))
+            return found.system.partitions[0].scheduler
+
+        yield make
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of day, which only the test changes."""
+    found = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(time, "time", lambda: found.now)
+    return found
+
+
+@pytest.fixture
+def log(monkeypatch):
+    """What is printed of waiting and doubted jobs."""
+    printed = []
+    for module in (pending, slurm):
+        monkeypatch.setattr(module, "getlogger", lambda: SimpleNamespace(info=printed.append))
+    return printed
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """A function that sets what a command on PATH prints and how it ends; `commands.calls(name)` are its arguments."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def answer(name, output="", errors="", code=0):
+        (folder / f"{name}.out").write_text(output)
+        (folder / f"{name}.err").write_text(errors)
+        program = folder / name
+        lines = [f'echo "$*" >> {program}.calls', f"cat {program}.out", f"cat {program}.err >&2", f"exit {code}"]
+        program.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        program.chmod(0o755)
+
+    def calls(name):
+        file = folder / f"{name}.calls"
+        return file.read_text().splitlines() if file.exists() else []
+
+    answer.calls = calls
+    return answer
 
 
 @pytest.fixture

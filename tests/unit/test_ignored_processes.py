@@ -4,10 +4,9 @@ import importlib
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ConfigError
 
 from linkmatrix.errors import BadInput
-from linkmatrix.site import ignored_processes
+from linkmatrix.site import ignored_processes, system_files
 
 WRONG = ["dcgm:root", ["dcgm"], ["dcgm:"], [":root"], ["a:b:c d"], [["dcgm", "root"]], {"dcgm": "root"}, ["a,b:c"], 5]
 
@@ -23,13 +22,12 @@ def test_anything_else_is_refused_with_what_to_write(given):
         ignored_processes.of_extras({"ignored_processes": given})
 
 
-def test_the_file_of_a_system_is_refused_with_the_partition(config_module, tmp_path):
+def test_the_file_of_a_system_is_refused_with_the_partition(tmp_path):
     system = importlib.import_module("copy").deepcopy(SYSTEM)
-    check = config_module("system_files").check
-    check(tmp_path / "alpha.py", system, [])
+    system_files.check(tmp_path / "alpha.py", system, [])
     system["partitions"][0]["extras"] = {"ignored_processes": "dcgm:root"}
-    with pytest.raises(ConfigError, match="alpha.py: partition 'gpu': .*ignored_processes"):
-        check(tmp_path / "alpha.py", system, [])
+    with pytest.raises(BadInput, match="alpha.py: partition 'gpu': .*ignored_processes"):
+        system_files.check(tmp_path / "alpha.py", system, [])
 
 
 SYSTEM = {

@@ -1,28 +1,8 @@
 """Why a job waits: what is said of it, when that is asked, and what is not waited for."""
 
-from dataclasses import dataclass
-
 import pytest
-from reframe.core.exceptions import SpawnedProcessError
 
-
-@pytest.fixture
-def pending(config_module):
-    return config_module("pending")
-
-
-@dataclass(eq=False)
-class StandInJob:
-    """What is asked of a job of ReFrame, in the place of one."""
-
-    jobid: str = "12"
-    name: str = "rfm_check"
-    state: str = "PENDING"
-    submit_time: float = 1000.0
-    max_pending_time: float | None = 28800.0
-    is_cancelling: bool = False
-    exception: Exception | None = None
-    _exception: Exception | None = None
+from linkmatrix.reframe_ext.schedulers import pending
 
 
 @pytest.mark.parametrize(
@@ -48,107 +28,143 @@ class StandInJob:
         ("something new", False, ""),
     ],
 )
-def test_what_can_heal_is_told_from_what_cannot(pending, reason, never, words):
+def test_what_can_heal_is_told_from_what_cannot(reason, never, words):
     assert pending.is_never(reason) == never
     assert pending.meaning(reason).startswith(reason)
     assert words in pending.meaning(reason)
 
 
-def test_a_reason_is_asked_for_soon_and_again_within_a_minute_and_said_once(pending, monkeypatch):
-    said = []
-    monkeypatch.setattr(pending, "getlogger", lambda: type("Log", (), {"info": lambda _, text: said.append(text)})())
-    job = StandInJob()
-    assert not pending.is_due(job, 1001) and pending.is_due(job, 1005)
-    pending.note(job, "Priority", 1005)
-    assert not pending.is_due(job, 1049) and pending.is_due(job, 1065)
-    pending.note(job, "Priority", 1065)
-    pending.note(job, "PartitionDown", 1125)
-    assert len(said) == 2
-    assert said[0] == (
-        "waiting: job 12 (rfm_check): Priority (other jobs come first); it is waited for up to 8 h (max_pending_time)"
-    )
-    assert pending.verdict(job, 29799) is None
-    assert "the scheduler's reason was: PartitionDown" in pending.verdict(job, 29800)
-
-
-def test_pbs_and_grid_engine_say_it_in_a_comment(pending, monkeypatch):
-    answers = {
-        "qstat -f 12": "Job Id: 12\n    job_state = Q\n    comment = Not Running: Insufficient amount of\n\t resource:"
-        " ngpus (R: 4 A: 2 T: 2)\n    etime = 1\n",
-        "qstat -j 12": "job_number: 12\nscheduling info:            queue instance is full\n",
-    }
-    monkeypatch.setattr(pending.osext, "run_command", lambda cmd, log: type("Done", (), {"stdout": answers[cmd]}))
-    found = {pending.ask(*asked, StandInJob()) for asked in pending.ASKED.values()}
-    assert found == {"Insufficient amount of resource: ngpus (R: 4 A: 2 T: 2)", "queue instance is full"}
-
-
-class StandInBackEnd:
-    """A back end that deletes what it is told to."""
-
-    def __init__(self):
-        self.deleted = []
-
-    def cancel(self, job):
-        self.deleted.append(job.jobid)
-
-
-def test_a_job_of_pbs_that_can_never_run_is_deleted_and_another_is_not(pending):
-    never, later = StandInJob(state="QUEUED"), StandInJob(jobid="13", state="QUEUED")
-    pending.seen[never] = pending.Seen(1000, "Can Never Run: Insufficient amount of resource: ngpus")
-    pending.seen[later] = pending.Seen(1000, "Job is queued behind others")
-    back_end = StandInBackEnd()
-    for job in (never, later):
-        pending.say_why(back_end, job)
-    assert back_end.deleted == ["12"]
-    assert "the job could never begin, and was deleted: Can Never Run" in str(never._exception)
-    later.exception = ValueError("[jobid=13] maximum pending time exceeded")
-    pending.say_why(back_end, later)
-    assert str(later._exception).endswith("exceeded; the scheduler's reason was: Job is queued behind others")
-
-
-class StandInSlurm(StandInBackEnd):
-    """Slurm's back end: `squeue` is told by the test, and scancel may give no answer."""
-
-    _squeue, _cancel_reasons, answers = "squeue", (), True
-
-    def cancel_many(self, jobs):
-        if not self.answers:
-            raise SpawnedProcessError("scancel", "", "Unable to contact slurm controller", 1)
-        self.deleted += [job.jobid for job in jobs]
+def submitted(scheduler, folder, state, limit=28800, number="12"):
+    """A job of ReFrame, submitted at 1000 s."""
+    job = scheduler.make_job("rfm_check", workdir=str(folder))
+    job._jobid, job._submit_time, job._state, job.max_pending_time = number, 1000.0, state, limit
+    return job
 
 
 @pytest.fixture
-def late(pending, monkeypatch):
-    """The module at a time when jobs have waited too long, of which squeue knows no reason."""
-    monkeypatch.setattr(pending.time, "time", lambda: 1000.0 + 28800)
-    monkeypatch.setattr(pending.osext, "run_command", lambda *_, **__: type("Done", (), {"stdout": "12|None\n"}))
-    return pending
+def slurm(scheduler_of, commands, clock, log, tmp_path):
+    """The scheduler `slurm`; `slurm.waits(state, reason)` is a job in that state, of which squeue prints the reason."""
+    commands("scancel")
+    found = scheduler_of("slurm")
+    found.job = submitted(found, tmp_path, "PENDING")
+
+    def waits(state, reason):
+        commands("squeue", f"12|{reason}\n")
+        found.job._state = state
+        found.end_pending([found.job], clock.now)
+        return found.job
+
+    found.waits = waits
+    return found
+
+
+def test_a_reason_is_asked_for_soon_and_again_within_a_minute_and_said_once(slurm, clock, log, commands):
+    asked = []
+    for now, reason in (
+        (1001, "Priority"),
+        (1005, "Priority"),
+        (1049, "Priority"),
+        (1065, "Priority"),
+        (1125, "PartitionDown"),
+    ):
+        clock.now = now
+        slurm.waits("PENDING", reason)
+        asked.append(len(commands.calls("squeue")))
+    assert asked == [0, 1, 1, 2, 3]
+    assert len(log) == 2
+    assert log[0] == (
+        "waiting: job 12 (rfm_check): Priority (other jobs come first); it is waited for up to 8 h (max_pending_time)"
+    )
+    clock.now = 29799
+    assert slurm.waits("PENDING", "PartitionDown").exception is None
+    clock.now = 29800
+    job = slurm.waits("PENDING", "PartitionDown")
+    assert "the scheduler's reason was: PartitionDown" in str(job.exception)
+    assert commands.calls("scancel") == ["12"] and job.is_cancelling
+
+
+def test_a_job_of_slurm_that_can_never_begin_is_cancelled_at_once(slurm, clock, commands):
+    clock.now += 5
+    job = slurm.waits("PENDING", "QOSMaxWallDurationPerJobLimit")
+    assert commands.calls("scancel") == ["12"] and "the job could never begin" in str(job.exception)
+
+
+def test_a_reason_that_the_site_does_not_wait_for_cancels_the_job(slurm, clock, commands):
+    slurm._cancel_reasons = ["ReqNodeNotAvail"]
+    clock.now += 5
+    job = slurm.waits("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1")
+    assert commands.calls("scancel") == ["12"] and "UnavailableNodes:n1" in str(job.exception)
 
 
 @pytest.mark.parametrize(
     ("state", "words"),
     [("REQUEUED", "did not begin in time"), ("REQUEUE_HOLD", "did not begin in time"), ("SUSPENDED", "stands still")],
 )
-def test_a_job_that_waits_again_or_stands_still_is_not_waited_for_without_end(late, state, words):
-    job, back_end = StandInJob(state=state), StandInSlurm()
-    late.end_pending(back_end, [job])
-    assert back_end.deleted == ["12"]
-    assert f"it {words}, max_pending_time is 28800 s" in str(job._exception)
-    assert str(job._exception).endswith("the scheduler gave no reason")
+def test_a_job_that_waits_again_or_stands_still_is_not_waited_for_without_end(slurm, clock, commands, state, words):
+    clock.now += 28800
+    job = slurm.waits(state, "None")
+    assert commands.calls("scancel") == ["12"]
+    assert f"it {words}, max_pending_time is 28800 s" in str(job.exception)
+    assert str(job.exception).endswith("the scheduler gave no reason")
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
-def test_a_job_that_runs_is_not_ended(late, state):
-    job, back_end = StandInJob(state=state), StandInSlurm()
-    late.end_pending(back_end, [job])
-    assert back_end.deleted == [] and job._exception is None
+def test_a_job_that_runs_is_not_ended(slurm, clock, commands, state):
+    clock.now += 28800
+    assert slurm.waits(state, "None").exception is None and commands.calls("scancel") == []
 
 
-def test_a_cancellation_without_an_answer_is_tried_again(late):
-    job, back_end = StandInJob(), StandInSlurm()
-    back_end.answers = False
-    late.end_pending(back_end, [job])
-    assert job._exception is None
-    back_end.answers = True
-    late.end_pending(back_end, [job])
-    assert back_end.deleted == ["12"] and "did not begin in time" in str(job._exception)
+def test_a_cancellation_without_an_answer_is_tried_again(slurm, clock, commands):
+    clock.now += 28800
+    commands("scancel", errors="Unable to contact slurm controller", code=1)
+    assert slurm.waits("PENDING", "None").exception is None
+    commands("scancel")
+    assert "did not begin in time" in str(slurm.waits("PENDING", "None").exception)
+
+
+COMMENT = (
+    "Job Id: 12\n    job_state = Q\n    comment = Not Running: Insufficient amount of\n"
+    "\t resource: ngpus (R: 4 A: 2 T: 2)\n    etime = 1\n"
+)
+
+
+@pytest.mark.parametrize("word", ["pbs", "torque", "pbspro"])
+def test_pbs_says_it_in_a_comment(scheduler_of, commands, tmp_path, word):
+    commands("qstat", COMMENT)
+    found = scheduler_of(word)
+    reason = found.pending_reason(submitted(found, tmp_path, "QUEUED"))
+    assert reason == "Insufficient amount of resource: ngpus (R: 4 A: 2 T: 2)"
+    assert commands.calls("qstat") == ["-f 12"]
+
+
+def test_grid_engine_says_it_as_scheduling_info(scheduler_of, commands, tmp_path):
+    commands("qstat", "job_number: 12\nscheduling info:            queue instance is full\n")
+    found = scheduler_of("sge")
+    assert found.pending_reason(submitted(found, tmp_path, "PENDING")) == "queue instance is full"
+    assert commands.calls("qstat") == ["-j 12"]
+
+
+@pytest.fixture
+def pbs(scheduler_of, commands, clock, log):
+    commands("qdel")
+    clock.now = 1010.0
+    return scheduler_of("pbs")
+
+
+def test_a_job_of_pbs_that_can_never_run_is_deleted_and_another_is_not(pbs, commands, clock, tmp_path):
+    def queued(number, comment):
+        return f"Job Id: {number}\n    job_state = Q\n    comment = {comment}\n\n"
+
+    never, later = (submitted(pbs, tmp_path, None, 60, number) for number in ("12", "13"))
+    for job, comment in ((never, "Can Never Run: no ngpus"), (later, "Not Running: Job is queued behind others")):
+        commands("qstat", queued(job.jobid, comment))
+        pbs.poll(job)
+    assert commands.calls("qdel") == ["12"]
+    assert "the job could never begin, and was deleted: Can Never Run" in str(never.exception)
+    assert later.exception is None and later.state == "QUEUED"
+    clock.now = 1060.0
+    pbs.poll(later)
+    assert commands.calls("qdel") == ["12", "13"]
+    assert str(later.exception).endswith("exceeded; the scheduler's reason was: Job is queued behind others")
+    pbs.poll(later)
+    assert str(later.exception).count("[jobid=13]") == str(later.exception).count("reason") == 1

@@ -1,191 +1,174 @@
 """Slurm that does not answer for a while, or has lost a job: no session ends, and no job is waited for without end."""
 
-import re
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-
 import pytest
-from reframe.core.exceptions import SpawnedProcessError
+
+NO_ANSWER = {"errors": "slurm_load_jobs error: Unable to contact slurm controller", "code": 1}
+NO_SUCH_JOB = {"errors": "slurm_load_jobs error: Invalid job id specified", "code": 1}
+REFUSED = {"errors": "\nsacct: error: Connection refused\n", "code": 1}
 
 
-@dataclass(eq=False)
-class StandInJob:
-    """What is asked of a job of ReFrame, in the place of one."""
-
-    jobid: str = "12"
-    name: str = "rfm_check"
-    state: str | None = None
-    submit_time: float = 1000.0
-    is_cancelling: bool = False
-    workdir: str = "/nonexistent"
-    stdout: str = "rfm_job.out"
-    _exception: Exception | None = None
-    _nodespec: str | None = None
-
-    @property
-    def _state(self):
-        return self.state
-
-    @_state.setter
-    def _state(self, value):
-        self.state = value
+def submitted(scheduler, folder, state=None, number="12"):
+    """A job of ReFrame, submitted at 1000 s."""
+    job = scheduler.make_job("rfm_check", workdir=str(folder))
+    job._jobid, job._submit_time, job._state = number, 1000.0, state
+    return job
 
 
-@dataclass
-class StandInBackEnd:
-    """A back end of ReFrame: what sacct and scancel do is told by the test, and what was cancelled is kept."""
-
-    sacct: dict | Exception = field(default_factory=dict)
-    scancel: Exception | None = None
-    cancelled: list = field(default_factory=list)
-    late: list = field(default_factory=list)
-    _squeue: str = "squeue"
-
-    def cancel(self, job):
-        self.cancelled.append(job.jobid)
-        if self.scancel:
-            raise self.scancel
-
-    def _cancel_if_pending_too_long(self, jobs):
-        self.late += [job.jobid for job in jobs]
-
-
-def poll(back_end, *jobs):
-    """As ReFrame's poll of the back end slurm: sacct tells the states, or it raises."""
-    if isinstance(back_end.sacct, Exception):
-        raise back_end.sacct
-    for job in jobs:
-        job._state = back_end.sacct.get(job.jobid)
+def accounted(state, number="12", code="0:0", nodes="n1"):
+    """What sacct prints of a job."""
+    return f"JobID|State|ExitCode|End|NodeList\n{number}|{state}|{code}|1100|{nodes}\n"
 
 
 @pytest.fixture
-def lab(config_module, monkeypatch):
-    """The module, with a clock, an answer of squeue and a log that are the test's."""
-    module = config_module("slurm_silence")
-    module.clock, module.said = 1000.0, []
-    module.squeue = SimpleNamespace(returncode=0, stdout="", stderr="")
-    monkeypatch.setattr(module.time, "time", lambda: module.clock)
-    monkeypatch.setattr(module, "getlogger", lambda: SimpleNamespace(info=module.said.append))
-
-    def run_command(command, **_):
-        assert re.fullmatch(r'squeue -h -t all -j [\d,]+ -o "%i\|%T\|%N\|"', command)
-        if isinstance(module.squeue, Exception):
-            raise module.squeue
-        return module.squeue
-
-    monkeypatch.setattr(module.osext, "run_command", run_command)
-    return module
+def slurm(scheduler_of, commands, clock, log, tmp_path):
+    """The scheduler `slurm`, whose commands know no job until a test sets what they print."""
+    for name in ("sacct", "squeue", "scancel", "scontrol"):
+        commands(name)
+    found = scheduler_of("slurm")
+    found.job = lambda state=None, number="12": submitted(found, tmp_path, state, number)
+    return found
 
 
-def failed(text):
-    return SpawnedProcessError("sacct", "", text, 1)
-
-
-NO_ANSWER = SimpleNamespace(returncode=1, stdout="", stderr="slurm_load_jobs error: Unable to contact slurm controller")
-NO_SUCH_JOB = SimpleNamespace(returncode=1, stdout="", stderr="slurm_load_jobs error: Invalid job id specified")
-
-
-@pytest.mark.parametrize("fault", [failed("Connection refused"), FileNotFoundError(2, "No such file", "sacct")])
-def test_where_accounting_fails_the_controller_tells_the_state_and_late_jobs_are_ended(lab, fault):
-    job, back_end = StandInJob(state="PENDING"), StandInBackEnd(sacct=fault)
-    lab.squeue = SimpleNamespace(returncode=0, stdout="12|RUNNING|n[1-2]|\n", stderr="")
+def test_where_accounting_fails_the_controller_tells_the_state(slurm, commands):
+    job = slurm.job("PENDING")
+    commands("sacct", **REFUSED)
+    commands("squeue", "12|RUNNING|n[1-2]|\n")
     for _ in range(9):
-        lab.accounting_first(poll)(back_end, None, job)
-    assert (job.state, job._nodespec, back_end.cancelled) == ("RUNNING", "n[1-2]", [])
-    assert back_end.late[-1] == "12"
+        slurm.poll(None, job)
+    assert (job.state, job._nodespec) == ("RUNNING", "n[1-2]")
+    assert commands.calls("scancel") == []
 
 
-def test_a_job_that_nobody_knows_is_given_up_and_not_before_its_time(lab):
-    job, back_end = StandInJob(state="PENDING"), StandInBackEnd(scancel=failed("Invalid job id"))
-    lab.squeue = NO_SUCH_JOB
-    lab.accounting_first(poll)(back_end, job)
-    lab.clock += lab.UNKNOWN - 0.1
-    lab.accounting_first(poll)(back_end, job)
-    assert job.state == "PENDING" and job._exception is None
-    lab.clock += 0.1
-    lab.accounting_first(poll)(back_end, job)
-    assert job.state == lab.LOST
-    assert "squeue does not know it, for 2 min; sacct does not know it" in str(job._exception)
-    assert len(lab.said) == 1
+def test_a_late_job_is_cancelled_though_accounting_fails(slurm, commands, clock):
+    job = slurm.job("PENDING")
+    job.max_pending_time = 60
+    clock.now += 60
+    commands("sacct", **REFUSED)
+    commands("squeue", "12|PENDING||\n")
+    slurm.poll(job)
+    assert commands.calls("scancel") == ["12"] and "max_pending_time is 60 s" in str(job.exception)
 
 
-def test_what_a_lost_job_has_left_is_judged(lab, tmp_path):
-    (tmp_path / "rfm_job.out").touch()
-    job = StandInJob(state="RUNNING", workdir=str(tmp_path))
-    lab.squeue = NO_SUCH_JOB
+def test_without_sacct_on_path_the_controller_tells_the_state(slurm, commands, monkeypatch, tmp_path):
+    (tmp_path / "commands" / "sacct").unlink()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'commands'}:/bin")
+    commands("squeue", "12|RUNNING|n1|\n")
+    job = slurm.job("PENDING")
+    slurm.poll(job)
+    assert job.state == "RUNNING"
+
+
+def test_a_job_that_nobody_knows_is_given_up_and_not_before_its_time(slurm, commands, clock, log):
+    job = slurm.job("PENDING")
+    commands("squeue", **NO_SUCH_JOB)
+    commands("scancel", code=1)
+    slurm.poll(job)
+    clock.now += slurm.UNKNOWN - 0.1
+    slurm.poll(job)
+    assert job.state == "PENDING" and job.exception is None
+    clock.now += 0.1
+    slurm.poll(job)
+    assert job.state == "LOST" and slurm.finished(job)
+    assert "squeue does not know it, for 2 min; sacct does not know it" in str(job.exception)
+    assert len(log) == 1
+    asked = len(commands.calls("squeue"))
+    slurm.poll(job)
+    assert len(commands.calls("squeue")) == asked
+
+
+def test_what_a_lost_job_has_left_is_judged(slurm, commands, clock, tmp_path):
+    job = slurm.job("RUNNING")
+    (tmp_path / job.stdout).touch()
+    commands("squeue", **NO_SUCH_JOB)
     for _ in range(2):
-        lab.accounting_first(poll)(StandInBackEnd(), job)
-        lab.clock += lab.UNKNOWN
-    assert job.state == lab.LOST and job._exception is None
+        slurm.poll(job)
+        clock.now += slurm.UNKNOWN
+    assert job.state == "LOST" and job.exception is None
 
 
-def test_daemons_that_are_silent_are_waited_for_and_then_the_job_is_given_up_with_what_they_said(lab):
-    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct=failed("\nsacct: error: Connection refused\n"))
-    lab.squeue = NO_ANSWER
-    for seconds in (0, lab.UNKNOWN, lab.SILENCE - lab.UNKNOWN - 1):
-        lab.clock += seconds
-        lab.accounting_first(poll)(back_end, job)
+def test_daemons_that_are_silent_are_waited_for_and_then_the_job_is_given_up_with_what_they_said(
+    slurm, commands, clock
+):
+    job = slurm.job("RUNNING")
+    commands("sacct", **REFUSED)
+    commands("squeue", **NO_ANSWER)
+    for seconds in (0, slurm.UNKNOWN, slurm.SILENCE - slurm.UNKNOWN - 1):
+        clock.now += seconds
+        slurm.poll(job)
         assert job.state == "RUNNING"
-    lab.clock += 1
-    lab.accounting_first(poll)(back_end, job)
-    assert "squeue does not answer, for 30 min; sacct: sacct: error: Connection refused" in str(job._exception)
-    assert back_end.cancelled == ["12"]
+    clock.now += 1
+    slurm.poll(job)
+    assert "squeue does not answer, for 30 min; sacct: sacct: error: Connection refused" in str(job.exception)
+    assert commands.calls("scancel") == ["12"]
 
 
-def test_a_silence_that_ends_is_forgotten(lab):
-    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct=failed("refused"))
-    lab.squeue = NO_ANSWER
-    lab.accounting_first(poll)(back_end, job)
-    back_end.sacct = {"12": "RUNNING"}
-    lab.clock += 100
-    lab.accounting_first(poll)(back_end, job)
-    back_end.sacct = failed("refused")
-    lab.clock += lab.SILENCE - 1
-    lab.accounting_first(poll)(back_end, job)
+def test_a_silence_that_ends_is_forgotten(slurm, commands, clock):
+    job = slurm.job("RUNNING")
+    commands("sacct", **REFUSED)
+    commands("squeue", **NO_ANSWER)
+    slurm.poll(job)
+    commands("sacct", accounted("RUNNING"))
+    clock.now += 100
+    slurm.poll(job)
+    commands("sacct", **REFUSED)
+    clock.now += slurm.SILENCE - 1
+    slurm.poll(job)
     assert job.state == "RUNNING"
 
 
-def test_a_job_that_accounting_calls_running_for_ever_is_asked_of_the_controller(lab):
-    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct={"12": "RUNNING"})
-    lab.squeue = FileNotFoundError("squeue is not to be asked yet")
-    lab.accounting_first(poll)(back_end, job)
-    assert not lab.said
-    lab.squeue = NO_SUCH_JOB
-    for seconds in (lab.CONFIRMED, lab.UNKNOWN):
-        lab.clock += seconds
-        lab.accounting_first(poll)(back_end, job)
-    assert job.state == lab.LOST
+def test_a_job_that_accounting_calls_running_for_ever_is_asked_of_the_controller(slurm, commands, clock, log):
+    job = slurm.job("RUNNING")
+    commands("sacct", accounted("RUNNING"))
+    commands("squeue", **NO_SUCH_JOB)
+    slurm.poll(job)
+    assert commands.calls("squeue") == [] and log == []
+    for seconds in (slurm.CONFIRMED, slurm.UNKNOWN):
+        clock.now += seconds
+        slurm.poll(job)
+    assert job.state == "LOST"
 
 
-def test_a_job_that_was_cancelled_and_is_gone_is_cancelled(lab):
-    job = StandInJob(state="PENDING", is_cancelling=True)
-    lab.squeue = NO_SUCH_JOB
-    lab.accounting_first(poll)(StandInBackEnd(), job)
-    assert job.state == "CANCELLED"
+def test_a_job_that_was_cancelled_and_is_gone_is_cancelled(slurm, commands):
+    job = slurm.job("PENDING")
+    commands("squeue", **NO_SUCH_JOB)
+    slurm.cancel(job)
+    slurm.poll(job)
+    assert job.state == "CANCELLED" and slurm.finished(job)
 
 
-@pytest.fixture
-def squeue_alone(lab, monkeypatch):
-    """A back end that asks squeue alone."""
-
-    class StandIn(StandInBackEnd):
-        SQUEUE_DELAY = 2
-
-    monkeypatch.setattr(lab, "SqueueJobScheduler", StandIn)
-    return StandIn()
+def test_accounting_tells_the_exit_code_and_the_nodes_of_each_job(slurm, commands):
+    jobs = [slurm.job("RUNNING"), slurm.job("RUNNING", "13")]
+    commands("sacct", accounted("FAILED", code="3:0", nodes="n[1-2]") + accounted("TIMEOUT", "13"))
+    commands("scontrol", "n1\nn2\n")
+    slurm.poll(*jobs)
+    assert [(job.state, job.exitcode) for job in jobs] == [("FAILED", 3), ("TIMEOUT", 0)]
+    assert all(slurm.finished(job) for job in jobs) and jobs[0].nodelist == ["n1", "n2"]
 
 
-def test_without_accounting_a_controller_that_is_silent_has_not_ended_a_job(lab, squeue_alone):
-    job = StandInJob(state="RUNNING")
-    lab.clock += 2
-    lab.squeue = NO_ANSWER
-    lab.controller_alone(poll)(squeue_alone, job)
+def test_parts_of_a_job_have_all_ended_before_it_has(slurm, commands):
+    job = slurm.job("RUNNING")
+    commands("sacct", accounted("COMPLETED", "12+0") + accounted("RUNNING", "12+1"))
+    slurm.poll(job)
+    assert job.state == "COMPLETED,RUNNING" and not slurm.finished(job)
+
+
+def test_without_accounting_a_controller_that_is_silent_has_not_ended_a_job(
+    scheduler_of, commands, clock, log, tmp_path
+):
+    squeue = scheduler_of("squeue")
+    job = submitted(squeue, tmp_path, "RUNNING")
+    commands("squeue", **NO_SUCH_JOB)
+    squeue.poll(job)  # too soon for the controller to know it
+    assert job.state == "RUNNING" and commands.calls("squeue") == []
+    clock.now += 2
+    commands("squeue", **NO_ANSWER)
+    squeue.poll(None, job)
     assert job.state == "RUNNING"
-    lab.squeue = SimpleNamespace(returncode=0, stdout="12|TIMEOUT|n1|\n", stderr="")
-    lab.controller_alone(poll)(squeue_alone, job)
+    commands("squeue", "12|TIMEOUT|n1|\n")
+    squeue.poll(job)
     assert job.state == "TIMEOUT"
-    lab.squeue = NO_SUCH_JOB
-    lab.controller_alone(poll)(squeue_alone, job)
+    commands("squeue", **NO_SUCH_JOB)
+    squeue.poll(job)
     assert job.state == "COMPLETED"
 
 
@@ -198,17 +181,38 @@ def test_without_accounting_a_controller_that_is_silent_has_not_ended_a_job(lab,
         ("12|RUNNING|n2|\n", "RUNNING", False),
     ],
 )
-def test_a_job_that_was_preempted_has_ended_unless_it_is_in_the_queue_again(lab, squeue, state, ended):
+def test_a_job_that_was_preempted_has_ended_unless_it_is_in_the_queue_again(slurm, commands, log, squeue, state, ended):
     """ReFrame takes it for one that waits, and would cancel it as late, hours later."""
-    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct={"12": "PREEMPTED"})
-    lab.squeue = SimpleNamespace(returncode=0, stdout=squeue, stderr="")
-    lab.accounting_first(poll)(back_end, job)
-    assert (job.state, lab.ended(job.state), lab.waits(job.state)) == (state, ended, state == "PENDING")
-    assert back_end.cancelled == [] and lab.said == []
+    job = slurm.job("RUNNING")
+    commands("sacct", accounted("PREEMPTED"))
+    commands("squeue", squeue)
+    slurm.poll(job)
+    assert (job.state, slurm.finished(job)) == (state, ended)
+    assert commands.calls("scancel") == [] and log == []
 
 
-def test_a_preempted_job_whose_controller_is_silent_has_ended(lab):
-    job, back_end = StandInJob(state="RUNNING"), StandInBackEnd(sacct={"12": "PREEMPTED"})
-    lab.squeue = NO_ANSWER
-    lab.accounting_first(poll)(back_end, job)
-    assert lab.ended(job.state) and back_end.cancelled == []
+def test_a_preempted_job_whose_controller_is_silent_has_ended(slurm, commands):
+    job = slurm.job("RUNNING")
+    commands("sacct", accounted("PREEMPTED"))
+    commands("squeue", **NO_ANSWER)
+    slurm.poll(job)
+    assert slurm.finished(job) and commands.calls("scancel") == []
+
+
+def test_the_nodes_of_a_job_are_asked_for_once_for_each_state_and_again_when_slurm_knows_more(slurm, commands):
+    job, other = slurm.job("RUNNING"), slurm.job("COMPLETED", "13")
+    commands("scontrol", "n1\nn2\n")
+    states = (("RUNNING", "n1"), ("COMPLETED", "None assigned"), ("COMPLETED", "n[1-2]"))
+    names = []
+    for job._state, job._nodespec in states:
+        assert job.nodelist == job.nodelist
+        names.append(job.nodelist)
+    assert names == [[], ["n1", "n2"], ["n1", "n2"]] and other.nodelist == ["n1", "n2"]
+    assert commands.calls("scontrol") == [f"show hostname {nodes}" for nodes in ("None assigned", "n[1-2]", "None")]
+
+
+def test_several_clusters_are_named_in_each_job(slurm, tmp_path):
+    slurm._multi_clusters = ["c1", "c2"]
+    access = ["-p gpu"]
+    jobs = [slurm.make_job(name, sched_access=access) for name in "ab"]
+    assert [job.sched_access for job in jobs] == [["-p gpu", "-M c1,c2"]] * 2 and access == ["-p gpu"]

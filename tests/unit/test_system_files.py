@@ -1,20 +1,13 @@
 """A mistake in a system file is one sentence, with the file and what may be meant."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
-from reframe.core.exceptions import ConfigError
+
+from linkmatrix.errors import BadInput
+from linkmatrix.site import system_files
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
-
-
-def module_of(file):
-    spec = importlib.util.spec_from_file_location(f"of_{file.stem}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 PARTITION = '{"name": "gpu", "scheduler": "slurm", "launcher": "srun", "environs": ["gnu"]}'
 GOOD = (
@@ -44,19 +37,16 @@ def test_a_mistake_is_one_sentence(tmp_path, old, new, said):
     assert old in GOOD
     file = tmp_path / "mine.py"
     file.write_text(GOOD.replace(old, new))
-    system_files = module_of(CONFIG / "system_files.py")
-    with pytest.raises(ConfigError) as caught:
-        module = system_files.read(file, module_of)
-        system_files.check(file, module.system, module.environments)
+    with pytest.raises(BadInput) as caught:
+        system_files.load(file, tmp_path)
     assert str(caught.value).startswith(f"{file}{said}")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("file", sorted((CONFIG / "systems").glob("*.py")), ids=lambda file: file.stem)
-def test_every_shipped_file_has_none(file):
-    system_files = module_of(CONFIG / "system_files.py")
-    module = system_files.read(file, module_of)
-    system_files.check(file, module.system, getattr(module, "environments", []))
+def test_every_shipped_file_has_none(file, tmp_path):
+    system, _ = system_files.load(file, tmp_path)
+    assert system["partitions"]
 
 
 @pytest.mark.parametrize(
@@ -74,4 +64,19 @@ def test_the_system_that_is_named_is_known_before_the_files_are_read(monkeypatch
     monkeypatch.delenv("RFM_SYSTEM", raising=False)
     if variable:
         monkeypatch.setenv("RFM_SYSTEM", variable)
-    assert module_of(CONFIG / "system_files.py").named(words) == name
+    assert system_files.named_system(words) == name
+
+
+def test_a_later_folder_replaces_a_file_and_generic_comes_last_or_not_at_all(tmp_path):
+    folders = [tmp_path / "shipped", tmp_path / "site"]
+    for folder, names in zip(folders, (("generic", "mine", "zebra"), ("mine",)), strict=True):
+        folder.mkdir()
+        for name in names:
+            (folder / f"{name}.py").write_text(GOOD.replace('"mine"', f'"{folder.name}-{name}"'))
+    assert [one["name"] for one in system_files.load_all(folders, tmp_path, [])[0]] == [
+        *("site-mine", "shipped-zebra", "shipped-generic")
+    ]
+    systems, environments = system_files.load_all(folders, tmp_path, ["--system=shipped-zebra"])
+    assert [one["name"] for one in systems] == ["site-mine", "shipped-zebra"]
+    assert environments[0] == {"target_systems": ["site-mine"], "name": "gnu"}
+    assert systems[0]["prefix"] == str(tmp_path)

@@ -3,7 +3,6 @@
 Its single records are read in test_record.py.
 """
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import compact, reading
 from linkmatrix.references.tables import References
 from linkmatrix.runs import index, judging, stored
+from linkmatrix.site import system_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "tests" / "data" / "v0.1.0"
@@ -99,16 +99,8 @@ def test_an_archive_is_the_record_that_it_was_made_of():
     assert loaded["started"] == content["started"] and loaded["schema"] == "linkmatrix.record/2"
 
 
-def test_a_system_file_has_no_mistake_today():
-    def module_of(file):
-        spec = importlib.util.spec_from_file_location(f"of_{file.stem}", file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    system_files = module_of(REPOSITORY / "config" / "system_files.py")
-    module = system_files.read(DATA / "slurm_site.py", module_of)
-    system_files.check(DATA / "slurm_site.py", module.system, getattr(module, "environments", []))
+def test_a_system_file_has_no_mistake_today(tmp_path):
+    system_files.load(DATA / "slurm_site.py", tmp_path)
 
 
 @pytest.mark.parametrize("command", [["show"], ["report", "--out", "x.html"], ["export", "--format", "csv"]])

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import BadInput, clean
 from ..files import read_whole
+from ..reframe_ext import site_word
 from . import machine, nodes
 from .cluster import Answer
 
@@ -28,12 +29,15 @@ LEAF = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,319}")
 
 
 def partition(program: str, repository: Path, name: str, answer: Answer = machine.answer) -> dict[str, Any]:
-    """What ReFrame says of the partition `name`, "system:partition". Raises BadInput where it knows none."""
+    """What ReFrame says of the partition `name`, "system:partition", with the scheduler as the site calls it.
+
+    Raises BadInput where ReFrame knows none.
+    """
     settings = repository / "config" / "settings.py"
     command = [program, "-C", str(settings), f"--system={name}", "--show-config=systems/0/partitions"]
     try:
-        found = json.loads(answer(command))
-        return next(dict(one) for one in found if one["name"] == name.partition(":")[2])
+        found = next(dict(one) for one in json.loads(answer(command)) if one["name"] == name.partition(":")[2])
+        return {**found, "scheduler": site_word(found["scheduler"])}
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
         said = str(error) or "it has no such partition"
         raise BadInput(f"--system {name}: ReFrame cannot say what it is: {clean(said)}") from None
