@@ -267,36 +267,6 @@ def test_colours_reach_terminals_and_no_files(tmp_path):
     assert b"PASSED" in log and b"\x1b[" not in log
 
 
-LONG = """import reframe as rfm
-
-@rfm.simple_test
-class long(rfm.RegressionTest):
-    valid_systems = valid_prog_environs = ["*"]
-    sourcesdir = None
-    build_system = "CustomBuild"
-    executable = "sleep 4"
-
-    @run_before("compile")
-    def build_for_long(self):
-        self.build_system.commands = ["echo '[34/158] Building CXX object'", "sleep 4"]
-
-    @sanity_function
-    def ran(self):
-        return True
-"""
-
-
-def test_what_takes_long_is_told_on_a_terminal_alone_and_is_gone_when_something_is_printed(tmp_path):
-    (tmp_path / "long.py").write_text(LONG)
-    piped, said = without_and_with_a_terminal(tmp_path / "results", tmp_path / "long.py", "long")
-    line = rb"\r\x1b\[K(building, 34 of 158 steps|waiting for 1 job), \d+ s"
-    assert b"PASSED" in piped and not re.search(rb"34 of 158|waiting for", piped), piped
-    assert {found for found in re.findall(line, said)} == {b"building, 34 of 158 steps", b"waiting for 1 job"}, said
-    # each is followed by the next one in its place, or by nothing
-    assert re.findall(line + rb"(?!\r\x1b\[K)", said) == [], said
-    assert b"34 of 158" not in (tmp_path / "results" / "reframe.log").read_bytes()
-
-
 def test_a_variable_that_tests_have_and_their_fixtures_have_not_is_no_warning(reframe):
     chosen = ("--dry-run", "-n", f"intranode_p2p.*={WRITE}$", "--warn-as-error")
     run = reframe(*chosen, "-S", "on=anywhere")
