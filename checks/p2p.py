@@ -15,13 +15,13 @@ from linkmatrix.record import reading
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 
-from . import endings, references
+from . import endings, parts, references
 from .expect import exclusive_faults, run_faults
-from .processes import Wish
+from .processes import Wish, folder_of
 from .programs import BUILT
 from .ranks import crowded_faults
 from .reasons import missing
-from .session_test import session_test
+from .session_test import NEVER_RAN, session_test
 
 
 class p2p_matrix_run(session_test, special=True):
@@ -95,6 +95,8 @@ class p2p_matrix_run(session_test, special=True):
     #: the program that measures, one of `programs.BUILT`
     program = "p2p_matrix"
     executable = program
+    #: seconds that a record may take to become visible after the end of its job, as on a network file system
+    RECORD_SECONDS = 30
 
     def prepare(self):
         super().prepare()
@@ -158,6 +160,13 @@ class p2p_matrix_run(session_test, special=True):
 
     def part(self):
         return getattr(self, "testcase", "")
+
+    def part_of(self, stage, number, sharing, asked_by):
+        if self.job.state not in (*endings.ENDED, *NEVER_RAN):
+            folder = stage / folder_of(number)
+            folder = folder / self.apart if (folder / self.apart).exists() else folder
+            parts.wait_for_record(stage, folder, self.job.jobid, self.RECORD_SECONDS)
+        super().part_of(stage, number, sharing, asked_by)
 
     def size_asked_for(self):
         """That of --size; None where it does not matter."""
