@@ -22,7 +22,7 @@ PAIR = "pair"
 #: Mode → options of ReFrame. The judge finds what is missing; acceptance alone requires a reference for each value.
 ACCEPTANCE = "acceptance"
 MODES = {
-    ACCEPTANCE: ["--mode=acceptance"],
+    ACCEPTANCE: ["--mode=acceptance", NO_WARNING],
     "nightly": ["--tag=full", NO_WARNING],
     "quick": ["--tag=quick", NO_WARNING],
     SWEEP: ["--tag=node-sweep", NO_WARNING],
