@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..errors import BadInput, say
+from ..errors import BadInput, clean, say
 from ..runs.modes import NO_WARNING, refused
 from .begin import NotStarted
 
@@ -54,10 +54,14 @@ def variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in IGNORED}
 
 
-def unscoped(more: Sequence[str]) -> dict[str, str]:
-    """{variable: value} of each `-S VARIABLE=VALUE` that names no class of tests."""
-    found = (word.partition("=") for word in values_of(more, "-S", "--setvar"))
-    return {name: value for name, _, value in found if "." not in name}
+def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(class, variable, value) of each `-S CLASS.VARIABLE=VALUE`; the class is "" if none is named."""
+    found = []
+    for word in values_of(more, "-S", "--setvar"):
+        name, _, value = word.partition("=")
+        scope, _, variable = name.rpartition(".")
+        found.append((scope, variable, value))
+    return found
 
 
 def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
@@ -78,29 +82,54 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
     error. Such a run is a selection: test cases that ReFrame left out with a warning are missing in the comparison with
     the manifest.
     """
-    warns = bool(unscoped(more)) or any(word.startswith("--dur") for word in more)
+    warns = any(not scope for scope, _, _ in assigned(more)) or any(word.startswith("--dur") for word in more)
     return [option for option in options if option != NO_WARNING or not warns]
 
 
 def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput if no selected test has an unscoped variable, or if the variable does not take its value.
+    """Raises BadInput if no selected test has a variable of `more`, or if the variable does not take its value.
 
-    ReFrame would measure without it, after a warning. command: of the run; its tests are listed, and none begins.
+    ReFrame would measure without it, after a warning, or print a traceback. command: of the run; its tests are listed,
+    and none begins.
     """
-    wanted = unscoped(more)
-    if not wanted:
+    if not assigned(more):
         return
-    command = [word for word in command if word != "-r" and not word.startswith("--report-junit=")]
-    try:
-        listed = subprocess.run(
-            [*command, "--describe"], cwd=folder, env=environ, text=True, capture_output=True, timeout=SECONDS
-        )
-        tests = json.loads(listed.stdout[listed.stdout.index("[") :])
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+    tests = listed(
+        [word for word in command if word != "-r" and not word.startswith("--report-junit=")], folder, environ
+    )
+    if tests is None:
         return  # the run itself prints why
-    known = {name for test in tests for name in test}
-    for name, value in wanted.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            meant = f" (is '{close[0]}' meant?)" if close else ""
-            raise BadInput(f"-S {name}={value}: no selected test has a variable '{name}' that takes this value{meant}")
+    for scope, name, value in assigned(more):
+        own = [test for test in tests if scope in ("", test.get("@class"))]
+        known = {name for test in own for name in test}
+        if name in known or (scope and not own):  # a fixture is not listed
+            continue
+        close = difflib.get_close_matches(name, known, 1)
+        meant = f" (is '{close[0]}' meant?)" if close else ""
+        raise BadInput(f"-S {name}={value}: no selected test has a variable '{name}' that takes this value{meant}")
+
+
+def listed(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[dict[str, object]] | None:
+    """The tests that ReFrame selects, with their variables; None if ReFrame prints none. Raises BadInput."""
+    command = [*command, "--describe"]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environ, text=True, capture_output=True, timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode != 0:
+        raise BadInput(f"ReFrame lists no test: {reason(done.stdout + done.stderr)}")
+    _, bracket, rest = done.stdout.partition("[")
+    try:
+        tests: list[dict[str, object]] = json.loads(bracket + rest)
+    except json.JSONDecodeError:
+        return None
+    return tests
+
+
+def reason(text: str) -> str:
+    """The error that ReFrame printed: the first line that is marked as one, or else the last line, of a traceback."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
+    marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return clean([*marked, *lines[-1:], "it printed nothing"][0])
