@@ -1,7 +1,6 @@
 """What a failed build said: the lines that say why, and where the rest of them is."""
 
 import re
-from itertools import pairwise
 
 # compilers, linkers, nvcc, CMake and Spack
 SAYS_WHY = re.compile(r"[Ee]rror(:| at )|\bfatal\b|\bundefined reference\b|^build_linkmatrix: ")
@@ -12,10 +11,16 @@ MOST = 8  # lines: the first error is the one that caused the others
 def why(texts):
     """The lines of a build's output that say why it failed, each once; its last lines where none does."""
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
-    # what ends with a colon is a head: "CMake Error at FILE:", "failed … for the following reasons:"
-    followed = [(line, f" {after}" if line.endswith(":") else "") for line, after in pairwise([*lines, ""])]
-    said = [line + rest for line, rest in followed if SAYS_WHY.search(line)]
+    found = [(at, at + 1 + following(line)) for at, line in enumerate(lines) if SAYS_WHY.search(line)]
+    said = [" ".join(lines[first:end]) for first, end in found]
     return list(dict.fromkeys(said))[:MOST] or lines[-MOST:] or ["it said nothing"]
+
+
+def following(line):
+    """The number of lines that belong to a line: CMake names a compiler in the second line after the head."""
+    if not line.endswith(":"):  # a head: "CMake Error at FILE:", "failed … for the following reasons:"
+        return 0
+    return 3 if line.startswith("CMake Error") else 1
 
 
 def logs(texts):

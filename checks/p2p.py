@@ -16,12 +16,13 @@ from linkmatrix.record import reading, units
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 
-from . import endings, references
+from . import endings, parts, references
 from .expect import exclusive_faults, run_faults, without_pairs
+from .processes import folder_of
 from .programs import BUILT
 from .ranks import crowded_faults
 from .reasons import missing
-from .session_test import session_test
+from .session_test import NEVER_RAN, session_test
 from .variables import large_figures, matrix_figures
 
 
@@ -100,6 +101,8 @@ class p2p_matrix_run(session_test, special=True):
     least_gpus = 0
     #: the memory between which ranks send: "host" or "device"
     memory = "host"
+    #: seconds that a record may take to become visible after the end of its job, as on a network file system
+    RECORD_SECONDS = 30
 
     def prepare(self):
         super().prepare()
@@ -172,6 +175,13 @@ class p2p_matrix_run(session_test, special=True):
 
     def part(self):
         return getattr(self, "testcase", "")
+
+    def part_of(self, stage, number, sharing, asked_by):
+        if self.job.state not in (*endings.ENDED, *NEVER_RAN):
+            folder = stage / folder_of(number)
+            folder = folder / self.apart if (folder / self.apart).exists() else folder
+            parts.wait_for_record(stage, folder, self.job.jobid, self.RECORD_SECONDS)
+        super().part_of(stage, number, sharing, asked_by)
 
     def size_asked_for(self):
         """That of --size; None where it does not matter."""

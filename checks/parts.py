@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,6 +154,29 @@ class Left:
         apart = [found for found in map(Apart.of, part["results"]) if found]
         take_cells((file for file in (record.parent / one.name for one in apart) if file.exists()), own)
         return text_of(text, part["result"])
+
+
+def wait_for_record(stage, folder, jobid, seconds):
+    """Waits until the record of a process is visible: on a network file system it may appear after the job's end.
+
+    stage, jobid: of a job that ran to its end; folder: of the process. All processes of a job share the wait of
+    `seconds`. A process wrote no record if its output has no `Result:` line, or if its errors contain `--record`.
+    """
+    until = end_of_wait(stage, jobid, seconds)
+    while not (folder / "record.json").exists() and time.monotonic() < until:
+        output = folder / "out"
+        ended = ENDING.fullmatch(read(output).rstrip().rpartition("\n")[2])
+        if output.exists() and (not ended or "--record '" in read(folder / "err")):
+            return
+        time.sleep(min(0.5, seconds / 10))
+        if folder.is_dir():
+            os.listdir(folder)  # a client of NFS then asks for the folder again
+
+
+@functools.cache
+def end_of_wait(_stage, _jobid, seconds):
+    """The end of the wait for the files of a job, in seconds of `time.monotonic`."""
+    return time.monotonic() + seconds
 
 
 def write_copy(path, text):

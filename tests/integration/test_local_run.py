@@ -308,6 +308,16 @@ def test_a_job_that_reaches_its_time_limit_is_incomplete(fault):
     assert verdict_of(only(run))["verdict"] == "INCOMPLETE"
 
 
+def test_a_record_that_appears_seconds_after_the_job_is_waited_for(fault, tmp_path):
+    """As on a network file system, whose clients keep what they know of a folder for some seconds."""
+    hide = tmp_path / "hide"
+    restore = "sleep 3; mv hidden process1/record.json"
+    hide.write_text(f"mv process1/record.json hidden\nsetsid bash -c '{restore}' > /dev/null 2>&1 &\n")
+    run = fault(of_reframe=["-S", f"node_session.postrun_cmds=bash {hide}"])
+    assert run.code == 0, run.output
+    assert record_of(only(run))["result"] == "PASS"
+
+
 def test_errors_of_jobs_that_reframe_traps_do_not_hide_the_verdict(fault, monkeypatch):
     """A program that finds a fault ends with 1."""
     monkeypatch.setenv("RFM_TRAP_JOB_ERRORS", "1")

@@ -15,6 +15,7 @@ import pytest
 import stores
 
 from linkmatrix import cli, files
+from linkmatrix.commands import begin
 from linkmatrix.errors import BadInput
 from linkmatrix.runs import resume, supervise
 
@@ -25,7 +26,7 @@ def test_all_that_was_measured_is_within_its_references(machine):
     machine.prepare("pass", "pass")
     code, out = machine.run("--mode", "acceptance", "--system", "node:gpu")
     assert code == 0 and "2 test cases: 2 PASS" in out and "PASS  acceptance of node:gpu" in out
-    assert "--mode=acceptance --system=node:gpu --report-junit=" in machine.commands()[0]
+    assert "--mode=acceptance --warn-as-error --system=node:gpu --report-junit=" in machine.commands()[0]
     assert not list((machine.folder / "locks").glob("*.lock"))
 
 
@@ -236,6 +237,16 @@ def test_a_full_disk_starts_nothing(machine, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
     code, out = machine.run()
     assert code == 4 and "nothing was started" in out and not (machine.folder / "command.txt").exists()
+
+
+@pytest.mark.parametrize("result", ["pass", "fail"])
+def test_a_disk_that_is_full_after_the_run_is_neither_pass_nor_fail(machine, monkeypatch, result):
+    machine.prepare(result, off={(0, 1): 300.0} if result == "fail" else {})
+    monkeypatch.setattr(begin, "FULL", 1 << 62)
+    code, out = machine.run()
+    (line,) = (line for line in out.splitlines() if line.startswith("INCOMPLETE"))
+    assert code == 4 and "PASS" not in out and "FAIL" not in out
+    assert f"the disk of {machine.folder} is full: make room" in line and "run-report-0.json" in line
 
 
 def test_old_reports_go_and_the_newest_stays(machine):

@@ -3,6 +3,8 @@
 import dataclasses
 import importlib.util
 import json
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -166,3 +168,49 @@ def test_what_each_rank_said_of_itself_is_read_with_the_errors_of_all(parts, tmp
     dataclasses.replace(found, folder=found.folder / "ranks").copy_to(own, None, "rank_binding")
     assert (own / "rfm_job.out").read_text() == "binding of 0\nbinding of 1\n"
     assert (own / "rfm_job.err").read_text() == "mpirun: no\n"
+
+
+LATE, LIMIT = 0.3, 3.0  # seconds
+
+
+@pytest.mark.parametrize("with_output", [True, False])
+def test_a_record_that_appears_after_the_job_is_waited_for(parts, tmp_path, with_output):
+    folder = tmp_path / "process1"
+    folder.mkdir()
+
+    def appear():
+        (folder / "record.json").write_text("{}")
+        (folder / "out").write_text("Result: PASS\n")
+
+    if with_output:
+        (folder / "out").write_text("Result: PASS\n")
+    threading.Timer(LATE, appear).start()
+    began = time.monotonic()
+    parts.wait_for_record(tmp_path, folder, f"{tmp_path}", LIMIT)
+    assert (folder / "record.json").exists() and LATE <= time.monotonic() - began < LIMIT
+
+
+@pytest.mark.parametrize(
+    ("output", "errors"),
+    [
+        ("p2p_matrix, and no more\n", ""),
+        ("", "p2p_matrix: unknown option '--nope'\n"),
+        (
+            "Result: ERROR\n",
+            "p2p_matrix: --record 'process1/record.json' cannot be written (No space left on device)\n",
+        ),
+    ],
+)
+def test_a_record_that_the_program_did_not_write_is_not_waited_for(parts, tmp_path, output, errors):
+    (tmp_path / "out").write_text(output)
+    (tmp_path / "err").write_text(errors)
+    began = time.monotonic()
+    parts.wait_for_record(tmp_path, tmp_path, f"{tmp_path}", 600.0)
+    assert time.monotonic() - began < LATE
+
+
+def test_all_processes_of_a_job_share_one_wait(parts, tmp_path):
+    began = time.monotonic()
+    for number in range(5):
+        parts.wait_for_record(tmp_path, tmp_path / f"process{number}", f"{tmp_path}", LATE)
+    assert LATE <= time.monotonic() - began < 2 * LATE

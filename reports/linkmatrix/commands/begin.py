@@ -45,9 +45,11 @@ def make_room(folder: Path, variable: str) -> None:
         raise NotStarted(f"{folder} has {free >> 20} MiB left, and a run needs {LEAST_FREE >> 20}: nothing was started")
 
 
-def is_full(folder: Path) -> bool:
-    """Has the disk of a folder filled up?"""
-    return shutil.disk_usage(folder).free < FULL
+def full_disk(folder: Path) -> str:
+    """A sentence if the disk of a folder is full; "" if it has room."""
+    if shutil.disk_usage(folder).free >= FULL:
+        return ""
+    return f"the disk of {folder} is full: make room, and measure again"
 
 
 @contextlib.contextmanager

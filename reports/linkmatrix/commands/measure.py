@@ -15,7 +15,7 @@ from ..files import MOST_BYTES, read_whole
 from ..runs import folders, modes
 from ..runs.supervise import supervised
 from ..site import environment
-from . import begin
+from . import begin, run_options
 
 PASS, FAIL, BAD_INPUT, INCOMPLETE, CANNOT = range(5)  # exit codes
 TIMEOUT = 24 * 3600.0  # seconds
@@ -36,24 +36,23 @@ def run_measure(options: argparse.Namespace) -> int:
 
     Raises BadInput.
     """
-    if why := modes.refused(options.more):
-        raise BadInput(why)
     program, prefix = begin.reframe(options.reframe), folders.prefix()
     # by which its report is known, whatever else writes some
     stamp = f"measure-{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}"
     command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", "--session-extras"]
     command += [f"{modes.MEASURE}{stamp}", *(options.more or modes.MOST)]
     try:
+        run_options.check(options.more)
         with begin.alone(prefix, None):
-            variables = {**os.environ, "PATH": environment.search_path()}
+            variables = {**run_options.variables(), "PATH": environment.search_path()}
+            run_options.check_variables(command, options.more, folders.repository(), variables)
             code = supervised(command, folders.repository(), TIMEOUT, variables)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
     report = next((path for path in folders.reports(prefix)[::-1] if has(path, stamp)), None)
-    if begin.is_full(prefix):
-        kept = f"; what there is of this run is in {report}" if report else ""
-        say(f"INCOMPLETE  the disk of {prefix} is full: make room, and measure again{kept}")
+    if full := begin.full_disk(prefix):
+        say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
         return CANNOT
     if report is None and code == BAD_INPUT:
         return BAD_INPUT  # an option that ReFrame refuses, and has said so

@@ -14,19 +14,19 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from .. import lock
+from .. import lock, suite
 from ..errors import BadInput, say
 from ..files import read_json, write_whole
 from ..judge.verdicts import EXIT_CODES, Verdict
 from ..runs import completeness, folders, judging, junit, manifest, resume
 from ..runs.judging import Judged
-from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, refused, selects
+from ..runs.modes import ACCEPTANCE, MODES, NODES, SUITES, SWEEP, selects
 from ..runs.retries import after_retries
 from ..runs.supervise import supervised
 from ..show import notices, steps, words
-from ..site import environment
+from ..site import environment, known_systems
 from ..site import nodes as site_nodes
-from . import begin
+from . import begin, run_options
 from .retention import pruned, suspect_lines
 from .run_summary import judged_cases, verdict_on
 
@@ -83,18 +83,28 @@ def run_acceptance(options: argparse.Namespace, begins: Callable[[], object] = l
         raise BadInput("--keep-days: 0 to 100000")
     if not 0 < options.resume_hours <= 8760:
         raise BadInput("--resume-hours: up to 8760, a year")
-    if why := refused(options.more):
-        raise BadInput(why)
     options.nodes = sweep_nodes(options)
     if options.manifest is not None and (not options.manifest.strip() or options.resume or is_part(options)):
         raise BadInput("--manifest REASON takes a reason and a whole run: leave out --resume, and what selects tests")
     repository, prefix, program = folders.repository(), folders.prefix(), begin.reframe(options.reframe)
     try:
+        run_options.check(options.more, keeps_junit=True)
+        check_system(options, repository)
         with begin.alone(prefix, options.system) as name:
             return locked_run(options, program, repository, prefix, name, begins)
     except begin.NotStarted as why:
         say(f"not started: {why}")
         return CANNOT
+
+
+def check_system(options: argparse.Namespace, repository: Path) -> None:
+    """Raises BadInput for a system that config/systems lacks, if that is the only configuration of the run."""
+    name, systems = options.system or os.environ.get("RFM_SYSTEM", ""), repository / "config" / "systems"
+    others = [word for word in options.more if word.startswith(("-C", "--config"))]
+    if not name or others or os.environ.get("RFM_CONFIG_FILES") or not systems.is_dir():
+        return
+    if why := known_systems.fault(name, [suite.FOLDER / "config" / "systems", systems]):
+        raise BadInput(f"--system={name}: {why}")
 
 
 def sweep_nodes(options: argparse.Namespace) -> str:
@@ -130,13 +140,15 @@ def locked_run(
     before = gone_before(options, last, prefix, repository)
     known = set(folders.reports(prefix))
     command = reframe_command(options, program, for_junit, before)
+    variables = {**run_options.variables(), "PATH": environment.search_path()}
+    variables |= {NODES: options.nodes} if options.nodes else {}
+    run_options.check_variables(command, options.more, repository, variables)
+    # records lie in folders that have the run's stamp, and no other run's
+    variables |= {"RFM_TIMESTAMP_DIRS": stamp}
     say(f"$ {shlex.join(command)}", flush=True)
     noted = last.read_bytes() if last.is_file() else None
     resume.note(last, options.mode, stamp, before, None)
     started = time.monotonic()
-    # records lie in folders that have the run's stamp, and no other run's
-    variables = {**os.environ, "PATH": environment.search_path(), "RFM_TIMESTAMP_DIRS": stamp}
-    variables |= {NODES: options.nodes} if options.nodes else {}
     try:
         begins()
     except BaseException:
@@ -146,6 +158,9 @@ def locked_run(
     code = supervised(command, repository, options.timeout * 3600, variables)
     seconds = time.monotonic() - started
     report, any_unreadable = report_of(prefix, known, stamp)
+    if full := begin.full_disk(prefix):
+        say(f"INCOMPLETE  {full}" + (f"; this run's report is {report}" if report else ""))
+        return CANNOT
     if report is None and code == 0 and before.passed and before.report:
         say("nothing is left to measure: the report before is judged again")
         report = before.report
@@ -153,8 +168,9 @@ def locked_run(
         say(f"INCOMPLETE  ReFrame ended with {code} and {UNREADABLE if any_unreadable else NO_REPORT}")
         return EXIT_CODES[Verdict.INCOMPLETE]
     trace.unlink(missing_ok=True)
-    if report is None and code == BAD_INPUT:  # ReFrame said which: nothing was begun, and --resume goes on from before
+    if report is None:  # nothing began, and --resume goes on from before
         restore(last, noted)
+    if report is None and code == BAD_INPUT:  # ReFrame or config/settings.py printed why
         return BAD_INPUT
     if report is None:
         say(f"INCOMPLETE  ReFrame ended with {code} and {NO_REPORT}: nothing began")
@@ -211,7 +227,8 @@ def gone_before(options: argparse.Namespace, last: Path, prefix: Path, repositor
 
 def reframe_command(options: argparse.Namespace, program: str, for_junit: Path, before: resume.Before) -> list[str]:
     """The command line of ReFrame; for_junit: where its JUnit file goes."""
-    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r", *MODES[options.mode]]
+    command = [program, "-C", "config/settings.py", "-c", "checks", "-R", "-r"]
+    command += run_options.without_warnings(MODES[options.mode], options.more)
     command += [f"--system={options.system}"] if options.system else []
     command += [f"--max-retries={options.retries}"] if options.retries else []
     return [*command, f"--report-junit={for_junit}", *before.options(SUITES.get(options.mode, "")), *options.more]

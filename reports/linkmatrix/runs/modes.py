@@ -33,7 +33,7 @@ ACCEPTANCE = "acceptance"
 #: Mode → the suite that its sessions measure.
 SUITES = {ACCEPTANCE: "acceptance", "nightly": "full", "quick": "quick"}
 MODES = {
-    ACCEPTANCE: ["--mode=acceptance"],
+    ACCEPTANCE: ["--mode=acceptance", NO_WARNING],
     "nightly": ["--tag=full", *of_suite("full"), NO_WARNING],
     "quick": ["--tag=quick", *of_suite("quick"), NO_WARNING],
     SWEEP: ["--tag=node-sweep", NO_WARNING],

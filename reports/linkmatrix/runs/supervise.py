@@ -25,11 +25,15 @@ def end_with_parent() -> None:
 
 
 def supervised(command: list[str], folder: Path, timeout: float, environment: Mapping[str, str]) -> int:
-    """Runs a command in a process group of its own; SIGTERM and SIGINT go to it, and it does not outlive `timeout`."""
+    """Runs a command in a process group of its own, which does not outlive `timeout`.
+
+    The group gets SIGTERM for SIGTERM and SIGINT. ReFrame ends its jobs upon both, and SIGINT under --warn-as-error
+    also makes it print a traceback.
+    """
     child = subprocess.Popen(command, cwd=folder, start_new_session=True, preexec_fn=end_with_parent, env=environment)
 
-    def forward(number: int, _: Any) -> None:
-        os.killpg(child.pid, number)
+    def forward(_number: int, _frame: Any) -> None:
+        os.killpg(child.pid, signal.SIGTERM)
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
