@@ -4,15 +4,13 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references import tables
-from linkmatrix.references.tables import FOLDER, Reference, References, to_yaml
+from linkmatrix.references.tables import FOLDER, Reference, References
 
 DATA = Path(__file__).parents[1] / "data"
 HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
@@ -184,25 +182,3 @@ def test_a_refusal_names_what_is_no_mapping_and_is_no_page_long(tmp_path):
     key = "k" * 500
     said = refusal(tmp_path, f"{key}: 1\n{key}: 2\n").partition("is not valid YAML: ")[2]
     assert len(said) == 200 and said.startswith("the key 'kkk")
-
-
-numbers = st.floats(0.001, 1e6).map(lambda number: float(f"{number:g}"))
-tolerances = st.floats(0.001, 0.9).map(lambda number: float(f"{number:g}"))
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["gpu0->gpu1", "numa0->gpu3", "min[NV18]"]),
-        st.builds(
-            Reference, numbers, tolerances.map(lambda number: -number), tolerances, st.sampled_from(["GB/s", "us"])
-        ),
-        min_size=1,
-    )
-)
-def test_what_is_written_is_what_is_read(table):
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "p2p.yaml"
-        file.write_text(to_yaml("intranode_p2p", {"hgx": {"case": table}}, ["measured: today"]), encoding="utf-8")
-        assert References.load(file).table("hgx", "case") == table

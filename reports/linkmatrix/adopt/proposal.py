@@ -13,7 +13,7 @@ from ..record.matrix import Matrix
 from ..record.units import counted
 from ..references import noise
 from ..references.keys import check_of
-from ..references.tables import FURTHEST, Reference, Table
+from ..references.reading import FURTHEST, Reference, Table
 from ..references.tolerances import Floor
 
 MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a reference is none

@@ -17,7 +17,8 @@ from ruamel.yaml.error import YAMLError
 from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references import noise
-from ..references.tables import INDEX, Reference, References, Table, plain
+from ..references.reading import INDEX, Reference, Table, plain
+from ..references.tables import References
 from .propose import Proposal
 
 ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "
