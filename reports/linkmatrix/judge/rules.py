@@ -5,7 +5,7 @@ The masks are of whole blocks of cells; a sentence is made when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -60,7 +60,7 @@ class Expected:
         compared = self.classes.of(pair, link_class) if self.classes else link_class
         return self.of_cell.get(pair) or self.of_class.get(compared)
 
-    def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, list[str]]:
+    def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
         """(codes of a block, rows × columns; their classes): the class by which each cell is compared."""
         if self.classes is None:
             return block.classes, matrix.class_names

@@ -129,9 +129,10 @@ class References:
         alike = all(one == found[0] for one in found)
         return next(iter(of_checks), None) if alike else None
 
-    def pair_classes(self, name: str, testcase: str) -> PairClasses:
-        """The adopted classes of the pairs of a table."""
-        return self._classes.get((self._check_of(name, testcase) or NO_CHECK, name), NONE)
+    def pair_classes(self, name: str, testcase: str = "") -> PairClasses:
+        """The adopted classes of the pairs of a table. testcase: whose references may be those of another check."""
+        check = self._check_of(name, testcase) if testcase else self._check
+        return self._classes.get((check or NO_CHECK, name), NONE)
 
     def matrix_classes(
         self, name: str | None, testcase: str, rows: Sequence[str], columns: Sequence[str]
