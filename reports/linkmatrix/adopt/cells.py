@@ -1,5 +1,6 @@
 """References of cells: one of each link class whose cells are alike, and one of each cell that differs from it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ Floors = Mapping[str, Floor]  # of each link class
 #: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
 OF_STEADY = {FLOORS[one] for one in STEADY}
 BETWEEN_NODES = "NET"
+ERRORS = 2  # standard errors of a median by which alike cells differ: 95 % of them differ by less
 MOST_GROUPS = 64  # of a class of many endpoints: a topology that needs more has no adopted classes
 
 
@@ -52,6 +54,7 @@ def cell_references(
 ) -> CellReferences:
     """Made of what was found in `count` runs with so many cells."""
     names = lasting_names(matrix.testcase, matrix.rows), lasting_names(matrix.testcase, matrix.columns)
+    small = len({*names[0], *names[1]}) <= MOST_PAIRS
     applies = np.isfinite(found.centre)
     can_share = applies & named(*names)
     shared = np.zeros(applies.shape, dtype=bool)
@@ -60,12 +63,14 @@ def cell_references(
         of_group = applies & (classes == group)
         middle = float(np.median(found.centre[of_group]))
         reference = made(middle, sigma, cells, count, floors[group], matrix.unit)
-        within = np.abs(found.centre / middle - 1) <= nearness(reference, floors[group])
+        near = nearness(reference, floors[group])
+        if small:
+            near = min(near, room(reference, sigma, cells, count))
+        within = np.abs(found.centre / middle - 1) <= near
         alike = of_group & can_share & within & (found.sigma <= noise.OWN_SPREAD * sigma)
         if alike.sum() > 1:
             of_class[group] = reference
             shared |= alike
-    small = len({*names[0], *names[1]}) <= MOST_PAIRS
     own = {
         (r, c): made(
             float(found.centre[r, c]), float(found.sigma[r, c]), cells, count, floors[str(classes[r, c])], matrix.unit
@@ -89,6 +94,15 @@ def nearness(reference: Reference, floor: Floor) -> float:
     lower, upper = -(reference.lower or 0), reference.upper or 0
     near = min(lower, upper) / 2
     return min(near, LEAST / 2) if floor in OF_STEADY and lower <= floor.lower + ROUNDED else near
+
+
+def room(reference: Reference, sigma: float, cells: int, count: int) -> float:
+    """By how much a cell may differ from its class, as a fraction, without more false alarms than by its own median.
+
+    That is what noise leaves of the tolerance, or what the medians of `count` runs differ by.
+    """
+    error = sigma * math.sqrt(noise.MEDIAN_EFFICIENCY / count)
+    return max(-(reference.lower or 0) - noise.tolerance(sigma, cells, count), ERRORS * error)
 
 
 def class_references(
