@@ -18,7 +18,7 @@ from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references import noise
 from ..references.pair_classes import PairClasses
-from ..references.reading import CLASSES, INDEX, Reference, Table, plain
+from ..references.reading import CLASSES, Reference, Table, plain
 from ..references.tables import References
 from .pairs import adopted_class, with_cells
 from .propose import Proposal
@@ -88,8 +88,6 @@ def updated(
             continue
         changed = True
         entry = content.setdefault(check, CommentedMap())
-        if "$index" not in entry:
-            entry["$index"] = flow(INDEX)
         cases = entry.setdefault(table, CommentedMap())
         if proposal.groups and put_classes(content, cases, proposal):
             inserted.add((check, table))

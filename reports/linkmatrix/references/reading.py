@@ -84,8 +84,8 @@ def read_text(text: str, file: Path) -> Content:
     found = Content({}, {})
     for check, entry in mapping(content or {}, file, "the file").items():
         entry = dict(mapping(entry, file, check))
-        if entry and entry.pop("$index", None) != INDEX:
-            raise BadInput(f"{file}: {check} must begin with '$index: [{', '.join(INDEX)}]', as ReFrame looks it up")
+        if entry.pop("$index", INDEX) != INDEX:  # which earlier versions wrote for ReFrame
+            raise BadInput(f"{file}: {check} has another $index than [{', '.join(INDEX)}]: leave it out")
         for name, testcases in entry.items():
             for testcase, table in mapping(testcases, file, f"{check}.{name}").items():
                 where = f"{check}.{name}.{testcase}"
