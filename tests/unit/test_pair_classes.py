@@ -59,6 +59,15 @@ def test_a_pair_without_an_adopted_class_chooses_no_reference(make_record):
     assert all(found[pair].reference is None for pair in unknown - {("gpu4", "gpu5")})
 
 
+def test_two_words_for_an_unknown_class_are_no_other_class(make_record):
+    content = fallen(make_record(value=400.0), (0, 1), (0, 2), link_class="", value=400.0)
+    content = fallen(content, (0, 1), link_class="unknown", value=400.0)
+    assert judged(content, references({"NV18": "gpu[0-3]->gpu[0-3]"})).verdict is Verdict.PASS
+    table = OF_CLASS | {"cell[unknown]": SLOW}
+    found = judged(content, references({"SYS": "gpu4->gpu5"}, table)).cells
+    assert {pair for pair, cell in found.items() if cell.reference == SLOW} >= {("gpu0", "gpu1"), ("gpu0", "gpu2")}
+
+
 def test_a_pair_of_its_own_row_needs_no_class(make_record):
     known = references({"NV18": "gpu[0-3]->gpu[0-3]"}, OF_CLASS | {"gpu0->gpu1": SLOW})
     found = judged(fallen(make_record(value=400.0), (0, 1)), known)

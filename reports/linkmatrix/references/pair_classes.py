@@ -220,9 +220,7 @@ class MatrixClasses:
         self, rows: Sequence[str], columns: Sequence[str], found: np.ndarray, names: Sequence[str]
     ) -> tuple[np.ndarray, list[str]]:
         """(codes, rows × columns; their classes), of the classes that were found, as indices of `names`."""
-        if not self.classes:
-            return found, list(names)
-        known = list(dict.fromkeys([*names, *self.classes.groups, NO_CLASS]))
+        known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
         limited = np.array([name in self.classes.groups for name in names], dtype=bool)
         codes = np.where(limited[found], known.index(NO_CLASS), found)
         at_row, at_column = (np.array([self.index[label] for label in axis], dtype=int) for axis in (rows, columns))

@@ -136,9 +136,10 @@ class References:
 
     def matrix_classes(
         self, name: str | None, testcase: str, rows: Sequence[str], columns: Sequence[str]
-    ) -> MatrixClasses:
-        """The classes by which the cells of a matrix with these labels are compared."""
-        return MatrixClasses(self.pair_classes(name, testcase) if name else NONE, testcase, rows, columns)
+    ) -> MatrixClasses | None:
+        """The classes by which the cells of a matrix with these labels are compared; None for those that are found."""
+        classes = self.pair_classes(name, testcase) if name else NONE
+        return MatrixClasses(classes, testcase, rows, columns) if classes else None
 
     def expanded(self, name: str, testcase: str) -> Table:
         """As `table`, with a reference of each pair of an adopted class in place of that of the class.
