@@ -23,7 +23,7 @@ def references(path):
 
 def lines_of(check, table, testcase, file=""):
     """What the program's --references reads, of a test case in a table: (test case, name, value and unit) of cells and
-    link classes. file: of the partition; empty: all of them.
+    of link classes that have no adopted pairs. file: of the partition; empty: all of them.
 
     Nothing where there are none, and none that the program would refuse, with all that its process measures. Files that
     cannot be read are refused where cells are judged.
@@ -35,6 +35,6 @@ def lines_of(check, table, testcase, file=""):
         return ()
     return tuple(
         "\t".join((testcase, name, repr(one.value), one.unit))
-        for name, one in known.table(table, testcase).items()
+        for name, one in known.expanded(table, testcase).items()
         if ("->" in name or name.startswith("cell[")) and name.isprintable() and one.value >= LEAST
     )

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkmatrix.adopt.proposal import made
+from linkmatrix.adopt.cells import cell_references
 from linkmatrix.judge.evaluate import judge_matrix
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.record.matrix import from_result
 from linkmatrix.references import noise
 from linkmatrix.references.tables import References
 from linkmatrix.references.tolerances import FLOORS, Carrier
@@ -124,13 +125,11 @@ def run_of(chance: np.random.Generator, of: Noise, level: np.ndarray, stops: boo
 
 def adopted(chance: np.random.Generator, of: Noise, level: np.ndarray, stops: bool) -> References:
     """The references of six runs, as `linkmatrix adopt` makes them of a machine of few endpoints."""
-    values = np.array([run_of(chance, of, level, stops, 0.0).values for _ in range(ADOPTED)])
-    found = noise.spread(values, np.where(np.isfinite(level), "NV18", "X"))
-    cells = np.argwhere(np.isfinite(level))
-    table = {
-        f"gpu{r}->gpu{c}": made(float(found.centre[r, c]), float(found.sigma[r, c]), len(cells), ADOPTED, FLOOR, UNIT)
-        for r, c in cells
-    }
+    runs = [run_of(chance, of, level, stops, 0.0) for _ in range(ADOPTED)]
+    classes = np.where(np.isfinite(level), "NV18", "X")
+    found = noise.spread(np.array([run.values for run in runs]), classes)
+    cells, matrix = int(np.isfinite(level).sum()), from_result(result_of(runs[0]))
+    table = cell_references(matrix, found, classes, cells, ADOPTED, {"NV18": FLOOR}).table
     return References({(TABLE, CASE): table})
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from linkmatrix.references.tables import MOST
+from linkmatrix.references.reading import MOST
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TABLE = "chaos"  # of references

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from linkmatrix.adopt.propose import cell_references
+from linkmatrix.adopt.cells import cell_references
 from linkmatrix.judge.rules import Expected
 from linkmatrix.locate.deviations import beside_its_like
 from linkmatrix.locate.families import members, named_family
@@ -57,7 +57,7 @@ class Bench:
         found = noise.spread(runs, classes)
         floors = {name: floor_of(self.result, name, "mpi") for name in self.matrix.class_names}
         cells = int(np.isfinite(found.centre).sum())
-        table = cell_references(self.matrix, found, classes, cells, RUNS, floors, {})
+        table = cell_references(self.matrix, found, classes, cells, RUNS, floors).table
         of_class = {name[5:-1]: one for name, one in table.items() if name.startswith("cell[")}
         of_cell = {tuple(name.split("->")): one for name, one in table.items() if "->" in name}
         expected = Expected(of_cell, of_class, "simulated")

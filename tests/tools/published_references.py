@@ -90,7 +90,7 @@ def render() -> str:
     lines, last = [HEAD.rstrip()], ("", "")
     for check, table, testcase in sorted(entries):
         if check != last[0]:
-            lines += [f"{check}:", "  $index: [reference_name, testcase]"]
+            lines.append(f"{check}:")
         if (check, table) != last:
             lines.append(f"  {table}:")
         last = (check, table)

@@ -1,6 +1,7 @@
 """Adopting references: only from healthy runs, of one machine, that agree."""
 
 import json
+from itertools import permutations
 
 import pytest
 
@@ -22,10 +23,9 @@ def test_what_is_adopted_passes_and_a_lost_link_fails(run, store, make_record):
     assert code == 0, out
     references = References.load(run.file)
     table = references.table("hgx", TESTCASE)
-    assert set(table) == {
-        *(f"gpu{a}->gpu{b}" for a in range(4) for b in range(4) if a != b),
-        *(f"{word}[NV18]" for word in ("min", "median", "max")),
-    }
+    assert set(table) == {f"{word}[NV18]" for word in ("cell", "min", "median", "max")}
+    assert references.pair_classes("hgx", TESTCASE).texts() == {"NV18": "gpu[0-3]->gpu[0-3]"}
+    assert set(references.cells("hgx", TESTCASE)) == set(permutations([f"gpu{number}" for number in range(4)], 2))
     assert all((one.lower, one.upper) == (-0.02, 0.05) for one in table.values())
     assert evaluate(make_record(value=396.0), references, "hgx").verdict is Verdict.PASS
     lost = make_record(value=396.0, off={(1, 2): 396.0 * 17 / 18})
@@ -179,7 +179,7 @@ def test_a_run_with_an_outlier_is_refused_unless_told(run, store):
     assert not run.file.exists()
     code, out, _ = run(folder, "--table", "hgx", "--write", "--with-outliers")
     assert code == 0 and "outlier: gpu2->gpu1" in out
-    assert References.load(run.file).table("hgx", TESTCASE)["gpu2->gpu1"].value == pytest.approx(396, rel=0.002)
+    assert References.load(run.file).cells("hgx", TESTCASE)["gpu2", "gpu1"].value == pytest.approx(396, rel=0.002)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,16 @@
 """References: a table with a hole, a typo or a number that can never fail is refused, with its file and key."""
 
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.evaluate import evaluate
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references import tables
-from linkmatrix.references.tables import FOLDER, Reference, References, to_yaml
+from linkmatrix.references.tables import FOLDER, Reference, References
 
 DATA = Path(__file__).parents[1] / "data"
 HEAD = "intranode_p2p:\n  $index: [reference_name, testcase]\n"
@@ -48,6 +46,19 @@ def test_a_recorded_run_of_the_same_gpus_is_within_them():
         cell.reason for matrix in found.matrices for cell in matrix.cells.values() if cell.verdict > Verdict.WARN
     ]
     assert len(found.matrices) == 60
+
+
+def test_the_table_in_the_documentation_is_of_all_pairs_of_eight_gpus(tmp_path):
+    text = (FOLDER.parents[1] / "docs" / "references.md").read_text(encoding="utf-8")
+    example = text.partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "mine.yaml").write_text(example)
+    known = References.load(tmp_path).of_check("intranode_p2p")
+    gpus, numas = [f"gpu{number}" for number in range(8)], ["numa0", "numa1"]
+    found = known.cells("mynode", "device_to_device_memcpy_write_ce", gpus, gpus)
+    assert set(found) == set(permutations(gpus, 2)) and found["gpu2", "gpu5"].value == 380
+    assert {one.value for pair, one in found.items() if pair != ("gpu2", "gpu5")} == {395}
+    assert set(known.cells("mynode", "host_to_device_memcpy_ce", numas, gpus)) == set(product(numas, gpus))
+    assert len(example.splitlines()) <= 15
 
 
 def test_limits_are_fractions_of_the_value():
@@ -144,9 +155,15 @@ def test_a_key_that_comes_twice_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["intranode_p2p: [1, 2]", "- a\n- b", "intranode_p2p:\n  hgx: {}\n", "a: {", "a: !!python/name:os.system"]
+    [
+        "intranode_p2p: [1, 2]",
+        "- a\n- b",
+        "intranode_p2p:\n  $index: [testcase]\n  hgx: {}\n",
+        "a: {",
+        "a: !!python/name:os.system",
+    ]
     + ["a: 2026-99-99", "a: " + "9" * 5000, "a: " + "[" * 3000 + "]" * 3000],
-    ids=["list", "no mapping", "no index", "cut", "python", "no day", "long number", "deep"],
+    ids=["list", "no mapping", "another index", "cut", "python", "no day", "long number", "deep"],
 )
 def test_another_layout_is_refused(tmp_path, text):
     refusal(tmp_path, text + "\n")
@@ -184,25 +201,3 @@ def test_a_refusal_names_what_is_no_mapping_and_is_no_page_long(tmp_path):
     key = "k" * 500
     said = refusal(tmp_path, f"{key}: 1\n{key}: 2\n").partition("is not valid YAML: ")[2]
     assert len(said) == 200 and said.startswith("the key 'kkk")
-
-
-numbers = st.floats(0.001, 1e6).map(lambda number: float(f"{number:g}"))
-tolerances = st.floats(0.001, 0.9).map(lambda number: float(f"{number:g}"))
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["gpu0->gpu1", "numa0->gpu3", "min[NV18]"]),
-        st.builds(
-            Reference, numbers, tolerances.map(lambda number: -number), tolerances, st.sampled_from(["GB/s", "us"])
-        ),
-        min_size=1,
-    )
-)
-def test_what_is_written_is_what_is_read(table):
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "p2p.yaml"
-        file.write_text(to_yaml("intranode_p2p", {"hgx": {"case": table}}, ["measured: today"]), encoding="utf-8")
-        assert References.load(file).table("hgx", "case") == table

@@ -223,6 +223,15 @@ def test_the_program_is_told_of_cells_and_link_classes_and_of_no_summaries(lines
     assert lines_of("crossnode_matrix", "mine", "a") == (), "nothing of another check's"
 
 
+def test_the_program_is_told_of_each_pair_of_an_adopted_class(lines_of, tmp_path):
+    """It knows the class that is found only: a pair that fell to another one would have the reference of that."""
+    file = tmp_path / "p2p.yaml"
+    file.write_text(file.read_text().replace("  mine:\n", "  mine:\n    $classes:\n      NV18: gpu[0-2]->gpu[0-1]\n"))
+    told = {tuple(line.split("\t")[1:3]) for line in lines_of("intranode_p2p", "mine", "a")}
+    others = ("gpu1->gpu0", "gpu2->gpu0", "gpu2->gpu1")
+    assert told == {("gpu0->gpu1", "395.0"), *((pair, "390.5") for pair in others)}
+
+
 def test_a_folder_of_references_is_read_once_for_what_is_told_and_what_is_judged(lines_of, tmp_path):
     judged_by = importlib.import_module("linkmatrix_checks.references").references
     judged_by(str(tmp_path))

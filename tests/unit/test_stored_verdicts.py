@@ -15,6 +15,7 @@ from linkmatrix.judge.verdicts import Reason, Verdict
 from linkmatrix.references.tables import References
 from linkmatrix.runs import indexing, judging, stored, verdict_file
 
+TESTCASE = "device_to_device_memcpy_write_ce"
 PROMISE = Reason(Verdict.FAIL, "the partition promises 8 GPUs, node001 has gpu0, gpu1, gpu2, gpu3")
 
 
@@ -50,6 +51,18 @@ def test_the_stored_verdict_is_taken_with_the_references_that_it_was_made_by(run
     assert again.verdict is Verdict.INCOMPLETE, "without references when it was judged: a named table was missing"
     assert judging.judge(one.test, References.load(reference_folder), None).verdict is Verdict.PASS
     assert {cell.verdict for _, matrix in one.matrices for cell in matrix.cells.values()} == {Verdict.PASS}
+
+
+def test_the_stored_verdict_has_the_adopted_classes_of_its_table(run, reference_folder):
+    file = reference_folder / "p2p.yaml"
+    head = file.read_text().partition("      gpu0->gpu1")[0]
+    rows = "      cell[NV18]: [396.0, -0.02, 0.02, GB/s]\n"
+    file.write_text(head.replace("  hgx:\n", "  hgx:\n    $classes:\n      NV18: gpu[0-4]->gpu[0-4]\n") + rows)
+    one = run("fail")
+    assert one.verdict is Verdict.INCOMPLETE and len(one.matrices[0][1].lost) == 8
+    assert verdict_file.read(one.test.path.with_name(verdict_file.FILE)).references.cells("hgx", TESTCASE)[
+        "gpu0", "gpu4"
+    ]
 
 
 def test_another_reference_judges_again_and_keeps_what_the_check_found(run):

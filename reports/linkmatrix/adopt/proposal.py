@@ -13,7 +13,8 @@ from ..record.matrix import Matrix
 from ..record.units import counted
 from ..references import noise
 from ..references.keys import check_of
-from ..references.tables import FURTHEST, Reference, Table
+from ..references.pair_classes import Group
+from ..references.reading import FURTHEST, Reference, Table
 from ..references.tolerances import Floor
 
 MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a reference is none
@@ -22,6 +23,7 @@ MOST_NOISE = 0.75  # as a fraction, of a limit that noise asks for: beyond, a re
 MOST_OF_LINKS = 0.35
 
 
+Pairs = Mapping[str, tuple[str, Reference]]
 FINGERPRINT = ("driver", "CUDA", "MPI", "cuda", "mpi")
 
 
@@ -49,6 +51,9 @@ class Proposal:
 
     table: performance variables as checks/variables.py names them. spreads: {link class: σ as a fraction}. noisy: its
     outliers, and sick: what is slow among its like in all runs together, a sentence each.
+
+    pairs: of a small matrix, {pair: (its link class, what a reference of its own would be)}. groups: the pairs of each
+    link class, of a matrix of many endpoints.
     """
 
     testcase: str
@@ -60,6 +65,8 @@ class Proposal:
     provenance: tuple[str, ...]
     noisy: tuple[str, ...] = field(default=())
     sick: tuple[str, ...] = field(default=())
+    pairs: Pairs = field(default_factory=dict)
+    groups: Mapping[str, Sequence[Group]] = field(default_factory=dict)
 
 
 def refuse_outliers(name: str, told: Sequence[str], with_outliers: bool) -> None:

@@ -13,22 +13,22 @@ import numpy as np
 from ..errors import BadInput
 from ..judge.evaluate import judge_matrix
 from ..locate import diagnosis
-from ..locate.deviations import ROUNDED
-from ..locate.hypotheses import LEAST
 from ..record.collective import extent_of, is_collective
 from ..record.matrix import Block, Matrix, from_result, lasting_names, variant_of
 from ..references import noise
+from ..references.pair_classes import Group
 from ..references.tables import References, Table
-from ..references.tolerances import FLOORS, STEADY, Carrier, Floor, carrier_of, floor_of
+from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
+from .cells import Floors, cell_references, class_references, classes_of_many
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
     FINGERPRINT,
     MOST_NOISE,
     MOST_OF_LINKS,
+    Pairs,
     Proposal,
     Sample,
     limited,
-    made,
     made_of_runs,
     outlier_sentences,
     provenance,
@@ -38,12 +38,8 @@ from .proposal import (
     refuse_sick,
 )
 
-Floors = Mapping[str, Floor]  # of each link class
 FEWEST = 6  # runs: minimum and maximum of fewer do not cover their median with 95 %
-#: Floors of cells of which several together are named from LEAST on: a reference that is not their own is nearer.
-OF_STEADY = {FLOORS[one] for one in STEADY}
 OF_LINKS = (Carrier.LINK, Carrier.HOST, Carrier.FABRIC)  # carriers whose bandwidth is similar in each run
-MOST_PAIRS = 16  # endpoints of a matrix whose pairs have references of their own, as in checks/variables.py
 
 
 def grouped(samples: Iterable[Sample]) -> dict[tuple[Any, ...], list[Sample]]:
@@ -117,8 +113,18 @@ def propose(
         inside = applies & (classes == group)
         for word, each in (of_cells_of if first.held else of_summaries)(group, inside, values, matrices).items():
             table[f"{word}[{group}]"] = made_of_runs(each, sigma, cells, floors[group], unit)
-    of_cells = cell_references if first.held else class_references
-    table |= of_cells(first, found, classes, cells, len(samples), floors, table)
+    made_of = (first, found, classes, cells, len(samples), floors)
+    pairs: Pairs = {}
+    groups: dict[str, list[Group]] = {}
+    if first.held:
+        of_cells = cell_references(*made_of)
+        table |= of_cells.table
+        if of_cells.small:
+            pairs = {of_cells.name(*cell): (str(classes[cell]), one) for cell, one in of_cells.own.items()}
+        else:
+            groups = classes_of_many(first, classes, applies)
+    else:
+        table |= class_references(*made_of, table)
     if first.apart is not None:  # the check of such a matrix publishes these
         table |= axis_references(matrices, cells, floors)
     told += [] if first.held else beyond(samples, matrices, table)
@@ -128,7 +134,7 @@ def propose(
     refuse_sick(name, sick, as_is)
     said = provenance(samples, found.of_class, cells)
     said += () if first.held else (f"sigma from {len(chosen)} of {len(first.rows)} rows of each run",)
-    return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), sick)
+    return Proposal(name, unit, table, cells, len(samples), found.of_class, said, tuple(told), sick, pairs, groups)
 
 
 def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -> tuple[str, ...]:
@@ -139,21 +145,6 @@ def slow_parts(samples: Sequence[Sample], matrix: Matrix, found: noise.Spread) -
     node = {device["label"]: device["node"] for device in record["devices"]}
     seen = diagnosis.diagnose(record, result, judge_matrix(result, References({}), None, node))
     return seen.sentences if seen.findings else ()
-
-
-def class_references(
-    matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors, table: Table
-) -> Table:
-    """`cell[CLASS]` for all pairs of it: the limits cover the differences within the class too."""
-    made_of = {}
-    for group, sigma in found.of_class.items():
-        middle = table[f"median[{group}]"].value
-        off = np.abs(found.centre[classes == group] / middle - 1)
-        among = 1.4826 * float(np.median(off[np.isfinite(off)]))
-        made_of[f"cell[{group}]"] = made(
-            middle, float(np.hypot(sigma, among)), cells, count, floors[group], matrix.unit
-        )
-    return made_of
 
 
 def axis_references(matrices: Sequence[Matrix], cells: int, floors: Floors) -> Table:
@@ -179,34 +170,6 @@ def beyond(samples: Sequence[Sample], matrices: Sequence[Matrix], table: Table) 
                     yield f"the {word} cell of {group} in {sample.source}, {percent} from the median of its class"
 
 
-def cell_references(
-    matrix: Matrix, found: noise.Spread, classes: np.ndarray, cells: int, count: int, floors: Floors, _: Table
-) -> Table:
-    """A reference for each pair of a small matrix; of a large one `cell[CLASS]`, and pairs that differ from it."""
-    rows, columns = (lasting_names(matrix.testcase, axis) for axis in (matrix.rows, matrix.columns))
-    unit, applies = matrix.unit, np.isfinite(found.centre)
-    table: Table = {}
-    shared = np.zeros(applies.shape, dtype=bool)
-    if len({*rows, *columns}) > MOST_PAIRS:
-        for group, sigma in found.of_class.items():
-            of_class = applies & (classes == group)
-            middle = float(np.median(found.centre[of_class]))
-            reference = made(middle, sigma, cells, count, floors[group], unit)
-            table[f"cell[{group}]"] = reference
-            # what is better than its class may lose no more than others before it is seen
-            near = min(-(reference.lower or 0), reference.upper or 0) / 2
-            if floors[group] in OF_STEADY and -(reference.lower or 0) <= floors[group].lower + ROUNDED:
-                near = min(near, LEAST / 2)
-            within = np.abs(found.centre / middle - 1) <= near
-            shared |= of_class & within & (found.sigma <= noise.OWN_SPREAD * sigma)
-    for r, c in np.argwhere(applies & ~shared):
-        sigma = float(found.sigma[r, c])
-        table[f"{rows[r]}->{columns[c]}"] = made(
-            float(found.centre[r, c]), sigma, cells, count, floors[str(classes[r, c])], unit
-        )
-    return table
-
-
 def of_sizes(proposals: Mapping[int, Proposal]) -> Proposal:
     """The proposals of a sweep, {size: proposal}, as one: "NET@4096" holds for each cell of its class and size, so its
     limits reach as far as those of the cells.
@@ -224,7 +187,7 @@ def of_sizes(proposals: Mapping[int, Proposal]) -> Proposal:
     spreads = {group: max(one.spreads.get(group, 0.0) for one in proposals.values()) for group in first.spreads}
     noisy = tuple(sentence for one in proposals.values() for sentence in one.noisy)
     sick = tuple(dict.fromkeys(sentence for one in proposals.values() for sentence in one.sick))
-    return replace(first, table=table, spreads=spreads, noisy=noisy, sick=sick)
+    return replace(first, table=table, spreads=spreads, noisy=noisy, sick=sick, pairs={}, groups={})
 
 
 def same_machine(name: str, samples: Sequence[Sample]) -> None:

@@ -17,7 +17,10 @@ from ruamel.yaml.error import YAMLError
 from ..errors import BadInput, clean
 from ..files import write_whole
 from ..references import noise
-from ..references.tables import INDEX, Reference, References, Table, plain
+from ..references.pair_classes import PairClasses
+from ..references.reading import CLASSES, Reference, Table, plain
+from ..references.tables import References
+from .pairs import adopted_class, with_cells
 from .propose import Proposal
 
 ADOPTED, LOWERED, AS_IS = "# adopted: ", "# lowered: ", "# as is: "
@@ -48,6 +51,21 @@ def differences(present: Table, proposal: Proposal) -> Iterator[Change]:
         yield Change(variable, there, proposed, kind)
 
 
+def changes_of(present: Table, proposal: Proposal, classes: PairClasses) -> list[Change]:
+    """What a proposal that fits a table would do to its rows `present`. classes: adopted ones, with those proposed.
+
+    A pair that keeps the reference of its class gets it as a row of its own where that of the class changes.
+    """
+    found = list(differences(with_cells(present, proposal, classes), proposal))
+    moved = {one.variable for one in found if one.kind in ("raised", "lowered")}
+    for place, one in enumerate(found):
+        group, _ = proposal.pairs.get(one.variable, ("", None))
+        of_class = f"cell[{adopted_class(one.variable, group, classes)}]"
+        if one.kind == "kept" and one.present and one.variable not in present and of_class in moved:
+            found[place] = Change(one.variable, None, one.present, "new")
+    return found
+
+
 def updated(
     text: str,
     changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]],
@@ -62,13 +80,19 @@ def updated(
     except YAMLError as error:
         raise BadInput(f"the file of references is not valid YAML: {' '.join(str(error).split())[:200]}") from None
     notes: dict[tuple[str, str, str], list[str]] = {}
+    inserted: set[tuple[str, str]] = set()
+    changed = False
     for (check, table, testcase), (proposal, found) in changes.items():
-        if all(one.kind == "kept" for one in found):
+        kept = all(one.kind == "kept" for one in found)
+        if kept and not proposal.groups:
             continue
+        changed = True
         entry = content.setdefault(check, CommentedMap())
-        if "$index" not in entry:
-            entry["$index"] = flow(INDEX)
         cases = entry.setdefault(table, CommentedMap())
+        if proposal.groups and put_classes(content, cases, proposal):
+            inserted.add((check, table))
+        if kept:
+            continue
         references = cases.setdefault(testcase, CommentedMap())
         if shared(content, references):  # by an alias: what the other check has stays
             references = cases[testcase] = copy.deepcopy(references)
@@ -86,7 +110,7 @@ def updated(
     stream = io.StringIO()
     if content:
         yaml.dump(content, stream)
-    return with_notes(stream.getvalue(), notes) if notes else text
+    return with_notes(stream.getvalue(), notes, inserted) if changed else text
 
 
 def shared(content: CommentedMap, references: CommentedMap) -> bool:
@@ -99,6 +123,19 @@ def shared(content: CommentedMap, references: CommentedMap) -> bool:
         for case in table.values()
     ]
     return sum(case is references for case in every) > 1
+
+
+def put_classes(content: CommentedMap, cases: CommentedMap, proposal: Proposal) -> bool:
+    """Adds the proposed classes of pairs to those of a table, on top of its test cases. Returns whether it had none."""
+    if inserted := CLASSES not in cases:
+        cases.insert(0, CLASSES, CommentedMap())
+    elif shared(content, cases[CLASSES]):
+        cases[CLASSES] = copy.deepcopy(cases[CLASSES])
+        cases[CLASSES].yaml_set_anchor("", always_dump=False)
+    there = cases[CLASSES]
+    for name, text in PairClasses(proposal.groups).texts().items():
+        there[name] = f"{there[name]}, {text}" if name in there else text
+    return inserted
 
 
 def person() -> str:
@@ -130,9 +167,13 @@ def put(references: CommentedMap, one: Change) -> None:
         references[one.variable] = flow([*numbers, r.unit])
 
 
-def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]]) -> str:
-    """Provenance as comments above each test case; the last adoption replaces the one before, reasons stay."""
+def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]], inserted: set[tuple[str, str]]) -> str:
+    """Provenance as comments above each test case; the last adoption replaces the one before, reasons stay.
+
+    inserted: tables that have got classes on top. Comments above these are those of the first test case.
+    """
     lines: list[str] = []
+    moved: list[str] = []
     check = table = ""
     for line in text.splitlines():
         key = re.match(r"^( {0,4})(?:'([^']+)'|\"([^\"]+)\"|([^\s#'\"][^:]*)):(?: |$)", line)
@@ -141,10 +182,14 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]]) -> str:
             check, table = name, ""
         elif key and len(key[1]) == 2:
             table = name
-        elif key and len(key[1]) == 4 and (check, table, name) in notes:
-            above = len(lines)
-            while above and lines[above - 1].strip().startswith("#"):
-                above -= 1
+        elif key and name == CLASSES and (check, table) in inserted:
+            above = comments_above(lines)
+            moved, lines[above:] = lines[above:], []
+        elif key:
+            lines += moved
+            moved = []
+        if key and len(key[1]) == 4 and (check, table, name) in notes:
+            above = comments_above(lines)
             lines[above:] = [one for one in lines[above:] if not one.strip().startswith(ADOPTED)]
             # what a record says of its driver may have a line end, and references behind it
             lines += [f"    {clean(note)}" for note in notes[check, table, name]]
@@ -152,11 +197,23 @@ def with_notes(text: str, notes: dict[tuple[str, str, str], list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def comments_above(lines: list[str]) -> int:
+    """Where the comments at the end of the lines begin."""
+    above = len(lines)
+    while above and lines[above - 1].strip().startswith("#"):
+        above -= 1
+    return above
+
+
 def write(file: Path, text: str, changes: dict[tuple[str, str, str], tuple[Proposal, list[Change]]]) -> None:
     """Whole or not at all, and only what reads back as it was meant. Raises BadInput, OSError."""
     read = References.read(text, file)
-    for (check, table, testcase), (_, found) in changes.items():
-        written = read.of_check(check).table(table, testcase)
+    for (check, table, testcase), (proposal, found) in changes.items():
+        known = read.of_check(check)
+        classes = known.pair_classes(table)
+        written = with_cells(known.table(table, testcase), proposal, classes)
+        if any(not set(groups) <= set(classes.groups.get(name, ())) for name, groups in proposal.groups.items()):
+            raise BadInput(f"{file}: {table}, {CLASSES} would not read back: nothing is written")
         for one in found:
             wanted = one.present if one.kind == "kept" else one.proposed
             if written.get(one.variable) != wanted:

@@ -13,15 +13,17 @@ from datetime import date, datetime
 from pathlib import Path
 
 from ..adopt import propose
+from ..adopt.pairs import fitted
 from ..adopt.propose import Proposal
 from ..adopt.usable import usable
-from ..adopt.writing import Change, differences, updated, write
+from ..adopt.writing import Change, changes_of, updated, write
 from ..errors import BadInput, say
 from ..files import changing, path_of
 from ..record import units
 from ..record.collective import is_collective
 from ..references import noise
 from ..references.keys import SWEEP, with_variant
+from ..references.pair_classes import PairClasses
 from ..references.tables import References
 from ..references.tolerances import Floor
 from ..runs import folders, stored, testcases
@@ -158,6 +160,7 @@ def proposed_changes(
         sizes = found.setdefault((options.check or first.check, table, name), {})
         sizes.setdefault(first.result["size_bytes"], []).append(proposal)
     changes: Changes = {}
+    classes: dict[tuple[str, str], PairClasses] = {}
     for key, of_sizes in found.items():
         sweep = SWEEP in key[1] or key[2] in collectives
         if any(len(several) > 1 for several in of_sizes.values()) or (len(of_sizes) > 1 and not sweep):
@@ -168,7 +171,11 @@ def proposed_changes(
         single = {size: proposal for size, (proposal,) in of_sizes.items()}
         proposal = propose.of_sizes(single) if sweep else next(iter(single.values()))
         check, table, name = key
-        changes[key] = (proposal, list(differences(present.of_check(check).table(table, name), proposal)))
+        known = present.of_check(check)
+        rows, adopted = known.table(table, name), classes.get((check, table), known.pair_classes(table))
+        proposal = fitted(proposal, rows, adopted)
+        classes[check, table] = adopted.with_groups(proposal.groups)
+        changes[key] = (proposal, changes_of(rows, proposal, classes[check, table]))
     return changes, problems
 
 

@@ -20,7 +20,6 @@ testcases:                     # cells of a record; left out where each ordered 
 #
 # limits.yaml, a file of its own: check, table, test case, cell: value, allowed under and over it as fractions, unit
 # intranode_p2p:
-#   $index: [reference_name, testcase]
 #   sold:                        # sold@all: limits of a check between all nodes, where there are more than two
 #     device_to_device_memcpy_write_ce:
 #       'cell[NV18]': [380, 0, null, GB/s]          # of each cell of the link class; at least 380 GB/s

@@ -9,7 +9,8 @@ from typing import Any
 from .. import suite
 from ..errors import BadInput
 from ..references.keys import OF_EXTENT, variant_of
-from ..references.tables import OF_CLASS, Table, read_text
+from ..references.reading import Table, read_text
+from ..references.tables import OF_CLASS
 
 EACH, ALL = "each", "all"  # nodes that a record of a test case is of
 OF_CELL = re.compile(r"[^>]+->[^>]+")  # a limit of one cell
@@ -39,7 +40,7 @@ def refuse_without_limits(cases: Iterable[Case], table: str, limits: str, file: 
 
     limits: the text of the file. They are in `table`, those of a variant of a check in a table with its name, sold@all.
     """
-    tables = [(name, testcase, found) for (_, name, testcase), found in read_text(limits, Path(file))]
+    tables = [(name, testcase, found) for (_, name, testcase), found in read_text(limits, Path(file)).tables.items()]
     names = sorted({name for name, _, _ in tables})
     known = [name for name in names if name.partition("@")[0] == table or name == table]
     if not known:
@@ -59,7 +60,7 @@ def refuse_other_variants(cases: Iterable[Case], limits: str, file: str, nodes: 
     nodes: of the contract. A check of several nodes may be of two, or of all, in a table with @all behind its name: of
     more than two a record of all nodes is the latter.
     """
-    every = [(check, name, testcase) for (check, name, testcase), _ in read_text(limits, Path(file))]
+    every = [(check, name, testcase) for (check, name, testcase), _ in read_text(limits, Path(file)).tables.items()]
     for case in cases:
         found = [(check, name, wanted(check, case, nodes)) for check, name, of in every if of == case.testcase]
         if found and not any(words <= words_of(name) for _, name, words in found):
@@ -100,6 +101,6 @@ def refuse_unknown_checks(limits: str, file: str) -> None:
     """Raises BadInput for limits of a check that is not in checks/: nothing would be held against them."""
     texts = (path.read_text(encoding="utf-8") for path in sorted((suite.FOLDER / "checks").glob("*.py")))
     known = {name for text in texts for name in re.findall(r"^class (\w+)\(", text, re.MULTILINE)}
-    for (check, _, _), _ in read_text(limits, Path(file)):
+    for check, _, _ in read_text(limits, Path(file)).tables:
         if check not in known:
             raise BadInput(f"{file}: no check is called '{check}': limits stand below the check that measures them")

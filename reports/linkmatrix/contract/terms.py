@@ -22,7 +22,8 @@ from .. import __version__
 from ..errors import UNPRINTABLE, BadInput
 from ..files import read_whole
 from ..record.units import parse_size
-from ..references.tables import References, StrictLoader, refuse_what_none_needs
+from ..references.strict_yaml import StrictLoader, refuse_what_none_needs
+from ..references.tables import References
 from ..runs.bound import short
 from ..runs.manifest import person
 from ..runs.modes import MODES

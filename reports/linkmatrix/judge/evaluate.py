@@ -264,12 +264,14 @@ def judge_matrix(
     others: the disturbances while it was measured
     """
     matrix = from_result(result)
-    of_cell = references.cells(reference_name, matrix.testcase, matrix.rows) if reference_name else {}
+    labels = (matrix.rows, matrix.columns)
+    of_cell = references.cells(reference_name, matrix.testcase, *labels) if reference_name else {}
     of_class = references.classes(reference_name, matrix.testcase) if reference_name else {}
     names = [(node or {}).get(label, label) for label in matrix.rows]
     index = {label: at for at, label in enumerate(dict.fromkeys(names))}
     places = np.array([index[label] for label in names], dtype=int)
-    expected = Expected(of_cell, of_class, reference_name)
+    classes = references.matrix_classes(reference_name, matrix.testcase, *labels)
+    expected = Expected(of_cell, of_class, reference_name, classes)
     return judged_matrix(matrix, expected, not_compared(result), of_cell, places, others)
 
 

@@ -5,7 +5,7 @@ The masks are of whole blocks of cells; a sentence is made when it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..record.matrix import HANDOVER, Block, Matrix, Pair
+from ..references.pair_classes import MatrixClasses
 from ..references.tables import Reference
 from .cell_sentences import (
     Cell,
@@ -44,15 +45,27 @@ DISTURBED = 0.10  # a cell without reference on a disturbed node is DISTURBED if
 
 @dataclass(frozen=True)
 class Expected:
-    """What the cells of a matrix are held against: references of cells and of classes, out of the table `name`."""
+    """What the cells of a matrix are held against: references of cells and of classes, out of the table `name`.
+
+    classes: those by which cells are compared, None for those that were found.
+    """
 
     of_cell: Mapping[Pair, Reference]
     of_class: Mapping[str, Reference]
     name: str | None
+    classes: MatrixClasses | None = None
 
     def of(self, pair: Pair, link_class: str) -> Reference | None:
-        """The reference of a cell: its own, else that of its class."""
-        return self.of_cell.get(pair) or self.of_class.get(link_class)
+        """The reference of a cell: its own, else that of its class. link_class: that was found."""
+        compared = self.classes.of(pair, link_class) if self.classes else link_class
+        return self.of_cell.get(pair) or self.of_class.get(compared)
+
+    def class_codes(self, matrix: Matrix, block: Block) -> tuple[np.ndarray, Sequence[str]]:
+        """(codes of a block, rows × columns; their classes): the class by which each cell is compared."""
+        if self.classes is None:
+            return block.classes, matrix.class_names
+        rows = matrix.rows[block.first : block.first + len(block.classes)]
+        return self.classes.codes(rows, matrix.columns, block.classes, matrix.class_names)
 
 
 class Rule(NamedTuple):
@@ -207,9 +220,10 @@ def judge(
         value[cells], low_limit[cells], high_limit[cells] = reference.value, reference.low_limit, reference.high_limit
         wrong_unit[cells] = reference.unit != matrix.unit
 
-    for code, group in enumerate(matrix.class_names):
+    codes, groups = expected.class_codes(matrix, block)
+    for code, group in enumerate(groups):
         if group in expected.of_class:
-            put(applies & (block.classes == code), expected.of_class[group])
+            put(applies & (codes == code), expected.of_class[group])
     for r, c, reference in places(matrix, block, expected.of_cell):
         if applies[r, c]:
             put((r, c), reference)

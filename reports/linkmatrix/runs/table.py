@@ -81,10 +81,9 @@ def of_judged(one: Judged, verdict: MatrixVerdict) -> pandas.DataFrame:
     facts = facts_of(one.test, matrix)
     frame = of_matrix(facts, matrix)
     at = np.nonzero(judged.codes >= 0)
-    expected: dict[int, Reference | None] = {
-        code: judged.expected.of_class.get(name) for code, name in enumerate(matrix.class_names)
-    }
-    of_cell = np.array([expected[code] for code in judged.block.classes[at].tolist()], dtype=object)
+    codes_of_class, classes = judged.expected.class_codes(matrix, judged.block)
+    expected: list[Reference | None] = [judged.expected.of_class.get(name) for name in classes]
+    of_cell = np.array([expected[code] for code in codes_of_class[at].tolist()], dtype=object)
     row_of = {(r, c): row for row, (r, c) in enumerate(zip(*(axis.tolist() for axis in at), strict=True))}
     for r, c, reference in places(matrix, judged.block, judged.expected.of_cell):
         if (r, c) in row_of:

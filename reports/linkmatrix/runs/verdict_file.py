@@ -22,6 +22,7 @@ from ..judge.test_verdict import CheckFacts, TestVerdict
 from ..judge.verdicts import OF_WORD, WORDS, Reason, Verdict
 from ..record import reading
 from ..record.simulated import simulated_fault
+from ..references.pair_classes import NONE, PairClasses
 from ..references.tables import Reference, References
 
 SCHEMA = "linkmatrix.verdict/1"
@@ -76,7 +77,7 @@ def sha256(content: bytes) -> str:
 def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, references: References) -> dict[str, Any]:
     """The content of the file. references: all that `judge_test` chose from."""
     record: Mapping[str, Any] = subject.record or {"results": []}
-    entries = entries_of(record, references, found.table)
+    entries, classes = entries_of(record, references, found.table)
     return {
         "schema": SCHEMA,
         "linkmatrix": __version__,
@@ -93,7 +94,12 @@ def content_of(subject: Subject, found: TestVerdict, check: CheckFacts, referenc
             "measures": check.measures,
         },
         "record_sha256": subject.record_sha256,
-        "references": {"table": found.table, "sha256": sha256_of(entries), "entries": entries},
+        "references": {
+            "table": found.table,
+            "sha256": sha256_of(entries),
+            "entries": entries,
+            "classes": classes.texts(),
+        },
         "simulated": simulated_fault(record),
         "disturbances": [one for others in polls(record) for one in others.get("disturbances") or ()],
         "ignored_processes": ignored(record),
@@ -124,13 +130,18 @@ def testcases_of(record: Mapping[str, Any], evaluation: Evaluation | None) -> li
     ]
 
 
-def entries_of(record: Mapping[str, Any], references: References, table: str) -> dict[str, dict[str, list[Any]]]:
-    """All references of the table for the test cases of a record."""
+def entries_of(
+    record: Mapping[str, Any], references: References, table: str
+) -> tuple[dict[str, dict[str, list[Any]]], PairClasses]:
+    """All references of the table for the test cases of a record, and the adopted classes of its pairs."""
     found: dict[str, dict[str, list[Any]]] = {}
+    classes = NONE
     for result in record["results"] if table else ():
-        for name, one in references.of(record, result).table(table, result["testcase"]).items():
+        known = references.of(record, result)
+        for name, one in known.table(table, result["testcase"]).items():
             found.setdefault(result["testcase"], {})[name] = [one.value, one.lower, one.upper, one.unit]
-    return found
+        classes = known.pair_classes(table, result["testcase"]) or classes
+    return found, classes
 
 
 def sha256_of(entries: Entries) -> str:
@@ -172,9 +183,9 @@ def read(path: Path, digest: str = "") -> StoredVerdict:
     try:
         content = json.loads(text, object_pairs_hook=refuse_repeats)
         refuse(content)
+        return stored(content)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is no {SCHEMA}: {str(error)[:200]}: {REMEDY}") from None
-    return stored(content)
 
 
 def refuse(content: Any) -> None:
@@ -214,7 +225,7 @@ def stored(content: Mapping[str, Any]) -> StoredVerdict:
         check=CheckFacts(
             check["testcase"], reasons_in(check["reasons"]), tuple(check["tolerated_counters"]), check["measures"]
         ),
-        references=References(tables),
+        references=References(tables, {(references["table"],): PairClasses.read(references.get("classes", {}))}),
         record_sha256=content["record_sha256"],
         session=content["session"],
         simulated=content["simulated"],

@@ -1,0 +1,280 @@
+"""The link class that each pair of endpoints had when its reference was adopted: `$classes` of a table of references.
+
+A pair is compared with the reference of its adopted class, whichever class a run finds. Endpoints are written as in
+Slurm's lists of nodes::
+
+    $classes:
+      PIX: gpu[0-1]->gpu[0-1], gpu[2-3]->gpu[2-3]
+      SYS: gpu[0-3]->gpu[0-3]
+
+The first class that contains a pair counts, so SYS are the other pairs here. An endpoint is no pair with itself.
+`node*:rank[0-7]->rank[0-7]` are the pairs inside of each node, whose ranks are counted from 0.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..record.matrix import Pair, lasting_names
+
+EACH_NODE = "node*:"
+MOST_PAIRS = 16  # endpoints of a matrix whose pairs are known one by one, as in checks/variables.py
+MOST_GROUPS = 1024  # of a table
+NAMES = re.compile(r"(?P<prefix>[^\[\]>,:\s]+?)(\[(?P<ranges>\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*)\])?")
+NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})")
+
+
+class Names(NamedTuple):
+    """Names of endpoints: a prefix and ranges of numbers. Without ranges the prefix is the only name."""
+
+    prefix: str
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> "Names":
+        """The names of "gpu[0-3,6]" or "all". Raises ValueError."""
+        found = NAMES.fullmatch(text)
+        if found is None:
+            raise ValueError(f"'{text}' names no endpoints: write gpu[0-7]")
+        if not found["ranges"]:
+            return cls.of([text])[0]
+        ends = [one.partition("-") for one in found["ranges"].split(",")]
+        ranges = tuple((int(first), int(last or first)) for first, _, last in ends)
+        if any(last < first for first, last in ranges):
+            raise ValueError(f"'{text}' names no endpoints: write the lower number first")
+        return cls(found["prefix"], ranges)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> list["Names"]:
+        """The fewest `Names` that contain these names and no others."""
+        found: dict[str, list[int]] = {}
+        alone = []
+        for name in names:
+            match = NUMBERED.fullmatch(name)
+            if match and match[1]:
+                found.setdefault(match[1], []).append(int(match[2]))
+            else:
+                alone.append(cls(name))
+        return [*(cls(prefix, ranges_of(numbers)) for prefix, numbers in found.items()), *alone]
+
+    def __contains__(self, name: object) -> bool:
+        if not self.ranges:
+            return name == self.prefix
+        match = NUMBERED.fullmatch(str(name))
+        return bool(match) and match[1] == self.prefix and any(a <= int(match[2]) <= b for a, b in self.ranges)
+
+    @property
+    def count(self) -> int:
+        """How many names there are."""
+        return sum(last - first + 1 for first, last in self.ranges) if self.ranges else 1
+
+    def each(self) -> Iterator[str]:
+        """The names."""
+        if not self.ranges:
+            yield self.prefix
+        for first, last in self.ranges:
+            yield from (f"{self.prefix}{number}" for number in range(first, last + 1))
+
+    def __str__(self) -> str:
+        if not self.ranges or self.count == 1:
+            return next(self.each())
+        return f"{self.prefix}[{','.join(str(a) if a == b else f'{a}-{b}' for a, b in self.ranges)}]"
+
+
+def ranges_of(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """((0, 3), (6, 6)) of 0, 1, 2, 3, 6."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
+
+
+class Group(NamedTuple):
+    """The pairs of sources with destinations, but for those of an endpoint with itself; each_node: inside of a node."""
+
+    sources: Names
+    destinations: Names
+    each_node: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> "Group":
+        """Of "gpu[0-7]->gpu[0-7]". Raises ValueError."""
+        each_node = text.startswith(EACH_NODE)
+        source, arrow, destination = text.removeprefix(EACH_NODE).partition("->")
+        if not arrow:
+            raise ValueError(f"'{text}' is no pair of endpoints: write gpu[0-7]->gpu[0-7]")
+        return cls(Names.read(source), Names.read(destination), each_node)
+
+    def __str__(self) -> str:
+        return f"{EACH_NODE if self.each_node else ''}{self.sources}->{self.destinations}"
+
+
+@dataclass(frozen=True)
+class PairClasses:
+    """The adopted classes of a table: {link class: groups of pairs}, in the order in which they count."""
+
+    groups: Mapping[str, tuple[Group, ...]]
+
+    @classmethod
+    def read(cls, content: object) -> "PairClasses":
+        """Of what `$classes` has in a file, {link class: its groups of pairs, in one text}. Raises ValueError."""
+        if not isinstance(content, dict):
+            raise ValueError("it must be a mapping of link classes to pairs of endpoints")
+        found = {}
+        for name, text in content.items():
+            if not name or not isinstance(text, str):
+                raise ValueError(f"{name}: write its pairs of endpoints, such as gpu[0-7]->gpu[0-7]")
+            found[name] = tuple(Group.read(one) for one in re.split(r",\s+", text))
+        if sum(map(len, found.values())) > MOST_GROUPS:
+            raise ValueError(f"there are more than {MOST_GROUPS} groups of pairs")
+        return cls(found)
+
+    def __bool__(self) -> bool:
+        return bool(self.groups)
+
+    def texts(self) -> dict[str, str]:
+        """What `read` reads."""
+        return {name: ", ".join(map(str, groups)) for name, groups in self.groups.items()}
+
+    def of(self, name: str) -> str | None:
+        """The class of a pair, "gpu0->gpu3" by the names of references; None for none."""
+        source, _, destination = name.partition("->")
+        return next((one for one, groups in self.groups.items() if contains(groups, source, destination)), None)
+
+    @cached_property
+    def pairs(self) -> dict[str, list[Pair]]:
+        """The pairs of each class; without classes of more than MOST_PAIRS endpoints and of the inside of nodes."""
+        each = {name: self.pairs_of(name) for name in self.groups}
+        return {name: pairs for name, pairs in each.items() if pairs is not None}
+
+    def pairs_of(self, name: str) -> list[Pair] | None:
+        """The pairs of a class; None where they are not in `pairs`."""
+        groups = self.groups[name]
+        sides = [side for one in groups for side in (one.sources, one.destinations)]
+        if any(one.each_node for one in groups) or any(side.count > MOST_PAIRS for side in sides):
+            return None
+        if len({label for side in sides for label in side.each()}) > MOST_PAIRS:
+            return None
+        named = [(a, b) for one in groups for a in one.sources.each() for b in one.destinations.each()]
+        return [pair for pair in dict.fromkeys(named) if pair[0] != pair[1] and self.of("->".join(pair)) == name]
+
+    def with_groups(self, more: Mapping[str, Sequence[Group]]) -> "PairClasses":
+        """These and more, which count after these."""
+        both = {name: [*self.groups.get(name, ()), *more.get(name, ())] for name in {**self.groups, **more}}
+        return PairClasses({name: tuple(dict.fromkeys(groups)) for name, groups in both.items() if groups})
+
+
+def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
+    """Whether a pair is in one of the groups of whole tables."""
+    if source == destination:
+        return False
+    return any(source in one.sources and destination in one.destinations for one in groups if not one.each_node)
+
+
+NONE = PairClasses({})
+NO_CLASS = ""  # of a pair that has none of the adopted classes
+
+
+class MatrixClasses:
+    """The classes by which the cells of one matrix are compared: those adopted, else those found.
+
+    A class that the table has pairs for is of these alone: another pair that is found in it has NO_CLASS.
+    """
+
+    def __init__(self, classes: PairClasses, testcase: str, rows: Sequence[str], columns: Sequence[str]) -> None:
+        self.classes = classes
+        labels = list(dict.fromkeys([*rows, *columns]))
+        names = {
+            **dict(zip(columns, lasting_names(testcase, columns), strict=True)),
+            **dict(zip(rows, lasting_names(testcase, rows), strict=True)),
+        }
+        self.index = {label: at for at, label in enumerate(labels)}
+        self.names = [names[label] for label in labels]
+        self.nodes, self.places = places_on_nodes(labels)
+
+    @cached_property
+    def masks(self) -> list[tuple[str, bool, np.ndarray, np.ndarray]]:
+        """(class, each_node, which endpoints are sources, which are destinations) of each group; the first counts."""
+        return [
+            (
+                name,
+                one.each_node,
+                *(
+                    np.array([label in side for label in (self.places if one.each_node else self.names)], dtype=bool)
+                    for side in (one.sources, one.destinations)
+                ),
+            )
+            for name, groups in self.classes.groups.items()
+            for one in groups
+        ]
+
+    def codes(
+        self, rows: Sequence[str], columns: Sequence[str], found: np.ndarray, names: Sequence[str]
+    ) -> tuple[np.ndarray, list[str]]:
+        """(codes, rows × columns; their classes), of the classes that were found, as indices of `names`."""
+        known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
+        limited = np.array([name in self.classes.groups for name in names], dtype=bool)
+        codes = np.where(limited[found], known.index(NO_CLASS), found)
+        at_row, at_column = (np.array([self.index[label] for label in axis], dtype=int) for axis in (rows, columns))
+        nodes = np.array(self.nodes)
+        same_node = nodes[at_row][:, None] == nodes[at_column]
+        others = at_row[:, None] != at_column
+        for name, each_node, sources, destinations in reversed(self.masks):
+            inside = sources[at_row][:, None] & destinations[at_column] & others
+            codes[inside & same_node if each_node else inside] = known.index(name)
+        return codes, known
+
+    def of(self, pair: Pair, found: str) -> str:
+        """The class of a cell that was found in the class `found`."""
+        codes, known = self.codes([pair[0]], [pair[1]], np.zeros((1, 1), dtype=int), [found])
+        return known[codes[0, 0]]
+
+
+def places_on_nodes(labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """(the node of each label as a number, its place on this node: "rank0"), of "n17:gpu0", "n40:gpu0" …"""
+    names = [label.rpartition(":")[0] for label in labels]
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    counted: Counter[str] = Counter()
+    places = []
+    for name in names:
+        places.append(f"rank{counted[name]}" if name else "")
+        counted[name] += 1
+    return [number[name] for name in names], places
+
+
+def groups_of(rows: Sequence[str], columns: Sequence[str], inside: np.ndarray, each_node: bool = False) -> list[Group]:
+    """The groups that contain the pairs of a mask, rows × columns, and no others but of an endpoint with itself.
+
+    Rows with the same columns are one group; of an endpoint's own column any value will do.
+    """
+    at = {name: column for column, name in enumerate(columns)}
+    chosen: dict[bytes, list[int]] = {}
+    for row, name in enumerate(rows):
+        if not inside[row].any():
+            continue
+        chosen.setdefault(inside[row].tobytes(), []).append(row)
+        if name in at:
+            with_own = inside[row].copy()
+            with_own[at[name]] = True
+            chosen.setdefault(with_own.tobytes(), []).append(row)
+    found, done = [], set()
+    for key, members in sorted(chosen.items(), key=lambda item: -len(item[1])):
+        rest = [row for row in members if row not in done]
+        if not rest:
+            continue
+        done.update(rest)
+        wanted = np.flatnonzero(np.frombuffer(key, dtype=bool)).tolist()
+        found += [
+            Group(source, destination, each_node)
+            for source in Names.of(rows[row] for row in rest)
+            for destination in Names.of(columns[column] for column in wanted)
+        ]
+    return found
