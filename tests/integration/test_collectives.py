@@ -58,7 +58,8 @@ def test_a_collective_is_held_against_its_references_beside_the_other_checks_of_
     lines = ["rank_collectives:", "  $index: [reference_name, testcase]", "  bench:", "    all_reduce_perf:"]
     lines += [f"      '{way}@4096': [99999.0, -0.1, 0.1, GB/s]" for way in WAYS]  # more than any memory can do
     few = ("-n", "rank_binding|rank_collectives.*=all_reduce_perf$", "-S", FEW, "-S", "rank_collectives.sizes=4KiB")
-    run = ranks("-r", *few, "-S", "rank_collectives.reference_name=bench", references="\n".join(lines))
+    suite = ("-S", "node_session.suite=rank_binding,rank_collectives.all_reduce_perf")
+    run = ranks("-r", *few, *suite, "-S", "rank_collectives.reference_name=bench", references="\n".join(lines))
     assert "2 test cases in 1 process" in run.output
     binding, collective = sorted(run.checks(), key=lambda check: check["name"])
     assert (binding["result"], collective["fail_phase"]) == ("pass", "performance"), run.output

@@ -133,7 +133,7 @@ def test_test_cases_of_nvbandwidth_share_a_process_and_each_reads_its_own(refram
     installed("nvbandwidth", f"echo $* > {tmp_path}/asked\ncat {layout}")
     file = tmp_path / "here.py"
     file.write_text(CHECK.format(checks=REPOSITORY / "checks"))
-    run = reframe("-r", "-n", "here_nvbandwidth", "-c", str(file))
+    run = reframe("-r", "-n", "here_nvbandwidth", "-c", str(file), "-S", "node_session.suite=here_nvbandwidth")
     found = {check["testcase"]: check for check in run.checks()}
     read, write = found["device_to_device_memcpy_read_ce"], found["device_to_device_memcpy_write_ce"]
     assert (tmp_path / "asked").read_text().split() == ["-j", "-b", "512", "-t", *sorted(found, key=list(found).index)]
