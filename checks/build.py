@@ -28,6 +28,7 @@ from .programs import BUILT
 from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+METHODS = ("auto", "cmake", "spack")
 FEATURES = ("cuda", "mpi", "nccl")  # each one a variant of the recipe and an option LINKMATRIX_<name> of CMake
 # programs of others that ask the same questions: from Spack, a module of the environment, or on PATH; none is needed
 PEERS = (
@@ -158,13 +159,14 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def choose_method(self):
-        ways = {"auto": self.with_either, "cmake": self.with_cmake, "spack": self.with_spack}
-        if self.method not in ways:
-            raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(ways)}")
+        if self.method not in METHODS:
+            raise BuildError(f"build_linkmatrix.method={self.method} is none of {', '.join(METHODS)}")
         # A build that fails ends its job quietly: `report_failure` says why, which ReFrame's exit code would not.
         self.prebuild_cmds = ["trap 'exit 0' ERR", "rm -f built"]
         try:
-            ways[self.method]()
+            if self.method != "cmake":
+                self.look_for_spack()
+            (self.with_cmake if self.method == "cmake" else self.with_spack)()
         except (BadInput, OSError) as error:
             raise BuildError(str(error)) from None
         # of the names that are found, `command -v` prints each path in a line
@@ -185,17 +187,16 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     def spack_root(self):
         return Path(self.build_root) / "spack"
 
-    def with_either(self):
+    def look_for_spack(self):
+        """Chooses Spack or, where the user did not ask for Spack, CMake. Raises BadInput where Spack cannot build."""
         reason = spack_environment.why_not(self.spack_root(), *self.place())
+        if reason and self.method == "spack":
+            raise BadInput(reason)
         if reason:
             getlogger().info(f"building with CMake alone, because {reason}")
         self.method = "cmake" if reason else "spack"
-        (self.with_cmake if reason else self.with_spack)()
 
     def with_spack(self):
-        reason = spack_environment.why_not(self.spack_root(), *self.place())
-        if reason:
-            raise BadInput(reason)
         files = spack_environment.package_files(*self.place())
         if self.build_locally:  # elsewhere, they are the compute nodes' own
             spack_environment.check_externals(files, self.architectures())

@@ -7,7 +7,7 @@ from linkmatrix.references.tables import Reference
 
 from .case import measuring_run
 from .shares import Share, largest_of, shares_of
-from .sizes import PART, at_least, size_faults, sizes_of, sizes_option
+from .sizes import PART, at_least, size_faults, sizes_of
 from .variables import Figure, size_figures
 
 OUT, IN = "out-of-place", "in-place"
@@ -61,7 +61,8 @@ class collective_run(measuring_run, special=True):
     tags = {"acceptance", "full", "collectives"}
 
     def program_opts(self):
-        return sizes_option(self.wanted_sizes())
+        sizes = self.wanted_sizes()
+        return ["--sweep" if ":" in sizes else "--size", sizes]
 
     def wanted_sizes(self):
         """Those that were asked for, or the usual ones that leave each of its ranks a part."""

@@ -135,8 +135,12 @@ class rdma_perftest(foreign_run, CrossNode):
         """Whether it is one, which has a size of its own."""
         return self.testcase in LATENCIES
 
+    def promised(self):
+        """The groups of adapters that the partition promises."""
+        return groups_of(self.current_partition)
+
     def wish(self):
-        names = [name for group in groups_of(self.current_partition) for name in group.names]
+        names = [name for group in self.promised() for name in group.names]
         opts = (
             *("--into", f"meeting-{self.unique_name}"),
             *(("--adapters", ",".join(names)) if names else ()),
@@ -163,7 +167,7 @@ class rdma_perftest(foreign_run, CrossNode):
         return content, faults_of(self.output, self.steps())
 
     def faults(self):
-        groups = groups_of(self.current_partition)
+        groups = self.promised()
         named = [name for group in groups for name in group.names]
         reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]

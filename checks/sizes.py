@@ -36,11 +36,6 @@ def at_least(text, ranks):
     return text if fitting == sizes else ",".join(map(str, fitting))
 
 
-def sizes_option(text):
-    """The option of a program for such sizes."""
-    return ["--sweep" if ":" in text else "--size", text]
-
-
 def size_faults(name, found, wanted, unit="bytes", slack=0):
     """The reason if the found sizes are not the wanted ones, in their order.
 
