@@ -1,5 +1,6 @@
 """An OpenPBS cluster of two nodes, and ReFrame on its login node: this machine itself."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -89,11 +90,11 @@ def lose_node(pbs):
     def lose(job):
         node = re.search(r"exec_host = (\w+)/", pbs("qstat", "-f", job))[1]
         found = subprocess.run(["ip", "netns", "pids", node], capture_output=True, text=True, timeout=10).stdout.split()
-        names = {int(number): Path(f"/proc/{number}/comm").read_text().strip() for number in found}
         lost.append(node)
-        for number, name in names.items():
-            if name == "pbs_mom":
-                os.kill(number, signal.SIGKILL)
+        for number in found:
+            with contextlib.suppress(FileNotFoundError):  # a process that ended since
+                if Path(f"/proc/{number}/comm").read_text().strip() == "pbs_mom":
+                    os.kill(int(number), signal.SIGKILL)
 
     yield lose
     for node in lost:
