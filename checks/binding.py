@@ -51,7 +51,7 @@ class rank_binding(OnRanks, session_test):
     def every_rank_is_where_it_should_be(self):
         text, errors = self.outputs()
         if text is None:
-            return self.conclude(missing(*self.trouble_of_session(), self.without_output()))
+            return self.conclude(missing(*self.trouble_of_job(), self.without_output()))
         found, extras = bindings(text), self.current_partition.extras
         faults = faults_of(
             found,
@@ -62,7 +62,7 @@ class rank_binding(OnRanks, session_test):
             devices=bool(self.promise.devices),
         )
         if faults:
-            faults = [*missing(*self.trouble_of_session()), *faults]
+            faults = [*missing(*self.trouble_of_job()), *faults]
             if said := said_by(errors, ""):
                 faults += missing(f"the launcher reports: {said}")
         return self.conclude(faults)

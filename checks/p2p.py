@@ -207,7 +207,7 @@ class p2p_matrix_run(session_test, special=True):
         if self.text is not None:
             found = self.found_in_record()
             reasons = [*([] if self.record_tells_the_result() else reasons), *found]
-        return self.conclude([*missing(*self.trouble_of_session()), *reasons], self.record, self.all_references())
+        return self.conclude([*missing(*self.trouble_of_job()), *reasons], self.record, self.all_references())
 
     def result_faults(self):
         """Reasons from the end of the program: the last line of its standard output, or else its errors."""

@@ -98,6 +98,8 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     planner = None
     #: whether it measures in a job of its own, and whether it has read its part of the session's job
     alone, has_read = True, False
+    #: why its own job did not run to its end
+    trouble = ""
     #: whether it leaves a record
     measures = True
     #: where in the folder of a shared process something may lie for this test alone, as `processes` names it
@@ -209,7 +211,9 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             self.job_began = self.begun()
             if not self.job_began:
                 self.unmeasured = f"not run: {error}"
-            raise
+                raise
+            self.trouble = str(error)  # what it measured until then is judged
+            return True
 
     def begun(self):
         """Whether its job runs, or ran."""
@@ -246,9 +250,10 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         """Its test case, "" where it wants the topology alone; None where it shares no process."""
         return None
 
-    def trouble_of_session(self):
-        """Why the session's job did not run to its end, in sentences."""
-        return [self.session.trouble] if not self.alone and self.session.trouble else []
+    def trouble_of_job(self):
+        """Why the job did not run to its end, in sentences."""
+        trouble = self.trouble if self.alone else self.session.trouble
+        return [trouble] if trouble else []
 
     def conclude(self, reasons, record=None, references=None):
         """Judges the test and stores its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.

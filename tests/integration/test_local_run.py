@@ -75,7 +75,7 @@ def test_every_pair_is_measured_and_the_record_is_kept(fault):
 
 def test_without_references_a_run_has_none_and_acceptance_refuses_it(fault):
     assert all(entry[1:4] == [0, None, None] for entry in only(fault())["perfvalues"].values())
-    run = fault(of_reframe=["--mode=acceptance"])
+    run = fault(of_reframe=["--mode=acceptance", "-S", "node_session.suite="])
     assert run.code != 0
     assert "no reference value found" in only(run)["fail_reason"]
 
@@ -178,9 +178,8 @@ def test_a_device_that_counts_errors_fails_though_every_cell_is_fine(fault):
 
 
 def test_every_test_case_of_the_host_back_end_is_a_check_of_its_own(reframe):
-    run = reframe(
-        "-r", "-n", "intranode_p2p", "-S", "intranode_p2p.extra_opts=--samples,3", "-S", "intranode_p2p.size=1MiB"
-    )
+    options = ("intranode_p2p.extra_opts=--samples,3", "intranode_p2p.size=1MiB", "node_session.suite=intranode_p2p")
+    run = reframe("-r", "-n", "intranode_p2p", *(f"--setvar={option}" for option in options))
     assert run.code == 0, run.output
     measured = {result["testcase"] for case in run.checks() for result in record_of(case)["results"]}
     assert {"device_to_device_flag_latency_sm", "device_to_device_memcpy_write_ce_stress"} <= measured
