@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from .expect import gpu_faults
+from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
 from .processes import LOOK
 from .state import state_faults, unequal_faults
@@ -41,8 +41,5 @@ class gpu_topology(p2p_matrix_run):
         return ["--backend", "cuda"]
 
     def faults(self):
-        return (
-            gpu_faults(self.record, self.promise)
-            + state_faults(self.record, self.promise)
-            + unequal_faults(self.record, self.promise)
-        )
+        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
+        return faults + state_faults(self.record, self.promise) + unequal_faults(self.record, self.promise)
