@@ -1,6 +1,7 @@
 """What a failed build said: the lines that say why, and where the rest of them is."""
 
 import re
+from itertools import takewhile
 
 # compilers, linkers, nvcc, CMake and Spack
 SAYS_WHY = re.compile(r"[Ee]rror(:| at )|\bfatal\b|\bundefined reference\b|^build_linkmatrix: ")
@@ -11,16 +12,22 @@ MOST = 8  # lines: the first error is the one that caused the others
 def why(texts):
     """The lines of a build's output that say why it failed, each once; its last lines where none does."""
     lines = [line.strip("> \t") for text in texts for line in text.splitlines() if line.strip()]
-    found = [(at, at + 1 + following(line)) for at, line in enumerate(lines) if SAYS_WHY.search(line)]
-    said = [" ".join(lines[first:end]) for first, end in found]
+    said = [
+        " ".join([line, *continuation(line, lines[at + 1 :])]) for at, line in enumerate(lines) if SAYS_WHY.search(line)
+    ]
     return list(dict.fromkeys(said))[:MOST] or lines[-MOST:] or ["it said nothing"]
 
 
-def following(line):
-    """The number of lines that belong to a line: CMake names a compiler in the second line after the head."""
-    if not line.endswith(":"):  # a head: "CMake Error at FILE:", "failed … for the following reasons:"
-        return 0
-    return 3 if line.startswith("CMake Error") else 1
+def continuation(line, later):
+    """The later lines that belong to a line: a head such as "failed … for the following reasons:" has one.
+
+    "CMake Error at FILE:" has up to three, because CMake names a compiler in the second. A call stack is not quoted.
+    """
+    if not line.endswith(":"):
+        return []
+    if not line.startswith("CMake Error"):
+        return later[:1]
+    return list(takewhile(lambda one: not one.startswith("Call Stack"), later[:3]))
 
 
 def logs(texts):

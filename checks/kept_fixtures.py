@@ -1,4 +1,4 @@
-"""Fixtures that ReFrame 4.10 forgets in a second retry and in a restored session: see `docs/reframe.md`."""
+"""Fixtures that ReFrame 4.10 forgets in a second retry and in a restored session: see `docs/reframe-issues.md`."""
 
 from pathlib import Path
 

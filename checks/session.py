@@ -51,7 +51,7 @@ class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
     #: :type: :class:`str`
     #: :default: empty: each test measures in a job of its own
     #:
-    #: .. versionadded:: 0.3.0
+    #: .. versionadded:: 0.2.0
     suite = variable(str, value="", loggable=True)
 
     #: Why the job could not be run to its end, for those who read what it left.

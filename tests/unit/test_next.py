@@ -23,6 +23,7 @@ PARTITION = {
     "extras": {"preemptible": ["--qos=scavenger"]},
 }
 REFRAME = """#!/bin/sh
+case "$*" in *--describe*) exit 0 ;; esac
 echo "$LINKMATRIX_NODES $*" >>"$PLAYED/reframe.txt"
 case "$*" in
 *--show-config*nope*) echo "no partition" >&2; exit 1 ;;

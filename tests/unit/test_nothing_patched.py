@@ -18,16 +18,6 @@ from linkmatrix.reframe_ext.schedulers import PRIVATE
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULERS = REPOSITORY / "reports" / "linkmatrix" / "reframe_ext" / "schedulers"
 FILES = sorted(path for name in ("config", "checks", "reports") for path in (REPOSITORY / name).rglob("*.py"))
-#: Files that still change ReFrame or use its private members. No file may be added.
-STILL_PATCHED = {
-    "checks/session.py",
-    "checks/session_test.py",
-    "config/full_disk.py",
-    "config/interrupted.py",
-    "config/live_line.py",
-    "config/retries.py",
-    "config/unknown_system.py",
-}
 #: What is made to be assigned to: the environment of programs that are started, and a hook of the own process.
 ASSIGNABLE = {"os.environ", "sys.unraisablehook"}
 #: Public members that Python names with an underscore.
@@ -131,7 +121,7 @@ def test_nothing_of_others_is_assigned_and_private_members_are_used_by_the_sched
     found = {
         path.relative_to(REPOSITORY).as_posix(): faults(path) for path in FILES if not path.is_relative_to(SCHEDULERS)
     }
-    assert {name: said for name, said in found.items() if said and name not in STILL_PATCHED} == {}
+    assert {name: said for name, said in found.items() if said} == {}
 
 
 def test_the_schedulers_use_private_members_of_the_list_alone_and_all_of_them():
