@@ -69,7 +69,9 @@ def test_the_same_test_case_of_two_checks_and_extents_is_adopted_where_reframe_l
         "crossnode_matrix": ["cluster", "cluster@all"],
         "crossnode_device_matrix": ["cluster@all@device"],
     }
-    assert {row[0] for name, row in found["crossnode_matrix"]["cluster@all"][NODES].items() if name != "$classes"} == {21.0}
+    assert {row[0] for name, row in found["crossnode_matrix"]["cluster@all"][NODES].items() if name != "$classes"} == {
+        21.0
+    }
     assert found["crossnode_matrix"]["cluster@all"][RANKS]["median[NET]"][0] == 20.0
     references = References.load(file)
     for asked_by, table, value in ((ALL, "cluster@all", 20.0), (f"rank_p2p %testcase={RANKS}", "cluster", 96.0)):
