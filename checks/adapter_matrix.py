@@ -38,12 +38,12 @@ class adapter_matrix(crossnode_matrix):
     tags = {"crossnode", "rdma", "full"}
     quick_case = ""
 
-    def names(self):
+    def adapter_names(self):
         """The adapters of a node, in the order of its ranks. Raises ReframeError for what cannot be read."""
         return [name for group in groups_of(self.current_partition) for name in group.names]
 
     def prepare(self):
-        named = len(self.names())
+        named = len(self.adapter_names())
         self.skip_if(
             named == 0, f"{self.current_partition.fullname} does not name its adapters: extras['adapters'], names"
         )
@@ -52,7 +52,7 @@ class adapter_matrix(crossnode_matrix):
         self.measure_of_it("adapters")
 
     def wish(self):
-        return replace(super().wish(), starter=(str(SCRIPT), "--adapters", ",".join(self.names())))
+        return replace(super().wish(), starter=(str(SCRIPT), "--adapters", ",".join(self.adapter_names())))
 
     def machine_faults(self):
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + self.carried_faults()
@@ -60,7 +60,7 @@ class adapter_matrix(crossnode_matrix):
     def carried_faults(self):
         """Was each adapter the one that its rank was to have, and has it carried at least what was measured?"""
         said = {int(rank): rest for host, rank, *rest in SAID.findall(self.outputs()[1])}
-        names, reasons = self.names(), []
+        names, reasons = self.adapter_names(), []
         for rank, (sent, received) in enumerate(self.least_bytes()):
             label = self.record["devices"][rank]["label"]
             if rank not in said:

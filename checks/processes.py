@@ -235,7 +235,7 @@ def commands_of(test, process, folder, asked_by):
 
 def asked_by_alone(test, process):
     """The name of the only test of a process."""
-    return test.names.get(process.tests[0], test.display_name)
+    return test.display_names.get(process.tests[0], test.display_name)
 
 
 def launched(test, wish):

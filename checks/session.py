@@ -81,13 +81,13 @@ class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
 
     @run_before("run")
     def plan(self):
-        self.where, self.names, processes = {}, {}, []
+        self.where, self.display_names, processes = {}, {}, []
         SESSIONS[type(self), self.current_partition.fullname, self.current_environ.name] = self
         try:
             wishes = [(one, one.wish()) for one in self.readers()]
             wishes = [(one, wish) for one, wish in wishes if self.fits(wish, wishes[0][1])]
             processes = processes_of([wish for _, wish in wishes])
-            self.names = {one.unique_name: one.display_name for one, _ in wishes}
+            self.display_names = {one.unique_name: one.display_name for one, _ in wishes}
             if processes:
                 self.take_limits([one for one, _ in wishes])
                 fill(self, processes, self.display_name)

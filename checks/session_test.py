@@ -191,7 +191,7 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     @run_before("run")
     def set_job(self):
         if self.alone:
-            self.names = {self.unique_name: self.display_name}
+            self.display_names = {self.unique_name: self.display_name}
             processes.fill(self, processes.processes_of(self.wishes()), self.display_name)
 
     def run(self):

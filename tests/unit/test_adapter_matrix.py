@@ -37,7 +37,7 @@ def faults(text, metric="bandwidth"):
     check = SimpleNamespace(
         record=record(metric),
         outputs=lambda: ("", text),
-        names=lambda: ["mlx5_0", "mlx5_1"],
+        adapter_names=lambda: ["mlx5_0", "mlx5_1"],
         num_tasks_per_node=2,
     )
     check.least_bytes = lambda: adapter_matrix.least_bytes(check)

@@ -74,7 +74,7 @@ def test_each_process_runs_its_own_program_of_the_build(processes, wish):
         layout={"num_nodes": 1, "num_tasks": 1, "num_tasks_per_node": 1},
         num_cpus_per_task=None,
         display_name="session",
-        names={},
+        display_names={},
     )
     wishes = [wish("a"), wish("c", program="collective_perf"), wish("", program="/bin/where", opts=())]
     ran = [processes.commands_of(test, one, "p", "s")[1].split()[0] for one in processes.processes_of(wishes)]
@@ -90,7 +90,7 @@ def test_variables_of_one_test_are_those_of_its_own_process_under_any_launcher(p
         layout={"num_nodes": 2, "num_tasks": 2, "num_tasks_per_node": 1},
         num_cpus_per_task=None,
         display_name="session",
-        names={},
+        display_names={},
     )
     ranks = {"tasks": 2, "on_each": 1}
     usual, without = processes.processes_of([wish("a", **ranks), wish("b", environment=("A=^b c",), **ranks)])
