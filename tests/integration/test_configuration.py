@@ -208,7 +208,7 @@ def test_a_run_that_names_another_system_asks_nothing_of_this_machines_gpus(refr
     assert asked.exists()
 
 
-@pytest.mark.parametrize("text", ["intranode_p2p: {", "intranode_p2p:\n  hgx: {}\n"])
+@pytest.mark.parametrize("text", ["intranode_p2p: {", "intranode_p2p:\n  hgx: []\n"])
 def test_references_that_cannot_be_read_stop_every_run_with_their_name(reframe, text):
     run = reframe("-l", references=text)
     assert run.code != 0

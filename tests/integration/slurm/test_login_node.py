@@ -31,7 +31,7 @@ def test_a_partition_may_build_in_a_job_of_its_own(login):
     run = login(*RANKS, replace={cpu: f'{cpu} "build_locally": False,'})
     assert run.code == 0, run.output
     script = (Path(run.build()["outputdir"]) / "rfm_build.sh").read_text()
-    assert (run.build()["scheduler"], run.build()["build_locally"]) == ("slurm", False)
+    assert (run.build()["scheduler"], run.build()["build_locally"]) == ("linkmatrix_slurm", False)
     assert "#SBATCH --partition=cpu" in script
 
 
