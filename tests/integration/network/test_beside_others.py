@@ -87,12 +87,12 @@ def test_a_host_that_another_process_sends_from_is_disturbed_and_not_at_fault(ne
     for of in ("net_out", "net_in"):
         assert min(own_share(before, of).values()) > 0.9, before.result["others"]
     with stream("lmn2", "lmn4"):
-        beside = hosts.measure(program, *MEASURED, ignored="")
-    assert own_share(beside, "net_out")["lmn2"] < 0.6 and own_share(beside, "net_in")["lmn4"] < 0.6
-    verdict, cells, found = judged(beside, usual(before))
+        disturbed = hosts.measure(program, *MEASURED, ignored="")
+    assert own_share(disturbed, "net_out")["lmn2"] < 0.6 and own_share(disturbed, "net_in")["lmn4"] < 0.6
+    verdict, cells, found = judged(disturbed, usual(before))
     reasons = {pair: cell.reason for pair, cell in cells.items() if cell.verdict is Verdict.DISTURBED}
-    assert verdict is Verdict.DISTURBED, beside.output
-    assert not [cell.reason for cell in cells.values() if cell.verdict is Verdict.FAIL], beside.output
+    assert verdict is Verdict.DISTURBED, disturbed.output
+    assert not [cell.reason for cell in cells.values() if cell.verdict is Verdict.FAIL], disturbed.output
     assert not found.findings, found.sentences
     assert ("lmn2:rank1", "lmn1:rank0") in reasons
     for (row, column), reason in reasons.items():
@@ -124,31 +124,31 @@ def hogs(count, code=LOOP, where=()):
             process.wait(10)
 
 
-def reasons_beside(network, program, code):
-    """(run beside processes that use the cores, pids of these, the reason of each DISTURBED cell)."""
+def disturbed_run(network, program, code):
+    """(run with other processes that use the cores, pids of these, the reason of each DISTURBED cell)."""
     hosts = network(2, rate="40gbit")  # faster than these processors
     before = hosts.measure(program, *MEASURED, ignored="")
     with hogs(3 * len(os.sched_getaffinity(0)), code) as pids:
-        beside = hosts.measure(program, *MEASURED, ignored="")
-    verdict, cells, found = judged(beside, usual(before))
-    assert verdict is Verdict.DISTURBED, beside.output
+        disturbed = hosts.measure(program, *MEASURED, ignored="")
+    verdict, cells, found = judged(disturbed, usual(before))
+    assert verdict is Verdict.DISTURBED, disturbed.output
     assert not found.findings, found.sentences
     reasons = [cell.reason for cell in cells.values() if cell.verdict is Verdict.DISTURBED]
     assert reasons
-    return beside, pids, reasons
+    return disturbed, pids, reasons
 
 
 def test_hosts_whose_cores_other_processes_use_are_disturbed_and_the_processes_named(network, program):
-    beside, pids, reasons = reasons_beside(network, program, LOOP)
+    disturbed, pids, reasons = disturbed_run(network, program, LOOP)
     assert all("% of the time that lmn" in reason or "% of the cores of lmn" in reason for reason in reasons), reasons
-    assert {*pids} & {one["pid"] for one in beside.result["others"]["processes"]}
+    assert {*pids} & {one["pid"] for one in disturbed.result["others"]["processes"]}
 
 
 def test_processes_that_end_between_two_polls_disturb_too(network, program):
     """Each uses 30 ms of a core."""
-    beside, _, reasons = reasons_beside(network, program, STORM)
+    disturbed, _, reasons = disturbed_run(network, program, STORM)
     assert all("% of the" in reason for reason in reasons), reasons
-    assert {one["kind"] for one in beside.result["others"]["disturbances"]} == {"cpu"}
+    assert {one["kind"] for one in disturbed.result["others"]["disturbances"]} == {"cpu"}
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
