@@ -44,6 +44,7 @@ def test_nothing_began_where_no_test_did():
 
 
 REFUSED = ["--skip-sanity-check", "--skip-performance-check", "--skip-sa", "--skip-pe"]
+REFUSED += ["--disable-hook=publish", "--disable-hook", "--disa"]  # `publish` gives ReFrame the references
 
 
 @pytest.mark.parametrize("words", [[one] for one in REFUSED] + [["-S", "strict_check=no"], ["-Sp2p.strict_check=0"]])
@@ -54,7 +55,9 @@ def test_options_by_which_tests_pass_unchecked_are_refused_before_anything_start
     assert "is refused" in line and not (machine.folder / "command.txt").exists()
 
 
-@pytest.mark.parametrize("words", [["--skip-prgenv-check"], ["-S", "strict_check=yes"], ["-n", "skip-sanity"]])
+@pytest.mark.parametrize(
+    "words", [["--skip-prgenv-check"], ["-S", "strict_check=yes"], ["-n", "skip-sanity"], ["--dist"]]
+)
 def test_other_options_are_not(words):
     assert modes.refused(words) == ""
 

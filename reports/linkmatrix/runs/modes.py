@@ -10,8 +10,8 @@ from .patrol import TOGETHER
 
 NO_WARNING = "--warn-as-error"  # ReFrame leaves out a check that it cannot read, with a warning
 
-#: Options of ReFrame, with its abbreviations, that let a test pass unchecked.
-UNCHECKED = re.compile(r"--skip-(sa|pe)[a-z-]*")
+#: Options of ReFrame, with its abbreviations, that let a test pass unchecked. A hook gives ReFrame the references.
+UNCHECKED = re.compile(r"(--skip-(sa|pe)[a-z-]*|--disa[a-z-]*)(=.*)?")
 NOT_STRICT = "strict_check=no is refused: a verdict counts only if ReFrame fails the test for it; leave it out"
 
 #: The mode that measures many nodes, and the environment variable that tells the check which.
