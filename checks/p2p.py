@@ -180,7 +180,7 @@ class p2p_matrix_run(session_test, special=True):
         if self.job.state not in (*endings.ENDED, *NEVER_RAN):
             folder = stage / folder_of(number)
             folder = folder / self.apart if (folder / self.apart).exists() else folder
-            parts.wait_for_record(stage, folder, self.job.jobid, self.RECORD_SECONDS)
+            parts.wait_for_record(stage, folder, self.job.jobid, self.RECORD_SECONDS, self.job.stdout)
         super().part_of(stage, number, sharing, asked_by)
 
     def size_asked_for(self):

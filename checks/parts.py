@@ -130,6 +130,7 @@ class Left:
         testcase: the test case of the test, "" for the topology; None for all that the process did
         """
         text, record = self.text(), self.folder / "record.json"
+        (own / "record.json").unlink(missing_ok=True)  # of an earlier run, where ReFrame was told to keep the stage
         errors = self.errors() + read(self.stage / self.job.stderr)
         script = read(self.stage / self.job.script_filename)
         if testcase is not None:
@@ -156,21 +157,22 @@ class Left:
         return text_of(text, part["result"])
 
 
-def wait_for_record(stage, folder, jobid, seconds):
-    """Waits until the record of a process is visible: on a network file system it may appear after the job's end.
+def wait_for_record(stage, folder, jobid, seconds, stdout=""):
+    """Waits until the record of a process is visible, and the output of its job: on a network file system both may
+    appear after the job's end.
 
-    stage, jobid: of a job that ran to its end; folder: of the process. All processes of a job share the wait of
+    stage, jobid, stdout: of a job that ran to its end; folder: of the process. All processes of a job share the wait of
     `seconds`. A process wrote no record if its output has no `Result:` line, or if its errors contain `--record`.
     """
     until = end_of_wait(stage, jobid, seconds)
-    while not (folder / "record.json").exists() and time.monotonic() < until:
+    while not ((folder / "record.json").exists() and (stage / stdout).exists()) and time.monotonic() < until:
         output = folder / "out"
         ended = ENDING.fullmatch(read(output).rstrip().rpartition("\n")[2])
-        if output.exists() and (not ended or "--record '" in read(folder / "err")):
+        if output.exists() and (stage / stdout).exists() and (not ended or "--record '" in read(folder / "err")):
             return
         time.sleep(min(0.5, seconds / 10))
-        if folder.is_dir():
-            os.listdir(folder)  # a client of NFS then asks for the folder again
+        for one in filter(Path.is_dir, (stage, folder)):
+            os.listdir(one)  # a client of NFS then asks for the folder again
 
 
 @functools.cache

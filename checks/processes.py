@@ -230,7 +230,8 @@ def commands_of(test, process, folder, asked_by):
     if process.wish.environment:  # by a program of its own: not every launcher passes on what it is given
         program = ["env", *map(shlex.quote, process.wish.environment), *program]
     words = [launched(test, process.wish), *program, *said, f"> {folder}/out 2> {folder}/err"]
-    return [f"mkdir -p {folders}", " ".join(word for word in words if word)]
+    # of an earlier run, where ReFrame was told to keep the stage: its record would be taken for one of this run
+    return [f"rm -rf {folder}; mkdir -p {folders}", " ".join(word for word in words if word)]
 
 
 def asked_by_alone(test, process):

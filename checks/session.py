@@ -85,7 +85,7 @@ class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
         SESSIONS[type(self), self.current_partition.fullname, self.current_environ.name] = self
         try:
             wishes = [(one, one.wish()) for one in self.readers()]
-            wishes = [(one, wish) for one, wish in wishes if self.fits(wish, wishes[0][1])]
+            wishes = self.largest_job(wishes)
             processes = processes_of([wish for _, wish in wishes])
             self.display_names = {one.unique_name: one.display_name for one, _ in wishes}
             if processes:
@@ -117,16 +117,21 @@ class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
             found.append(planned)
         return found
 
+    def largest_job(self, wishes):
+        """The [(test, wish)] that one job can measure: as many as possible. The others measure in jobs of their own."""
+        jobs = [[one for one in wishes if self.fits(one[1], first)] for _, first in wishes]
+        return max(jobs, key=len, default=[])
+
     def fits(self, wish, first):
         """Whether the job of the first test can measure this one too."""
         raise NotImplementedError
 
     def take_limits(self, readers):
-        """Gives the job the longest time limit and the shortest wait of the tests."""
+        """Gives the job the longest time limit of the tests, and the shortest wait of the tests and its own."""
         limits = [one.time_limit for one in readers if one.time_limit]
         if len(limits) == len(readers):
             self.time_limit = max(limits)
-        waits = [one.max_pending_time for one in readers if one.max_pending_time]
+        waits = [one.max_pending_time for one in [self, *readers] if one.max_pending_time]
         self.max_pending_time = min(waits, default=None)
         self.exclusive_access = any(one.exclusive_access for one in readers)
 

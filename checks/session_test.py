@@ -133,7 +133,7 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     def setup(self, partition, environ, **options):
         """Decides whether the test has a job of its own before ReFrame makes one. A local job is never submitted."""
         self.alone = not self.in_session or session.session_of(self, partition, environ) is None
-        self.local = not self.alone
+        self.local = self.local or not self.alone
         super().setup(partition, environ, **options)
 
     @run_after("setup")

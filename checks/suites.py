@@ -3,7 +3,7 @@
 from reframe.core.runtime import valid_sysenv_comb
 
 #: The words of a suite that are no test: `all`, and the tags of the modes.
-SUITES = ("all", "smoke", "quick", "visibility", "acceptance", "full")
+SUITES = ("all", "smoke", "quick", "visibility", "acceptance", "full", "nbody", "peers")
 TESTS = {}  # {(class, parameters): test}: all tests that a session may measure
 
 

@@ -55,12 +55,14 @@ if SITE != CONFIG:
 
 # Two options that ReFrame 4.10 takes from its command line or environment only: its schema refuses the first in a file,
 # and the second is merely a format there. With a folder for each session no run disturbs or overwrites another.
-os.environ.setdefault("RFM_REFERENCE_PREFIX", str(SITE / "references"))
+# A relative folder is one of the folder where ReFrame starts: tests are judged in other folders.
+references = Path(os.environ.get("RFM_REFERENCE_PREFIX") or SITE / "references").absolute()
+os.environ["RFM_REFERENCE_PREFIX"] = str(references)
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", f"%Y%m%dT%H%M%S-{os.getpid()}")
 
 # ReFrame skips the checks whose table it cannot read, and takes a NaN for a reference: here that is an error.
 try:
-    References.load(os.environ["RFM_REFERENCE_PREFIX"])
+    References.load(references)
     systems, environments = system_files.load_all([CONFIG / "systems", SITE / "systems"], PREFIX, sys.argv[1:])
 except BadInput as error:
     raise refused(str(error)) from None

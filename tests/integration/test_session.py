@@ -332,3 +332,13 @@ def test_ranks_that_cannot_be_measured_are_where_they_should_be_all_the_same(ref
         unavailable("no MPI here, so ReFrame has no rank check to run")
     results = {check["name"].partition("_p2p")[0]: check["result"] for check in run.checks()}
     assert results == {"rank_binding": "pass", "rank": "fail"}, run.output
+
+
+def test_a_record_of_an_earlier_run_in_the_same_stage_is_not_judged(reframe, tmp_path, monkeypatch):
+    """As by `reframe --dont-restage` with the same folder: the tests passed, though their program had not begun."""
+    monkeypatch.setenv("RFM_TIMESTAMP_DIRS", "same")
+    kept = ("--dont-restage", "--keep-stage-files", f"--stage={tmp_path / 'stage'}")
+    first = reframe(*BOTH, *SHORT, *suite(READ, WRITE), *kept)
+    assert first.code == 0, first.output
+    again = reframe(*BOTH, "-S", "intranode_p2p.extra_opts=--no-such-option", *suite(READ, WRITE), *kept)
+    assert [check["result"] for check in again.checks()] == ["fail"] * 2, again.output

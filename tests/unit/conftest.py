@@ -19,7 +19,7 @@ from linkmatrix import cli
 from linkmatrix.record import matrix as matrices
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
-from linkmatrix.reframe_ext.schedulers import pending, slurm
+from linkmatrix.reframe_ext.schedulers import pbs, pending, slurm
 from linkmatrix.runs import judging
 from linkmatrix.runs.stored import Run
 from linkmatrix.runs.testcases import Test
@@ -370,7 +370,7 @@ def clock(monkeypatch):
 def log(monkeypatch):
     """What is printed of waiting and doubted jobs."""
     printed = []
-    for module in (pending, slurm):
+    for module in (pbs, pending, slurm):
         monkeypatch.setattr(module, "getlogger", lambda: SimpleNamespace(info=printed.append))
     return printed
 

@@ -17,6 +17,7 @@ from linkmatrix.references.tables import Reference, References
 from tests.tools.rank_records import of_ranks
 
 TESTCASE, RANKS = "device_to_device_memcpy_write_ce", "rank_to_rank_bandwidth_mpi"
+H2D, D2H = "host_to_device_memcpy_ce", "device_to_host_memcpy_ce"
 LEVELS = {"PIX": 50.0, "SYS": 20.0, "NET": 24.0, "NV18": 396.0}
 
 
@@ -195,3 +196,30 @@ def test_what_is_adopted_is_what_each_cell_has_when_the_file_is_read(tmp_path, p
     }
     assert {pair: found[pair] for pair in wanted} == wanted
     assert set(found) == set(wanted)
+
+
+def with_host(content, testcase, gpus=4):
+    """Makes the record one of copies between GPUs and the memory of their only NUMA node."""
+    result, devices = content["results"][0], [f"gpu{number}" for number in range(gpus)]
+    rows, columns = (["numa0"], devices) if testcase == H2D else (devices, ["numa0"])
+    for name, grid in result.items():
+        if isinstance(grid, list) and grid and isinstance(grid[0], list):
+            result[name] = [[grid[0][1] for _ in columns] for _ in rows]
+    result |= {"testcase": testcase, "rows": rows, "columns": columns, "sampled": None}
+    result["link_class"] = [["HOST" for _ in columns] for _ in rows]
+    return {**content, "expected": [testcase]}
+
+
+def test_adopting_one_direction_leaves_the_references_of_the_other(run, store, make_record):
+    """The class HOST of a table is of both. It was of the adopted direction alone, and the other had no references."""
+    rows = "".join(f"      {word}[HOST]: [396, -0.02, 0.05, GB/s]\n" for word in ("cell", "min", "median", "max"))
+    run.file.parent.mkdir()
+    run.file.write_text(f"intranode_p2p:\n  hgx:\n    {H2D}:\n{rows}    {D2H}:\n{rows}")
+
+    def judged(testcase, gpus=4):
+        return verdicts(References.load(run.file), with_host(make_record(count=gpus, value=396.0), testcase, gpus))[1]
+
+    adopted(run, store(change=lambda content, number: content.update(with_host(content, H2D))))
+    assert (judged(H2D), judged(D2H), judged(H2D, gpus=5)) == (Verdict.PASS, Verdict.PASS, Verdict.INCOMPLETE)
+    adopted(run, store(folder="back", change=lambda content, number: content.update(with_host(content, D2H))))
+    assert (judged(H2D), judged(D2H), judged(D2H, gpus=5)) == (Verdict.PASS, Verdict.PASS, Verdict.INCOMPLETE)

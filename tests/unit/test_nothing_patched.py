@@ -20,15 +20,21 @@ SCHEDULERS = REPOSITORY / "reports" / "linkmatrix" / "reframe_ext" / "schedulers
 FILES = sorted(path for name in ("config", "checks", "reports") for path in (REPOSITORY / name).rglob("*.py"))
 #: What is made to be assigned to: the environment of programs that are started, and a hook of the own process.
 ASSIGNABLE = {"os.environ", "sys.unraisablehook"}
+SETTERS = {"setattr", "delattr"}
 #: Public members that Python names with an underscore.
 PUBLIC = {"_asdict", "_fields", "_make", "_replace", "_exit"}
 
 
 def is_foreign(value, foreign):
     """Whether a value is a foreign module, class or function, or a part of one; what a call returns is not."""
-    while isinstance(value, ast.Attribute | ast.Subscript):
-        value = value.value
+    while isinstance(value, ast.Attribute | ast.Subscript) or is_namespace(value):
+        value = value.args[0] if isinstance(value, ast.Call) else value.value
     return isinstance(value, ast.Name) and value.id in foreign
+
+
+def is_namespace(value):
+    """Whether a value is `vars(…)`, in which a module's names are assigned to."""
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "vars" and bool(value.args)
 
 
 def items_of(value):
@@ -74,12 +80,12 @@ def foreign_names(tree):
 
 
 def assigned(tree):
-    """Each target of an assignment or a deletion that is no plain name, also by `setattr` and `delattr`."""
+    """Each target of an assignment or a deletion that is no plain name, also by `setattr` and `type.__setattr__`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("setattr", "delattr"):
-            yield node.args[0]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2].strip("_") in SETTERS:
+            yield from node.args[:1]
 
 
 def patches(text):
@@ -108,12 +114,15 @@ def overridden(text):
     return {name for name in methods if name.startswith("_") and not name.endswith("__")}
 
 
+def uses_reframe(text):
+    """Whether a Python file imports from ReFrame."""
+    return bool(re.search(r"^\s*(import|from) reframe\b", text, re.MULTILINE))
+
+
 def faults(path):
     """What a file changes of others, and the private members of ReFrame that it uses or overrides."""
     text = path.read_text(encoding="utf-8")
-    with_reframe = "reports" not in path.relative_to(REPOSITORY).parts or re.search(
-        r"^\s*(import|from) reframe\b", text
-    )
+    with_reframe = "reports" not in path.relative_to(REPOSITORY).parts or uses_reframe(text)
     return [*patches(text), *(sorted(private_names(text) | overridden(text)) if with_reframe else [])]
 
 
@@ -151,6 +160,8 @@ def test_this_reframe_has_each_private_member_of_the_list(name):
         "from a import Pbs\nASKED = {Pbs: 1}\nfor one, two in ASKED.items():\n    one.poll = print",
         "from a import Pbs\nsetattr(Pbs, 'poll', print)",
         "from a import Pbs\ndel Pbs.poll",
+        "from a import Pbs\ntype.__setattr__(Pbs, 'poll', print)",
+        "import reframe.core.logging as log\nvars(log)['getlogger'] = print",
     ],
 )
 def test_a_patch_is_found(text):
@@ -168,3 +179,9 @@ def test_a_patch_is_found(text):
 )
 def test_what_is_no_patch_is_none(text):
     assert patches(text) == []
+
+
+def test_files_of_reports_that_import_reframe_are_searched_for_private_members():
+    text = '"""A docstring comes first."""\n\nfrom reframe.core.schedulers.slurm import _SlurmJob\n'
+    assert uses_reframe(text) and private_names(text) == {"_SlurmJob"}
+    assert any(uses_reframe(path.read_text(encoding="utf-8")) for path in FILES if "reports" in path.parts)

@@ -214,3 +214,12 @@ def test_all_processes_of_a_job_share_one_wait(parts, tmp_path):
     for number in range(5):
         parts.wait_for_record(tmp_path, tmp_path / f"process{number}", f"{tmp_path}", LATE)
     assert LATE <= time.monotonic() - began < 2 * LATE
+
+
+def test_the_output_of_the_job_is_waited_for_too(parts, tmp_path):
+    """A test without it is one whose job has left no output."""
+    for name, text in (("record.json", "{}"), ("out", "Result: PASS\n")):
+        (tmp_path / name).write_text(text)
+    threading.Timer(LATE, (tmp_path / "rfm_job.out").touch).start()
+    parts.wait_for_record(tmp_path, tmp_path, "late", LIMIT, "rfm_job.out")
+    assert (tmp_path / "rfm_job.out").exists()

@@ -275,3 +275,27 @@ def test_of_several_sizes_a_process_is_told_no_references(processes, wish):
     wishes = [wish("a", size="4KiB,1MiB"), wish("latency", size=None, references=LINES)]
     (process,) = processes.processes_of(wishes)
     assert "--references" not in process.options("session", "process1")
+
+
+@pytest.fixture(scope="module")
+def node_session():
+    return importlib.import_module("linkmatrix_checks.session").node_session
+
+
+def test_a_test_of_several_nodes_that_comes_first_leaves_the_others_in_one_job(node_session, wish):
+    """Each of them had a job of its own: on a busy cluster as many waits as tests."""
+    wishes = [("ranks", wish("r", tasks=4, on_each=2)), *((name, wish(name)) for name in "abc")]
+    session = SimpleNamespace(fits=lambda one, first: node_session.fits(None, one, first))
+    for found in (wishes, wishes[::-1]):
+        assert {name for name, _ in node_session.largest_job(session, found)} == {"a", "b", "c"}
+    assert node_session.largest_job(session, []) == []
+
+
+def test_a_wait_that_is_set_for_the_session_alone_is_its_limit(node_session):
+    def limits(wait, exclusive=False):
+        return SimpleNamespace(max_pending_time=wait, time_limit=None, exclusive_access=exclusive)
+
+    for own, wanted in ((None, 28800.0), (60.0, 60.0), (90000.0, 28800.0)):
+        session = limits(own)
+        node_session.take_limits(session, [limits(28800.0, True), limits(None)])
+        assert (session.max_pending_time, session.exclusive_access) == (wanted, True)

@@ -216,3 +216,27 @@ def test_several_clusters_are_named_in_each_job(slurm, tmp_path):
     access = ["-p gpu"]
     jobs = [slurm.make_job(name, sched_access=access) for name in "ab"]
     assert [job.sched_access for job in jobs] == [["-p gpu", "-M c1,c2"]] * 2 and access == ["-p gpu"]
+
+
+@pytest.mark.parametrize("output", ["<html>busy</html>\n", "12|RUNN", "12 RUNNING n1\n", "13|RUNNING|n1|\nerror\n"])
+@pytest.mark.parametrize("word", ["slurm", "squeue"])
+def test_an_answer_that_cannot_be_read_is_none(scheduler_of, commands, clock, log, tmp_path, word, output):
+    """The job runs: it has not ended, and it is not cancelled."""
+    commands("sacct", **REFUSED)
+    commands("squeue", output)
+    commands("scancel")
+    found = scheduler_of(word)
+    job = submitted(found, tmp_path, "RUNNING")
+    for seconds in (10, found.UNKNOWN, found.UNKNOWN):
+        clock.now += seconds
+        found.poll(job)
+    assert job.state == "RUNNING" and not found.finished(job)
+    assert commands.calls("scancel") == [] and "squeue does not answer" in log[0]
+
+
+@pytest.mark.parametrize("more", ["", "CLUSTER: n\n", "\n  \n", "welcome\n"])
+def test_lines_beside_a_job_do_not_matter(slurm, commands, more):
+    commands("squeue", f"{more}12|RUNNING|n1|\n")
+    job = slurm.job("PENDING")
+    slurm.poll(job)
+    assert job.state == "RUNNING"

@@ -84,3 +84,9 @@ def test_a_suite_contains_no_test_that_is_distributed_over_nodes(generated):
     generated("intranode", testcase="write")
     generated("intranode", testcase="write", **{".nid": ["n1"]})
     assert suites.TESTS == {}
+
+
+def test_the_suite_of_a_mode_is_known_where_only_some_files_of_checks_are_read(generated):
+    """As by `reframe -c checks/intranode.py --mode=measure`: there is no simulation to leave out."""
+    generated("intranode", {"full"}, testcase="write")
+    assert suites.fault("all,-nbody,-peers") == ""

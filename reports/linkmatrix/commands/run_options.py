@@ -3,12 +3,13 @@
 import difflib
 import json
 import os
+import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BadInput, clean, say
-from ..runs.modes import NO_WARNING, refused
+from ..runs.modes import NO_WARNING, SESSIONS, refused
 from .begin import NotStarted
 
 #: Options that move or change a file that is read after the run.
@@ -26,6 +27,8 @@ IGNORED = (
     "RFM_TRAP_JOB_ERRORS",
     "RFM_WARN_AS_ERROR",
 )
+#: Classes of fixtures, which ReFrame does not list.
+FIXTURES = (*SESSIONS, "build_linkmatrix")
 LEAST = len("--ci")  # characters of an option that ReFrame knows by its beginning
 SECONDS = 300  # for a list of tests
 
@@ -89,8 +92,9 @@ def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
 def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
     """Raises BadInput if no selected test has a variable of `more`, or if the variable does not take its value.
 
-    ReFrame would measure without it, after a warning, or print a traceback. command: of the run; its tests are listed,
-    and none begins.
+    ReFrame would measure without it, after a warning, or print a traceback. For a class that no selected test has,
+    ReFrame prints nothing; here it is a note, as the class may be one of another selection. command: of the run; its
+    tests are listed, and none begins.
     """
     if not assigned(more):
         return
@@ -99,14 +103,23 @@ def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, e
     )
     if tests is None:
         return  # the run itself prints why
+    classes = {str(test.get("@class")) for test in tests}
     for scope, name, value in assigned(more):
-        own = [test for test in tests if scope in ("", test.get("@class"))]
-        known = {name for test in own for name in test}
-        if name in known or (scope and not own):  # a fixture is not listed
+        known = {name for test in tests if scope in ("", test.get("@class")) for name in test}
+        if name in known or scope in FIXTURES:
             continue
-        close = difflib.get_close_matches(name, known, 1)
-        meant = f" (is '{close[0]}' meant?)" if close else ""
-        raise BadInput(f"-S {name}={value}: no selected test has a variable '{name}' that takes this value{meant}")
+        if scope and scope not in classes:
+            said = f"no selected test has the class '{scope}'{meant(scope, [*classes, *FIXTURES])}"
+            say(f"note: -S {scope}.{name}={value}: {said}")
+            continue
+        said = f"no selected test has a variable '{name}' that takes this value{meant(name, known)}"
+        raise BadInput(f"-S {name}={value}: {said}")
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like an unknown one, as the end of a sentence; "" if none is."""
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f" (is '{close[0]}' meant?)" if close else ""
 
 
 def listed(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[dict[str, object]] | None:
@@ -120,9 +133,11 @@ def listed(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> 
         return None
     if done.returncode != 0:
         raise BadInput(f"ReFrame lists no test: {reason(done.stdout + done.stderr)}")
-    _, bracket, rest = done.stdout.partition("[")
+    found = re.search(r"^\[(?=\s*[\]{])", done.stdout, re.MULTILINE)  # site files print lines too
+    if found is None:
+        return None
     try:
-        tests: list[dict[str, object]] = json.loads(bracket + rest)
+        tests: list[dict[str, object]] = json.JSONDecoder().raw_decode(done.stdout, found.start())[0]
     except json.JSONDecodeError:
         return None
     return tests

@@ -172,6 +172,11 @@ class PairClasses:
         return PairClasses({name: tuple(dict.fromkeys(groups)) for name, groups in both.items() if groups})
 
 
+def kind_of(name: str) -> str:
+    """What an endpoint is, "gpu" of "gpu3"."""
+    return name.rstrip("0123456789")
+
+
 def contains(groups: Iterable[Group], source: str, destination: str) -> bool:
     """Whether a pair is in one of the groups of whole tables."""
     if source == destination:
@@ -186,7 +191,8 @@ NO_CLASS = ""  # of a pair that has none of the adopted classes
 class MatrixClasses:
     """The classes by which the cells of one matrix are compared: those adopted, else those found.
 
-    A class that the table has pairs for is of these alone: another pair that is found in it has NO_CLASS.
+    A class that the table has pairs for is of these alone: another pair that is found in it has NO_CLASS. A table that
+    has only "numa0->gpu0" of a class has no pairs for a matrix of the reverse direction.
     """
 
     def __init__(self, classes: PairClasses, testcase: str, rows: Sequence[str], columns: Sequence[str]) -> None:
@@ -199,6 +205,8 @@ class MatrixClasses:
         self.index = {label: at for at, label in enumerate(labels)}
         self.names = [names[label] for label in labels]
         self.nodes, self.places = places_on_nodes(labels)
+        self.directions = {(kind_of(names[row]), kind_of(names[column])) for row in rows for column in columns[:1]}
+        self.directions |= {(kind_of(names[row]), kind_of(names[column])) for row in rows[:1] for column in columns}
 
     @cached_property
     def masks(self) -> list[tuple[str, bool, np.ndarray, np.ndarray]]:
@@ -221,7 +229,7 @@ class MatrixClasses:
     ) -> tuple[np.ndarray, list[str]]:
         """(codes, rows × columns; their classes), of the classes that were found, as indices of `names`."""
         known = [*names, *(name for name in (*self.classes.groups, NO_CLASS) if name not in names)]
-        limited = np.array([name in self.classes.groups for name in names], dtype=bool)
+        limited = np.array([self.has_pairs(name) for name in names], dtype=bool)
         codes = np.where(limited[found], known.index(NO_CLASS), found)
         at_row, at_column = (np.array([self.index[label] for label in axis], dtype=int) for axis in (rows, columns))
         nodes = np.array(self.nodes)
@@ -231,6 +239,13 @@ class MatrixClasses:
             inside = sources[at_row][:, None] & destinations[at_column] & others
             codes[inside & same_node if each_node else inside] = known.index(name)
         return codes, known
+
+    def has_pairs(self, name: str) -> bool:
+        """Whether the table has pairs for this matrix in a class, and not of its reverse direction alone."""
+        groups = self.classes.groups.get(name, ())
+        there = {(kind_of(one.sources.prefix), kind_of(one.destinations.prefix)) for one in groups}
+        reverse = {direction[::-1] for direction in self.directions} - self.directions
+        return bool(there) and not there <= reverse
 
     def of(self, pair: Pair, found: str) -> str:
         """The class of a cell that was found in the class `found`."""

@@ -28,7 +28,7 @@ from .. import suite
 from ..errors import BadInput
 from ..record.matrix import Pair, lasting_names
 from . import keys
-from .pair_classes import NONE, MatrixClasses, PairClasses
+from .pair_classes import NONE, MatrixClasses, PairClasses, kind_of
 from .reading import Content, Reference, Table, read_file, read_text
 
 FOLDER = suite.REFERENCES
@@ -198,8 +198,3 @@ def expanded(table: Table, classes: PairClasses) -> Table:
         else:
             found |= {of: reference for pair in pairs if (of := "->".join(pair)) not in table}
     return found
-
-
-def kind_of(name: str) -> str:
-    """What an endpoint is, "gpu" of "gpu3"."""
-    return name.rstrip("0123456789")

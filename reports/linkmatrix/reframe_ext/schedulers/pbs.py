@@ -1,7 +1,8 @@
 """PBS and Torque, with an end to every wait.
 
 ReFrame waits without end for the output of a job that was deleted in the queue, and for a job whose node is lost. Its
-scheduler `pbspro` ends the session over a job that was deleted in the queue.
+scheduler `pbspro` ends the session over a job that was deleted in the queue. Each of its schedulers ends the session
+where `qstat` fails once or prints something that cannot be read, and leaves its jobs in the queue.
 """
 
 import re
@@ -10,13 +11,18 @@ from typing import ClassVar, NamedTuple
 
 import reframe.utility.osext as osext
 from reframe.core.backends import register_scheduler
-from reframe.core.exceptions import JobError, ReframeError
+from reframe.core.exceptions import JobError, ReframeError, SpawnedProcessError
+from reframe.core.logging import getlogger
 from reframe.core.schedulers import Job
 from reframe.core.schedulers.pbs import PbsJobScheduler, PbsProJobScheduler, TorqueJobScheduler
 
 from .pending import Reasons, is_never, meaning
 
 QUEUED = ("QUEUED", "HELD", "WAITING", "PENDING")
+#: What ReFrame raises if JSON cannot be read, or lacks what it needs.
+NO_JSON = (ValueError, LookupError, TypeError)
+#: What ReFrame raises if `qstat` fails or prints something that cannot be read: an error of XML is a SyntaxError.
+NO_ANSWER = (*NO_JSON, ReframeError, OSError, SyntaxError, AttributeError)
 
 
 class Phase(NamedTuple):
@@ -31,6 +37,7 @@ class EndedWaits(PbsJobScheduler):
     """A scheduler that gives up each job that would be waited for without end, and reports why jobs wait."""
 
     GRACE = 120  # seconds that a job may be there beyond its time limit, or be gone without its output
+    SILENCE = 1800  # seconds without an answer that can be read: a server that restarts is back by then
     #: the command that reports why a job waits, and the regular expression of the reason in its output
     ASK: ClassVar = ("qstat -f {}", r"^\s*comment = (.*(?:\n\t.*)*)")
 
@@ -38,13 +45,41 @@ class EndedWaits(PbsJobScheduler):
         super().__init__()
         self.reasons = Reasons()
         self.phases: dict[str, Phase] = {}  # by job ID
+        self.silent: dict[str, float] = {}  # by job ID: since when there is no answer
 
     def poll(self, *jobs: Job | None) -> None:
-        """Update jobs as ReFrame does, then end the waits that are over."""
-        super().poll(*jobs)
-        for job in jobs:
-            if job is not None and not self.finished(job):
+        """Update jobs as ReFrame does, then end the waits that are over. Repeat a question without an answer."""
+        given = [job for job in jobs if job is not None]
+        try:
+            self.ask(given)
+        except NO_ANSWER as error:
+            if isinstance(error, SpawnedProcessError) and len(given) > 1:  # one of them cannot be deleted
+                for job in given:
+                    self.poll(job)
+                return
+            for job in given:
+                self.end_silence(job, f"{type(error).__name__}: {' '.join(str(error).split())}", time.time())
+            return
+        for job in given:
+            self.silent.pop(job.jobid, None)
+            if not self.finished(job):
                 self.end_wait(job, time.time())
+
+    def ask(self, jobs: list[Job]) -> None:
+        """Update jobs as ReFrame does. Raises one of NO_ANSWER."""
+        super().poll(*jobs)
+
+    def end_silence(self, job: Job, error: str, now: float) -> None:
+        """Note that there is no answer about a job, and give the job up after SILENCE seconds."""
+        limit = f"{self.SILENCE / 60:g} min"
+        if job.jobid not in self.silent:
+            self.silent[job.jobid] = now
+            getlogger().info(
+                f"job {job.jobid} ({job.name}): no answer that can be read ({error}); the scheduler is asked again for"
+                f" up to {limit}"
+            )
+        if now - self.silent[job.jobid] >= self.SILENCE and not self.finished(job):
+            self.give_up(job, f"the scheduler has given no answer that can be read for {limit}: {error}")
 
     def end_wait(self, job: Job, now: float) -> None:
         """Ask why an unfinished job waits, and give it up where it is overdue."""
@@ -121,10 +156,16 @@ class Torque(EndedWaits, TorqueJobScheduler):
 class PbsPro(EndedWaits, PbsProJobScheduler):
     """PBS, asked by `qstat -xf -F json`."""
 
-    def poll(self, *jobs: Job | None) -> None:
-        """Ask for each job by itself: OpenPBS reports only the first of several jobs in JSON."""
+    def ask(self, jobs: list[Job]) -> None:
+        """Ask for each job by itself: OpenPBS reports only the first of several jobs in JSON.
+
+        OpenPBS prints JSON that cannot be read for some environments of jobs. `qstat -f` is asked about these jobs.
+        """
         for job in jobs:
             try:
-                super().poll(job)
-            except KeyError:  # a job that never began has no Exit_status
-                job._completed = True
+                super().ask([job])
+            except NO_JSON as error:
+                if job.state == "COMPLETED" and error.args == ("Exit_status",):  # it never began
+                    job._completed = True
+                else:
+                    PbsJobScheduler.poll(self, job)

@@ -39,6 +39,7 @@ QUEUED = {
     "REVOKED",
 }
 ROW = re.compile(r"^(\d+)[^|]*\|([A-Z_]+)\|([^|]*)\|", re.MULTILINE)
+OTHER_LINE = re.compile(rf"^(?!{ROW.pattern}|CLUSTER: |\s*$).", re.MULTILINE)
 
 
 class Doubt(NamedTuple):
@@ -118,7 +119,10 @@ class Slurm(SlurmJobScheduler):
         return not has_ended(job) and now - self.confirmed.get(job.jobid, job.submit_time) >= self.CONFIRMED
 
     def ask_controller(self, jobs: list[Job]) -> dict[str, tuple[str, str]] | None:
-        """{job ID: (states, nodes)} from squeue, also of jobs that ended lately; None where it does not answer."""
+        """{job ID: (states, nodes)} from squeue, also of jobs that ended lately.
+
+        None if squeue does not answer, or if it prints other lines in place of a job.
+        """
         numbers = ",".join(job.jobid for job in jobs)
         command = f'{self._squeue} -h -t all -j {numbers} -o "%i|%T|%N|"'
         try:
@@ -130,6 +134,8 @@ class Slurm(SlurmJobScheduler):
         rows: dict[str, list[tuple[str, str]]] = {}
         for number, state, nodes in ROW.findall(done.stdout):  # an array or a heterogeneous job has several rows
             rows.setdefault(number, []).append((state, nodes))
+        if OTHER_LINE.search(done.stdout) and any(job.jobid not in rows for job in jobs):
+            return None
         return {
             number: (",".join(state for state, _ in parts), ",".join(nodes for _, nodes in parts))
             for number, parts in rows.items()

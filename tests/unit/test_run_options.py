@@ -1,0 +1,53 @@
+"""Options of ReFrame behind the `--` of `linkmatrix run`, checked before ReFrame measures."""
+
+import json
+import sys
+
+import pytest
+
+from linkmatrix.commands import run_options
+from linkmatrix.errors import BadInput
+
+TESTS = [{"@class": "intranode_p2p", "size": "", "extra_opts": []}, {"@class": "rank_binding", "ranks": 0}]
+
+
+@pytest.fixture
+def checked(tmp_path, capsys):
+    """A function that checks options with a ReFrame that lists TESTS behind other lines; returns what is printed."""
+
+    def check(*more, before=""):
+        program = tmp_path / "reframe.py"
+        program.write_text(f"print({before + json.dumps(TESTS, indent=2)!r})")
+        run_options.check_variables([sys.executable, str(program)], more, tmp_path, {})
+        return "".join(capsys.readouterr())
+
+    return check
+
+
+@pytest.mark.parametrize(
+    "option", ["size=1MiB", "intranode_p2p.size=1MiB", "node_session.suite=x", "rank_binding.ranks=2"]
+)
+def test_a_variable_of_a_selected_test_or_a_fixture_is_taken_without_a_word(checked, option):
+    assert checked("-S", option) == checked(f"-S{option}") == checked(f"--setvar={option}") == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("intranode_p2.size=1MiB", "intranode_p2p"),
+        ("node_sesion.suite=all", "node_session"),
+        ("gpu_topology.on=n1", ""),
+    ],
+)
+def test_a_class_that_no_selected_test_has_is_printed(checked, option, meant):
+    """ReFrame measures without the variable, and prints nothing."""
+    said = checked("-S", option)
+    assert said.startswith(f"note: -S {option}: no selected test has the class '{option.partition('.')[0]}'")
+    assert (f"(is '{meant}' meant?)" in said) is bool(meant)
+
+
+@pytest.mark.parametrize("before", ["", "loading [module x]\n", "\x1b[33mWARNING: [S] slow\x1b[0m\n"])
+@pytest.mark.parametrize("option", ["siz=1MiB", "intranode_p2p.siz=1MiB"])
+def test_a_variable_that_no_selected_test_has_is_bad_input(checked, option, before):
+    with pytest.raises(BadInput, match=r"has a variable 'siz'.*is 'size' meant"):
+        checked("-S", option, before=before)
