@@ -61,60 +61,29 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     #: How to build: ``spack``, ``cmake``, or ``auto``, which takes Spack where `spack` is on PATH and
     #: ``spack-env/systems/<system>`` has a packages.yaml, and says why where it does not.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``'auto'``
-    #:
-    #: .. versionadded:: 0.1.0
     method = variable(str, value="auto", loggable=True)
 
     #: How the programs were built: ``cmake`` with its options, or the concrete spec.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the build
-    #:
-    #: .. versionadded:: 0.2.0
     built = variable(str, value="", loggable=True)
 
     #: Further options for CMake's configuration, where CMake alone builds.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.1.0
     cmake_opts = variable(typ.List[str], value=[])
 
     #: The folder of `<system>[/<partition>]/packages.yaml`.
-    #:
-    #: :type: :class:`str`
     #: :default: ``spack-env/systems`` in the repository, or in the folder of ``linkmatrix init``
-    #:
-    #: .. versionadded:: 0.2.0
     spack_systems = variable(str, value=str(spack_environment.SITE / "systems"))
 
     #: What to add to Spack's spec, e.g. ``-S build_linkmatrix.spack_spec=build_type=RelWithDebInfo``.
-    #:
-    #: :type: :class:`str`
     #: :default: the environment's ``extras['spack_spec']``, else empty
-    #:
-    #: .. versionadded:: 0.2.0
     spack_spec = variable(str, value="")
 
     #: Whether Spack builds the programs of ``spack-env/peers.yaml`` too, as far as they fit the environment.
-    #:
-    #: :type: :class:`bool`
-    #: :default: ``False``
-    #:
-    #: .. versionadded:: 0.2.0
     peers = variable(typ.Bool, value=False)
 
     #: Where object files and Spack's installations are kept from one session to the next, so that a session that
     #: follows a build has nothing to compile. Each set of sources and options has a folder of its own in here.
-    #:
-    #: :type: :class:`str`
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
-    #:
-    #: .. versionadded:: 0.1.0
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 
     descr = "the programs of linkmatrix"

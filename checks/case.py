@@ -52,11 +52,7 @@ class p2p_matrix_case(measuring_run, special=True):
 
     #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
     #: latencies inside a node have a size of their own.
-    #:
-    #: :type: :class:`str`
     #: :default: empty: the program's own, which references are for
-    #:
-    #: .. versionadded:: 0.1.0
     size = variable(str, value="", loggable=True)
 
     def prepare(self):

@@ -31,19 +31,11 @@ class CrossNode(rfm.RegressionTestPlugin):
     """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
 
     #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``; matrices of two nodes stay those of two.
-    #:
-    #: :type: :class:`int`
     #: :default: 0: for a matrix all of the partition, for a sweep two
-    #:
-    #: .. versionadded:: 0.2.0
     nodes = variable(int, value=0, loggable=True)
 
     #: Ranks on each node.
-    #:
-    #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 1 where it has none
-    #:
-    #: .. versionadded:: 0.2.0
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
@@ -113,11 +105,6 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
 
     #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
     #: or ``crossed``, with the next one's, which takes the data from one rail to another.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``'affine'``
-    #:
-    #: .. versionadded:: 0.2.0
     mapping = variable(str, value="affine", loggable=True)
 
     session = fixture(nodes_session, scope="environment")
@@ -184,11 +171,7 @@ class sweep_run(CrossNode, measuring_run, special=True):
     """
 
     #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
-    #:
-    #: :type: :class:`str`
     #: :default: up to 4 MiB; latencies from empty messages on
-    #:
-    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="")
 
     #: how many times the one before each size is, unless told
@@ -258,11 +241,7 @@ class crossnode_matchings(crossnode_matrix):
 
     #: A file that says which nodes share a leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. It
     #: must be there where rank 0 runs. Uplinks are judged then, and congestion is told from faults.
-    #:
-    #: :type: :class:`str`
     #: :default: empty: no groups are known
-    #:
-    #: .. versionadded:: 0.2.0
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"

@@ -36,62 +36,30 @@ class p2p_matrix_run(session_test, special=True):
 
     #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. It refuses one that does
     #: nothing in its run.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.1.0
     extra_opts = variable(typ.List[str], value=[])
 
     #: Seconds to wait, at most, until nobody else uses what is measured, e.g. ``-S wait_idle=60``; then it is measured
     #: all the same.
-    #:
-    #: :type: :class:`float`
-    #: :default: ``0``
-    #:
-    #: .. versionadded:: 0.2.0
     wait_idle = variable(float, value=0.0)
 
     #: Whether nothing is measured where somebody else still uses it, which is no verdict: ``-S refuse_busy=y``.
-    #:
-    #: :type: :class:`bool`
-    #: :default: ``False``
-    #:
-    #: .. versionadded:: 0.2.0
     refuse_busy = variable(typ.Bool, value=False)
 
     #: The table of references that this run is held against, a first-level key in `config/references/p2p.yaml`, or in
     #: the file there that the partition names, ``extras['reference_file']``.
-    #:
-    #: :type: :class:`str`
     #: :default: the partition's ``extras['reference']``, else empty: no references, and no verdict
-    #:
-    #: .. versionadded:: 0.1.0
     reference_name = variable(str, value="", loggable=True)
 
     #: What of the machine is measured, where that is more than its usual: ``@all@crossed``. It is added to the name of
     #: its table, so that no two collide.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the checks
-    #:
-    #: .. versionadded:: 0.2.0
     reference_variant = variable(str, value="", loggable=True)
 
     #: How the program was built: CMake's options, or Spack's concrete spec.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the build
-    #:
-    #: .. versionadded:: 0.2.0
     built = variable(str, value="", loggable=True)
 
     #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.1.0
     tolerated_counters = variable(typ.List[str], value=[])
 
     #: the program that measures, one of `programs.BUILT`

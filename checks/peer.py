@@ -25,11 +25,6 @@ class peer_run(foreign_run, special=True):
     """
 
     #: Seconds that the program may take, with all test cases that it is asked for at once.
-    #:
-    #: :type: :class:`int`
-    #: :default: 300
-    #:
-    #: .. versionadded:: 0.2.0
     seconds = variable(int, value=300)
 
     tags = {"peers"}

@@ -157,11 +157,7 @@ class peer_nccl_tests(peer_sizes):
     )
 
     #: The sizes: MIN:MAX:FACTOR, with the suffixes KiB, MiB and GiB.
-    #:
-    #: :type: :class:`str`
     #: :default: ``'16KiB:1GiB:4'``; what takes so few bytes that their bandwidth is printed as 0.00 is no size for it
-    #:
-    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="16KiB:1GiB:4", loggable=True)
 
     descr = "collectives between the GPUs of a node, by nccl-tests"

@@ -94,27 +94,13 @@ class rdma_perftest(foreign_run, CrossNode):
     testcase = parameter([*BANDWIDTHS, *LATENCIES, *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
 
     #: Bytes of each message of a bandwidth, with the suffixes KiB, MiB and GiB; latencies are of perftest's own, 2.
-    #:
-    #: :type: :class:`str`
     #: :default: ``'1MiB'``
-    #:
-    #: .. versionadded:: 0.2.0
     size = variable(str, value="", loggable=True)
 
     #: Seconds that each bandwidth is measured, of which the first and last two do not count.
-    #:
-    #: :type: :class:`int`
-    #: :default: 6
-    #:
-    #: .. versionadded:: 0.2.0
     seconds = variable(int, value=6)
 
     #: Further options of the program, e.g. ``-S rdma_perftest.perftest_opts=-x,3`` for the index of a GID.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.2.0
     perftest_opts = variable(typ.List[str], value=[])
 
     session = fixture(nodes_session, scope="environment")

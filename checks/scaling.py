@@ -36,11 +36,7 @@ class scaling_run(measuring_run, special=True):
     """
 
     #: Numbers of bodies, such as ``65536,1048576``; of a weak scaling, of each device.
-    #:
-    #: :type: :class:`str`
     #: :default: of GPUs 65536, 262144 and 1048576, of ranks 2048 and 8192
-    #:
-    #: .. versionadded:: 0.2.0
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"

@@ -47,19 +47,10 @@ class session(Restorable, rfm.RunOnlyRegressionTest, special=True):
     #: What the session measures: a suite (``all``, ``smoke``, ``quick``, ``visibility``, ``acceptance``, ``full``), or
     #: test cases and classes of tests, with commas: ``-S node_session.suite=gpu_topology,device_local_copy``. A word
     #: after ``-`` is left out: ``all,-nbody``. Tags are words too.
-    #:
-    #: :type: :class:`str`
     #: :default: empty: each test measures in a job of its own
-    #:
-    #: .. versionadded:: 0.2.0
     suite = variable(str, value="", loggable=True)
 
     #: Why the job could not be run to its end, for those who read what it left.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``''``
-    #:
-    #: .. versionadded:: 0.2.0
     trouble = variable(str, value="", loggable=True)
 
     descr = "one job for all test cases of a suite"

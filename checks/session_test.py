@@ -41,52 +41,28 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     """
 
     #: The node to run on, e.g. ``-S on=node017``; the partition's resource ``node`` says how a job asks for one.
-    #:
-    #: :type: :class:`str`
     #: :default: empty: any node
-    #:
-    #: .. versionadded:: 0.2.0
     on = variable(str, value="", loggable=True)
 
     #: Why nothing was measured, which is no verdict on what it would have been: the job did not begin, or did not get
     #: as far as this test.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the run; empty: it was measured
-    #:
-    #: .. versionadded:: 0.2.0
     unmeasured = variable(str, value="", loggable=True)
 
     #: Why there was nothing to run on this partition, for ReFrame's report does not say it.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the run; empty: it was not skipped
-    #:
-    #: .. versionadded:: 0.2.0
     skipped = variable(str, value="", loggable=True)
 
     #: Whether the job of this test began, even if the test then measured nothing.
-    #:
-    #: :type: :class:`bool`
     #: :default: set by the run
-    #:
-    #: .. versionadded:: 0.2.0
     job_began = variable(typ.Bool, value=False, loggable=True)
 
     #: The file with the verdict, in the test's output folder.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the sanity function; empty: the test ended before
-    #:
-    #: .. versionadded:: 0.2.0
     verdict_file = variable(str, value="", loggable=True)
 
     #: The SHA-256 of the file with the verdict. Readers refuse any other file.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the sanity function; empty: the test ended before
-    #:
-    #: .. versionadded:: 0.2.0
     verdict_sha256 = variable(str, value="", loggable=True)
 
     sourcesdir = None

@@ -38,11 +38,6 @@ class node_sweep(p2p_matrix_run, special=True):
     node = parameter(NODES, loggable=True)
 
     #: The test cases that are measured: those of ``intranode_p2p`` that have this tag.
-    #:
-    #: :type: :class:`str`, ``smoke`` or ``quick``
-    #: :default: ``quick``
-    #:
-    #: .. versionadded:: 0.2.0
     suite = variable(str, value="quick", loggable=True)
 
     descr = "all links of one node of many"
