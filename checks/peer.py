@@ -5,10 +5,11 @@ from dataclasses import replace
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
+from linkmatrix.foreign.peer_output import found_in, output_of, places_first, record_of
+
 from .build import REPOSITORY
 from .expect import device_faults
 from .foreign_run import foreign_run
-from .peer_output import found_in, output_of, places_first, record_of
 from .processes import BESIDE, TESTCASES
 from .reasons import missing
 from .session_test import session_test
@@ -76,7 +77,7 @@ class peer_run(foreign_run, special=True):
         self.output = output_of(self.text)
         self.found = found_in(self.output, self.testcase, self.written())
         content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
-        return content, missing(*self.found.faults)
+        return content, self.found.faults
 
     def faults(self):
         if not self.found.run.tables:

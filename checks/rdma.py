@@ -7,14 +7,14 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
+from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
 from linkmatrix.record.units import parse_size
 
-from .adapters import UnreadableError, adapter_faults, promised
+from .adapters import UnreadableError, adapter_faults, promised, ratio_faults
 from .build import REPOSITORY
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
-from .perftest import faults_of, output_of, ratio_faults, record_of
 from .processes import LOOK
 from .reasons import missing
 from .session import nodes_session
