@@ -5,10 +5,11 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import sanity_function
 
+from linkmatrix.reframe_ext.sessions.processes import RANKS
+
 from .build import REPOSITORY
 from .endings import said_by
 from .on_ranks import OnRanks
-from .processes import RANKS
 from .ranks import bindings, faults_of
 from .reasons import missing
 from .session_test import session_test

@@ -19,13 +19,13 @@ from reframe.core.runtime import emit_loadenv_commands, runtime
 
 from linkmatrix.errors import BadInput
 from linkmatrix.files import write_whole
+from linkmatrix.reframe_ext.sessions.fixtures import Restorable
+from linkmatrix.reframe_ext.sessions.processes import layout_of
+from linkmatrix.suite import PROGRAMS
 
 from . import build_log, preset_builds, spack_environment
 from .configured_once import ConfiguredOnce
 from .expect import Promise
-from .kept_fixtures import Restorable
-from .programs import BUILT
-from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "spack")
@@ -293,7 +293,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @sanity_function
     def programs_are_there(self):
-        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in BUILT]
+        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in PROGRAMS]
         missing = [program for program in programs if not os.access(program, os.X_OK)]
         return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
 

@@ -2,11 +2,12 @@
 
 from reframe.core.builtins import variable
 
+from linkmatrix.suite import PROGRAMS
+
 from . import references
 from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
 from .expect import engine_faults
 from .p2p import p2p_matrix_run
-from .programs import BUILT
 from .reasons import missing
 from .shares import share_faults
 from .sizes import has_own_size
@@ -64,7 +65,7 @@ class p2p_matrix_case(measuring_run, special=True):
         return ["--backend", self.backend()]
 
     def known_references(self, testcase):
-        if self.program != BUILT[0] or not self.reference_name:
+        if self.program != PROGRAMS[0] or not self.reference_name:
             return ()
         file = self.current_partition.extras.get("reference_file", "p2p.yaml")
         return references.lines_of(type(self).__name__, self.reference_name, testcase, file)

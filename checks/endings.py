@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from .programs import BUILT
+from linkmatrix.suite import PROGRAMS
 
 MOST_LINES = 4  # of standard error that are quoted
 LEAST_FREE = 64 * 1024  # bytes of a file system that has room for a line
@@ -35,14 +35,14 @@ DIED = re.compile(
 # lines of Open MPI that tell nothing
 EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
 # how a sentence of a program of ours begins
-OURS = re.compile(rf"(?:{'|'.join(BUILT)}|adapter_rank): ")
+OURS = re.compile(rf"(?:{'|'.join(PROGRAMS)}|adapter_rank): ")
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
 # what a program says that was told to measure nothing beside others (--refuse-busy)
-OTHERS = re.compile(rf"^(?:{'|'.join(BUILT)}): (others use what is to be measured: .*)", re.MULTILINE)
+OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (others use what is to be measured: .*)", re.MULTILINE)
 
 
 def not_here(errors):

@@ -9,9 +9,9 @@ from itertools import permutations
 
 from linkmatrix.judge.disturbances import not_exclusive
 from linkmatrix.record.apart import Apart
+from linkmatrix.suite import PROGRAMS
 
 from .cells import name_of
-from .programs import BUILT
 from .reasons import disturbed, failed, missing, unlike
 
 
@@ -95,7 +95,7 @@ def run_faults(record, check):
 
 def exclusive_faults(record, promise):
     """Did other processes use a node that should be exclusive? Foreign programs do not poll other processes."""
-    looked = record["program"] in BUILT and record["backend"] in ("cuda", "host", "mpi")
+    looked = record["program"] in PROGRAMS and record["backend"] in ("cuda", "host", "mpi")
     return disturbed(*not_exclusive(record)) if promise.exclusive and looked else []
 
 

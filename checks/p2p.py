@@ -13,16 +13,18 @@ from reframe.core.exceptions import ReframeError
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import BY_SIGNAL
 from linkmatrix.record import reading, units
+from linkmatrix.reframe_ext.sessions import parts
+from linkmatrix.reframe_ext.sessions.member import NEVER_RAN
+from linkmatrix.reframe_ext.sessions.processes import folder_of
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
+from linkmatrix.suite import PROGRAMS
 
-from . import endings, parts, references
+from . import endings, references
 from .expect import exclusive_faults, run_faults, without_pairs
-from .processes import folder_of
-from .programs import BUILT
 from .ranks import crowded_faults
 from .reasons import missing
-from .session_test import NEVER_RAN, session_test
+from .session_test import session_test
 from .variables import large_figures, matrix_figures
 
 
@@ -62,7 +64,7 @@ class p2p_matrix_run(session_test, special=True):
     #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
     tolerated_counters = variable(typ.List[str], value=[])
 
-    #: the program that measures, one of `programs.BUILT`
+    #: the program that measures, one of `suite.PROGRAMS`
     program = "p2p_matrix"
     executable = program
     #: the GPUs of a node that the test needs at least; 0: it needs none
@@ -117,13 +119,13 @@ class p2p_matrix_run(session_test, special=True):
 
     def ignore_opts(self):
         """The option with the processes that the partition ignores, for programs that poll other processes."""
-        if not self.ignored or self.program not in BUILT:
+        if not self.ignored or self.program not in PROGRAMS:
             return ()
         return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
 
     def idle_opts(self):
         """What the program is told of others that use the machine, where it sees them."""
-        if not self.part() or self.program not in BUILT:
+        if not self.part() or self.program not in PROGRAMS:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))

@@ -5,12 +5,12 @@ from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.record.units import parse_size
+from linkmatrix.reframe_ext.sessions.processes import TESTCASES
 
 from .cells import cell_faults, endpoints
 from .crossnode import CrossNode
 from .pairs import PAIRS
 from .peer import peer_run
-from .processes import TESTCASES
 from .reasons import missing, unlike
 from .session import nodes_session
 from .sizes import PART, size_faults, sizes_of

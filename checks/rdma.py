@@ -9,13 +9,13 @@ from reframe.core.exceptions import ReframeError
 
 from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
 from linkmatrix.record.units import parse_size
+from linkmatrix.reframe_ext.sessions.processes import LOOK
 
 from .adapters import UnreadableError, adapter_faults, promised, ratio_faults
 from .build import REPOSITORY
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
-from .processes import LOOK
 from .reasons import missing
 from .session import nodes_session
 from .session_test import session_test

@@ -2,9 +2,10 @@
 
 import reframe as rfm
 
+from linkmatrix.reframe_ext.sessions.processes import LOOK
+
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
-from .processes import LOOK
 from .state import state_faults, unequal_faults
 
 

@@ -1,4 +1,4 @@
-"""Which test cases share a process: checks/processes.py."""
+"""Which test cases share a process: reframe_ext/sessions/processes.py."""
 
 import importlib
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def processes():
-    return importlib.import_module("linkmatrix_checks.processes")
+    return importlib.import_module("linkmatrix.reframe_ext.sessions.processes")
 
 
 @pytest.fixture
