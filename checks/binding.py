@@ -34,7 +34,6 @@ class rank_binding(OnRanks, session_test):
 
     descr = "where the launcher puts ranks"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
     apart = RANKS

@@ -110,7 +110,6 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
     session = fixture(nodes_session, scope="environment")
     descr = "messages between nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
 
     tags = {"crossnode", "matrix", "acceptance", "full"}
     quick_case = "node_to_node_bandwidth_mpi"
@@ -151,7 +150,6 @@ class crossnode_device_matrix(crossnode_matrix):
 
     descr = "messages between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +mpi"]
     memory = "device"
     least_gpus = 1
 
@@ -215,7 +213,6 @@ class crossnode_sweep(sweep_run):
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
     tags = {"crossnode", "sweep", "acceptance", "full"}
     factor = 4
 

@@ -125,7 +125,6 @@ class intranode_p2p(p2p_matrix_case):
     def choose_systems(self):
         case = CASES[self.testcase]
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
-        self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
         self.tags = {"full", "intranode", "acceptance", *case.tags}
 
     def prepare(self):
@@ -180,7 +179,6 @@ class process_p2p(p2p_matrix_case):
 
     descr = "copies between processes with a GPU each"
     valid_systems = ["+gpu +cuda +mpi"]
-    valid_prog_environs = ["+cuda +mpi"]
     tags = {"acceptance", "full", "intranode"}
     memory = "device"
 
@@ -207,7 +205,6 @@ class rank_p2p(OnRanks, p2p_matrix_case):
 
     descr = "copies between ranks"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
 
     @run_after("init")
     def set_tags(self):

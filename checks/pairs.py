@@ -53,7 +53,6 @@ class crossnode_pairs(sweep_run):
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between pairs of ranks of two nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
 
     tags = {"crossnode", "pairs", "full"}
 
@@ -86,7 +85,6 @@ class crossnode_device_pairs(crossnode_pairs):
 
     descr = "messages of every size between pairs of GPUs of two nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +mpi"]
     memory = "device"
     least_gpus = 1
 

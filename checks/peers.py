@@ -62,7 +62,6 @@ class peer_nvbandwidth(peer_matrix):
 
     descr = "copies inside one node, by nvbandwidth"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     size = 512 << 20
 
     def asked_for(self):
@@ -95,7 +94,6 @@ class peer_p2p_sample(peer_matrix):
 
     descr = "copies between GPUs, by the CUDA sample"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     size = 160_000_000  # its own, which it does not print
 
     def command(self):
@@ -162,7 +160,6 @@ class peer_nccl_tests(peer_sizes):
 
     descr = "collectives between the GPUs of a node, by nccl-tests"
     valid_systems = ["+gpu +cuda +nccl"]
-    valid_prog_environs = ["+cuda +nccl"]
     topology = False
     least_gpus = 2
 
@@ -200,7 +197,6 @@ class peer_osu(peer_sizes):
 
     descr = "messages of every size between two ranks, by OSU"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
     of_gpus = topology = False
     link_class = "NODE"
 
@@ -231,7 +227,6 @@ class peer_osu_crossnode(CrossNode, peer_osu):
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes, by OSU"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
     link_class = "NET"
 
     def place(self):

@@ -57,7 +57,6 @@ class rdma_adapters(p2p_matrix_run):
 
     descr = "the network adapters of a node"
     valid_systems = ["+rdma"]
-    valid_prog_environs = ["*"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology", "rdma"}
     apart = LOOK
 
@@ -106,7 +105,6 @@ class rdma_perftest(foreign_run, CrossNode):
     session = fixture(nodes_session, scope="environment")
     descr = "what a network adapter delivers, by perftest"
     valid_systems = ["+rdma +crossnode"]
-    valid_prog_environs = ["*"]
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
     told = ""  # that stand before its command
@@ -174,7 +172,6 @@ class rdma_device_perftest(rdma_perftest):
 
     descr = "what a network adapter delivers from the memory of GPUs, by perftest"
     valid_systems = ["+rdma +crossnode +gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     memory = "device"
     least_gpus = 1
 

@@ -72,7 +72,6 @@ class device_scaling(scaling_run):
 
     descr = "N-body on the GPUs of a node"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     least_gpus = 1
 
     def program_opts(self):
@@ -93,7 +92,6 @@ class rank_scaling(OnRanks, scaling_run):
 
     descr = "N-body on ranks of a node"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
     usual_bodies = "2048,8192"
 
 
@@ -109,7 +107,6 @@ class node_scaling(OfExtent, scaling_run):
     session = fixture(nodes_session, scope="environment")
     descr = "N-body on GPUs of several nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +mpi"]
     usual_bodies = "262144,1048576"
     memory = "device"
     least_gpus = 1

@@ -14,7 +14,7 @@ from linkmatrix.reframe_ext.sessions.processes import Wish
 from linkmatrix.runs import modes
 
 from . import session, verdicts
-from .build import build_linkmatrix
+from .build import FEATURES, build_linkmatrix
 from .expect import Promise
 
 
@@ -54,9 +54,15 @@ class session_test(Member, special=True):
     session = fixture(session.node_session, scope="environment")
 
     @run_after("init", always_last=True)
-    def tag_nodes(self):
-        """Adds the tag of its nodes, `-t 2_nodes`: last, because tests choose their tags after `init` too."""
+    def complete(self):
+        """Adds the tag of its nodes, `-t 2_nodes`, and the environments: those with the build's features of its systems.
+
+        Last, because tests choose their systems and tags after `init` too.
+        """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
+        if not hasattr(self, "valid_prog_environs"):
+            needed = {f"+{name}" for name in FEATURES} & {*" ".join(self.valid_systems).split()}
+            self.valid_prog_environs = [" ".join(sorted(needed)) or "*"]
 
     def prepare(self):
         partition = self.current_partition

@@ -33,7 +33,6 @@ class gpu_topology(p2p_matrix_run):
 
     descr = "the links of a node's GPUs"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
     apart = LOOK
     least_gpus = 1
