@@ -22,8 +22,9 @@ class Adapters:
     """Adapters that each node has, and what each of them must be; None and () promise nothing.
 
     names: as the kernel names them, "mlx5_0", and "mlx5_0:2" for a second port; without it, all RDMA adapters. number:
-    of their ports. rate in Gb/s. width and speed, in GT/s, of the PCI link now. ratio: of the rate, that perftest must
-    reach over one; at_once: of the sum of each alone, over all at once.
+    of their ports. rate: of the line, in Gb/s. link_layer: "InfiniBand" or "Ethernet". width and speed: lanes of the
+    PCI link now, and GT/s of each. ratio: the share of the rate that perftest must reach over one adapter, such as
+    0.95; at_once: the share of the sum of each alone that all must reach together.
     """
 
     names: tuple[str, ...] = ()

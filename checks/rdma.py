@@ -37,22 +37,11 @@ def groups_of(partition):
 
 @rfm.simple_test
 class rdma_adapters(p2p_matrix_run):
-    """Reads a node's network adapters and holds them against the partition's promise, before anything is timed.
+    """Reads a node's network adapters and compares them with the partition's promise, before anything is timed.
 
     Measures nothing, as `gpu_topology`. The promise is extras['adapters'] of a partition with the feature ``rdma``: a
-    group of adapters, or a list of groups, as ``{"number": 8, "rate": 400, "width": 16}``. Each port must be as its
-    group says; what the kernel does not tell is a fault.
-
-    ================  =======================================================================
-    ``names``         which they are, ``mlx5_0``, and ``mlx5_0:2`` for a second port; without
-                      it, all RDMA adapters
-    ``number``        how many ports
-    ``state``         ``ACTIVE`` unless told
-    ``rate``          line rate in Gb/s
-    ``link_layer``    ``InfiniBand`` or ``Ethernet``
-    ``width``         lanes of the PCI link now
-    ``speed``         of a lane now, in GT/s
-    ================  =======================================================================
+    group of adapters, or a list of groups, as ``{"number": 8, "rate": 400, "width": 16}``. `adapters.Adapters` has all
+    keys. A fact that the kernel does not tell is a fault.
     """
 
     descr = "the network adapters of a node"
@@ -79,14 +68,8 @@ class rdma_perftest(foreign_run, CrossNode):
     """Runs a program of perftest over each network adapter between two nodes, or over all of them at once.
 
     Server and clients are started in one job by `src/rdma/adapter_pairs.sh`, on the cores near their adapter. The
-    performance variables are those of a matrix of the adapters, ``mlx5_0->peer`` and ``min[NET]``. Beside references,
-    what is measured is held against the promise of the partition, extras['adapters']:
-
-    ============  ===========================================================================
-    ``names``     the adapters that are measured; without it, all that are active
-    ``ratio``     of the line rate, that a bandwidth must reach over each, such as 0.95
-    ``at_once``   of the sum of each alone, that all must reach at once
-    ============  ===========================================================================
+    performance variables are those of a matrix of the adapters, ``mlx5_0->peer`` and ``min[NET]``. The adapters of
+    extras['adapters'] are measured, without ``names`` all that are active. Its ``ratio`` and ``at_once`` are expected.
     """
 
     #: The program of perftest.

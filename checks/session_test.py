@@ -55,7 +55,7 @@ class session_test(Member, special=True):
 
     @run_after("init", always_last=True)
     def complete(self):
-        """Adds the tag of its nodes, `-t 2_nodes`, and the environments: those with the build's features of its systems.
+        """Adds the tag of its nodes, `-t 2_nodes`, and derives the environments from the systems.
 
         Last, because tests choose their systems and tags after `init` too.
         """

@@ -16,13 +16,7 @@ class gpu_topology(p2p_matrix_run):
     Measures nothing, so it is the first to run on a node in doubt; where test cases between the GPUs are measured too,
     it reads what their process saw before it measured, and needs none of its own. Promised are the number and the
     model of the GPUs (`config/topology/<system>-<partition>/devices.json`) and, in the partition's extras, what every
-    pair must have:
-
-    ===============  ================================================
-    ``link_class``   the link class, in nvidia-smi's words, e.g. NV18
-    ``peer_access``  whether each GPU reaches the other's memory
-    ``hops``         the shortest path; 1 is direct
-    ===============  ================================================
+    pair must have: ``link_class``, ``peer_access`` and ``hops``, as `expect.Promise` describes them.
 
     And of every GPU, ``device_state``, such as ``{"ecc": "on", "mig": "off", "power_limit_enforced_w": "700",
     "fabric_state": "completed", "nvlinks_active": "18", "pcie_width": "16"}``, by the names of a record's
