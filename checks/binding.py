@@ -5,10 +5,10 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import sanity_function
 
+from linkmatrix.reframe_ext.sessions.endings import said_by
 from linkmatrix.reframe_ext.sessions.processes import RANKS
 
 from .build import REPOSITORY
-from .endings import said_by
 from .on_ranks import OnRanks
 from .ranks import bindings, faults_of
 from .reasons import missing

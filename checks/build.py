@@ -21,9 +21,10 @@ from linkmatrix.errors import BadInput
 from linkmatrix.files import write_whole
 from linkmatrix.reframe_ext.sessions.fixtures import Restorable
 from linkmatrix.reframe_ext.sessions.processes import layout_of
+from linkmatrix.site import spack_environment
 from linkmatrix.suite import PROGRAMS
 
-from . import build_log, preset_builds, spack_environment
+from . import build_log, preset_builds
 from .configured_once import ConfiguredOnce
 from .expect import Promise
 

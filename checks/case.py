@@ -2,9 +2,9 @@
 
 from reframe.core.builtins import variable
 
+from linkmatrix.references.for_program import lines_of
 from linkmatrix.suite import PROGRAMS
 
-from . import references
 from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
 from .expect import engine_faults
 from .p2p import p2p_matrix_run
@@ -68,7 +68,7 @@ class p2p_matrix_case(measuring_run, special=True):
         if self.program != PROGRAMS[0] or not self.reference_name:
             return ()
         file = self.current_partition.extras.get("reference_file", "p2p.yaml")
-        return references.lines_of(type(self).__name__, self.reference_name, testcase, file)
+        return lines_of(type(self).__name__, self.reference_name, testcase, file)
 
     def size_asked_for(self):
         return self.size if self.takes_size() else None

@@ -13,14 +13,14 @@ from reframe.core.exceptions import ReframeError
 from linkmatrix.errors import BadInput
 from linkmatrix.judge.test_verdict import BY_SIGNAL
 from linkmatrix.record import reading, units
-from linkmatrix.reframe_ext.sessions import parts
+from linkmatrix.references import for_program
+from linkmatrix.reframe_ext.sessions import endings, parts
 from linkmatrix.reframe_ext.sessions.member import NEVER_RAN
 from linkmatrix.reframe_ext.sessions.processes import folder_of
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
 from linkmatrix.suite import PROGRAMS
 
-from . import endings, references
 from .expect import exclusive_faults, run_faults, without_pairs
 from .ranks import crowded_faults
 from .reasons import missing
@@ -133,10 +133,10 @@ class p2p_matrix_run(session_test, special=True):
     def told_references(self, testcase):
         """What its program is told that the cells of a test case should be, unless an option changes what they are."""
         given = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
-        return () if given & references.OTHERS else self.known_references(testcase)
+        return () if given & for_program.OTHERS else self.known_references(testcase)
 
     def known_references(self, testcase):
-        """Those that cells of a test case are held against, as `references.lines_of` makes them."""
+        """Those that cells of a test case are held against, as `for_program.lines_of` makes them."""
         return ()
 
     def environment_of_ranks(self):
@@ -219,7 +219,7 @@ class p2p_matrix_run(session_test, special=True):
         """The references in the partition's file, else in all files; None if there are none."""
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
-            return references.references(os.path.join(folder, file) if file else folder)
+            return for_program.references(os.path.join(folder, file) if file else folder)
         except BadInput:
             return None
 
