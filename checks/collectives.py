@@ -138,7 +138,7 @@ class of_subsets(rfm.RegressionTestPlugin):
         super().prepare()
         name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
         found = getattr(self, name)
-        self.skip_if(found < least, f"{self.current_partition.fullname}: {self.testcase} needs {name}={least}: {found}")
+        self.skip_partition(found < least, f"has {name}={found}, and {self.testcase} needs {least}")
 
     def ways(self):
         if self.testcase.endswith("_halves"):

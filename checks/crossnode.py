@@ -40,16 +40,12 @@ class CrossNode(rfm.RegressionTestPlugin):
 
     def place_on_nodes(self, wanted, ranks):
         """Asks for `wanted` nodes, 0: all of the partition, with `ranks` ranks on each."""
-        where = self.current_partition.fullname
-        self.skip_if(
-            self.current_partition.scheduler.is_local, f"{where} runs jobs on this machine: there is no other node"
-        )
-        self.nodes = wanted or self.current_partition.extras.get("nodes", 0)
-        self.skip_if(
-            self.nodes == 0,
-            f"{where} does not say how many nodes it has: extras['nodes'], or -S {type(self).__name__}.nodes=N",
-        )
-        self.skip_if(self.nodes < 2, f"{where}: there is no pair of nodes where there is one")
+        partition = self.current_partition
+        self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine: there is no other node")
+        self.nodes = wanted or partition.extras.get("nodes", 0)
+        option = f"-S {type(self).__name__}.nodes=N"
+        self.skip_partition(self.nodes == 0, f"does not say how many nodes it has: extras['nodes'], or {option}")
+        self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes")
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
             self.measure_of_it(f"{self.ranks}-ranks")
@@ -62,11 +58,8 @@ class CrossNode(rfm.RegressionTestPlugin):
 
     def skip_without_ranks(self, pairs):
         """Skips what needs more ranks on a node than there are."""
-        self.skip_if(
-            pairs > self.num_tasks_per_node,
-            f"{self.current_partition.fullname}: {pairs} pairs need as many ranks on a node, there are"
-            f" {self.num_tasks_per_node}: -S {type(self).__name__}.ranks={pairs}",
-        )
+        there, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
+        self.skip_partition(pairs > there, f"has {there} ranks on a node, and {pairs} pairs need as many: {option}")
 
     def machine_faults(self):
         """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them

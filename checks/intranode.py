@@ -129,11 +129,7 @@ class intranode_p2p(p2p_matrix_case):
 
     def prepare(self):
         super().prepare()
-        self.on_gpus = "gpu" in self.current_partition.features
-        self.skip_if(
-            self.on_gpus and "cuda" not in self.current_environ.features,
-            f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
-        )
+        self.choose_backend()
         if self.on_gpus:
             self.need_pairs()
 

@@ -89,13 +89,19 @@ class p2p_matrix_run(session_test, special=True):
         """Asks for all GPUs of each node. Skips the test on nodes with fewer GPUs than it needs."""
         found = self.num_gpus_per_node = self.promise.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
-        self.skip_if(found is not None and found < least, f"{self.current_partition.fullname} {needed}")
+        self.skip_partition(found is not None and found < least, needed)
+
+    def choose_backend(self):
+        """Measures GPUs where the partition has them. Skips the test in an environment that cannot use them."""
+        self.on_gpus = "gpu" in self.current_partition.features
+        lacks = self.on_gpus and "cuda" not in self.current_environ.features
+        self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")
 
     def need_pairs(self):
         """Asks for all GPUs of a node. Skips the test on nodes without a pair of GPUs that it could measure."""
         self.take_gpus(1)
         why = without_pairs(self.testcase, self.promise)
-        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
+        self.skip_partition(why, why)
 
     def measure_of_it(self, word):
         """Names what of the machine is measured; references for it stand in a table of its own, where it has one."""

@@ -91,10 +91,8 @@ class crossnode_device_pairs(crossnode_pairs):
     def prepare(self):
         super().prepare()
         promised = ROUTES[self.route].promised
-        self.skip_if(
-            bool(promised) and not self.current_partition.extras.get(promised),
-            f"{self.current_partition.fullname} does not promise it: extras['{promised}']",
-        )
+        lacks = promised and not self.current_partition.extras.get(promised)
+        self.skip_partition(lacks, f"does not promise it: extras['{promised}']")
         self.measure_of_it("device")
         if self.route != USUAL:
             self.measure_of_it(self.route)

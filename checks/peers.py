@@ -221,9 +221,6 @@ class peer_osu(peer_sizes):
 class peer_osu_crossnode(CrossNode, peer_osu):
     """The same between two nodes: ``NET@4096``."""
 
-    #: The benchmark, with where the buffers are.
-    testcase = parameter(["osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"], loggable=True)
-
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes, by OSU"
     valid_systems = ["+mpi +crossnode"]

@@ -86,6 +86,10 @@ class session_test(Member, special=True):
         self.skipped = msg or ""
         super().skip(msg)
 
+    def skip_partition(self, condition, why):
+        """Skips the test if its partition cannot run it. why: what follows the name of the partition."""
+        self.skip_if(bool(condition), f"{self.current_partition.fullname} {why}")
+
     def gpus_of_job(self):
         """A check of host memory asks for no GPUs, unless the partition takes no job without, and says so."""
         every = self.current_partition.extras.get("gpus_in_every_job")

@@ -51,21 +51,17 @@ class node_sweep(p2p_matrix_run, special=True):
         self.valid_systems = nodes.partitions_of(self.node)
 
     def prepare(self):
-        partition, environment = self.current_partition, self.current_environ
+        partition = self.current_partition
         if why := nodes.why_unknown(self.node, partition):
             self.cannot_measure(why)
         self.on = nodes.known_as(self.node, partition)
         if self.suite not in SUITES:
             self.cannot_measure(f"suite={self.suite}: there are {' and '.join(SUITES)}")
         super().prepare()
-        self.on_gpus = "gpu" in partition.features
-        self.skip_if(
-            self.on_gpus and "cuda" not in environment.features,
-            f"{partition.fullname} has GPUs, and the environment {environment.name} has no CUDA",
-        )
+        self.choose_backend()
         if self.on_gpus:
             self.num_gpus_per_node = self.promise.devices
-        self.skip_if(not self.testcases(), f"{partition.fullname} can run no test case of the suite {self.suite}")
+        self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
         """Ends the test without a verdict on its node."""
