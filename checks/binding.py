@@ -23,13 +23,8 @@ class rank_binding(OnRanks, session_test):
     too, it is those.
 
     No two ranks of a node may share a core, no rank may span NUMA nodes, and on GPUs each rank has a device of its own.
-    A partition whose ranks may do so says it in its extras:
-
-    ================  ============================================================
-    ``rank_options``  options of the launcher for ranks: binding and mapping
-    ``shared_cores``  ranks may share cores, as on a workstation with few of them
-    ``spans_numa``    a rank may use cores of several NUMA nodes
-    ================  ============================================================
+    A partition whose ranks may share cores or span NUMA nodes has extras['shared_cores'] or extras['spans_numa'].
+    extras['rank_options'] are the launcher's options for binding and mapping.
     """
 
     descr = "where the launcher puts ranks"

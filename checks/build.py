@@ -45,15 +45,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     they were built, and where which of PEERS was found, in prefix/bin or elsewhere. What is built follows from the
     features that the partition and the environment have in common:
 
-    ============  =====================================================================
-    feature       adds
-    ============  =====================================================================
-    ``cuda``      the back end cuda, for the architectures of the environment's
-                  ``extras['cuda_arch']`` ('90', or '80;90'), else for the GPUs at hand
-    ``mpi``       the back end mpi
-    ``nccl``      beside ``cuda``, collectives of GPUs; of the environment's extras,
-                  ``nccl_root`` says where CMake finds NCCL, if not by itself
-    ============  =====================================================================
+    * ``cuda``: the back end cuda, for the architectures in ``extras['cuda_arch']`` of the environment, such as '80;90',
+      else for the GPUs at hand
+    * ``mpi``: the back end mpi
+    * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
     Of the partition's extras, ``build_locally`` (default: True) says whether to build where ReFrame runs or as a job on
     the partition, and ``gpus_in_every_job`` that this one too must ask for GPUs; of the environment's, ``spack_spec``
@@ -170,7 +165,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         files = spack_environment.package_files(*self.place())
         if self.build_locally:  # elsewhere, they are the compute nodes' own
             spack_environment.check_externals(files, self.architectures())
-        archs, features = self.spack_architectures(), self.features() & set(FEATURES)
+        features = self.features() & set(FEATURES)
+        gpus = self.current_partition.select_devices("gpu") if "cuda" in features else []
+        archs = self.architectures() or sorted({gpu.arch.removeprefix("sm_") for gpu in gpus})  # CMake asks the GPUs
         further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
         specs = [spack_environment.spec({name: name in features for name in FEATURES}, archs, further)]
         specs += spack_environment.peers(features, archs) if self.peers else []
@@ -180,13 +177,6 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.alone_in(folder)
         self.postbuild_cmds = spack_environment.copy_out(folder, self.peers)
         self.keep_files = [*self.keep_files, "spack.lock"]
-
-    def spack_architectures(self):
-        """CMake asks for the GPUs at hand itself; Spack is told what the partition has."""
-        if "cuda" not in self.features():
-            return []
-        here = {device.arch.removeprefix("sm_") for device in self.current_partition.select_devices("gpu")}
-        return self.architectures() or sorted(here)
 
     def with_cmake(self):
         reason = self.lacks_a_tool()
@@ -257,15 +247,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
         made_of += on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
-        return Path(self.build_root).absolute() / "-".join(
-            [self.current_system.name, environ.name, self.machine(), key]
-        )
-
-    def machine(self):
-        """What the compiler makes code for; on a node of unknown processor, the partition, as it may be another one."""
-        if self.build_locally:
-            return platform.machine()
-        return self.current_partition.processor.platform or self.current_partition.name
+        there = self.current_partition
+        # what the compiler makes code for; the processor of a node may be another one than this machine's
+        machine = platform.machine() if self.build_locally else there.processor.platform or there.name
+        return Path(self.build_root).absolute() / "-".join([self.current_system.name, environ.name, machine, key])
 
     @run_after("compile")
     def report_failure(self):
