@@ -7,11 +7,12 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import parameter
 
+from linkmatrix.judge.reasons import failed, missing
+
 from .build import REPOSITORY
 from .crossnode import crossnode_matrix
 from .expect import rank_faults
 from .rdma import groups_of
-from .reasons import failed, missing
 
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
 SAID = re.compile(

@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass, fields
 
 from linkmatrix.foreign.adapter_pairs import rates_of, share_of_alone
+from linkmatrix.judge.reasons import failed, missing, unlike
 from linkmatrix.record.units import line_rate
 
-from .reasons import failed, missing, unlike
 from .shares import missed
 
 KEY = "adapters"  # of a partition's extras

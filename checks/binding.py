@@ -5,13 +5,13 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import sanity_function
 
+from linkmatrix.judge.reasons import missing
 from linkmatrix.reframe_ext.sessions.endings import said_by
 from linkmatrix.reframe_ext.sessions.processes import RANKS
 
 from .build import REPOSITORY
 from .on_ranks import OnRanks
 from .ranks import bindings, faults_of
-from .reasons import missing
 from .session_test import session_test
 
 SCRIPT = REPOSITORY / "src" / "binding" / "binding.sh"

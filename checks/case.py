@@ -2,13 +2,13 @@
 
 from reframe.core.builtins import variable
 
+from linkmatrix.judge.reasons import missing
 from linkmatrix.references.for_program import lines_of
 from linkmatrix.suite import PROGRAMS
 
 from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
 from .expect import engine_faults
 from .p2p import p2p_matrix_run
-from .reasons import missing
 from .shares import share_faults
 from .sizes import has_own_size
 

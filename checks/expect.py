@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from linkmatrix.judge.disturbances import not_exclusive
+from linkmatrix.judge.reasons import disturbed, failed, missing, unlike
 from linkmatrix.record.apart import Apart
 from linkmatrix.suite import PROGRAMS
 
 from .cells import name_of
-from .reasons import disturbed, failed, missing, unlike
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from linkmatrix.files import write_whole
+from linkmatrix.judge.reasons import missing
 
 from .p2p import p2p_matrix_run
-from .reasons import missing
 
 
 class foreign_run(p2p_matrix_run, special=True):

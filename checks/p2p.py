@@ -11,6 +11,7 @@ from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.errors import BadInput
+from linkmatrix.judge.reasons import missing
 from linkmatrix.judge.test_verdict import BY_SIGNAL
 from linkmatrix.record import reading, units
 from linkmatrix.references import for_program
@@ -23,7 +24,6 @@ from linkmatrix.suite import PROGRAMS
 
 from .expect import exclusive_faults, run_faults, without_pairs
 from .ranks import crowded_faults
-from .reasons import missing
 from .session_test import session_test
 from .variables import large_figures, matrix_figures
 

@@ -6,12 +6,12 @@ from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.foreign.peer_output import found_in, output_of, places_first, record_of
+from linkmatrix.judge.reasons import missing
 from linkmatrix.reframe_ext.sessions.processes import BESIDE, TESTCASES
 
 from .build import REPOSITORY
 from .expect import device_faults
 from .foreign_run import foreign_run
-from .reasons import missing
 from .session_test import session_test
 
 SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"

@@ -4,6 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
+from linkmatrix.judge.reasons import missing, unlike
 from linkmatrix.record.units import parse_size
 from linkmatrix.reframe_ext.sessions.processes import TESTCASES
 
@@ -11,7 +12,6 @@ from .cells import cell_faults, endpoints
 from .crossnode import CrossNode
 from .pairs import PAIRS
 from .peer import peer_run
-from .reasons import missing, unlike
 from .session import nodes_session
 from .sizes import PART, size_faults, sizes_of
 from .variables import size_figures

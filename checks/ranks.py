@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from .reasons import missing
+from linkmatrix.judge.reasons import missing
 
 MOST_RANKS = 4  # named per sentence
 LINE = re.compile(

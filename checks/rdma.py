@@ -8,6 +8,7 @@ from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
+from linkmatrix.judge.reasons import missing
 from linkmatrix.record.units import parse_size
 from linkmatrix.reframe_ext.sessions.processes import LOOK
 
@@ -16,7 +17,6 @@ from .build import REPOSITORY
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
-from .reasons import missing
 from .session import nodes_session
 from .session_test import session_test
 

@@ -7,6 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
+from linkmatrix.judge.reasons import missing
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.references.for_program import lines_of
 
@@ -15,7 +16,6 @@ from .adapters import adapter_faults
 from .expect import gpu_faults, without_pairs
 from .intranode import CASES, limit_options
 from .p2p import p2p_matrix_run
-from .reasons import missing
 from .sizes import has_own_size
 
 SUITES = ("smoke", "quick")

@@ -2,11 +2,11 @@
 
 import reframe as rfm
 
+from linkmatrix.judge.device_state import state_faults, unequal_faults
 from linkmatrix.reframe_ext.sessions.processes import LOOK
 
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
-from .state import state_faults, unequal_faults
 
 
 @rfm.simple_test
@@ -36,4 +36,4 @@ class gpu_topology(p2p_matrix_run):
 
     def faults(self):
         faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-        return faults + state_faults(self.record, self.promise) + unequal_faults(self.record, self.promise)
+        return faults + state_faults(self.record, self.promise.state) + unequal_faults(self.record, self.promise.equal)
