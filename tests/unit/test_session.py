@@ -203,7 +203,7 @@ def test_references_that_cannot_be_written_are_told_to_nobody(processes, wish, t
 
 @pytest.fixture
 def lines_of(monkeypatch, tmp_path):
-    """`checks.references.lines_of`, of what `p2p.yaml` has."""
+    """`references.for_program.lines_of`, of what `p2p.yaml` has."""
     module = importlib.import_module("linkmatrix.references.for_program")
     module.references.cache_clear()
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -50,4 +49,4 @@ class Restorable(KeepsFixtures):
         content = super().__rfm_json_encode__()
         # tests use the folder of a restored fixture and no object in it, such as its job
         plain = {key: one for key, one in content.items() if not (isinstance(one, dict) and "__rfm_file__" in one)}
-        return {**plain, "__rfm_file__": str(Path(inspect.getfile(type(self))).resolve().with_name("restored.py"))}
+        return {**plain, "__rfm_file__": str(Path(content["__rfm_file__"]).resolve().with_name("restored.py"))}
