@@ -24,8 +24,7 @@ from linkmatrix.reframe_ext.sessions.processes import layout_of
 from linkmatrix.site import spack_environment
 from linkmatrix.suite import PROGRAMS
 
-from . import build_log, preset_builds
-from .configured_once import ConfiguredOnce
+from . import build_log, cmake_builds
 from .expect import Promise
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -190,7 +189,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             options.append(f"-DNCCL_ROOT={place}")
 
         built = self.preset_folder(options)
-        self.build_system = preset_builds.BuiltByPreset() if built else ConfiguredOnce()
+        self.build_system = cmake_builds.BuiltByPreset() if built else cmake_builds.ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
         self.build_system.max_concurrency = os.cpu_count()
         self.build_system.config_opts = [
@@ -226,7 +225,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             return None
         told = dict(option.removeprefix("-D").split("=", 1) for option in options)
         told["CMAKE_BUILD_TYPE"] = "Release"
-        return preset_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
+        return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
 
     def alone_in(self, folder):
         """Two sessions may share the folder: the second waits. The lock ends with the script.
