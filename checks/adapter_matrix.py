@@ -7,11 +7,12 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import parameter
 
+from linkmatrix.judge.reasons import failed, missing
+
 from .build import REPOSITORY
 from .crossnode import crossnode_matrix
 from .expect import rank_faults
 from .rdma import groups_of
-from .reasons import failed, missing
 
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_rank.sh"
 SAID = re.compile(
@@ -44,9 +45,7 @@ class adapter_matrix(crossnode_matrix):
 
     def prepare(self):
         named = len(self.adapter_names())
-        self.skip_if(
-            named == 0, f"{self.current_partition.fullname} does not name its adapters: extras['adapters'], names"
-        )
+        self.skip_partition(named == 0, "does not name its adapters: extras['adapters'], names")
         self.ranks = named
         super().prepare()
         self.measure_of_it("adapters")

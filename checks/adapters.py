@@ -7,12 +7,14 @@ import math
 import re
 from dataclasses import dataclass, fields
 
-from .reasons import failed, missing, unlike
+from linkmatrix.foreign.adapter_pairs import rates_of, share_of_alone
+from linkmatrix.judge.reasons import failed, missing, unlike
+from linkmatrix.record.units import line_rate
+
+from .shares import missed
 
 KEY = "adapters"  # of a partition's extras
 NAME = re.compile(r"[^\s,:/-][^\s,:/]*(:\d+)?")  # of a port, or of an interface
-#: Of Gb/s, by the words in which the kernel says a rate.
-UNITS = {"Gb/sec": 1.0, "Mb/s": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,9 @@ class Adapters:
     """Adapters that each node has, and what each of them must be; None and () promise nothing.
 
     names: as the kernel names them, "mlx5_0", and "mlx5_0:2" for a second port; without it, all RDMA adapters. number:
-    of their ports. rate in Gb/s. width and speed, in GT/s, of the PCI link now. ratio: of the rate, that perftest must
-    reach over one; at_once: of the sum of each alone, over all at once.
+    of their ports. rate: of the line, in Gb/s. link_layer: "InfiniBand" or "Ethernet". width and speed: lanes of the
+    PCI link now, and GT/s of each. ratio: the share of the rate that perftest must reach over one adapter, such as
+    0.95; at_once: the share of the sum of each alone that all must reach together.
     """
 
     names: tuple[str, ...] = ()
@@ -129,7 +132,7 @@ def faults_of_port(node, name, port, group):
     found = {
         "state": (port["state"], group.state, state),
         "link layer": (port["link_layer"], group.link_layer, port["link_layer"]),
-        "rate": (rate_of(port), group.rate, port["rate"]),
+        "rate": (line_rate(port["rate"]), group.rate, port["rate"]),
         "PCI width": (number(pcie.get("width")), group.width, spoken("x", pcie, "width")),
         "PCI speed": (number(pcie.get("speed")), group.speed, spoken("", pcie, "speed")),
     }
@@ -169,14 +172,38 @@ def number(text):
     return float(found[0]) if found else None
 
 
-def rate_of(port):
-    """Line rate in Gb/s; None where it is not known."""
-    found = re.match(r"(\d+(?:\.\d+)?) (Gb/sec|Mb/s)", port["rate"] or "")
-    return float(found[1]) * UNITS[found[2]] if found else None
-
-
 def example(adapters):
     """What the found adapters would be as a promise."""
     ports = [port for port in adapters if has_rdma(port) and port["state"] == "ACTIVE"]
-    rates = [rate for rate in map(rate_of, ports) if rate]
+    rates = [rate for port in ports if (rate := line_rate(port["rate"]))]
     return {"number": len(ports) or 8, "rate": max(rates, default=400)}
+
+
+def ratio_faults(record, groups):
+    """Reasons if bandwidths miss the expected share of the line rate, or of each alone. groups: `Adapters`."""
+    return [
+        reason
+        for result in record["results"]
+        if result["unit"] == "GB/s"
+        for group in groups
+        for reason in (at_once_faults if "alone" in result["parts"] else line_rate_faults)(result, group)
+    ]
+
+
+def at_once_faults(result, group):
+    """The reason if all adapters at once miss the expected share of what they have alone."""
+    share, together = share_of_alone(result), f"{result['testcase']}: all adapters at once have"
+    if group.at_once is None:
+        return []
+    return missed(result, together, share and 100 * share, 100 * group.at_once, "of what they have alone")
+
+
+def line_rate_faults(result, group):
+    """The reasons if adapters of a group miss the expected share of their line rate."""
+    reasons = []
+    for name, (value, rate) in rates_of(result).items():
+        line = rate or group.rate
+        if group.ratio is not None and (not group.names or name in group.names):
+            has, of = f"{result['testcase']}: {name} has {value:.2f} Gb/s", f"of {line or 0:g} Gb/s"
+            reasons += missed(result, f"{has},", line and 100 * value / line, 100 * group.ratio, of)
+    return reasons

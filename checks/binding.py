@@ -5,12 +5,13 @@ from dataclasses import replace
 import reframe as rfm
 from reframe.core.builtins import sanity_function
 
+from linkmatrix.judge.reasons import missing
+from linkmatrix.reframe_ext.sessions.endings import said_by
+from linkmatrix.reframe_ext.sessions.processes import RANKS
+
 from .build import REPOSITORY
-from .endings import said_by
 from .on_ranks import OnRanks
-from .processes import RANKS
 from .ranks import bindings, faults_of
-from .reasons import missing
 from .session_test import session_test
 
 SCRIPT = REPOSITORY / "src" / "binding" / "binding.sh"
@@ -22,18 +23,12 @@ class rank_binding(OnRanks, session_test):
     too, it is those.
 
     No two ranks of a node may share a core, no rank may span NUMA nodes, and on GPUs each rank has a device of its own.
-    A partition whose ranks may do so says it in its extras:
-
-    ================  ============================================================
-    ``rank_options``  options of the launcher for ranks: binding and mapping
-    ``shared_cores``  ranks may share cores, as on a workstation with few of them
-    ``spans_numa``    a rank may use cores of several NUMA nodes
-    ================  ============================================================
+    A partition whose ranks may share cores or span NUMA nodes has extras['shared_cores'] or extras['spans_numa'].
+    extras['rank_options'] are the launcher's options for binding and mapping.
     """
 
     descr = "where the launcher puts ranks"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
     apart = RANKS

@@ -19,13 +19,13 @@ from reframe.core.runtime import emit_loadenv_commands, runtime
 
 from linkmatrix.errors import BadInput
 from linkmatrix.files import write_whole
+from linkmatrix.reframe_ext.sessions.fixtures import Restorable
+from linkmatrix.reframe_ext.sessions.processes import layout_of
+from linkmatrix.site import spack_environment
+from linkmatrix.suite import PROGRAMS
 
-from . import build_log, preset_builds, spack_environment
-from .configured_once import ConfiguredOnce
+from . import build_log, cmake_builds
 from .expect import Promise
-from .kept_fixtures import Restorable
-from .programs import BUILT
-from .ranks import layout_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 METHODS = ("auto", "cmake", "spack")
@@ -44,15 +44,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
     they were built, and where which of PEERS was found, in prefix/bin or elsewhere. What is built follows from the
     features that the partition and the environment have in common:
 
-    ============  =====================================================================
-    feature       adds
-    ============  =====================================================================
-    ``cuda``      the back end cuda, for the architectures of the environment's
-                  ``extras['cuda_arch']`` ('90', or '80;90'), else for the GPUs at hand
-    ``mpi``       the back end mpi
-    ``nccl``      beside ``cuda``, collectives of GPUs; of the environment's extras,
-                  ``nccl_root`` says where CMake finds NCCL, if not by itself
-    ============  =====================================================================
+    * ``cuda``: the back end cuda, for the architectures in ``extras['cuda_arch']`` of the environment, such as '80;90',
+      else for the GPUs at hand
+    * ``mpi``: the back end mpi
+    * ``nccl`` with ``cuda``: collectives of GPUs. ``extras['nccl_root']`` of the environment is CMake's NCCL_ROOT.
 
     Of the partition's extras, ``build_locally`` (default: True) says whether to build where ReFrame runs or as a job on
     the partition, and ``gpus_in_every_job`` that this one too must ask for GPUs; of the environment's, ``spack_spec``
@@ -61,60 +56,29 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     #: How to build: ``spack``, ``cmake``, or ``auto``, which takes Spack where `spack` is on PATH and
     #: ``spack-env/systems/<system>`` has a packages.yaml, and says why where it does not.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``'auto'``
-    #:
-    #: .. versionadded:: 0.1.0
     method = variable(str, value="auto", loggable=True)
 
     #: How the programs were built: ``cmake`` with its options, or the concrete spec.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the build
-    #:
-    #: .. versionadded:: 0.2.0
     built = variable(str, value="", loggable=True)
 
     #: Further options for CMake's configuration, where CMake alone builds.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.1.0
     cmake_opts = variable(typ.List[str], value=[])
 
     #: The folder of `<system>[/<partition>]/packages.yaml`.
-    #:
-    #: :type: :class:`str`
     #: :default: ``spack-env/systems`` in the repository, or in the folder of ``linkmatrix init``
-    #:
-    #: .. versionadded:: 0.2.0
     spack_systems = variable(str, value=str(spack_environment.SITE / "systems"))
 
     #: What to add to Spack's spec, e.g. ``-S build_linkmatrix.spack_spec=build_type=RelWithDebInfo``.
-    #:
-    #: :type: :class:`str`
     #: :default: the environment's ``extras['spack_spec']``, else empty
-    #:
-    #: .. versionadded:: 0.2.0
     spack_spec = variable(str, value="")
 
     #: Whether Spack builds the programs of ``spack-env/peers.yaml`` too, as far as they fit the environment.
-    #:
-    #: :type: :class:`bool`
-    #: :default: ``False``
-    #:
-    #: .. versionadded:: 0.2.0
     peers = variable(typ.Bool, value=False)
 
     #: Where object files and Spack's installations are kept from one session to the next, so that a session that
     #: follows a build has nothing to compile. Each set of sources and options has a folder of its own in here.
-    #:
-    #: :type: :class:`str`
     #: :default: ``$LINKMATRIX_BUILD``, else ``.build`` in the repository
-    #:
-    #: .. versionadded:: 0.1.0
     build_root = variable(str, value=os.environ.get("LINKMATRIX_BUILD") or str(REPOSITORY / ".build"))
 
     descr = "the programs of linkmatrix"
@@ -200,7 +164,9 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         files = spack_environment.package_files(*self.place())
         if self.build_locally:  # elsewhere, they are the compute nodes' own
             spack_environment.check_externals(files, self.architectures())
-        archs, features = self.spack_architectures(), self.features() & set(FEATURES)
+        features = self.features() & set(FEATURES)
+        gpus = self.current_partition.select_devices("gpu") if "cuda" in features else []
+        archs = self.architectures() or sorted({gpu.arch.removeprefix("sm_") for gpu in gpus})  # CMake asks the GPUs
         further = self.spack_spec or self.current_environ.extras.get("spack_spec", "")
         specs = [spack_environment.spec({name: name in features for name in FEATURES}, archs, further)]
         specs += spack_environment.peers(features, archs) if self.peers else []
@@ -210,13 +176,6 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         self.alone_in(folder)
         self.postbuild_cmds = spack_environment.copy_out(folder, self.peers)
         self.keep_files = [*self.keep_files, "spack.lock"]
-
-    def spack_architectures(self):
-        """CMake asks for the GPUs at hand itself; Spack is told what the partition has."""
-        if "cuda" not in self.features():
-            return []
-        here = {device.arch.removeprefix("sm_") for device in self.current_partition.select_devices("gpu")}
-        return self.architectures() or sorted(here)
 
     def with_cmake(self):
         reason = self.lacks_a_tool()
@@ -230,7 +189,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             options.append(f"-DNCCL_ROOT={place}")
 
         built = self.preset_folder(options)
-        self.build_system = preset_builds.BuiltByPreset() if built else ConfiguredOnce()
+        self.build_system = cmake_builds.BuiltByPreset() if built else cmake_builds.ConfiguredOnce()
         self.build_system.configuredir = shlex.quote(str(REPOSITORY / "src"))
         self.build_system.max_concurrency = os.cpu_count()
         self.build_system.config_opts = [
@@ -266,7 +225,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
             return None
         told = dict(option.removeprefix("-D").split("=", 1) for option in options)
         told["CMAKE_BUILD_TYPE"] = "Release"
-        return preset_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
+        return cmake_builds.folder_of(Path(self.build_root), REPOSITORY / "src", self.current_environ, told)
 
     def alone_in(self, folder):
         """Two sessions may share the folder: the second waits. The lock ends with the script.
@@ -287,15 +246,10 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         made_of += [sorted(environ.env_vars.items()), self.build_system.config_opts, str(REPOSITORY)]
         made_of += on_path("mpicxx", environ.cxx, environ.nvcc)
         key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:8]
-        return Path(self.build_root).absolute() / "-".join(
-            [self.current_system.name, environ.name, self.machine(), key]
-        )
-
-    def machine(self):
-        """What the compiler makes code for; on a node of unknown processor, the partition, as it may be another one."""
-        if self.build_locally:
-            return platform.machine()
-        return self.current_partition.processor.platform or self.current_partition.name
+        there = self.current_partition
+        # what the compiler makes code for; the processor of a node may be another one than this machine's
+        machine = platform.machine() if self.build_locally else there.processor.platform or there.name
+        return Path(self.build_root).absolute() / "-".join([self.current_system.name, environ.name, machine, key])
 
     @run_after("compile")
     def report_failure(self):
@@ -324,7 +278,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
 
     @sanity_function
     def programs_are_there(self):
-        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in BUILT]
+        programs = [os.path.join(self.stagedir, "prefix", "bin", name) for name in PROGRAMS]
         missing = [program for program in programs if not os.access(program, os.X_OK)]
         return sn.assert_true(not missing, msg=f"the build left no program {' and '.join(missing)}")
 

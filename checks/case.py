@@ -2,12 +2,13 @@
 
 from reframe.core.builtins import variable
 
-from . import references
+from linkmatrix.judge.reasons import missing
+from linkmatrix.references.for_program import lines_of
+from linkmatrix.suite import PROGRAMS
+
 from .cells import ALL_PAIRS, cell_faults, endpoints, parts_of
 from .expect import engine_faults
 from .p2p import p2p_matrix_run
-from .programs import BUILT
-from .reasons import missing
 from .shares import share_faults
 from .sizes import has_own_size
 
@@ -52,11 +53,7 @@ class p2p_matrix_case(measuring_run, special=True):
 
     #: Bytes of each copy of a bandwidth test case, and of each message, with the suffixes KiB, MiB and GiB. The
     #: latencies inside a node have a size of their own.
-    #:
-    #: :type: :class:`str`
     #: :default: empty: the program's own, which references are for
-    #:
-    #: .. versionadded:: 0.1.0
     size = variable(str, value="", loggable=True)
 
     def prepare(self):
@@ -68,10 +65,10 @@ class p2p_matrix_case(measuring_run, special=True):
         return ["--backend", self.backend()]
 
     def known_references(self, testcase):
-        if self.program != BUILT[0] or not self.reference_name:
+        if self.program != PROGRAMS[0] or not self.reference_name:
             return ()
         file = self.current_partition.extras.get("reference_file", "p2p.yaml")
-        return references.lines_of(type(self).__name__, self.reference_name, testcase, file)
+        return lines_of(type(self).__name__, self.reference_name, testcase, file)
 
     def size_asked_for(self):
         return self.size if self.takes_size() else None

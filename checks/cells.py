@@ -3,11 +3,10 @@
 import numpy as np
 
 from linkmatrix.judge.handover import counted
+from linkmatrix.judge.reasons import missing
 from linkmatrix.record import grids, units
 from linkmatrix.record.apart import Apart
 from linkmatrix.record.collective import bodies_of
-
-from .reasons import missing
 
 MOST_NAMED = 4  # labels per sentence
 ALL_PAIRS, MATCHINGS = "all pairs", "matchings"  # the pairs of a matrix that are measured

@@ -45,11 +45,7 @@ class collective_run(measuring_run, special=True):
 
     #: The sizes: of --size, such as ``4KiB,1MiB``, or MIN:MAX:FACTOR, which references are for as far as they are of
     #: the same.
-    #:
-    #: :type: :class:`str`
     #: :default: from 1 KiB by fours: of GPUs to 1 GiB, between nodes to 16 MiB, else 4 KiB and 4 MiB
-    #:
-    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="", loggable=True)
 
     program = executable = "collective_perf"

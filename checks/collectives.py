@@ -26,7 +26,6 @@ class device_collectives(collective_run):
 
     descr = "collectives between the GPUs of a node"
     valid_systems = ["+gpu +cuda +nccl"]
-    valid_prog_environs = ["+cuda +nccl"]
     engine, cases = "nccl", OF_NCCL
     usual_sizes = "1KiB:1GiB:4"
     least_gpus = 2
@@ -67,7 +66,6 @@ class device_sends(p2p_matrix_case):
 
     descr = "sends of NCCL between the GPUs of a node"
     valid_systems = ["+gpu +cuda +nccl"]
-    valid_prog_environs = ["+cuda +nccl"]
     tags = {"acceptance", "full", "collectives"}
     program = executable = "collective_perf"
     engine = "nccl"
@@ -89,7 +87,6 @@ class rank_collectives(OnRanks, collective_run):
 
     descr = "collectives between ranks"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
 
 
 @rfm.simple_test
@@ -104,7 +101,6 @@ class node_collectives(OfExtent, collective_run):
     session = fixture(nodes_session, scope="environment")
     descr = "collectives between nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
     usual_sizes = "1KiB:16MiB:4"
 
 
@@ -120,7 +116,6 @@ class node_device_collectives(node_collectives):
 
     descr = "collectives between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +nccl +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +nccl +mpi"]
     engine, cases = "nccl", OF_NCCL
     usual_sizes = "1KiB:1GiB:4"
     memory = "device"
@@ -143,7 +138,7 @@ class of_subsets(rfm.RegressionTestPlugin):
         super().prepare()
         name, least = next(need for end, need in self.fewest.items() if self.testcase.endswith(end))
         found = getattr(self, name)
-        self.skip_if(found < least, f"{self.current_partition.fullname}: {self.testcase} needs {name}={least}: {found}")
+        self.skip_partition(found < least, f"has {name}={found}, and {self.testcase} needs {least}")
 
     def ways(self):
         if self.testcase.endswith("_halves"):

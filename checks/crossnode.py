@@ -31,33 +31,21 @@ class CrossNode(rfm.RegressionTestPlugin):
     """Ranks on several nodes of a partition, which has the feature ``crossnode``."""
 
     #: Nodes of the job, e.g. ``-S crossnode_matrix.nodes=16``; matrices of two nodes stay those of two.
-    #:
-    #: :type: :class:`int`
     #: :default: 0: for a matrix all of the partition, for a sweep two
-    #:
-    #: .. versionadded:: 0.2.0
     nodes = variable(int, value=0, loggable=True)
 
     #: Ranks on each node.
-    #:
-    #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 1 where it has none
-    #:
-    #: .. versionadded:: 0.2.0
     ranks = variable(int, value=0)
 
     def place_on_nodes(self, wanted, ranks):
         """Asks for `wanted` nodes, 0: all of the partition, with `ranks` ranks on each."""
-        where = self.current_partition.fullname
-        self.skip_if(
-            self.current_partition.scheduler.is_local, f"{where} runs jobs on this machine: there is no other node"
-        )
-        self.nodes = wanted or self.current_partition.extras.get("nodes", 0)
-        self.skip_if(
-            self.nodes == 0,
-            f"{where} does not say how many nodes it has: extras['nodes'], or -S {type(self).__name__}.nodes=N",
-        )
-        self.skip_if(self.nodes < 2, f"{where}: there is no pair of nodes where there is one")
+        partition = self.current_partition
+        self.skip_partition(partition.scheduler.is_local, "runs jobs on this machine: there is no other node")
+        self.nodes = wanted or partition.extras.get("nodes", 0)
+        option = f"-S {type(self).__name__}.nodes=N"
+        self.skip_partition(self.nodes == 0, f"does not say how many nodes it has: extras['nodes'], or {option}")
+        self.skip_partition(self.nodes < 2, "has one node: there is no pair of nodes")
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
             self.measure_of_it(f"{self.ranks}-ranks")
@@ -70,11 +58,8 @@ class CrossNode(rfm.RegressionTestPlugin):
 
     def skip_without_ranks(self, pairs):
         """Skips what needs more ranks on a node than there are."""
-        self.skip_if(
-            pairs > self.num_tasks_per_node,
-            f"{self.current_partition.fullname}: {pairs} pairs need as many ranks on a node, there are"
-            f" {self.num_tasks_per_node}: -S {type(self).__name__}.ranks={pairs}",
-        )
+        there, option = self.num_tasks_per_node, f"-S {type(self).__name__}.ranks={pairs}"
+        self.skip_partition(pairs > there, f"has {there} ranks on a node, and {pairs} pairs need as many: {option}")
 
     def machine_faults(self):
         """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them
@@ -113,17 +98,11 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
 
     #: How the ranks of two nodes pair off in the matrices of nodes: ``affine``, each with the one of its own number,
     #: or ``crossed``, with the next one's, which takes the data from one rail to another.
-    #:
-    #: :type: :class:`str`
-    #: :default: ``'affine'``
-    #:
-    #: .. versionadded:: 0.2.0
     mapping = variable(str, value="affine", loggable=True)
 
     session = fixture(nodes_session, scope="environment")
     descr = "messages between nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
 
     tags = {"crossnode", "matrix", "acceptance", "full"}
     quick_case = "node_to_node_bandwidth_mpi"
@@ -164,7 +143,6 @@ class crossnode_device_matrix(crossnode_matrix):
 
     descr = "messages between GPUs of different nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +mpi"]
     memory = "device"
     least_gpus = 1
 
@@ -184,11 +162,7 @@ class sweep_run(CrossNode, measuring_run, special=True):
     """
 
     #: The sizes: MIN:MAX:FACTOR, in bytes or with the suffixes KiB, MiB and GiB.
-    #:
-    #: :type: :class:`str`
     #: :default: up to 4 MiB; latencies from empty messages on
-    #:
-    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="")
 
     #: how many times the one before each size is, unless told
@@ -232,7 +206,6 @@ class crossnode_sweep(sweep_run):
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
     tags = {"crossnode", "sweep", "acceptance", "full"}
     factor = 4
 
@@ -258,11 +231,7 @@ class crossnode_matchings(crossnode_matrix):
 
     #: A file that says which nodes share a leaf switch: lines such as ``leaf1: n[1-32]``, or Slurm's topology.conf. It
     #: must be there where rank 0 runs. Uplinks are judged then, and congestion is told from faults.
-    #:
-    #: :type: :class:`str`
     #: :default: empty: no groups are known
-    #:
-    #: .. versionadded:: 0.2.0
     groups = variable(str, value="")
 
     descr = "messages between nodes, a few pairs of each"

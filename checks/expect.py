@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from linkmatrix.judge.disturbances import not_exclusive
+from linkmatrix.judge.reasons import disturbed, failed, missing, unlike
 from linkmatrix.record.apart import Apart
+from linkmatrix.suite import PROGRAMS
 
 from .cells import name_of
-from .programs import BUILT
-from .reasons import disturbed, failed, missing, unlike
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,9 @@ def device_faults(record, promise):
         said = f"the partition promises {promise.devices} GPUs, {record['host']['name']} has {present}"
         reasons += failed(said) if len(devices) < promise.devices else missing(said)
     if promise.model is not None:
-        reasons += failed(
-            *(
-                f"{device['label']} is '{device['name']}', the partition promises '{promise.model}'"
-                for device in devices
-                if promise.model not in device["name"]
-            )
-        )
+        others = [(one["label"], one["name"]) for one in devices if promise.model not in one["name"]]
+        promised = f"the partition promises '{promise.model}'"
+        reasons += failed(*(f"{label} is '{name}', {promised}" for label, name in others))
     return reasons
 
 
@@ -95,7 +91,7 @@ def run_faults(record, check):
 
 def exclusive_faults(record, promise):
     """Did other processes use a node that should be exclusive? Foreign programs do not poll other processes."""
-    looked = record["program"] in BUILT and record["backend"] in ("cuda", "host", "mpi")
+    looked = record["program"] in PROGRAMS and record["backend"] in ("cuda", "host", "mpi")
     return disturbed(*not_exclusive(record)) if promise.exclusive and looked else []
 
 
@@ -114,18 +110,9 @@ def rank_faults(record, nodes, ranks):
 
 def pairs_faults(record, pairs, ranks):
     """Was each matrix of nodes measured by so many pairs of their ranks at once? ranks: on a node."""
-    return list(
-        dict.fromkeys(
-            missing(
-                *(
-                    f"{result['testcase']}: {pairs} pairs of ranks were to go together,"
-                    f" {result.get('pairs', ranks)} did"
-                    for result in record["results"]
-                    if result.get("pairs", ranks) != pairs
-                )
-            )
-        )
-    )
+    measured = dict.fromkeys((result["testcase"], result.get("pairs", ranks)) for result in record["results"])
+    wrong = [(testcase, number) for testcase, number in measured if number != pairs]
+    return missing(*(f"{name}: {pairs} pairs of ranks were to go together, {number} did" for name, number in wrong))
 
 
 def version_faults(record, libraries):
@@ -169,13 +156,8 @@ def transports_between_nodes(result):
 
 def engine_faults(results, engine):
     """Was each result measured by a library? None: by any."""
-    return missing(
-        *(
-            f"{name_of(one)} was measured by {one['engine']}, not by {engine}"
-            for one in results
-            if engine not in (None, one["engine"])
-        )
-    )
+    others = [one for one in results if engine not in (None, one["engine"])]
+    return missing(*(f"{name_of(one)} was measured by {one['engine']}, not by {engine}" for one in others))
 
 
 def nccl_faults(record, transport=None, network=None, direct=False):

@@ -1,34 +1,19 @@
 """What checks of foreign programs have in common: the check makes a record of the output that a script quotes."""
 
 import json
-from datetime import datetime, timezone
 from pathlib import Path
 
 from linkmatrix.files import write_whole
-from linkmatrix.foreign.to_record import to_record
+from linkmatrix.judge.reasons import missing
 
 from .p2p import p2p_matrix_run
-
-UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # facts of a node
-
-
-def foreign_record(run, text, nodes, testcase, asked_by, size=None):
-    """The record of a foreign run that has measured a test case on nodes; the first node is the host.
-
-    text: the output of the program. size: bytes of a copy, where the program does not print them.
-    """
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    record = to_record(run, "rfm_job.out", text.encode(), now, now, size)
-    record["host"]["name"] = nodes[0] if nodes else "unknown"
-    record["nodes"] = [{"name": node, **UNKNOWN} for node in dict.fromkeys(nodes)]
-    return record | {"asked_by": asked_by, "expected": [testcase]}
 
 
 class foreign_run(p2p_matrix_run, special=True):
     """A test of a foreign program, whose output a script quotes."""
 
     def read_output(self):
-        """Reads `self.text`. Returns the content of the record, and reasons for what the output lacks."""
+        """Reads `self.text`. Returns the content of the record, and sentences on what the output lacks."""
         raise NotImplementedError
 
     def result_faults(self):
@@ -37,4 +22,4 @@ class foreign_run(p2p_matrix_run, special=True):
             return faults
         content, lacking = self.read_output()
         write_whole(Path(self.stagedir, "record.json"), json.dumps(content).encode())
-        return [*lacking, *faults]
+        return [*missing(*lacking), *faults]

@@ -125,16 +125,11 @@ class intranode_p2p(p2p_matrix_case):
     def choose_systems(self):
         case = CASES[self.testcase]
         self.valid_systems = ["*"] if case.host else ["+gpu +cuda"]
-        self.valid_prog_environs = ["*"] if case.host else ["+cuda"]
         self.tags = {"full", "intranode", "acceptance", *case.tags}
 
     def prepare(self):
         super().prepare()
-        self.on_gpus = "gpu" in self.current_partition.features
-        self.skip_if(
-            self.on_gpus and "cuda" not in self.current_environ.features,
-            f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
-        )
+        self.choose_backend()
         if self.on_gpus:
             self.need_pairs()
 
@@ -180,7 +175,6 @@ class process_p2p(p2p_matrix_case):
 
     descr = "copies between processes with a GPU each"
     valid_systems = ["+gpu +cuda +mpi"]
-    valid_prog_environs = ["+cuda +mpi"]
     tags = {"acceptance", "full", "intranode"}
     memory = "device"
 
@@ -207,7 +201,6 @@ class rank_p2p(OnRanks, p2p_matrix_case):
 
     descr = "copies between ranks"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
 
     @run_after("init")
     def set_tags(self):

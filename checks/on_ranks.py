@@ -10,19 +10,10 @@ class OnRanks(rfm.RegressionTestPlugin):
     """Ranks on one node or several, in host memory, started by the partition's launcher."""
 
     #: Ranks on each node.
-    #:
-    #: :type: :class:`int`
     #: :default: 0: as many as the node has GPUs, or 2 where it has none
-    #:
-    #: .. versionadded:: 0.1.0
     ranks = variable(int, value=0)
 
     #: Nodes that the ranks are spread over, e.g. ``-S rank_p2p.nodes=4``.
-    #:
-    #: :type: :class:`int`
-    #: :default: 1
-    #:
-    #: .. versionadded:: 0.1.0
     nodes = variable(int, value=1, loggable=True)
 
     def prepare(self):

@@ -11,18 +11,20 @@ from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError
 
 from linkmatrix.errors import BadInput
+from linkmatrix.judge.reasons import missing
 from linkmatrix.judge.test_verdict import BY_SIGNAL
 from linkmatrix.record import reading, units
+from linkmatrix.references import for_program
+from linkmatrix.reframe_ext.sessions import endings, parts
+from linkmatrix.reframe_ext.sessions.member import NEVER_RAN
+from linkmatrix.reframe_ext.sessions.processes import folder_of
 from linkmatrix.runs.bound import short
 from linkmatrix.site import ignored_processes
+from linkmatrix.suite import PROGRAMS
 
-from . import endings, parts, references
 from .expect import exclusive_faults, run_faults, without_pairs
-from .processes import folder_of
-from .programs import BUILT
 from .ranks import crowded_faults
-from .reasons import missing
-from .session_test import NEVER_RAN, session_test
+from .session_test import session_test
 from .variables import large_figures, matrix_figures
 
 
@@ -36,65 +38,33 @@ class p2p_matrix_run(session_test, special=True):
 
     #: Further options of the program, e.g. ``-S intranode_p2p.extra_opts=--samples,15``. It refuses one that does
     #: nothing in its run.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.1.0
     extra_opts = variable(typ.List[str], value=[])
 
     #: Seconds to wait, at most, until nobody else uses what is measured, e.g. ``-S wait_idle=60``; then it is measured
     #: all the same.
-    #:
-    #: :type: :class:`float`
-    #: :default: ``0``
-    #:
-    #: .. versionadded:: 0.2.0
     wait_idle = variable(float, value=0.0)
 
     #: Whether nothing is measured where somebody else still uses it, which is no verdict: ``-S refuse_busy=y``.
-    #:
-    #: :type: :class:`bool`
-    #: :default: ``False``
-    #:
-    #: .. versionadded:: 0.2.0
     refuse_busy = variable(typ.Bool, value=False)
 
     #: The table of references that this run is held against, a first-level key in `config/references/p2p.yaml`, or in
     #: the file there that the partition names, ``extras['reference_file']``.
-    #:
-    #: :type: :class:`str`
     #: :default: the partition's ``extras['reference']``, else empty: no references, and no verdict
-    #:
-    #: .. versionadded:: 0.1.0
     reference_name = variable(str, value="", loggable=True)
 
     #: What of the machine is measured, where that is more than its usual: ``@all@crossed``. It is added to the name of
     #: its table, so that no two collide.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the checks
-    #:
-    #: .. versionadded:: 0.2.0
     reference_variant = variable(str, value="", loggable=True)
 
     #: How the program was built: CMake's options, or Spack's concrete spec.
-    #:
-    #: :type: :class:`str`
     #: :default: set by the build
-    #:
-    #: .. versionadded:: 0.2.0
     built = variable(str, value="", loggable=True)
 
     #: Error counters that may rise, e.g. ``-S tolerated_counters=pcie_replay``: no others may.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.1.0
     tolerated_counters = variable(typ.List[str], value=[])
 
-    #: the program that measures, one of `programs.BUILT`
+    #: the program that measures, one of `suite.PROGRAMS`
     program = "p2p_matrix"
     executable = program
     #: the GPUs of a node that the test needs at least; 0: it needs none
@@ -119,13 +89,19 @@ class p2p_matrix_run(session_test, special=True):
         """Asks for all GPUs of each node. Skips the test on nodes with fewer GPUs than it needs."""
         found = self.num_gpus_per_node = self.promise.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
-        self.skip_if(found is not None and found < least, f"{self.current_partition.fullname} {needed}")
+        self.skip_partition(found is not None and found < least, needed)
+
+    def choose_backend(self):
+        """Measures GPUs where the partition has them. Skips the test in an environment that cannot use them."""
+        self.on_gpus = "gpu" in self.current_partition.features
+        lacks = self.on_gpus and "cuda" not in self.current_environ.features
+        self.skip_partition(lacks, f"has GPUs, and the environment {self.current_environ.name} has no CUDA")
 
     def need_pairs(self):
         """Asks for all GPUs of a node. Skips the test on nodes without a pair of GPUs that it could measure."""
         self.take_gpus(1)
         why = without_pairs(self.testcase, self.promise)
-        self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
+        self.skip_partition(why, why)
 
     def measure_of_it(self, word):
         """Names what of the machine is measured; references for it stand in a table of its own, where it has one."""
@@ -149,13 +125,13 @@ class p2p_matrix_run(session_test, special=True):
 
     def ignore_opts(self):
         """The option with the processes that the partition ignores, for programs that poll other processes."""
-        if not self.ignored or self.program not in BUILT:
+        if not self.ignored or self.program not in PROGRAMS:
             return ()
         return ("--ignore-processes", shlex.quote(",".join(self.ignored)))
 
     def idle_opts(self):
         """What the program is told of others that use the machine, where it sees them."""
-        if not self.part() or self.program not in BUILT:
+        if not self.part() or self.program not in PROGRAMS:
             return ()
         wait = ("--wait-idle", f"{self.wait_idle:g}") if self.wait_idle else ()
         return (*wait, *(["--refuse-busy"] if self.refuse_busy else []))
@@ -163,10 +139,10 @@ class p2p_matrix_run(session_test, special=True):
     def told_references(self, testcase):
         """What its program is told that the cells of a test case should be, unless an option changes what they are."""
         given = {word.partition("=")[0] for word in (*self.program_opts(), *self.extra_opts)}
-        return () if given & references.OTHERS else self.known_references(testcase)
+        return () if given & for_program.OTHERS else self.known_references(testcase)
 
     def known_references(self, testcase):
-        """Those that cells of a test case are held against, as `references.lines_of` makes them."""
+        """Those that cells of a test case are held against, as `for_program.lines_of` makes them."""
         return ()
 
     def environment_of_ranks(self):
@@ -249,7 +225,7 @@ class p2p_matrix_run(session_test, special=True):
         """The references in the partition's file, else in all files; None if there are none."""
         folder, file = os.environ["RFM_REFERENCE_PREFIX"], self.current_partition.extras.get("reference_file", "")
         try:
-            return references.references(os.path.join(folder, file) if file else folder)
+            return for_program.references(os.path.join(folder, file) if file else folder)
         except BadInput:
             return None
 

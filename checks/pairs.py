@@ -53,7 +53,6 @@ class crossnode_pairs(sweep_run):
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between pairs of ranks of two nodes"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
 
     tags = {"crossnode", "pairs", "full"}
 
@@ -86,17 +85,14 @@ class crossnode_device_pairs(crossnode_pairs):
 
     descr = "messages of every size between pairs of GPUs of two nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +mpi"]
     memory = "device"
     least_gpus = 1
 
     def prepare(self):
         super().prepare()
         promised = ROUTES[self.route].promised
-        self.skip_if(
-            bool(promised) and not self.current_partition.extras.get(promised),
-            f"{self.current_partition.fullname} does not promise it: extras['{promised}']",
-        )
+        lacks = promised and not self.current_partition.extras.get(promised)
+        self.skip_partition(lacks, f"does not promise it: extras['{promised}']")
         self.measure_of_it("device")
         if self.route != USUAL:
             self.measure_of_it(self.route)

@@ -5,12 +5,13 @@ from dataclasses import replace
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
+from linkmatrix.foreign.peer_output import found_in, output_of, places_first, record_of
+from linkmatrix.judge.reasons import missing
+from linkmatrix.reframe_ext.sessions.processes import BESIDE, TESTCASES
+
 from .build import REPOSITORY
 from .expect import device_faults
 from .foreign_run import foreign_run
-from .peer_output import found_in, output_of, places_first, record_of
-from .processes import BESIDE, TESTCASES
-from .reasons import missing
 from .session_test import session_test
 
 SCRIPT = REPOSITORY / "src" / "peers" / "peer.sh"
@@ -25,11 +26,6 @@ class peer_run(foreign_run, special=True):
     """
 
     #: Seconds that the program may take, with all test cases that it is asked for at once.
-    #:
-    #: :type: :class:`int`
-    #: :default: 300
-    #:
-    #: .. versionadded:: 0.2.0
     seconds = variable(int, value=300)
 
     tags = {"peers"}
@@ -81,7 +77,7 @@ class peer_run(foreign_run, special=True):
         self.output = output_of(self.text)
         self.found = found_in(self.output, self.testcase, self.written())
         content = record_of(self.output, self.found, self.testcase, self.display_name, self.link_class, self.size)
-        return content, missing(*self.found.faults)
+        return content, self.found.faults
 
     def faults(self):
         if not self.found.run.tables:

@@ -4,14 +4,14 @@ import reframe as rfm
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
+from linkmatrix.judge.reasons import missing, unlike
 from linkmatrix.record.units import parse_size
+from linkmatrix.reframe_ext.sessions.processes import TESTCASES
 
 from .cells import cell_faults, endpoints
 from .crossnode import CrossNode
 from .pairs import PAIRS
 from .peer import peer_run
-from .processes import TESTCASES
-from .reasons import missing, unlike
 from .session import nodes_session
 from .sizes import PART, size_faults, sizes_of
 from .variables import size_figures
@@ -62,7 +62,6 @@ class peer_nvbandwidth(peer_matrix):
 
     descr = "copies inside one node, by nvbandwidth"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     size = 512 << 20
 
     def asked_for(self):
@@ -95,7 +94,6 @@ class peer_p2p_sample(peer_matrix):
 
     descr = "copies between GPUs, by the CUDA sample"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     size = 160_000_000  # its own, which it does not print
 
     def command(self):
@@ -157,16 +155,11 @@ class peer_nccl_tests(peer_sizes):
     )
 
     #: The sizes: MIN:MAX:FACTOR, with the suffixes KiB, MiB and GiB.
-    #:
-    #: :type: :class:`str`
     #: :default: ``'16KiB:1GiB:4'``; what takes so few bytes that their bandwidth is printed as 0.00 is no size for it
-    #:
-    #: .. versionadded:: 0.2.0
     sizes = variable(str, value="16KiB:1GiB:4", loggable=True)
 
     descr = "collectives between the GPUs of a node, by nccl-tests"
     valid_systems = ["+gpu +cuda +nccl"]
-    valid_prog_environs = ["+cuda +nccl"]
     topology = False
     least_gpus = 2
 
@@ -204,7 +197,6 @@ class peer_osu(peer_sizes):
 
     descr = "messages of every size between two ranks, by OSU"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
     of_gpus = topology = False
     link_class = "NODE"
 
@@ -229,13 +221,9 @@ class peer_osu(peer_sizes):
 class peer_osu_crossnode(CrossNode, peer_osu):
     """The same between two nodes: ``NET@4096``."""
 
-    #: The benchmark, with where the buffers are.
-    testcase = parameter(["osu_bw_hh", "osu_bibw_hh", "osu_latency_hh"], loggable=True)
-
     session = fixture(nodes_session, scope="environment")
     descr = "messages of every size between two nodes, by OSU"
     valid_systems = ["+mpi +crossnode"]
-    valid_prog_environs = ["+mpi"]
     link_class = "NET"
 
     def place(self):

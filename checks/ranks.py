@@ -4,29 +4,12 @@ import re
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from .reasons import missing
+from linkmatrix.judge.reasons import missing
 
 MOST_RANKS = 4  # named per sentence
 LINE = re.compile(
     r"binding host=(\S+) rank=(\S+) local=(\S+) cores=(\S+) numa=(\S+) visible=(\S+) gpus=(\S+) nics=(\S+)"
 )
-
-
-def layout_of(tasks, on_each):
-    """What a job of `tasks` ranks, `on_each` of them on a node, says to the partition's resource ``layout``."""
-    return {"num_nodes": -(-tasks // on_each), "num_tasks": tasks, "num_tasks_per_node": on_each}
-
-
-def launch_options(extras, kind, layout):
-    """The partition's options of the launcher, of the kind ``rank_options`` or ``process_options``, for a layout.
-
-    Raises ValueError for braces with something else in them.
-    """
-    try:
-        return [option.format(**layout) for option in extras.get(kind, [])]
-    except (KeyError, IndexError, ValueError):
-        known = ", ".join(f"{{{name}}}" for name in layout)
-        raise ValueError(f"extras['{kind}'] of the partition may have {known} in braces, and nothing else") from None
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import fixture, parameter, variable
 from reframe.core.exceptions import ReframeError
 
+from linkmatrix.foreign.adapter_pairs import faults_of, output_of, record_of
+from linkmatrix.judge.reasons import missing
 from linkmatrix.record.units import parse_size
+from linkmatrix.reframe_ext.sessions.processes import LOOK
 
-from .adapters import UnreadableError, adapter_faults, promised
+from .adapters import UnreadableError, adapter_faults, promised, ratio_faults
 from .build import REPOSITORY
 from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
-from .perftest import faults_of, output_of, ratio_faults, record_of
-from .processes import LOOK
-from .reasons import missing
 from .session import nodes_session
 from .session_test import session_test
 
@@ -37,27 +37,15 @@ def groups_of(partition):
 
 @rfm.simple_test
 class rdma_adapters(p2p_matrix_run):
-    """Reads a node's network adapters and holds them against the partition's promise, before anything is timed.
+    """Reads a node's network adapters and compares them with the partition's promise, before anything is timed.
 
     Measures nothing, as `gpu_topology`. The promise is extras['adapters'] of a partition with the feature ``rdma``: a
-    group of adapters, or a list of groups, as ``{"number": 8, "rate": 400, "width": 16}``. Each port must be as its
-    group says; what the kernel does not tell is a fault.
-
-    ================  =======================================================================
-    ``names``         which they are, ``mlx5_0``, and ``mlx5_0:2`` for a second port; without
-                      it, all RDMA adapters
-    ``number``        how many ports
-    ``state``         ``ACTIVE`` unless told
-    ``rate``          line rate in Gb/s
-    ``link_layer``    ``InfiniBand`` or ``Ethernet``
-    ``width``         lanes of the PCI link now
-    ``speed``         of a lane now, in GT/s
-    ================  =======================================================================
+    group of adapters, or a list of groups, as ``{"number": 8, "rate": 400, "width": 16}``. `adapters.Adapters` has all
+    keys. A fact that the kernel does not tell is a fault.
     """
 
     descr = "the network adapters of a node"
     valid_systems = ["+rdma"]
-    valid_prog_environs = ["*"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology", "rdma"}
     apart = LOOK
 
@@ -80,47 +68,26 @@ class rdma_perftest(foreign_run, CrossNode):
     """Runs a program of perftest over each network adapter between two nodes, or over all of them at once.
 
     Server and clients are started in one job by `src/rdma/adapter_pairs.sh`, on the cores near their adapter. The
-    performance variables are those of a matrix of the adapters, ``mlx5_0->peer`` and ``min[NET]``. Beside references,
-    what is measured is held against the promise of the partition, extras['adapters']:
-
-    ============  ===========================================================================
-    ``names``     the adapters that are measured; without it, all that are active
-    ``ratio``     of the line rate, that a bandwidth must reach over each, such as 0.95
-    ``at_once``   of the sum of each alone, that all must reach at once
-    ============  ===========================================================================
+    performance variables are those of a matrix of the adapters, ``mlx5_0->peer`` and ``min[NET]``. The adapters of
+    extras['adapters'] are measured, without ``names`` all that are active. Its ``ratio`` and ``at_once`` are expected.
     """
 
     #: The program of perftest.
     testcase = parameter([*BANDWIDTHS, *LATENCIES, *(name + AT_ONCE for name in BANDWIDTHS)], loggable=True)
 
     #: Bytes of each message of a bandwidth, with the suffixes KiB, MiB and GiB; latencies are of perftest's own, 2.
-    #:
-    #: :type: :class:`str`
     #: :default: ``'1MiB'``
-    #:
-    #: .. versionadded:: 0.2.0
     size = variable(str, value="", loggable=True)
 
     #: Seconds that each bandwidth is measured, of which the first and last two do not count.
-    #:
-    #: :type: :class:`int`
-    #: :default: 6
-    #:
-    #: .. versionadded:: 0.2.0
     seconds = variable(int, value=6)
 
     #: Further options of the program, e.g. ``-S rdma_perftest.perftest_opts=-x,3`` for the index of a GID.
-    #:
-    #: :type: :class:`List[str]`
-    #: :default: ``[]``
-    #:
-    #: .. versionadded:: 0.2.0
     perftest_opts = variable(typ.List[str], value=[])
 
     session = fixture(nodes_session, scope="environment")
     descr = "what a network adapter delivers, by perftest"
     valid_systems = ["+rdma +crossnode"]
-    valid_prog_environs = ["*"]
     tags = {"crossnode", "rdma", "acceptance", "full"}
     program = "adapter_pairs"
     told = ""  # that stand before its command
@@ -188,7 +155,6 @@ class rdma_device_perftest(rdma_perftest):
 
     descr = "what a network adapter delivers from the memory of GPUs, by perftest"
     valid_systems = ["+rdma +crossnode +gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     memory = "device"
     least_gpus = 1
 

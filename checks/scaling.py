@@ -36,11 +36,7 @@ class scaling_run(measuring_run, special=True):
     """
 
     #: Numbers of bodies, such as ``65536,1048576``; of a weak scaling, of each device.
-    #:
-    #: :type: :class:`str`
     #: :default: of GPUs 65536, 262144 and 1048576, of ranks 2048 and 8192
-    #:
-    #: .. versionadded:: 0.2.0
     bodies = variable(str, value="", loggable=True)
 
     program = executable = "nbody_scaling"
@@ -76,7 +72,6 @@ class device_scaling(scaling_run):
 
     descr = "N-body on the GPUs of a node"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     least_gpus = 1
 
     def program_opts(self):
@@ -97,7 +92,6 @@ class rank_scaling(OnRanks, scaling_run):
 
     descr = "N-body on ranks of a node"
     valid_systems = ["+mpi"]
-    valid_prog_environs = ["+mpi"]
     usual_bodies = "2048,8192"
 
 
@@ -113,7 +107,6 @@ class node_scaling(OfExtent, scaling_run):
     session = fixture(nodes_session, scope="environment")
     descr = "N-body on GPUs of several nodes"
     valid_systems = ["+gpu +cuda +mpi +crossnode"]
-    valid_prog_environs = ["+cuda +mpi"]
     usual_bodies = "262144,1048576"
     memory = "device"
     least_gpus = 1

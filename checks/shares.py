@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from linkmatrix.judge.reasons import missing, too_slow
+
 from .cells import name_of
-from .reasons import missing, too_slow
 
 
 class Share(NamedTuple):

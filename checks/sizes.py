@@ -1,8 +1,7 @@
 """The sizes of a measurement: as a user writes them, and whether a record has them. Plain Python, as `expect` is."""
 
+from linkmatrix.judge.reasons import missing
 from linkmatrix.record.units import parse_size
-
-from .reasons import missing
 
 PART = 16  # bytes that each rank's part of a buffer is a multiple of, as src/collective/layout.cpp rounds it down
 

@@ -7,15 +7,15 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
+from linkmatrix.judge.reasons import missing
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.references.for_program import lines_of
 
 from . import nodes
 from .adapters import adapter_faults
 from .expect import gpu_faults, without_pairs
 from .intranode import CASES, limit_options
 from .p2p import p2p_matrix_run
-from .reasons import missing
-from .references import lines_of
 from .sizes import has_own_size
 
 SUITES = ("smoke", "quick")
@@ -38,11 +38,6 @@ class node_sweep(p2p_matrix_run, special=True):
     node = parameter(NODES, loggable=True)
 
     #: The test cases that are measured: those of ``intranode_p2p`` that have this tag.
-    #:
-    #: :type: :class:`str`, ``smoke`` or ``quick``
-    #: :default: ``quick``
-    #:
-    #: .. versionadded:: 0.2.0
     suite = variable(str, value="quick", loggable=True)
 
     descr = "all links of one node of many"
@@ -56,21 +51,17 @@ class node_sweep(p2p_matrix_run, special=True):
         self.valid_systems = nodes.partitions_of(self.node)
 
     def prepare(self):
-        partition, environment = self.current_partition, self.current_environ
+        partition = self.current_partition
         if why := nodes.why_unknown(self.node, partition):
             self.cannot_measure(why)
         self.on = nodes.known_as(self.node, partition)
         if self.suite not in SUITES:
             self.cannot_measure(f"suite={self.suite}: there are {' and '.join(SUITES)}")
         super().prepare()
-        self.on_gpus = "gpu" in partition.features
-        self.skip_if(
-            self.on_gpus and "cuda" not in environment.features,
-            f"{partition.fullname} has GPUs, and the environment {environment.name} has no CUDA",
-        )
+        self.choose_backend()
         if self.on_gpus:
             self.num_gpus_per_node = self.promise.devices
-        self.skip_if(not self.testcases(), f"{partition.fullname} can run no test case of the suite {self.suite}")
+        self.skip_partition(not self.testcases(), f"can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
         """Ends the test without a verdict on its node."""

@@ -2,10 +2,11 @@
 
 import reframe as rfm
 
+from linkmatrix.judge.device_state import state_faults, unequal_faults
+from linkmatrix.reframe_ext.sessions.processes import LOOK
+
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
-from .processes import LOOK
-from .state import state_faults, unequal_faults
 
 
 @rfm.simple_test
@@ -15,13 +16,7 @@ class gpu_topology(p2p_matrix_run):
     Measures nothing, so it is the first to run on a node in doubt; where test cases between the GPUs are measured too,
     it reads what their process saw before it measured, and needs none of its own. Promised are the number and the
     model of the GPUs (`config/topology/<system>-<partition>/devices.json`) and, in the partition's extras, what every
-    pair must have:
-
-    ===============  ================================================
-    ``link_class``   the link class, in nvidia-smi's words, e.g. NV18
-    ``peer_access``  whether each GPU reaches the other's memory
-    ``hops``         the shortest path; 1 is direct
-    ===============  ================================================
+    pair must have: ``link_class``, ``peer_access`` and ``hops``, as `expect.Promise` describes them.
 
     And of every GPU, ``device_state``, such as ``{"ecc": "on", "mig": "off", "power_limit_enforced_w": "700",
     "fabric_state": "completed", "nvlinks_active": "18", "pcie_width": "16"}``, by the names of a record's
@@ -32,7 +27,6 @@ class gpu_topology(p2p_matrix_run):
 
     descr = "the links of a node's GPUs"
     valid_systems = ["+gpu +cuda"]
-    valid_prog_environs = ["+cuda"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
     apart = LOOK
     least_gpus = 1
@@ -42,4 +36,4 @@ class gpu_topology(p2p_matrix_run):
 
     def faults(self):
         faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-        return faults + state_faults(self.record, self.promise) + unequal_faults(self.record, self.promise)
+        return faults + state_faults(self.record, self.promise.state) + unequal_faults(self.record, self.promise.equal)

@@ -4,12 +4,11 @@ import shutil
 import uuid
 from pathlib import Path
 
+from linkmatrix.judge.reasons import listed
 from linkmatrix.judge.rules import COMPARES_NOTHING
 from linkmatrix.judge.test_verdict import judge_test
 from linkmatrix.judge.verdicts import WORDS, Verdict
 from linkmatrix.runs import verdict_file
-
-from .reasons import listed
 
 RECORD = "record.json"
 SESSION = str(uuid.uuid4())  # of this process

@@ -83,32 +83,38 @@ def checks() -> str:
 
 
 class Variable(NamedTuple):
-    """What `-S` sets of a check, as the comment above it says."""
+    """A variable of a check, which `-S` sets: the comment above its definition, its type and its default."""
 
     name: str
     means: str
     type: str
     default: str
-    since: str
 
 
-ABOVE = re.compile(
-    r"(?P<means>.*?) :type: (?P<type>.*?) :default: (?P<default>.*?) \.\. versionadded:: (?P<since>[\d.]+)"
-)
 ROLE = re.compile(r":\w+:`([^`]*)`")
+TYPES = {"typ.List[str]": "List[str]", "typ.Bool": "bool"}
 
 
-def variable(name: str, above: list[str]) -> Variable:
-    """above: the lines before its definition, of which those with `#:` are about it."""
+def variable(definition: ast.Assign, above: list[str]) -> Variable:
+    """Reads the definition of a variable. Raises LookupError without a comment.
+
+    above: the lines before the definition, of which those with `#:` describe it. The line `:default:` replaces the
+    value of the definition.
+    """
     said: list[str] = []
     for line in reversed(above):
         if not line.strip().startswith("#:"):
             break
         said.insert(0, line.strip()[2:].strip())
-    found = ABOVE.fullmatch(" ".join(" ".join(said).split()))
-    if not found:
-        raise LookupError(f"above a check's variable {name} there must be :type:, :default: and versionadded")
-    return Variable(name, *(ROLE.sub(r"`\1`", text).replace("``", "`") for text in found.groups()))
+    name, call = ast.unparse(definition.targets[0]), definition.value
+    assert isinstance(call, ast.Call)
+    means, _, default = " ".join(said).partition(":default:")
+    if not means.strip():
+        raise LookupError(f"the variable {name} of a check has no comment with #: above it")
+    value = next(f"`{ast.unparse(one.value)}`" for one in call.keywords if one.arg == "value")
+    texts = [ROLE.sub(r"`\1`", text.strip()).replace("``", "`") for text in (means, default or value)]
+    kind = ast.unparse(call.args[0])
+    return Variable(name, texts[0], f"`{TYPES.get(kind, kind)}`", texts[1])
 
 
 class Class(NamedTuple):
@@ -130,7 +136,7 @@ def classes() -> dict[str, Class]:
             found[one.name] = Class(
                 [ast.unparse(base).rpartition(".")[2] for base in one.bases],
                 [
-                    variable(ast.unparse(line.targets[0]), text.splitlines()[: line.lineno - 1])
+                    variable(line, text.splitlines()[: line.lineno - 1])
                     for line in one.body
                     if isinstance(line, ast.Assign) and ast.unparse(line.value).startswith("variable(")
                 ],
@@ -176,5 +182,5 @@ def variables() -> str:
             return "all" + (f" but {', '.join(f'`{name}`' for name in left)}" if left else "")
         return ", ".join(few[: MOST_NAMED - 1]) + f" and {len(few) - MOST_NAMED + 1} more"
 
-    rows = [(f"`{name}`", one.means, one.type, one.default, said(checks), one.since) for name, one, checks in found]
-    return table(("variable", "is", "type", "default", "of", "since"), rows)
+    rows = [(f"`{name}`", one.means, one.type, one.default, said(checks)) for name, one, checks in found]
+    return table(("variable", "is", "type", "default", "of"), rows)

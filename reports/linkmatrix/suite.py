@@ -13,6 +13,8 @@ from .errors import BadInput
 WITHIN = Path(__file__).resolve().parent / "_suite"
 FOLDER = WITHIN if WITHIN.is_dir() else Path(__file__).resolve().parents[2]
 REFERENCES = FOLDER / "config" / "references"
+#: The programs that measure. They have the same options of a process, and record what other processes did.
+PROGRAMS = ("p2p_matrix", "collective_perf", "nbody_scaling")
 #: ReFrame starts scripts by the shell's words, and replaces variables in the name of its log file
 UNUSABLE = re.compile(r"""[\s'"\\$]""")
 

@@ -3,7 +3,8 @@
 import pytest
 from reasons import said, verdicts
 
-from checks import cells, expect, reasons
+from checks import cells, expect
+from linkmatrix.judge import reasons
 
 PROMISE = expect.Promise(devices=3, model="NVIDIA H200", link_class="NV18", peer_access=True, hops=1)
 

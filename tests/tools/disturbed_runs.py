@@ -112,7 +112,7 @@ def adopted(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
 def tell_program(lab: Lab) -> None:
     """Writes the file of --references, as a check does."""
     os.environ["RFM_REFERENCE_PREFIX"] = str(lab.references)
-    from checks.references import lines_of
+    from linkmatrix.references.for_program import lines_of
     from linkmatrix.references.tables import References
 
     cases = [case for case in References.load(lab.references).testcases(TABLE) if not case.startswith("rank_")]

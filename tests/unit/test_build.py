@@ -10,7 +10,7 @@ from reframe.core.exceptions import SanityError
 
 module = importlib.import_module("linkmatrix_checks.build")
 on_path = module.on_path
-ConfiguredOnce = importlib.import_module("linkmatrix_checks.configured_once").ConfiguredOnce
+ConfiguredOnce = importlib.import_module("linkmatrix_checks.cmake_builds").ConfiguredOnce
 
 # stands for CMake: it notes what it is asked for, makes the cache, and fails where FAIL is set
 CMAKE = """#!/bin/sh

@@ -53,10 +53,12 @@ def test_what_a_check_needs_of_a_partition_is_described(site):
     assert where["rdma_perftest"] == "+rdma +crossnode" and where["rank_binding"] == "+mpi"
 
 
-def test_every_variable_of_a_check_is_described_and_says_since_when(site):
-    """The site is not built where one does not: what stands above it is taken from the sources."""
-    for name in ("extra_opts", "wait_idle", "sizes", "bodies", "cmake_opts", "on", "perftest_opts"):
-        assert re.search(rf">{name}<(?:(?!</tr>).)*<p>\d+\.\d+\.\d+</p>", site["checks"], re.DOTALL), name
+def test_every_variable_of_a_check_is_described_with_its_type_and_default(site):
+    """The site is not built where a comment is missing: comments, types and defaults are taken from the sources."""
+    texts = {"extra_opts": r"List\[str\]", "wait_idle": "float", "cmake_opts": r"List\[str\]", "refuse_busy": "bool"}
+    for name, kind in (texts | dict.fromkeys(("sizes", "bodies", "on", "size"), "str")).items():
+        assert re.search(rf">{name}<(?:(?!</tr>).)*>{kind}<", site["checks"], re.DOTALL), name
+    assert re.search(r">seconds<(?:(?!</tr>).)*>300<", site["checks"], re.DOTALL)
 
 
 def objects(schema):

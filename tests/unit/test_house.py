@@ -21,7 +21,7 @@ ROOMS = {
     "adopt": {"runs", "locate", "judge", "references", "record"},
     "contract": {"runs", "judge", "references", "record"},
     "show": {"contract", "runs", "locate", "judge", "references", "record"},
-    "reframe_ext": set(),
+    "reframe_ext": {"record"},
     "site": {"reframe_ext"},
 }
 ROOMS["commands"] = {*ROOMS}

@@ -1,13 +1,11 @@
 """Why a job ended, as the checks say it: in the words of scheduler and launcher, of the node that failed."""
 
-import importlib
 import shutil
 
 import pytest
 
+from linkmatrix.reframe_ext.sessions import endings
 from linkmatrix.runs.testcases import sentence
-
-endings = importlib.import_module("linkmatrix_checks.endings")
 
 CUT = "p2p_matrix: SIGTERM: the run was ended\n"
 NODE_FAILURE = (

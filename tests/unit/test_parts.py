@@ -1,7 +1,6 @@
-"""One test case's part of a process that ran several: checks/parts.py."""
+"""One test case's part of a process that ran several: reframe_ext/sessions/parts.py."""
 
 import dataclasses
-import importlib.util
 import json
 import threading
 import time
@@ -13,18 +12,10 @@ import pytest
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
+from linkmatrix.reframe_ext.sessions import parts
 from linkmatrix.runs import judging, testcases
 
-FILE = Path(__file__).resolve().parents[2] / "checks" / "parts.py"
-DATA = FILE.parents[1] / "tests" / "data"
-
-
-@pytest.fixture(scope="module")
-def parts():
-    spec = importlib.util.spec_from_file_location("linkmatrix_checks_parts", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -49,18 +40,18 @@ def record(*results, expected=None, result="PASS", **more):
     }
 
 
-def test_a_text_ends_with_the_result_of_its_test_case(parts, full):
+def test_a_text_ends_with_the_result_of_its_test_case(full):
     text = parts.text_of(full, "FAIL")
     assert text.startswith(full.splitlines()[0])
     assert text.endswith("\nResult: FAIL\n") and "Result: PASS" not in text
     assert text.splitlines()[:-1] == [line for line in full.splitlines() if line != "Result: PASS"]
 
 
-def test_a_process_that_was_killed_says_no_result(parts, full):
+def test_a_process_that_was_killed_says_no_result(full):
     assert "Result: " not in parts.text_of(full[: full.index("verified: ")], None)
 
 
-def test_what_is_whole_passes_whatever_came_after_it(parts):
+def test_what_is_whole_passes_whatever_came_after_it():
     run = record(result("a"), result("b", complete=False), expected=["a", "b", "c"], result="TIMEOUT", error="hung")
     assert parts.record_of(run, "a") == record(result("a"))
     assert parts.record_of(run, "b")["result"] == "TIMEOUT"
@@ -68,23 +59,23 @@ def test_what_is_whole_passes_whatever_came_after_it(parts):
     assert parts.record_of(run, "c") is None
 
 
-def test_what_was_not_compared_is_not_whole(parts):
+def test_what_was_not_compared_is_not_whole():
     run = record(result("a", verified=False), result("b"), result="FAIL")
     assert [parts.record_of(run, name)["result"] for name in "ab"] == ["FAIL", "PASS"]
 
 
-def test_an_endpoint_that_was_lost_later_is_no_fault_of_what_was_whole_before(parts):
+def test_an_endpoint_that_was_lost_later_is_no_fault_of_what_was_whole_before():
     run = record(result("a"), result("b", complete=False), result="ERROR", error="lost", lost=[{"label": "gpu1"}])
     assert parts.record_of(run, "a")["lost"] == []
     assert parts.record_of(run, "b")["lost"] == [{"label": "gpu1"}]
 
 
-def test_what_broke_the_process_after_all_was_measured_breaks_every_test_case(parts):
+def test_what_broke_the_process_after_all_was_measured_breaks_every_test_case():
     run = record(result("a"), result("b"), result="ERROR", error="MPI could not end")
     assert [parts.record_of(run, name)["result"] for name in "ab"] == ["ERROR", "ERROR"]
 
 
-def test_every_size_of_a_sweep_is_of_its_test_case(parts):
+def test_every_size_of_a_sweep_is_of_its_test_case():
     run = record(result("a"), result("a"), result("b"), expected=["a", "b"])
     assert len(parts.record_of(run, "a")["results"]) == 2
 
@@ -94,7 +85,7 @@ COMMAND = ["p2p_matrix", "--testcase", "a,b", "--size", "1MiB", "--record", "r",
 
 
 @pytest.mark.parametrize("ending", ["FAIL", "ERROR", "TIMEOUT", "PASS"])
-def test_the_topology_is_that_which_was_seen_before_anything_was_measured(parts, ending):
+def test_the_topology_is_that_which_was_seen_before_anything_was_measured(ending):
     risen = {"name": "nvlink_replay", "before": 0.0, "after": 5.0}
     late = {"name": "xid", "before": None, "after": 1.0}
     hot = {"name": "temperature", "before": 40.0, "after": 80.0}
@@ -109,13 +100,13 @@ def test_the_topology_is_that_which_was_seen_before_anything_was_measured(parts,
     assert whole["health"] == health
 
 
-def test_a_device_that_was_lost_while_it_was_measured_was_there_before(parts):
+def test_a_device_that_was_lost_while_it_was_measured_was_there_before():
     run = record(result("a", complete=False), result="ERROR", lost=[{"label": "gpu0"}], command=COMMAND, health=[])
     assert parts.record_of(run, "")["lost"] == []
     assert parts.record_of(run, "a")["lost"] == [{"label": "gpu0"}]
 
 
-def test_the_part_of_the_topology_is_judged_as_a_look_of_its_own(parts, make_record):
+def test_the_part_of_the_topology_is_judged_as_a_look_of_its_own(make_record):
     """By `linkmatrix show` and `run`: PASS where the program passed, and never for want of a matrix."""
     whole = make_record(result="ERROR", error="hung", off={(0, 1): "error"})
     part = parts.record_of(whole | {"command": COMMAND}, "")
@@ -129,7 +120,7 @@ def test_the_part_of_the_topology_is_judged_as_a_look_of_its_own(parts, make_rec
     assert failed.verdict == Verdict.INCOMPLETE, "ReFrame failed it, and its record does not contain why"
 
 
-def left(parts, tmp_path, text, content):
+def left(tmp_path, text, content):
     """What a process left, as tests find it, and the folder that a test reads it into."""
     folder, own = tmp_path / "process1", tmp_path / "own"
     folder.mkdir()
@@ -142,9 +133,9 @@ def left(parts, tmp_path, text, content):
     return parts.Left(tmp_path, folder, job, "session"), own
 
 
-def test_the_test_of_the_topology_finds_its_own_record_and_output(parts, full, make_record, tmp_path):
+def test_the_test_of_the_topology_finds_its_own_record_and_output(full, make_record, tmp_path):
     content = make_record() | {"command": COMMAND, "asked_by": "session"}
-    found, own = left(parts, tmp_path, full, json.dumps(content))
+    found, own = left(tmp_path, full, json.dumps(content))
     found.copy_to(own, "", "gpu_topology")
     part = reading.load(own / "record.json")
     assert (part["asked_by"], part["results"], part["topology"]) == ("gpu_topology", [], content["topology"])
@@ -152,15 +143,15 @@ def test_the_test_of_the_topology_finds_its_own_record_and_output(parts, full, m
 
 
 @pytest.mark.parametrize("content", [None, "", '{"results": ['])
-def test_without_a_whole_record_there_is_no_topology(parts, tmp_path, content):
-    found, own = left(parts, tmp_path, "p2p_matrix, and no more\n", content)
+def test_without_a_whole_record_there_is_no_topology(tmp_path, content):
+    found, own = left(tmp_path, "p2p_matrix, and no more\n", content)
     found.copy_to(own, "", "gpu_topology")
     assert not (own / "record.json").exists()
     assert "Result: " not in (own / "rfm_job.out").read_text()
 
 
-def test_what_each_rank_said_of_itself_is_read_with_the_errors_of_all(parts, tmp_path):
-    found, own = left(parts, tmp_path, "what was measured\n", None)
+def test_what_each_rank_said_of_itself_is_read_with_the_errors_of_all(tmp_path):
+    found, own = left(tmp_path, "what was measured\n", None)
     (found.folder / "err").write_text("mpirun: no\n")
     (found.folder / "ranks").mkdir()
     for rank in range(2):
@@ -174,7 +165,7 @@ LATE, LIMIT = 0.3, 3.0  # seconds
 
 
 @pytest.mark.parametrize("with_output", [True, False])
-def test_a_record_that_appears_after_the_job_is_waited_for(parts, tmp_path, with_output):
+def test_a_record_that_appears_after_the_job_is_waited_for(tmp_path, with_output):
     folder = tmp_path / "process1"
     folder.mkdir()
 
@@ -201,7 +192,7 @@ def test_a_record_that_appears_after_the_job_is_waited_for(parts, tmp_path, with
         ),
     ],
 )
-def test_a_record_that_the_program_did_not_write_is_not_waited_for(parts, tmp_path, output, errors):
+def test_a_record_that_the_program_did_not_write_is_not_waited_for(tmp_path, output, errors):
     (tmp_path / "out").write_text(output)
     (tmp_path / "err").write_text(errors)
     began = time.monotonic()
@@ -209,7 +200,7 @@ def test_a_record_that_the_program_did_not_write_is_not_waited_for(parts, tmp_pa
     assert time.monotonic() - began < LATE
 
 
-def test_all_processes_of_a_job_share_one_wait(parts, tmp_path):
+def test_all_processes_of_a_job_share_one_wait(tmp_path):
     began = time.monotonic()
     for number in range(5):
         parts.wait_for_record(tmp_path, tmp_path / f"process{number}", f"{tmp_path}", LATE)

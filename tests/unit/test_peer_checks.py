@@ -9,6 +9,7 @@ import pytest
 from reasons import said as sentences
 
 from linkmatrix import cli
+from linkmatrix.foreign import peer_output as output
 from linkmatrix.judge import judged_cells
 from linkmatrix.judge.evaluate import evaluate as judge
 from linkmatrix.judge.verdicts import Verdict
@@ -31,7 +32,7 @@ def checks(name):
     return importlib.import_module(f"linkmatrix_checks.{name}")
 
 
-peers, output = checks("peers"), checks("peer_output")
+peers = checks("peers")
 
 
 def printed(text, code=0, topology="", places=("n1",)):

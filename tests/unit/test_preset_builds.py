@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-preset_builds = importlib.import_module("linkmatrix_checks.preset_builds")
+preset_builds = importlib.import_module("linkmatrix_checks.cmake_builds")
 OPTIONS = {"LINKMATRIX_CUDA": "OFF", "LINKMATRIX_MPI": "ON", "CMAKE_BUILD_TYPE": "Release"}
 
 

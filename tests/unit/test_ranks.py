@@ -7,6 +7,7 @@ import pytest
 from linkmatrix_checks import ranks
 
 from linkmatrix.judge.verdicts import Verdict
+from linkmatrix.reframe_ext.sessions import processes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -65,16 +66,16 @@ def test_each_rank_may_see_one_device_that_the_launcher_chose():
 
 def test_options_of_the_launcher_may_have_the_layout_in_them():
     extras = {"rank_options": ["--map-by", "ppr:{num_tasks_per_node}:node"]}
-    layout = ranks.layout_of(10, 4)
+    layout = processes.layout_of(10, 4)
     assert layout == {"num_nodes": 3, "num_tasks": 10, "num_tasks_per_node": 4}
-    assert ranks.launch_options(extras, "rank_options", layout) == ["--map-by", "ppr:4:node"]
-    assert ranks.launch_options(extras, "process_options", layout) == []
+    assert processes.launch_options(extras, "rank_options", layout) == ["--map-by", "ppr:4:node"]
+    assert processes.launch_options(extras, "process_options", layout) == []
 
 
 @pytest.mark.parametrize("option", ["ppr:{tasks}:node", "ppr:{}:node", "ppr:{num_tasks"])
 def test_anything_else_in_braces_is_refused_with_what_may_stand_there(option):
     with pytest.raises(ValueError, match=r"extras\['rank_options'\] .* may have \{num_nodes\}, \{num_tasks\}, "):
-        ranks.launch_options({"rank_options": [option]}, "rank_options", ranks.layout_of(4, 2))
+        processes.launch_options({"rank_options": [option]}, "rank_options", processes.layout_of(4, 2))
 
 
 PROGRAM = REPOSITORY / "src" / "binding" / "binding.sh"

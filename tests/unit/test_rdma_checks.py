@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from reasons import said as sentences
 
+from linkmatrix.foreign import adapter_pairs
+from linkmatrix.foreign.adapter_pairs import faults_of
 from linkmatrix.judge.verdicts import Verdict
 from linkmatrix.record import reading
 from linkmatrix.references.tables import References
@@ -16,21 +18,17 @@ DATA = Path(__file__).resolve().parents[1] / "data" / "perftest"
 MIB = 1 << 20
 
 
-def perftest():
+def adapters():
     """The module of checks/; conftest.py says where that is."""
-    return importlib.import_module("linkmatrix_checks.perftest")
-
-
-def faults_of(output, how):
-    return sentences(perftest().faults_of(output, how))
+    return importlib.import_module("linkmatrix_checks.adapters")
 
 
 def ratio_faults(record, promised):
-    return sentences(perftest().ratio_faults(record, promised))
+    return sentences(adapters().ratio_faults(record, promised))
 
 
 def groups(**promise):
-    return importlib.import_module("linkmatrix_checks.adapters").promised({"adapters": promise})
+    return adapters().promised({"adapters": promise})
 
 
 def step(adapter, how="alone", code=0, program="ib_write_bw", text=None, value="97.77"):
@@ -58,8 +56,8 @@ COMMAND = f"ib_write_bw -F --report_gbits -s {MIB} -D 6"
 
 def recorded(text, testcase="ib_write_bw", how="alone", memory="host", asked=""):
     """(output, its checked record)."""
-    output = perftest().output_of(text, asked)
-    record = perftest().record_of(output, testcase, how, "rdma_perftest", testcase, memory)
+    output = adapter_pairs.output_of(text, asked)
+    record = adapter_pairs.record_of(output, testcase, how, "rdma_perftest", testcase, memory)
     reading.check(record)
     return output, record
 

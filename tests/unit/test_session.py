@@ -1,4 +1,4 @@
-"""Which test cases share a process: checks/processes.py."""
+"""Which test cases share a process: reframe_ext/sessions/processes.py."""
 
 import importlib
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def processes():
-    return importlib.import_module("linkmatrix_checks.processes")
+    return importlib.import_module("linkmatrix.reframe_ext.sessions.processes")
 
 
 @pytest.fixture
@@ -203,8 +203,8 @@ def test_references_that_cannot_be_written_are_told_to_nobody(processes, wish, t
 
 @pytest.fixture
 def lines_of(monkeypatch, tmp_path):
-    """`checks.references.lines_of`, of what `p2p.yaml` has."""
-    module = importlib.import_module("linkmatrix_checks.references")
+    """`references.for_program.lines_of`, of what `p2p.yaml` has."""
+    module = importlib.import_module("linkmatrix.references.for_program")
     module.references.cache_clear()
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     (tmp_path / "p2p.yaml").write_text(
@@ -233,7 +233,7 @@ def test_the_program_is_told_of_each_pair_of_an_adopted_class(lines_of, tmp_path
 
 
 def test_a_folder_of_references_is_read_once_for_what_is_told_and_what_is_judged(lines_of, tmp_path):
-    judged_by = importlib.import_module("linkmatrix_checks.references").references
+    judged_by = importlib.import_module("linkmatrix.references.for_program").references
     judged_by(str(tmp_path))
     lines_of("intranode_p2p", "mine", "a")
     assert judged_by.cache_info().misses == 1

@@ -15,6 +15,7 @@ import yaml
 from linkmatrix import cli
 from linkmatrix.errors import BadInput
 from linkmatrix.site import machine, spack
+from linkmatrix.site import spack_environment as environment
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOME = REPOSITORY / "spack-env"
@@ -31,7 +32,6 @@ def load(name):
     return module
 
 
-environment = load("spack_environment")
 build_log = load("build_log")
 
 

@@ -3,8 +3,7 @@
 import pytest
 from reasons import said, verdicts
 
-from checks.expect import Promise
-from checks.state import state_faults, unequal_faults
+from linkmatrix.judge.device_state import state_faults, unequal_faults
 from linkmatrix.judge.odd import equal_groups, odd_nodes, odd_ones
 
 WELL = {
@@ -31,7 +30,7 @@ def found(make_record):
             device["state"] = dict(WELL)
         gpu2 = record["devices"][2]["state"] | state
         record["devices"][2]["state"] = {name: fact for name, fact in gpu2.items() if fact is not None}
-        return state_faults(record, Promise(state=promise))
+        return state_faults(record, promise)
 
     return faults
 
@@ -79,12 +78,12 @@ def test_a_partition_may_promise_numbers(found):
 
 
 def test_an_older_record_keeps_no_promise(make_record):
-    assert state_faults(make_record(), Promise()) == []
-    assert len(state_faults(make_record(), Promise(state={"ecc": "on"}))) == 4
+    assert state_faults(make_record(), None) == []
+    assert len(state_faults(make_record(), {"ecc": "on"})) == 4
 
 
 def test_a_promise_that_is_no_table_is_said(make_record):
-    [fault] = state_faults(make_record(), Promise(state=["ecc"]))
+    [fault] = state_faults(make_record(), ["ecc"])
     assert "must say names and values" in fault.sentence and verdicts([fault]) == ["INCOMPLETE"]
 
 
@@ -92,7 +91,7 @@ def test_the_odd_one_is_named(make_record):
     record = make_record()
     for device in record["devices"]:
         device["part"]["vbios"] = "96.00.74" if device["label"] != "gpu3" else "96.00.61"
-    promise = Promise(equal=("vbios", "driver"))
+    promise = ("vbios", "driver")
     assert said(unequal_faults(record, promise)) == ["gpu3: vbios is 96.00.61, 3 others have 96.00.74"]
     assert verdicts(unequal_faults(record, promise)) == ["FAIL"]
     record["devices"][0]["part"]["vbios"] = ""

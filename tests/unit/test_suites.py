@@ -1,10 +1,8 @@
 """The words of a suite: which tests each selects, and what ReFrame's repetitions do to them."""
 
-import importlib
-
 import pytest
 
-suites = importlib.import_module("linkmatrix_checks.suites")
+from linkmatrix.reframe_ext.sessions import suites
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 from .. import __version__
@@ -16,6 +17,7 @@ Record = dict[str, Any]
 NEAR = ("PIX", "PXB", "PHB", "NODE", "SYS")  # from the nearest NIC on
 HOST = re.compile(r"host|cpu\d+")  # cpu0: host memory of a NUMA node
 MOST_RANKS = 144  # that are listed as devices, for a topology is their square: two racks of 72 GPUs
+UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # facts of a node
 LATER = (
     "when it was measured is not known: 'started' is the time of the import",
     "the programs print one number a cell: low and high repeat it",
@@ -65,6 +67,20 @@ def to_record(run: Run, file: str, content: bytes, now: str, measured: str | Non
         "error": "; ".join(faults)[:4000] or None,
         "notes": [LATER[1]] if measured else list(LATER),
     }
+
+
+def measured_record(
+    run: Run, text: str, nodes: list[str], testcase: str, asked_by: str | None, size: int | None = None
+) -> Record:
+    """The record of a run that has just measured a test case on nodes; the first node is the host.
+
+    text: the output of the program. size: as in `to_record`.
+    """
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    record = to_record(run, "rfm_job.out", text.encode(), now, now, size)
+    record["host"]["name"] = nodes[0] if nodes else "unknown"
+    record["nodes"] = [{"name": node, **UNKNOWN} for node in dict.fromkeys(nodes)]
+    return record | {"asked_by": asked_by, "expected": [testcase]}
 
 
 def extent(run: Run) -> Extent:

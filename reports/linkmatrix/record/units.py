@@ -8,6 +8,7 @@ from ..errors import BadInput
 DIGITS, MOST_DECIMALS = 3, 9
 SUFFIXES = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 MOST = 1 << 50
+LINE_RATES = {"Gb/sec": 1.0, "Mb/s": 1e-3}  # the kernel's units, in Gb/s
 
 
 def figure(value: float, decimals: int) -> str:
@@ -47,3 +48,9 @@ def size(count: int | None) -> str:
         if count % (1 << power) == 0:
             return f"{count >> power} {unit}"
     return counted(count, "byte")
+
+
+def line_rate(text: str | None) -> float | None:
+    """The line rate in Gb/s of "400 Gb/sec (4X NDR)", as the kernel writes it; None if it is unknown."""
+    found = re.match(r"(\d+(?:\.\d+)?) (Gb/sec|Mb/s)", text or "")
+    return float(found[1]) * LINE_RATES[found[2]] if found else None

@@ -182,7 +182,7 @@ def source_of(test: Test) -> str:
 
 
 def of_process(test: Test) -> bool:
-    """Is it what a session's process wrote, as checks/processes.py names its folder?"""
+    """Is it what a session's process wrote, as reframe_ext/sessions/processes.py names its folder?"""
     return test.path is not None and re.fullmatch(r"process\d+", test.path.parent.name) is not None
 
 

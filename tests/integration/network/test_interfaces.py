@@ -1,7 +1,6 @@
 """Two hosts with two interfaces each, in namespaces of their own, measured by the real ucx_perftest over TCP."""
 
 import contextlib
-import importlib
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import linkmatrix.record.reading
+from linkmatrix.foreign import adapter_pairs
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SCRIPT = REPOSITORY / "src" / "rdma" / "adapter_pairs.sh"
@@ -89,10 +89,9 @@ def measured(folder, *arguments, cables=CABLES, rank_environment=None):
 
 
 def recorded(text, testcase, how):
-    perftest = importlib.import_module("linkmatrix_checks.perftest")
-    output = perftest.output_of(text, "UCX_NET_DEVICES={adapter} UCX_TLS=tcp " + " ".join(BANDWIDTH))
-    assert perftest.faults_of(output, ["alone", how] if how != "alone" else ["alone"]) == []
-    record = perftest.record_of(output, testcase, how, None, " ".join(BANDWIDTH), "host")
+    output = adapter_pairs.output_of(text, "UCX_NET_DEVICES={adapter} UCX_TLS=tcp " + " ".join(BANDWIDTH))
+    assert adapter_pairs.faults_of(output, ["alone", how] if how != "alone" else ["alone"]) == []
+    record = adapter_pairs.record_of(output, testcase, how, None, " ".join(BANDWIDTH), "host")
     linkmatrix.record.reading.check(record)
     return record
 

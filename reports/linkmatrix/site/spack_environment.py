@@ -13,28 +13,30 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from linkmatrix.errors import BadInput
-from linkmatrix.files import write_whole
-from linkmatrix.site import spack
+from .. import suite
+from ..errors import BadInput
+from ..files import write_whole
+from . import spack
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-HOME = REPOSITORY / "spack-env"
-SITE = Path(os.environ.get("LINKMATRIX_SITE") or REPOSITORY) / "spack-env"  # config/settings.py sets it
+HOME = suite.FOLDER / "spack-env"
+SITE = Path(os.environ.get("LINKMATRIX_SITE") or suite.FOLDER) / "spack-env"  # config/settings.py sets it
 PEERS = HOME / "peers.yaml"
 REPO = HOME / "repo" / "spack_repo" / "linkmatrix"
 
 
-def package_files(systems, system, partition):
+def package_files(systems: str, system: str, partition: str) -> list[Path]:
     """The packages.yaml of a partition and of its system, as far as they are there; in Spack, the first wins."""
     folder = Path(systems).absolute() / system
     return [file for file in (folder / partition / "packages.yaml", folder / "packages.yaml") if file.is_file()]
 
 
-def why_not(root, systems, system, partition):
+def why_not(root: Path | str, systems: str, system: str, partition: str) -> str:
     """Why Spack cannot build for a partition in the folder `root`, in words; "" where it can."""
     try:
         reason = spack.why_not()
@@ -50,12 +52,12 @@ def why_not(root, systems, system, partition):
     return ""
 
 
-def externals(files):
+def externals(files: Iterable[Path]) -> list[tuple[Path, str, str]]:
     """(file, spec, prefix) of each external in packages.yaml files; the prefix is "" where a module stands for it.
 
     Raises BadInput where a file is not what Spack reads.
     """
-    found = []
+    found: list[tuple[Path, str, str]] = []
     for file in files:
         try:
             packages = yaml.safe_load(file.read_text(encoding="utf-8"))["packages"]
@@ -69,7 +71,7 @@ def externals(files):
     return found
 
 
-def check_externals(files, archs):
+def check_externals(files: Iterable[Path], archs: list[str]) -> None:
     """Every external is where its entry says, and a CUDA among them knows all of `archs` ("90"). Raises BadInput."""
     toolkits = []
     for file, spec, prefix in externals(files):
@@ -86,14 +88,14 @@ def check_externals(files, archs):
         )
 
 
-def spec(variants, archs, further=""):
+def spec(variants: Mapping[str, bool], archs: list[str], further: str = "") -> str:
     """What to ask Spack for; variants: {name: whether it is on}, archs: as in `check_externals`."""
     switched = [("+" if on else "~") + name for name, on in variants.items()]
     arch = [f"cuda_arch={','.join(archs)}"] if archs else []
     return " ".join(["linkmatrix@main", *switched, *arch, *([further] if further else [])])
 
 
-def peers(features, archs):
+def peers(features: Collection[str], archs: list[str]) -> list[str]:
     """The specs of peers.yaml for an environment with these features; archs: as in `check_externals`."""
     lists = {name: specs for one in yaml.safe_load(PEERS.read_text())["definitions"] for name, specs in one.items()}
     wanted = {"peers_" + "_".join(sorted(set(features) - {"nccl"})), *(["peers_cuda"] if "cuda" in features else [])}
@@ -101,15 +103,15 @@ def peers(features, archs):
     return [f"{spec} cuda_arch={','.join(archs)}" if archs and "+cuda" in spec else spec for spec in specs]
 
 
-def manifest(specs, files, root, folder):
+def manifest(specs: list[str], files: list[Path], root: Path, folder: Path) -> str:
     """The text of a spack.yaml that installs `specs`, linkmatrix from this checkout, into the tree `root`."""
-    return yaml.safe_dump(
+    text: str = yaml.safe_dump(
         {
             "spack": {
                 "include": [str(file) for file in files],
                 "repos": {"linkmatrix": str(REPO)},
                 "specs": specs,
-                "develop": {"linkmatrix": {"spec": "linkmatrix@=main", "path": str(REPOSITORY / "src")}},
+                "develop": {"linkmatrix": {"spec": "linkmatrix@=main", "path": str(suite.FOLDER / "src")}},
                 "concretizer": {"unify": "when_possible", "reuse": False},
                 "config": {
                     "install_tree": {"root": str(root / "opt")},
@@ -122,9 +124,10 @@ def manifest(specs, files, root, folder):
         },
         sort_keys=False,
     )
+    return text
 
 
-def prepare(specs, files, root):
+def prepare(specs: list[str], files: list[Path], root: Path | str) -> Path:
     """The folder of the environment for `specs`, written if it is not there. Raises OSError."""
     root = Path(root).absolute()
     (root / "links").mkdir(parents=True, exist_ok=True)
@@ -137,7 +140,7 @@ def prepare(specs, files, root):
     return folder
 
 
-def copy_out(folder, peers):
+def copy_out(folder: Path, peers: bool) -> list[str]:
     """The shell commands that copy the programs into prefix/bin, and the lock file beside it."""
     commands = ["mkdir -p prefix", f"cp -RL {folder}/view/bin prefix/", f"cp {folder}/spack.lock ."]
     # OSU's programs are elsewhere
@@ -145,7 +148,7 @@ def copy_out(folder, peers):
     return commands + (osu if peers else [])
 
 
-def concrete_spec(lock):
+def concrete_spec(lock: Path) -> str:
     """What a spack.lock says was built: the package with its variants and hash, then what it was built with."""
     content = json.loads(Path(lock).read_text(encoding="utf-8"))
     (root,) = (one["hash"] for one in content["roots"] if re.match(r"linkmatrix\b", one["spec"]))
@@ -158,7 +161,7 @@ def concrete_spec(lock):
     return " ".join([f"linkmatrix@{node['version']}", *variants, f"target={target}", f"/{root[:7]}", *needs])
 
 
-def variant(name, value):
+def variant(name: str, value: Any) -> str:
     """A variant as it is said on a command line."""
     if isinstance(value, bool):
         return ("+" if value else "~") + name

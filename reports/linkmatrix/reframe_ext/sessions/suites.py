@@ -1,18 +1,22 @@
 """The tests that ReFrame generated, and the suites that select them for a session."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from reframe.core.runtime import valid_sysenv_comb
 
 #: The words of a suite that are no test: `all`, and the tags of the modes.
 SUITES = ("all", "smoke", "quick", "visibility", "acceptance", "full", "nbody", "peers")
-TESTS = {}  # {(class, parameters): test}: all tests that a session may measure
+TESTS: dict[tuple[str, str], Any] = {}  # {(class, parameters): test}: all tests that a session may measure
 
 
-def key_of(test):
+def key_of(test: Any) -> tuple[str, str]:
     """The class of a test and its parameters."""
     return type(test).__name__, repr(type(test).get_variant_info(test.variant_num)["params"])
 
 
-def register(test):
+def register(test: Any) -> None:
     """Adds a test that ReFrame generated.
 
     For ``--repeat``, ``-P`` and ``--distribute`` ReFrame generates each test again, with a parameter whose name begins
@@ -26,27 +30,27 @@ def register(test):
         TESTS[key_of(test)] = test
 
 
-def words_of(test):
+def words_of(test: Any) -> set[str]:
     """The words by which a suite selects a test: its class, its test case, both, its tags, its hash and ``all``."""
     name, testcase = type(test).__name__, getattr(test, "testcase", "")
     both = (testcase, f"{name}.{testcase}") if testcase else ()
     return {name, *both, *test.tags, f"/{test.hashcode}", "all"}
 
 
-def split(suite):
+def split(suite: str) -> tuple[set[str], set[str]]:
     """(the words that a suite selects tests by, the words of the tests that it leaves out)."""
     words = [word.strip() for word in suite.split(",") if word.strip()]
     return {word for word in words if word[0] != "-"}, {word[1:] for word in words if word[0] == "-"}
 
 
-def selects(suite, test):
+def selects(suite: str, test: Any) -> bool:
     """Whether a suite contains a test."""
     wanted, left_out = split(suite)
     words = words_of(test)
     return bool(wanted & words) and not left_out & words
 
 
-def fault(suite):
+def fault(suite: str) -> str:
     """A sentence that names the unknown words of a suite and lists the known ones; "" if all are known."""
     known = {word for test in TESTS.values() for word in words_of(test)}.union(SUITES)
     unknown = sorted(word for word in set.union(*split(suite)) - known if not word.startswith("/"))
@@ -60,10 +64,10 @@ def fault(suite):
     )
 
 
-def tests_of(suite, cls, partition, environment):
+def tests_of(suite: str, cls: type, partition: Any, environment: Any) -> list[Any]:
     """The tests of a suite that have a fixture `session` of the class `cls` and can run in an environment."""
 
-    def fits(test):
+    def fits(test: Any) -> bool:
         valid = valid_sysenv_comb(test.valid_systems, test.valid_prog_environs)
         return any(
             (one.fullname, environ.name) == (partition.fullname, environment.name)

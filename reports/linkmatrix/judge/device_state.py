@@ -1,8 +1,13 @@
-"""How the GPUs of a node are set and how they are, before a figure is looked at. Plain Python, as `expect` is."""
+"""The settings and the state of the GPUs of a node, compared with the expected configuration and with each other."""
 
-from linkmatrix.judge.odd import odd_ones
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from .odd import odd_ones
 from .reasons import failed, missing, unlike
+from .verdicts import Reason
+
+Json = Mapping[str, Any]
 
 FABRIC_IS_WELL = ("completed", "not supported")
 # what a driver says of a device that is never well, and what that means
@@ -16,20 +21,20 @@ NEVER_WELL = {
 OF_PART = ("vbios", "firmware", "board")  # facts of a device's part; the others are of its state, or the node's driver
 
 
-def state_faults(record, promise):
-    """What is wrong with each device by itself, and what is not as promised."""
-    if not isinstance(promise.state, dict | None):
+def state_faults(record: Json, expected: Any) -> list[Reason]:
+    """What is wrong with each device by itself, and what is not as expected. expected: {fact: value}, or None."""
+    if not isinstance(expected, dict | None):
         return missing("extras['device_state'] of the partition must say names and values, such as {'ecc': 'on'}")
-    reasons = []
+    reasons: list[Reason] = []
     for device in record["devices"]:
         state, label = device.get("state", {}), device["label"]
         reasons += failed(*(f"{label}: {one}" for one in never_well(state)))
-        for found, sentence in not_as_promised(state, promise.state or {}):
+        for found, sentence in not_as_promised(state, expected or {}):
             reasons += unlike(found, f"{label}: {sentence}")
     return reasons
 
 
-def never_well(state):
+def never_well(state: Json) -> Iterator[str]:
     """What no partition needs to promise."""
     yield from (text for name, (bad, text) in NEVER_WELL.items() if state.get(name) == bad)
     fabric, status = state.get("fabric_state", "completed"), state.get("fabric_status", "0")
@@ -42,7 +47,7 @@ def never_well(state):
         yield f"its PCIe link is {width} lanes wide, and could be {most}"
 
 
-def not_as_promised(state, promised):
+def not_as_promised(state: Json, promised: Json) -> Iterator[tuple[Any, str]]:
     """(the fact, a sentence) of each fact that is not what the partition promises; None is not known."""
     for name, wanted in promised.items():
         found = state.get(name)
@@ -51,18 +56,18 @@ def not_as_promised(state, promised):
             yield found, f"{name} {said}, the partition promises {wanted}"
 
 
-def unequal_faults(record, promise):
-    """Devices that differ from the others in what should be alike; the odd ones are named."""
-    reasons = []
-    for name in promise.equal:
+def unequal_faults(record: Json, equal: tuple[str, ...]) -> list[Reason]:
+    """Devices that differ from the others in the facts `equal`; the odd ones are named."""
+    reasons: list[Reason] = []
+    for name in equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
         unknown = [who for who, fact in found.items() if not fact]
         reasons += missing(*(f"{who}: {name} is not known" for who in unknown)) or failed(*odd_ones(name, found))
     return reasons
 
 
-def fact_of(record, device, name):
+def fact_of(record: Json, device: Json, name: str) -> str:
     """A fact of a device, "" where it is not known."""
     if name == "driver":
-        return record["software"].get("driver", "")
-    return (device["part"] if name in OF_PART else device.get("state", {})).get(name, "")
+        return str(record["software"].get("driver", ""))
+    return str((device["part"] if name in OF_PART else device.get("state", {})).get(name, ""))

@@ -1,14 +1,14 @@
-"""What src/peers/peer.sh printed of a program of others, as a record and as faults. Plain Python, as `expect` is."""
+"""The output of src/peers/peer.sh, which quotes a foreign program, as a record."""
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
-from linkmatrix.errors import BadInput
-from linkmatrix.foreign import nccl, nvbandwidth, osu, p2p_sample
-from linkmatrix.foreign.scan import read_text
-from linkmatrix.foreign.table import Run
-
-from .foreign_run import foreign_record
+from ..errors import BadInput
+from . import nccl, nvbandwidth, osu, p2p_sample
+from .scan import read_text
+from .table import Run, Topology
+from .to_record import measured_record
 
 LINE = re.compile(r"(rank \d+ on |program |missing |ended code=|\| ?|topology$|output$)(.*)")
 PROGRAMS = {"osu_": osu.PROGRAM, "nvbandwidth": nvbandwidth.PROGRAM, "p2pBandwidthLatencyTest": p2p_sample.CUDA}
@@ -25,7 +25,7 @@ class Output:
     it did not end; topology, text: what nvidia-smi and the program said.
     """
 
-    places: tuple = ()
+    places: tuple[str, ...] = ()
     path: str = ""
     missing: str = ""
     code: int | None = None
@@ -33,7 +33,7 @@ class Output:
     text: str = ""
 
     @property
-    def node(self):
+    def node(self) -> str:
         """Where the first rank ran."""
         return self.places[0] if self.places else "unknown"
 
@@ -43,19 +43,21 @@ class Found:
     """What can be believed of it: a run of the program, whose tables are those of a test case, or why not."""
 
     run: Run
-    faults: list = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
 
 
-def places_first(printed):
+def places_first(printed: str) -> str:
     """The same with the lines of ranks before the others: a rank may be heard after the first one has ended."""
     lines = printed.splitlines(keepends=True)
     return "".join(sorted(lines, key=lambda line: not line.startswith("rank ")))
 
 
-def output_of(printed):
+def output_of(printed: str) -> Output:
     """Reads what the script printed."""
-    said, places = {}, {}
-    parts, part = {"topology": [], "output": []}, None
+    said: dict[str, str] = {}
+    places: dict[int, str] = {}
+    parts: dict[str, list[str]] = {"topology": [], "output": []}
+    part = ""
     for line in printed.splitlines(keepends=True):
         found = LINE.match(line.rstrip("\n"))
         if found is None:
@@ -80,7 +82,7 @@ def output_of(printed):
     )
 
 
-def found_in(output, testcase, command):
+def found_in(output: Output, testcase: str, command: str) -> Found:
     """The tables of a test case in what a program printed, and why not to believe them. command: that asked it."""
     name = command.split()[0]
     nothing = Run(program_of(name), tables=[], command=command)
@@ -106,12 +108,12 @@ def found_in(output, testcase, command):
     return Found(run, faults)
 
 
-def program_of(name):
+def program_of(name: str) -> str:
     """As `linkmatrix import` calls a program: those of OSU and of nccl-tests by the name of their package."""
     return next((program for begin, program in PROGRAMS.items() if name.startswith(begin)), nccl.PROGRAM)
 
 
-def joined(runs):
+def joined(runs: list[Run]) -> Run:
     """The runs of one process as one: what a program prints before and after some of its tables is one run of it."""
     first, *rest = runs
     for one in rest:
@@ -121,7 +123,7 @@ def joined(runs):
     return first
 
 
-def topology_of(output):
+def topology_of(output: Output) -> Topology | None:
     """How the GPUs are connected, as nvidia-smi said; None where it said nothing that can be read."""
     try:
         return read_text(output.topology)[0].topology if output.topology else None
@@ -129,18 +131,20 @@ def topology_of(output):
         return None
 
 
-def last_words(text):
+def last_words(text: str) -> str:
     """The last line that says something."""
     words = [line.strip() for line in text.splitlines() if line.strip(" -*#\t")]
     return f"its last line is '{words[-1][:120]}'" if words else "it printed nothing"
 
 
-def record_of(output, found, testcase, asked_by, link_class, size):
+def record_of(
+    output: Output, found: Found, testcase: str, asked_by: str, link_class: str, size: int | None
+) -> dict[str, Any]:
     """The record of one test case. link_class: of a pair of ranks; size: bytes of a copy, where the program does not
     print them.
     """
     run = found.run
-    record = foreign_record(run, output.text, output.places, testcase, asked_by, size)
+    record = measured_record(run, output.text, list(output.places), testcase, asked_by, size)
     record["devices"] = [{**device, "node": output.node} for device in record["devices"]]
     if found.faults:
         record |= {"result": "ERROR", "error": "; ".join(found.faults)[:4000]}

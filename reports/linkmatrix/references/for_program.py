@@ -1,4 +1,4 @@
-"""A site's references, for whom they are read before a job and not only after it.
+"""A site's references for the program, which reads them before it measures.
 
 The program measures cells again that are worse than their reference: what only chance made slow is no FAIL then, in a
 link class of several medians either.
@@ -7,8 +7,8 @@ link class of several medians either.
 import functools
 import os
 
-from linkmatrix.errors import BadInput
-from linkmatrix.references.tables import References
+from ..errors import BadInput
+from .tables import References
 
 #: Options of the program behind which references of one size are not those of what it measures.
 OTHERS = {"--references", "--size", "--sweep", "--random-sizes", "--blocks", "--concurrency"}
@@ -16,12 +16,12 @@ LEAST = 1e-9  # of a value, by src/measure/references.cpp
 
 
 @functools.cache
-def references(path):
+def references(path: str) -> References:
     """All references of a file or folder, read once for all tests."""
     return References.load(path)
 
 
-def lines_of(check, table, testcase, file=""):
+def lines_of(check: str, table: str, testcase: str, file: str = "") -> tuple[str, ...]:
     """What the program's --references reads, of a test case in a table: (test case, name, value and unit) of cells and
     of link classes that have no adopted pairs. file: of the partition; empty: all of them.
 

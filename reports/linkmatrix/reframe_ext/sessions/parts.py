@@ -1,8 +1,10 @@
 """The part of one test case in what a process left that ran several: its result, and its record.
 
-Plain Python, as `expect` is. A test case that is whole and was compared is PASS whatever became of those after it; one
+A test case that is whole and was compared is PASS whatever became of those after it; one
 that is not has the ending of the process; and what the process never began is not there.
 """
+
+from __future__ import annotations
 
 import functools
 import json
@@ -10,17 +12,20 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from linkmatrix.files import write_whole
-from linkmatrix.record.apart import Apart
+from ...files import write_whole
+from ...record.apart import Apart
 
+Json = dict[str, Any]
 MEASURING = ("--testcase", "--size")  # options with a value that do nothing where nothing is measured
 ENDING = re.compile(r"Result: (?:PASS|FAIL|ERROR|TIMEOUT)")
 
 
-def text_of(text, result):
+def text_of(text: str, result: str) -> str:
     """The standard output of a process, with the result of one test case as its last line.
 
     result: the word of the last line; None, or that of a checkpoint: the process was ended before it could write one
@@ -30,7 +35,7 @@ def text_of(text, result):
     return "\n".join([*kept, *ending, ""])
 
 
-def record_of(record, testcase):
+def record_of(record: Json, testcase: str) -> Json | None:
     """The record as if the process had been asked for this test case alone; None where it did not begin with it.
 
     testcase: "" for the topology alone. What broke the whole process though all of its test cases are whole, such as an
@@ -47,7 +52,7 @@ def record_of(record, testcase):
     return part
 
 
-def look_of(record):
+def look_of(record: Json) -> Json:
     """The record as if the process had looked at the topology, which it did before it measured, and ended.
 
     What was lost or counted later is said by the test cases that were measured then.
@@ -61,9 +66,10 @@ def look_of(record):
     }
 
 
-def command_of_look(command):
+def command_of_look(command: list[str]) -> list[str]:
     """The command that looks at what another one measures."""
-    words, kept = iter(command), []
+    words = iter(command)
+    kept: list[str] = []
     for word in words:
         if word in MEASURING:
             next(words, None)
@@ -72,21 +78,21 @@ def command_of_look(command):
     return [*kept[:1], "--topology", *kept[1:]]
 
 
-def opened(health):
+def opened(health: list[Json]) -> list[Json]:
     """Counters and readings as they were at first."""
 
-    def first(items):
+    def first(items: list[Json]) -> list[Json]:
         return [{**item, "after": None} for item in items if item["before"] is not None]
 
     return [{**one, "counters": first(one["counters"]), "readings": first(one["readings"])} for one in health]
 
 
-def whole(results):
+def whole(results: list[Json]) -> bool:
     """Every cell that should have a value has one, and its data was compared where there is any."""
     return all(result["complete"] and result["verified"] is not False for result in results)
 
 
-def all_whole(record):
+def all_whole(record: Json) -> bool:
     """Whether the process did all that it was asked for."""
     measured = {result["testcase"] for result in record["results"]}
     return whole(record["results"]) and not record["lost"] and measured.issuperset(record["expected"])
@@ -102,29 +108,29 @@ class Left:
 
     stage: Path
     folder: Path
-    job: object
+    job: Any
     asked_by: str
 
     @property
-    def begun(self):
+    def begun(self) -> bool:
         """Whether the job began."""
         return (self.stage / self.job.stdout).exists()
 
     @property
-    def output(self):
+    def output(self) -> Path:
         """The process's standard output, which is there if it began."""
         return self.folder / "out"
 
-    def text(self):
+    def text(self) -> str:
         """Standard output; of ranks that became another program, what they said before, each in a file."""
         return read(self.output) + "".join(map(read, sorted(self.folder.glob("rank.*"))))
 
-    def errors(self):
+    def errors(self) -> str:
         """Standard error, which such ranks have in common with what they became."""
         own = self.folder / "err"
         return read(own if own.exists() else self.folder.parent / "err")
 
-    def copy_to(self, own, testcase, name):
+    def copy_to(self, own: Path, testcase: str | None, name: str) -> None:
         """Copies the part of a test into its folder, as if it had run the process alone, and called it `name`.
 
         testcase: the test case of the test, "" for the topology; None for all that the process did
@@ -143,11 +149,11 @@ class Left:
         write_copy(own / self.job.stderr, errors)
         write_copy(own / self.job.script_filename, script)
 
-    def part_of(self, text, record, own, testcase, name):
+    def part_of(self, text: str, record: Path, own: Path, testcase: str, name: str) -> str:
         """The text with the result of a test case; its part of the record is written to `own`, if there is one."""
         whole = record_in(record, os.stat(record).st_mtime_ns) if record.exists() else None
         part = record_of(whole, testcase) if whole else None
-        if part is None:
+        if whole is None or part is None:
             return text  # how it ended
         if whole["asked_by"] == self.asked_by:  # this session's, and not one that was left
             part = {**part, "asked_by": name}
@@ -157,7 +163,7 @@ class Left:
         return text_of(text, part["result"])
 
 
-def wait_for_record(stage, folder, jobid, seconds, stdout=""):
+def wait_for_record(stage: Path, folder: Path, jobid: Any, seconds: float, stdout: str = "") -> None:
     """Waits until the record of a process is visible, and the output of its job: on a network file system both may
     appear after the job's end.
 
@@ -176,29 +182,29 @@ def wait_for_record(stage, folder, jobid, seconds, stdout=""):
 
 
 @functools.cache
-def end_of_wait(_stage, _jobid, seconds):
+def end_of_wait(_stage: Path, _jobid: Any, seconds: float) -> float:
     """The end of the wait for the files of a job, in seconds of `time.monotonic`."""
     return time.monotonic() + seconds
 
 
-def write_copy(path, text):
+def write_copy(path: Path, text: str) -> None:
     """Writes what is elsewhere too, in the folder of the process: no test waits until the disk has it."""
     write_whole(path, text.encode(), lasting=False)
 
 
-def take_cells(files, folder):
+def take_cells(files: Iterable[Path], folder: Path) -> None:
     """Matrices that are too large for the record lie beside it."""
     for file in files:
         shutil.copyfile(file, folder / file.name)
 
 
-def read(path):
+def read(path: Path) -> str:
     """The text of a file; "" where there is none."""
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 @functools.lru_cache(maxsize=4)
-def record_in(path, _changed):
+def record_in(path: Path, _changed: int) -> Json | None:
     """The record at a path, which many tests read; nobody changes it. None where it cannot be read."""
     try:
         return json.loads(path.read_text())

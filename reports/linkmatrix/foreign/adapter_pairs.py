@@ -1,24 +1,25 @@
-"""What src/rdma/adapter_pairs.sh printed of perftest, as a record and as faults. Plain Python, as `expect` is."""
+"""The output of src/rdma/adapter_pairs.sh, which runs perftest or ucx_perftest over each adapter, as a record."""
 
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from linkmatrix.errors import BadInput
-from linkmatrix.foreign.scan import read_text
-from linkmatrix.foreign.table import Part, Run, Table
+from ..errors import BadInput
+from ..record.matrix import Pair
+from ..record.units import line_rate
+from . import perftest, ucx
+from .scan import read_text
+from .table import Part, Run, Table
+from .to_record import measured_record
 
-from .adapters import rate_of
-from .foreign_run import foreign_record
-from .reasons import missing
-from .shares import missed
+Json = dict[str, Any]
 
 ADAPTER = re.compile(r"adapter (server|client) (\S+) (\S+) ?(.*)")
 VERSION = re.compile(r"version (\S+)")
 STEP = re.compile(r"step (\S+) (\S+) (alone|at-once) code=(\d+)")
 QUOTED = "| "
 SIZE = re.compile(r" -s (\d+)\b")  # the first is the check's, later ones are of further options
-UCX = "ucx_perftest"
 #: What the tables of all adapters have in common.
 COMMON = ("quantity", "metric", "unit", "size_bytes", "direction", "line", "engine", "transport")
 PEER = "peer"  # the column, as `linkmatrix import` calls it
@@ -41,15 +42,15 @@ class Step:
     how: str
     code: int
     command: str
-    lines: list = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     @property
-    def text(self):
+    def text(self) -> str:
         """The output of the client."""
         return "".join(f"{line}\n" for line in self.lines)
 
     @cached_property
-    def printed(self):
+    def printed(self) -> Table | None:
         """The only whole table in the output, of any measurement; None where there is none to believe."""
         rows = [line for line in self.lines if line.strip()]
         whole = bool(rows) and (set(rows[-1]) == {"-"} or rows[-1].startswith("Final:"))  # a rule, or UCX's sum
@@ -61,20 +62,20 @@ class Step:
         return tables[0] if len(tables) == 1 and self.code == 0 and whole else None
 
     @property
-    def other(self):
+    def other(self) -> str:
         """What the table is of, if it is not what was asked. Of both directions it is a sum, twice the line rate."""
         name, table = self.program.rpartition("/")[2], self.printed
-        if name != UCX and table.testcase != name:
+        if name != ucx.PROGRAM and table.testcase != name:
             return table.testcase
         size = SIZE.search(self.command)
         return "" if not size or int(size[1]) == table.size_bytes else f"{name} of {table.size_bytes} bytes"
 
     @property
-    def table(self):
+    def table(self) -> Table | None:
         """The table that was asked for; None without one."""
         return self.printed if self.printed and not self.other else None
 
-    def fault(self):
+    def fault(self) -> str:
         """Why the step has no table."""
         words = [line.strip() for line in self.lines if line.strip(" -*")]
         last = words[-1].removeprefix("adapter_pairs: ") if words else "it said nothing"
@@ -94,25 +95,30 @@ class Output:
     adapters: {(role, name): port as in a record}; nodes: {role: node}; version: of perftest or UCX.
     """
 
-    adapters: dict
-    nodes: dict
-    steps: list
+    adapters: dict[tuple[str, str], Json]
+    nodes: dict[str, str]
+    steps: list[Step]
     version: str = ""
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """The adapters that were to be measured."""
         return [name for role, name in self.adapters if role == "client"]
 
-    def rate(self, name):
+    def rate(self, name: str) -> float | None:
         """What both ends of an adapter can carry in Gb/s; None where the kernel does not say."""
-        rates = [rate_of(self.adapters[role, name]) for role in self.nodes if (role, name) in self.adapters]
-        return min(rates) if rates and None not in rates else None
+        ports = [self.adapters[role, name] for role in self.nodes if (role, name) in self.adapters]
+        rates = [line_rate(port["rate"]) for port in ports]
+        known = [rate for rate in rates if rate is not None]
+        return min(known) if known and len(known) == len(rates) else None
 
 
-def output_of(text, command=""):
+def output_of(text: str, command: str = "") -> Output:
     """Reads what the script printed. command: how each program was asked, {adapter} stands for its adapter."""
-    adapters, nodes, steps, version = {}, {}, [], ""
+    adapters: dict[tuple[str, str], Json] = {}
+    nodes: dict[str, str] = {}
+    steps: list[Step] = []
+    version = ""
     for line in text.splitlines():
         if found := VERSION.fullmatch(line):
             version = found[1]
@@ -128,7 +134,7 @@ def output_of(text, command=""):
     return Output(adapters, nodes, steps, version)
 
 
-def port(node, name, rate):
+def port(node: str, name: str, rate: str) -> Json:
     """A port as a record has it."""
     adapter, _, number = name.partition(":")
     unknown = dict.fromkeys(("state", "link_layer", "numa"))
@@ -136,16 +142,16 @@ def port(node, name, rate):
     return {"name": adapter, "rate": rate or None, **unknown, "part": {}, "place": place}
 
 
-def faults_of(output, how):
-    """What is missing. how: the steps that each adapter must have."""
+def faults_of(output: Output, how: list[str]) -> list[str]:
+    """Sentences on what is missing. how: the steps that each adapter must have."""
     if not output.names:
-        return missing("no adapter was measured")
+        return ["no adapter was measured"]
     steps = {(step.adapter, step.how): step for step in output.steps}
     lacking = [f"{name} was not measured {one}" for one in how for name in output.names if (name, one) not in steps]
-    return missing(*lacking, *(step.fault() for step in output.steps if step.table is None))
+    return [*lacking, *(step.fault() for step in output.steps if step.table is None)]
 
 
-def record_of(output, testcase, how, asked_by, command, memory):
+def record_of(output: Output, testcase: str, how: str, asked_by: str | None, command: str, memory: str) -> Json:
     """The record: a matrix of the adapters, each to that of the same name on the other node.
 
     how: the step that is the test case; of one at once, what each had alone is a part.
@@ -157,7 +163,7 @@ def record_of(output, testcase, how, asked_by, command, memory):
     if known:
         run.tables.append(joined(testcase, found, tables if how == "at-once" else {}, memory))
     text = "\n".join(step.text for step in output.steps)
-    record = foreign_record(run, text, list(output.nodes.values()), testcase, asked_by)
+    record = measured_record(run, text, list(output.nodes.values()), testcase, asked_by)
     record["host"]["name"] = output.nodes.get("client", "unknown")
     record["adapters"] = list(output.adapters.values())
     if not known:
@@ -171,17 +177,18 @@ def record_of(output, testcase, how, asked_by, command, memory):
     return record
 
 
-def program_of(output):
+def program_of(output: Output) -> str:
     """As `linkmatrix import` calls it: those of perftest by the name of their package."""
-    names = {step.program for step in output.steps}
-    return names.pop() if names == {UCX} else "perftest"
+    return ucx.PROGRAM if {step.program for step in output.steps} == {ucx.PROGRAM} else perftest.PROGRAM
 
 
-def joined(testcase, found, tables, memory):
+def joined(
+    testcase: str, found: dict[str, Table | None], tables: dict[tuple[str, str], Table | None], memory: str
+) -> Table:
     """One table of all adapters; what has no value is an error."""
     first = next(table for table in found.values() if table)
     cells = {(name, PEER): value_of(table) for name, table in found.items()}
-    alone = {
+    alone: dict[Pair, Any] = {
         (name, PEER): value_of(table)
         for (name, how), table in tables.items()
         if how == "alone" and table and name in found
@@ -198,15 +205,15 @@ def joined(testcase, found, tables, memory):
     )
 
 
-def value_of(table):
+def value_of(table: Table | None) -> float | str:
     """The only value of a table; a status word where there is no table."""
     return next(iter(table.cells.values())) if table else "error"
 
 
-def head_of(output):
+def head_of(output: Output) -> dict[str, str]:
     """{what perftest's head says: for all adapters, or for each}."""
-    said = {}
-    program = "UCX" if program_of(output) == UCX else "perftest"
+    said: dict[str, dict[str, str]] = {}
+    program = "UCX" if program_of(output) == ucx.PROGRAM else "perftest"
     for step in output.steps:
         facts = dict(HEAD.findall(step.text)) | dict(INSIDE.findall(step.text))
         if gids := GID.findall(step.text):
@@ -222,13 +229,13 @@ def head_of(output):
     }
 
 
-def rates_of(result):
+def rates_of(result: Json) -> dict[str, tuple[float, float | None]]:
     """{adapter: (Gb/s, line rate in Gb/s or None)} of the adapters that have a value."""
     rows = zip(result["rows"], result["values"], result["limit"], strict=True)
     return {name: (value / TO_GB, limit and limit / TO_GB) for name, (value,), (limit,) in rows if value is not None}
 
 
-def notes_of(result):
+def notes_of(result: Json) -> list[str]:
     """What the adapters have of their line rate, and together of what they had alone."""
     of_line = [
         f"{name} {measured:.2f} of {rate:g} Gb/s ({100 * measured / rate:.1f} %)" if rate else f"{name} unknown"
@@ -239,38 +246,8 @@ def notes_of(result):
     return notes + ([f"together {100 * share:.1f} % of the sum of each alone"] if share is not None else [])
 
 
-def share_of_alone(result):
+def share_of_alone(result: Json) -> float | None:
     """The sum of all at once by that of each alone; None where a value is missing."""
     alone = result["parts"].get("alone", {"values": [[None]]})
     values, before = ([value for row in cells["values"] for value in row] for cells in (result, alone))
     return None if None in [*values, *before] else sum(values) / sum(before)
-
-
-def ratio_faults(record, groups):
-    """Reasons if bandwidths miss the expected share of the line rate, or of each alone. groups: `adapters.Adapters`."""
-    return [
-        reason
-        for result in record["results"]
-        if result["unit"] == "GB/s"
-        for group in groups
-        for reason in (at_once_faults if "alone" in result["parts"] else line_rate_faults)(result, group)
-    ]
-
-
-def at_once_faults(result, group):
-    """The reason if all adapters at once miss the expected share of what they have alone."""
-    share, together = share_of_alone(result), f"{result['testcase']}: all adapters at once have"
-    if group.at_once is None:
-        return []
-    return missed(result, together, share and 100 * share, 100 * group.at_once, "of what they have alone")
-
-
-def line_rate_faults(result, group):
-    """The reasons if adapters of a group miss the expected share of their line rate."""
-    reasons = []
-    for name, (value, rate) in rates_of(result).items():
-        line = rate or group.rate
-        if group.ratio is not None and (not group.names or name in group.names):
-            has, of = f"{result['testcase']}: {name} has {value:.2f} Gb/s", f"of {line or 0:g} Gb/s"
-            reasons += missed(result, f"{has},", line and 100 * value / line, 100 * group.ratio, of)
-    return reasons

@@ -1,9 +1,10 @@
-"""Why a job ended, in the words of who knows: the scheduler, the launcher, the file system. Plain Python."""
+"""Why a job ended, in the words of who knows: the scheduler, the launcher, the file system."""
 
 import re
 import shutil
+from pathlib import Path
 
-from .programs import BUILT
+from ...suite import PROGRAMS
 
 MOST_LINES = 4  # of standard error that are quoted
 LEAST_FREE = 64 * 1024  # bytes of a file system that has room for a line
@@ -35,35 +36,35 @@ DIED = re.compile(
 # lines of Open MPI that tell nothing
 EMPTY_WORDS = re.compile(r"-{8,}|NOTE: invoking MPI_ABORT.*|You may or may not see output.*|exactly when Open MPI.*")
 # how a sentence of a program of ours begins
-OURS = re.compile(rf"(?:{'|'.join(BUILT)}|adapter_rank): ")
+OURS = re.compile(rf"(?:{'|'.join(PROGRAMS)}|adapter_rank): ")
 # what p2p_matrix says of an MPI that has no one-sided transfers over its network
 NOT_HERE = re.compile(
     r"^p2p_matrix: (?:--testcase \S+ cannot run here: )?(?:\S+: )?(this MPI makes no window [^:]*)", re.MULTILINE
 )
 
 # what a program says that was told to measure nothing beside others (--refuse-busy)
-OTHERS = re.compile(rf"^(?:{'|'.join(BUILT)}): (others use what is to be measured: .*)", re.MULTILINE)
+OTHERS = re.compile(rf"^(?:{'|'.join(PROGRAMS)}): (others use what is to be measured: .*)", re.MULTILINE)
 
 
-def not_here(errors):
+def not_here(errors: str) -> str:
     """Why the test case is not possible here, "" where nothing says so."""
     found = NOT_HERE.search(errors)
     return f"not possible here: {found[1]}" if found else ""
 
 
-def refused_for_others(errors):
+def refused_for_others(errors: str) -> str:
     """Why nothing was measured beside others, "" where nothing says so."""
     found = OTHERS.search(errors)
     return f"not measured: {found[1]}" if found else ""
 
 
-def lost_nodes(text):
+def lost_nodes(text: str) -> list[str]:
     """Names of nodes that a launcher says are gone, in the order in which it says so."""
     found = (name for pattern in LOST_NODE for name in re.findall(pattern, text, re.IGNORECASE))
     return list(dict.fromkeys(name.strip(".,:;'\"") for name in found))
 
 
-def ended_because(state, errors):
+def ended_because(state: str, errors: str) -> str:
     """Why the job ended, by its state and by what was written to standard error; "" where neither says."""
     nodes = lost_nodes(errors)
     named = f": {', '.join(nodes)}" if nodes else ""
@@ -76,7 +77,7 @@ def ended_because(state, errors):
     return ""
 
 
-def disk_fault(folder):
+def disk_fault(folder: Path | str) -> str:
     """A sentence where nothing more can be written below `folder`; "" where it can."""
     try:
         free = shutil.disk_usage(folder).free
@@ -85,7 +86,7 @@ def disk_fault(folder):
     return f"No space left on device: {folder}" if free < LEAST_FREE else ""
 
 
-def said_by(errors, last):
+def said_by(errors: str, last: str) -> str:
     """What standard error says, in one line. last: the last line of standard output."""
     # a launcher says in several lines, and in any order, why it ended; that it was ended by the program, which has said
     # why, is no news
@@ -100,12 +101,12 @@ def said_by(errors, last):
     return " / ".join(dict.fromkeys(quoted))
 
 
-def causes(state, errors, folder):
+def causes(state: str, errors: str, folder: Path | str) -> list[str]:
     """Why a program was ended from outside: a full disk, its job, its node. [] for no known cause."""
     return [reason for reason in (disk_fault(folder), ended_because(state, errors)) if reason]
 
 
-def sentences(state, errors, text, folder, program="p2p_matrix"):
+def sentences(state: str, errors: str, text: str, folder: Path | str, program: str = "p2p_matrix") -> list[str]:
     """Why a run is no PASS: [] where it is one. text: standard output; folder: where both were written."""
     last = text.rstrip().rpartition("\n")[2]
     if last == "Result: PASS":
@@ -119,6 +120,6 @@ def sentences(state, errors, text, folder, program="p2p_matrix"):
     return [*reasons, f"{program} ended with '{last}', not with 'Result: PASS'" + (f": {said}" if said else "")]
 
 
-def not_of_nodes(said):
+def not_of_nodes(said: str) -> str:
     """Without lines that name the node on which the launcher ran, as if it were that one's fault."""
     return " / ".join(line for line in said.split(" / ") if not re.search(r"\bON \S+ CANCELLED AT\b", line))
