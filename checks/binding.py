@@ -8,7 +8,7 @@ from reframe.core.builtins import sanity_function
 from .build import REPOSITORY
 from .endings import said_by
 from .on_ranks import OnRanks
-from .processes import RANKS
+from .processes import RANKS_FOLDER
 from .ranks import bindings, faults_of
 from .reasons import missing
 from .session_test import session_test
@@ -36,7 +36,7 @@ class rank_binding(OnRanks, session_test):
     valid_prog_environs = ["+mpi"]
     tags = {"quick", "full", "topology"}
     time_limit = "5m"
-    apart = RANKS
+    subfolder = RANKS_FOLDER
     measures = False
 
     def prepare(self):
@@ -44,14 +44,14 @@ class rank_binding(OnRanks, session_test):
         if self.promise.devices:
             self.num_gpus_per_node = self.promise.devices
 
-    def wish(self):
-        return replace(super().wish(), program=str(SCRIPT), becomes=True, without_mpi=False)
+    def job_request(self):
+        return replace(super().job_request(), program=str(SCRIPT), execs_next=True, without_mpi=False)
 
     @sanity_function
     def every_rank_is_where_it_should_be(self):
         text, errors = self.outputs()
         if text is None:
-            return self.conclude(missing(*self.trouble_of_job(), self.without_output()))
+            return self.conclude(missing(*self.job_errors(), self.report_no_output()))
         found, extras = bindings(text), self.current_partition.extras
         faults = faults_of(
             found,
@@ -62,7 +62,7 @@ class rank_binding(OnRanks, session_test):
             devices=bool(self.promise.devices),
         )
         if faults:
-            faults = [*missing(*self.trouble_of_job()), *faults]
+            faults = [*missing(*self.job_errors()), *faults]
             if said := said_by(errors, ""):
                 faults += missing(f"the launcher reports: {said}")
         return self.conclude(faults)

@@ -60,7 +60,7 @@ class CrossNode(rfm.RegressionTestPlugin):
         self.skip_if(self.nodes < 2, f"{where}: there is no pair of nodes where there is one")
         self.num_tasks_per_node = self.ranks or ranks
         if self.ranks:
-            self.measure_of_it(f"{self.ranks}-ranks")
+            self.add_variant(f"{self.ranks}-ranks")
         self.num_tasks = self.nodes * self.num_tasks_per_node
 
     def ranks_at_most(self, wanted):
@@ -95,7 +95,7 @@ class OfExtent(CrossNode):
         super().prepare()
         self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
         if self.extent == "all":
-            self.measure_of_it("all")
+            self.add_variant("all")
 
 
 @rfm.simple_test
@@ -136,7 +136,7 @@ class crossnode_matrix(OfExtent, p2p_matrix_case):
     def prepare(self):
         super().prepare()
         if self.mapping != "affine" and self.is_of_nodes():
-            self.measure_of_it(self.mapping)
+            self.add_variant(self.mapping)
 
     def backend(self):
         return "mpi"
@@ -170,7 +170,7 @@ class crossnode_device_matrix(crossnode_matrix):
 
     def prepare(self):
         super().prepare()
-        self.measure_of_it("device")
+        self.add_variant("device")
 
     def machine_faults(self):
         promised = self.current_partition.extras.get("gpudirect", False)
@@ -239,7 +239,7 @@ class crossnode_sweep(sweep_run):
     def prepare(self):
         super().prepare()
         self.place_on_nodes(self.nodes or 2, 1)
-        self.measure_of_it("sweep")
+        self.add_variant("sweep")
 
 
 @rfm.simple_test
@@ -272,13 +272,13 @@ class crossnode_matchings(crossnode_matrix):
 
     def prepare(self):
         super().prepare()
-        self.measure_of_it("matchings")
+        self.add_variant("matchings")
 
     def program_opts(self):
         groups = ["--groups", self.groups] if self.groups else []
         return [*super().program_opts(), "--concurrency", "matchings", *groups]
 
-    def figures_of(self, result, matrix):
+    def result_figures(self, result, matrix):
         """Without pairs, which are others in each run."""
-        figures = crossnode_matrix.figures_of(self, result, matrix)
+        figures = crossnode_matrix.result_figures(self, result, matrix)
         return {name: figure for name, figure in figures.items() if "->" not in name}

@@ -1,4 +1,4 @@
-"""What checks of foreign programs have in common: the check makes a record of the output that a script quotes."""
+"""The base class of checks of foreign programs. A script prints the program's output, and the check makes a record."""
 
 import json
 from datetime import datetime, timezone
@@ -13,9 +13,10 @@ UNKNOWN = dict.fromkeys(("machine", "serial", "product", "kernel", "boot"))  # f
 
 
 def foreign_record(run, text, nodes, testcase, asked_by, size=None):
-    """The record of a foreign run that has measured a test case on nodes; the first node is the host.
+    """The record of a foreign run of a test case.
 
-    text: the output of the program. size: bytes of a copy, where the program does not print them.
+    text: the output of the program. nodes: the names of the nodes, the host first. size: bytes of a copy, if the
+    program does not print them.
     """
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     record = to_record(run, "rfm_job.out", text.encode(), now, now, size)
@@ -25,10 +26,10 @@ def foreign_record(run, text, nodes, testcase, asked_by, size=None):
 
 
 class foreign_run(p2p_matrix_run, special=True):
-    """A test of a foreign program, whose output a script quotes."""
+    """A test of a foreign program. A script prints the program's output with a prefix."""
 
     def read_output(self):
-        """Reads `self.text`. Returns the content of the record, and reasons for what the output lacks."""
+        """Reads `self.text`. Returns (the content of the record, reasons for missing output)."""
         raise NotImplementedError
 
     def result_faults(self):

@@ -136,7 +136,7 @@ class intranode_p2p(p2p_matrix_case):
             f"{self.current_partition.fullname} has GPUs, and the environment {self.current_environ.name} has no CUDA",
         )
         if self.on_gpus:
-            self.need_pairs()
+            self.require_pairs()
 
     def backend(self):
         return "cuda" if self.on_gpus else "host"
@@ -186,7 +186,7 @@ class process_p2p(p2p_matrix_case):
 
     def prepare(self):
         super().prepare()
-        self.need_pairs()
+        self.require_pairs()
         self.num_tasks = self.num_tasks_per_node = self.promise.devices or 2
 
     def backend(self):

@@ -1,4 +1,7 @@
-"""Fixtures that ReFrame 4.10 forgets in a second retry and in a restored session: see `docs/reframe-issues.md`."""
+"""Workarounds for fixtures that ReFrame loses in a second retry and in a restored session.
+
+`docs/reframe-issues.md` describes both defects.
+"""
 
 from pathlib import Path
 
@@ -7,18 +10,18 @@ from reframe.core.exceptions import DependencyError
 from reframe.core.runtime import runtime
 
 RESTORED = Path(__file__).resolve().parent / "restored.py"
-PASSED = {}  # {name: fixture}: all fixtures that a test has used
-RUNNING = set()  # (name, run): tests and fixtures that run again in a later run
+PASSED = {}  # {unique name: fixture} of all fixtures that a test has used
+RUNNING = set()  # (unique name, run) of tests and fixtures: run 0 is the first, and the others are retries
 
 
 class KeepsFixtures(rfm.RegressionTestPlugin):
-    """A test or a fixture that gets its fixtures in every run, by public methods of ReFrame."""
+    """A test or a fixture that keeps its fixtures in every retry. The overridden methods are public in ReFrame."""
 
     def user_deps(self):
-        """The dependencies of the test.
+        """The dependencies of the test, without fixtures that passed earlier and do not run again.
 
-        From the second retry on, ReFrame drops a test that depends on a fixture of the first run. The test then does
-        not depend on a fixture that passed before and does not run again. ReFrame asks fixtures before their tests.
+        From the second retry on, ReFrame drops a test that depends on such a fixture. ReFrame calls this method of
+        fixtures before that of their tests.
         """
         run = runtime().current_run
         RUNNING.add((self.unique_name, run))
@@ -28,7 +31,7 @@ class KeepsFixtures(rfm.RegressionTestPlugin):
         return [(name, how) for name, how in known if name not in PASSED or (name, run) in RUNNING]
 
     def getdep(self, target, environ=None, part=None):
-        """A fixture by its name, which may be one of an earlier run."""
+        """The fixture with a name. The fixture may have run in an earlier run."""
         try:
             PASSED[target] = super().getdep(target, environ, part)
         except DependencyError:
@@ -38,10 +41,13 @@ class KeepsFixtures(rfm.RegressionTestPlugin):
 
 
 class Restorable(KeepsFixtures):
-    """A fixture that `--restore-session` can read: ReFrame imports the file of its class without the package."""
+    """A fixture that `--restore-session` can restore.
+
+    ReFrame imports the file that the report names, without its package. The report therefore names `restored.py`.
+    """
 
     def __rfm_json_encode__(self):
         content = super().__rfm_json_encode__()
-        # tests use the folder of a restored fixture and no object in it, such as its job
+        # Tests use only the folder of a restored fixture. Objects with a class, such as the job, are left out.
         plain = {key: one for key, one in content.items() if not (isinstance(one, dict) and "__rfm_file__" in one)}
         return {**plain, "__rfm_file__": str(RESTORED)}

@@ -9,7 +9,7 @@ from .build import REPOSITORY
 from .expect import device_faults
 from .foreign_run import foreign_run
 from .peer_output import found_in, output_of, places_first, record_of
-from .processes import BESIDE, TESTCASES
+from .processes import PROGRAM_FOLDER, TESTCASES
 from .reasons import missing
 from .session_test import session_test
 
@@ -44,10 +44,18 @@ class peer_run(foreign_run, special=True):
         if self.seconds < 1:
             raise ReframeError(f"{type(self).__name__}.seconds={self.seconds}: give the program a second or more")
 
-    def wish(self):
+    def job_request(self):
         topology = ["--topology"] if self.topology else []
-        opts = ["--beside", BESIDE, "--timeout", str(self.seconds), *topology, *self.command(), *self.extra_opts]
-        return replace(session_test.wish(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
+        opts = [
+            "--beside",
+            PROGRAM_FOLDER,
+            "--timeout",
+            str(self.seconds),
+            *topology,
+            *self.command(),
+            *self.extra_opts,
+        ]
+        return replace(session_test.job_request(self), testcase=self.asked_for(), opts=tuple(opts), program=str(SCRIPT))
 
     def asked_for(self):
         """The test case as the program calls it."""

@@ -24,7 +24,7 @@ class peer_matrix(peer_run, special=True):
 
     def prepare(self):
         super().prepare()
-        self.need_pairs()
+        self.require_pairs()
 
     def table_faults(self):
         (result,) = self.record["results"]
@@ -211,7 +211,7 @@ class peer_osu(peer_sizes):
     def prepare(self):
         super().prepare()
         self.place()
-        self.measure_of_it("sweep")
+        self.add_variant("sweep")
 
     def place(self):
         """Asks for the two ranks."""

@@ -12,9 +12,9 @@ LINE = re.compile(
 )
 
 
-def layout_of(tasks, on_each):
-    """What a job of `tasks` ranks, `on_each` of them on a node, says to the partition's resource ``layout``."""
-    return {"num_nodes": -(-tasks // on_each), "num_tasks": tasks, "num_tasks_per_node": on_each}
+def layout_of(tasks, ranks_per_node):
+    """What a job of `tasks` ranks, `ranks_per_node` of them on a node, says to the partition's resource ``layout``."""
+    return {"num_nodes": -(-tasks // ranks_per_node), "num_tasks": tasks, "num_tasks_per_node": ranks_per_node}
 
 
 def launch_options(extras, kind, layout):

@@ -15,7 +15,7 @@ from .crossnode import CrossNode
 from .foreign_run import foreign_run
 from .p2p import p2p_matrix_run
 from .perftest import faults_of, output_of, ratio_faults, record_of
-from .processes import LOOK
+from .processes import TOPOLOGY_FOLDER
 from .reasons import missing
 from .session import nodes_session
 from .session_test import session_test
@@ -59,14 +59,14 @@ class rdma_adapters(p2p_matrix_run):
     valid_systems = ["+rdma"]
     valid_prog_environs = ["*"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology", "rdma"}
-    apart = LOOK
+    subfolder = TOPOLOGY_FOLDER
 
     def prepare(self):
         super().prepare()
         features = {"gpu", "cuda"} & set(self.current_partition.features)
         self.on_gpus = len(features) == 2 and "cuda" in self.current_environ.features
         if self.on_gpus:
-            self.take_gpus(1)
+            self.request_gpus(1)
 
     def program_opts(self):
         return ["--backend", "cuda" if self.on_gpus else "host"]
@@ -129,7 +129,7 @@ class rdma_perftest(foreign_run, CrossNode):
         super().prepare()
         self.place_on_nodes(2, 1)
         if self.size and not self.is_latency():
-            self.measure_of_it(self.size)
+            self.add_variant(self.size)
 
     def is_latency(self):
         """Whether it is one, which has a size of its own."""
@@ -139,7 +139,7 @@ class rdma_perftest(foreign_run, CrossNode):
         """The groups of adapters that the partition promises."""
         return groups_of(self.current_partition)
 
-    def wish(self):
+    def job_request(self):
         names = [name for group in self.promised() for name in group.names]
         opts = (
             *("--into", f"meeting-{self.unique_name}"),
@@ -148,7 +148,7 @@ class rdma_perftest(foreign_run, CrossNode):
             *(("--memory", "cuda") if self.memory == "device" else ()),
             *self.command(),
         )
-        return replace(session_test.wish(self), opts=opts, program=str(SCRIPT), tasks=2, on_each=1)
+        return replace(session_test.job_request(self), opts=opts, program=str(SCRIPT), tasks=2, ranks_per_node=1)
 
     def command(self):
         """The program with its options."""
@@ -194,7 +194,7 @@ class rdma_device_perftest(rdma_perftest):
 
     def prepare(self):
         super().prepare()
-        self.measure_of_it("device")
+        self.add_variant("device")
 
 
 @rfm.simple_test

@@ -1,4 +1,4 @@
-"""What every test has in common that a session can measure: it reads its part of one job for a suite."""
+"""The base class of tests that a session can measure."""
 
 import sys
 from pathlib import Path
@@ -20,27 +20,27 @@ from .build import build_linkmatrix
 from .expect import Promise
 from .kept_fixtures import KeepsFixtures
 
-# states of jobs, in the words of any scheduler, that tell why there is no output; the others could be either
+# states of jobs of any scheduler; a job in another state may or may not have run
 RAN, NEVER_RAN = {"COMPLETED", "FAILED", "TIMEOUT"}, {"PENDING", "CANCELLED", "DEADLINE", "PREEMPTED"}
 
 
 def scale_tag(extent, nodes):
-    """The tag for the nodes of a test, as other suites have it; `all_nodes` where the partition says how many.
+    """The tag for the number of nodes of a test, such as `2_nodes`; `all_nodes` if the partition sets the number.
 
-    extent: ``two`` or ``all``, "" for a test that has none; nodes: what was asked for, 0 for the test's usual number.
+    extent: ``two`` or ``all``, "" for a test without this parameter. nodes: the requested number, 0 for the default.
     """
     number = {"two": 2, "all": nodes}.get(extent, nodes or 2)
     return f"{number}_node{'s' * (number != 1)}" if number else "all_nodes"
 
 
 class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
-    """A test that a session measures with all others of its suite. Its method `wish` returns what it needs of the job.
+    """A test that a session measures together with the other tests of its suite.
 
-    It then finds its standard output and errors in its own stage, as if it had run alone. Outside of the suite,
-    repeated, retried or restored, it has a job of its own.
+    The method `job_request` returns the resources that the test needs. The test then copies its part of the session's
+    files into its own stage. A test that is outside of the suite, repeated, retried or restored has a job of its own.
     """
 
-    #: The node to run on, e.g. ``-S on=node017``; the partition's resource ``node`` says how a job asks for one.
+    #: The node to run on, e.g. ``-S on=node017``. The job requests the node by the partition's resource ``node``.
     #:
     #: :type: :class:`str`
     #: :default: empty: any node
@@ -48,19 +48,18 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     #: .. versionadded:: 0.2.0
     on = variable(str, value="", loggable=True)
 
-    #: Why nothing was measured, which is no verdict on what it would have been: the job did not begin, or did not get
-    #: as far as this test.
+    #: Why nothing was measured: the job did not begin, or ended before this test. The test then has no verdict.
     #:
     #: :type: :class:`str`
-    #: :default: set by the run; empty: it was measured
+    #: :default: set by the run; empty: the test was measured
     #:
     #: .. versionadded:: 0.2.0
     unmeasured = variable(str, value="", loggable=True)
 
-    #: Why there was nothing to run on this partition, for ReFrame's report does not say it.
+    #: Why the test was skipped on this partition. ReFrame's report does not contain this reason.
     #:
     #: :type: :class:`str`
-    #: :default: set by the run; empty: it was not skipped
+    #: :default: set by the run; empty: the test was not skipped
     #:
     #: .. versionadded:: 0.2.0
     skipped = variable(str, value="", loggable=True)
@@ -92,65 +91,70 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     sourcesdir = None
     max_pending_time = "8h"
     exclusive_access = True
-    #: whether a session may measure it; else it has a job of its own
+    #: whether a session may measure the test; else the test has a job of its own
     in_session = True
-    #: the session that this copy of a test is for, which only plans; None: the test runs
-    planner = None
-    #: whether it measures in a job of its own, and whether it has read its part of the session's job
-    alone, has_read = True, False
-    #: why its own job did not run to its end
+    #: the session that plans with this copy of the test; None for the test itself
+    planning_session = None
+    #: whether the test measures in a job of its own, and whether `job` is the job of the session
+    has_own_job, uses_session_job = True, False
+    #: why the test's own job did not run to its end
     trouble = ""
-    #: whether it leaves a record
+    #: whether the test has a record
     measures = True
-    #: where in the folder of a shared process something may lie for this test alone, as `processes` names it
-    apart = ""
+    #: the subfolder of a shared process's folder with files for this test only, as named in `processes`
+    subfolder = ""
     build = fixture(build_linkmatrix, scope="environment")
     session = fixture(session.node_session, scope="environment")
 
     @run_after("init", always_last=True)
     def register(self):
-        """Adds the tag of its nodes, `-t 2_nodes`, and tells sessions of the test: last, because tests choose their
-        tags after `init` too."""
+        """Adds the tag for the number of nodes, and registers the test for sessions.
+
+        This runs last, because tests add tags after `init` too.
+        """
         self.tags = {*self.tags, scale_tag(getattr(self, "extent", ""), getattr(self, "nodes", 1))}
         if self.in_session:
             suites.register(self)
 
     @property
     def current_partition(self):
-        """As ReFrame's, and the session's while it plans."""
-        return self.planner.current_partition if self.planner else super().current_partition
+        """The partition of the test, or of the session that plans with this copy."""
+        return self.planning_session.current_partition if self.planning_session else super().current_partition
 
     @property
     def current_environ(self):
-        """As ReFrame's, and the session's while it plans."""
-        return self.planner.current_environ if self.planner else super().current_environ
+        """The environment of the test, or of the session that plans with this copy."""
+        return self.planning_session.current_environ if self.planning_session else super().current_environ
 
     @property
     def job(self):
-        """As ReFrame's, and the session's job once the test has read its part."""
-        return self.session.job if self.has_read else super().job
+        """The job of the test, or of its session after the session's job has ended."""
+        return self.session.job if self.uses_session_job else super().job
 
     def setup(self, partition, environ, **options):
-        """Decides whether the test has a job of its own before ReFrame makes one. A local job is never submitted."""
-        self.alone = not self.in_session or session.session_of(self, partition, environ) is None
-        self.local = not self.alone
+        """Decides whether the test has a job of its own, before ReFrame creates a job.
+
+        A test without a job of its own gets a local job, which is never submitted.
+        """
+        self.has_own_job = not self.in_session or session.find_session(self, partition, environ) is None
+        self.local = not self.has_own_job
         super().setup(partition, environ, **options)
 
     @run_after("setup")
-    def be_prepared(self):
+    def prepare_after_setup(self):
         partition = self.current_partition
         reframe_ext.warn_of_plain_scheduler(partition.fullname, partition.scheduler.registered_name)
         self.prepare()
 
     def prepare(self):
-        """What follows from the partition and the environment; of it, the session makes its job before this runs.
+        """Sets what depends on the partition and the environment. A session calls this method to plan its job.
 
-        A check that adds to it calls this one first.
+        A check that overrides this method calls the base method first.
         """
         if hasattr(self, ".nid"):
             raise ReframeError(
-                "--distribute is not for these tests: they share a job, and each node's would read that of one node; "
-                "run once for each node, with -S on=NODE, or sweep them: LINKMATRIX_NODES=all, --mode=sweep"
+                "--distribute is refused, because the tests of all nodes would share one job on one node. "
+                "Run once per node with -S on=NODE, or sweep the nodes: LINKMATRIX_NODES=all, --mode=sweep"
             )
         if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
@@ -158,44 +162,44 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
             raise ReframeError(
-                f"on={self.on}: {self.current_partition.fullname} has no resource 'node' to ask for one by"
+                f"on={self.on}: {self.current_partition.fullname} has no resource 'node' that requests a node"
             )
 
     def skip(self, msg=None):
-        """As ReFrame's, with the reason where readers of its report find it."""
+        """Skips the test as ReFrame does, and stores the reason in ReFrame's report."""
         self.skipped = msg or ""
         super().skip(msg)
 
-    def gpus_of_job(self):
-        """A check of host memory asks for no GPUs, unless the partition takes no job without, and says so."""
+    def requested_gpus(self):
+        """The GPUs per node. A check of host memory requests none, unless the partition sets `gpus_in_every_job`."""
         every = self.current_partition.extras.get("gpus_in_every_job")
         return self.num_gpus_per_node or (self.promise.devices if every else 0) or 0
 
-    def wish(self):
-        """What this test needs of a job. A check replaces what differs."""
-        return processes.Wish(
+    def job_request(self):
+        """The program, options and resources of this test. A check replaces the fields that differ."""
+        return processes.JobRequest(
             check=self.unique_name,
             testcase="",
             opts=(),
             tasks=self.num_tasks,
-            on_each=self.num_tasks_per_node,
-            gpus=self.gpus_of_job(),
-            without_mpi=self.num_tasks == 1,  # mpirun would bind it, and all of its threads, to one core
+            ranks_per_node=self.num_tasks_per_node,
+            gpus=self.requested_gpus(),
+            without_mpi=self.num_tasks == 1,  # mpirun would bind all threads of the process to one core
             node=self.on,
         )
 
-    def wishes(self):
-        """All that a job of its own measures."""
-        return [self.wish()]
+    def job_requests(self):
+        """The requests that the test's own job fulfils."""
+        return [self.job_request()]
 
     @run_before("run")
     def set_job(self):
-        if self.alone:
-            self.names = {self.unique_name: self.display_name}
-            processes.fill(self, processes.processes_of(self.wishes()), self.display_name)
+        if self.has_own_job:
+            self.display_names = {self.unique_name: self.display_name}
+            processes.fill_job(self, processes.plan_processes(self.job_requests()), self.display_name)
 
     def run(self):
-        if self.alone:
+        if self.has_own_job:
             try:
                 super().run()
             except ReframeError as error:
@@ -203,63 +207,69 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
                 raise
 
     def run_complete(self):
-        if not self.alone:
+        if not self.has_own_job:
             return True
         try:
             return super().run_complete()
         except ReframeError as error:
-            self.job_began = self.begun()
+            self.job_began = self.has_job_begun()
             if not self.job_began:
                 self.unmeasured = f"not run: {error}"
                 raise
-            self.trouble = str(error)  # what it measured until then is judged
+            self.trouble = str(error)  # the results until then are judged
             return True
 
-    def begun(self):
-        """Whether its job runs, or ran."""
+    def has_job_begun(self):
+        """Whether the test's own job runs or ran."""
         return self.job.state == "RUNNING" or Path(self.stagedir, self.job.stdout).exists()
 
     def run_wait(self):
         if self.is_dry_run():
             return
-        if self.alone:
+        if self.has_own_job:
             super().run_wait()
-            self.part_of(Path(self.stagedir), 0, 1, self.display_name)
+            self.copy_result(Path(self.stagedir), 0, 1, self.display_name)
             return
         if self.session.job is None:
             self.unmeasured = f"not run: {self.session.trouble}"
             raise JobError(self.unmeasured)
-        self.has_read = True  # not before: ReFrame would ask the local scheduler for the session's job
-        self.part_of(Path(self.session.stagedir), *self.session.where[self.unique_name], self.session.display_name)
+        self.uses_session_job = True  # not before: ReFrame would poll the local scheduler for the session's job
+        self.copy_result(
+            Path(self.session.stagedir), *self.session.processes_by_test[self.unique_name], self.session.display_name
+        )
 
-    def part_of(self, stage, number, sharing, asked_by):
-        """Copies this test's part of what a process left into its own stage, as if it had run it alone.
+    def copy_result(self, stage, number, sharing, asked_by):
+        """Copies this test's part of the files of a process into its own stage.
 
-        stage: of the job; sharing: how many tests the process measured; asked_by: the name that it was given
+        stage: the stage of the job. number: of the process. sharing: the number of tests that the process measured.
+        asked_by: the name that the process was given by `--asked-by`.
         """
-        folder, part = stage / processes.folder_of(number), self.part()
-        if self.apart and (folder / self.apart).exists():
-            folder, sharing = folder / self.apart, 1
+        folder, part = stage / processes.process_folder(number), self.shared_testcase()
+        if self.subfolder and (folder / self.subfolder).exists():
+            folder, sharing = folder / self.subfolder, 1
         self.sharing, self.asked_by = sharing, asked_by if sharing > 1 else self.display_name
-        left = parts.Left(stage, folder, self.job, self.asked_by)
-        self.job_began = left.begun
-        self.unbegun = left.begun and not left.output.exists()
-        left.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
+        output = parts.ProcessOutput(stage, folder, self.job, self.asked_by)
+        self.job_began = output.job_began
+        self.process_not_started = output.job_began and not output.output.exists()
+        output.copy_to(Path(self.stagedir), part if sharing > 1 else None, self.display_name)
 
-    def part(self):
-        """Its test case, "" where it wants the topology alone; None where it shares no process."""
+    def shared_testcase(self):
+        """The test case that identifies the test in a shared process.
+
+        "" for a test that reads the topology only; None for a test that shares no process.
+        """
         return None
 
-    def trouble_of_job(self):
-        """Why the job did not run to its end, in sentences."""
-        trouble = self.trouble if self.alone else self.session.trouble
+    def job_errors(self):
+        """Sentences about why the job did not run to its end."""
+        trouble = self.trouble if self.has_own_job else self.session.trouble
         return [trouble] if trouble else []
 
     def conclude(self, reasons, record=None, references=None):
         """Judges the test and stores its verdict. Raises SanityError for DISTURBED, INCOMPLETE and most of FAIL.
 
-        A FAIL by references alone passes here, and ReFrame fails the test in its performance stage. reasons: findings
-        of this check. record: checked. references: None if there are none.
+        A FAIL that follows from references only passes here: ReFrame fails the test in its performance stage. reasons:
+        findings of this check. record: the validated record, None for none. references: None for none.
         """
         check = CheckFacts(
             getattr(self, "testcase", ""), tuple(reasons), tuple(getattr(self, "tolerated_counters", ())), self.measures
@@ -281,22 +291,22 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
         return {}
 
     def outputs(self):
-        """Standard output and standard error; the first is None where the job has left none."""
+        """(standard output, standard error). Standard output is None if the job left none."""
         files = [Path(self.stagedir, sn.evaluate(name)) for name in (self.stdout, self.stderr)]
-        return (parts.read(files[0]) if files[0].is_file() else None), parts.read(files[1])
+        return (parts.read_text(files[0]) if files[0].is_file() else None), parts.read_text(files[1])
 
-    def without_output(self):
-        """Why there may be none: ReFrame cancels a job that waits too long, and says so only in its log.
+    def report_no_output(self):
+        """Returns why the job left no output. Marks the test as unmeasured if the job did not begin.
 
-        Of one that did not begin there is no verdict; what ran and could not write is a failure.
+        ReFrame cancels a job that waits too long, and writes the reason to its log only.
         """
-        said = self.no_output()
+        reason = self.no_output_reason()
         if self.job.state in NEVER_RAN:
-            self.unmeasured = f"not run: {said}"
-        return said
+            self.unmeasured = f"not run: {reason}"
+        return reason
 
-    def no_output(self):
-        """Why a job has left none, in a sentence."""
+    def no_output_reason(self):
+        """A sentence about why the job left no output."""
         state, waited = self.job.state, f", max_pending_time is {self.max_pending_time:g} s"
         never = (
             f"it did not begin in time{waited if self.max_pending_time else ''}, or was cancelled before it could write"
@@ -306,4 +316,4 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             " share ($LINKMATRIX_PREFIX, or 'prefix' of the system)"
         )
         why = unshared if state in RAN else never if state in NEVER_RAN else f"{never}; or {unshared}"
-        return f"job {self.job.jobid} left no output, the scheduler says {state or 'nothing of it'}: {why}"
+        return f"job {self.job.jobid} left no output, the scheduler reports {state or 'no state'}: {why}"

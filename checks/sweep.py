@@ -88,19 +88,19 @@ class node_sweep(p2p_matrix_run, special=True):
         limits = self.current_partition.extras.get("limits", {})
         return ["--backend", "cuda" if self.on_gpus else "host", *limit_options(limits)]
 
-    def wishes(self):
+    def job_requests(self):
         """One process: what has a size of its own shares it with what has the program's."""
         return [
             replace(
-                self.wish(),
+                self.job_request(),
                 testcase=name,
                 size=None if has_own_size(name) else "",
-                references=self.told_references(name),
+                references=self.program_references(name),
             )
             for name in self.testcases()
         ]
 
-    def known_references(self, testcase):
+    def testcase_references(self, testcase):
         """Those of the test that measures the same, of all files: what `judged` is made by."""
         return lines_of("intranode_p2p", self.reference_name, testcase) if testcase and self.reference_name else ()
 
@@ -116,10 +116,10 @@ class node_sweep(p2p_matrix_run, special=True):
         try:
             done = super().run_complete()
         except ReframeError:
-            if not self.begun():
+            if not self.has_job_begun():
                 self.skip_where_the_node_is_out(ask_anew=True)
             raise
-        if not done and not self.begun() and nodes.why_not_now(self.node, self.current_partition):
+        if not done and not self.has_job_begun() and nodes.why_not_now(self.node, self.current_partition):
             with contextlib.suppress(ReframeError):  # it may be gone
                 self.job.cancel()
             self.skip_where_the_node_is_out()

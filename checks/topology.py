@@ -4,7 +4,7 @@ import reframe as rfm
 
 from .expect import device_faults, path_faults
 from .p2p import p2p_matrix_run
-from .processes import LOOK
+from .processes import TOPOLOGY_FOLDER
 from .state import state_faults, unequal_faults
 
 
@@ -34,7 +34,7 @@ class gpu_topology(p2p_matrix_run):
     valid_systems = ["+gpu +cuda"]
     valid_prog_environs = ["+cuda"]
     tags = {"smoke", "quick", "full", "acceptance", "intranode", "topology"}
-    apart = LOOK
+    subfolder = TOPOLOGY_FOLDER
     least_gpus = 1
 
     def program_opts(self):

@@ -27,10 +27,10 @@ class here_perftest(rdma.rdma_perftest):
     def place_on_nodes(self, wanted, ranks):
         self.nodes, self.num_tasks, self.num_tasks_per_node = 1, 2, 2
 
-    def wish(self):
+    def job_request(self):
         from dataclasses import replace
-        one = super().wish()
-        return replace(one, on_each=2, opts=("--sysfs", "{tree}/sys", "--limit", "5", *one.opts))
+        one = super().job_request()
+        return replace(one, ranks_per_node=2, opts=("--sysfs", "{tree}/sys", "--limit", "5", *one.opts))
 
     def promised(self):
         return rdma.promised({{"adapters": {promise}}})

@@ -79,7 +79,7 @@ def ended(machine, reference_folder):
 NO_VERDICT = {"verdict_sha256": "", "verdict_file": "", "job_began": False}
 
 
-@pytest.mark.parametrize("how", ["sbatch refused the job", "--distribute is not for these tests", "bad prgenv"])
+@pytest.mark.parametrize("how", ["sbatch refused the job", "--distribute is refused", "bad prgenv"])
 def test_a_test_whose_job_never_began_is_no_fault_of_the_machine(ended, how):
     code, out = ended("fail", fail_phase="run_wait", fail_reason=how, **NO_VERDICT)
     assert code == 4 and how in out and "FAIL" not in out.replace("PASS", "")

@@ -394,6 +394,6 @@ def test_tests_of_fewer_ranks_share_the_job_where_the_launcher_is_told_how_many_
         current_partition=SimpleNamespace(extras={"rank_options": options}),
         job=SimpleNamespace(launcher=SimpleNamespace(registered_name=launcher)),
     )
-    first, other = (SimpleNamespace(node="", on_each=on_each) for on_each in (8, 1))
-    assert session.nodes_session.fits(of, other, first) is fits
-    assert session.nodes_session.fits(of, first, first)
+    first, other = (SimpleNamespace(node="", ranks_per_node=ranks_per_node) for ranks_per_node in (8, 1))
+    assert session.nodes_session.can_measure(of, other, first) is fits
+    assert session.nodes_session.can_measure(of, first, first)

@@ -69,8 +69,8 @@ def of_check(check, found, record, **more):
     )
     evaluation = judge(record, References({}), None)
     one.judged_results = lambda: list(zip(record["results"], evaluation.matrices, strict=True))
-    one.table_of = lambda result: {}
-    for name in ("wanted_sizes", "sharers", "figures_of"):
+    one.reference_table = lambda result: {}
+    for name in ("wanted_sizes", "sharers", "result_figures"):
         if hasattr(check, name):
             setattr(one, name, getattr(check, name).__get__(one))
     one.machine_faults = lambda: sentences(check.machine_faults(one))
