@@ -41,8 +41,8 @@ class rank_binding(OnRanks, session_test):
 
     def prepare(self):
         super().prepare()
-        if self.promise.devices:
-            self.num_gpus_per_node = self.promise.devices
+        if self.expected.devices:
+            self.num_gpus_per_node = self.expected.devices
 
     def job_request(self):
         return replace(super().job_request(), program=str(SCRIPT), execs_next=True, without_mpi=False)
@@ -59,7 +59,7 @@ class rank_binding(OnRanks, session_test):
             nodes=self.nodes,
             shared_cores=extras.get("shared_cores", False),
             spans_numa=extras.get("spans_numa", False),
-            devices=bool(self.promise.devices),
+            devices=bool(self.expected.devices),
         )
         if faults:
             faults = [*missing(*self.job_errors()), *faults]

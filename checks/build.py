@@ -22,7 +22,7 @@ from linkmatrix.files import write_whole
 
 from . import build_log, preset_builds, spack_environment
 from .configured_once import ConfiguredOnce
-from .expect import Promise
+from .expect import ExpectedConfiguration
 from .kept_fixtures import Restorable
 from .programs import BUILT
 from .ranks import layout_of
@@ -143,7 +143,7 @@ class build_linkmatrix(Restorable, rfm.CompileOnlyRegressionTest):
         if self.build_locally:
             return
         self.extra_resources = {**self.extra_resources, "layout": layout_of(1, 1)}
-        gpus = Promise.of(self.current_partition).devices
+        gpus = ExpectedConfiguration.of(self.current_partition).devices
         if gpus and self.current_partition.extras.get("gpus_in_every_job"):
             self.extra_resources["_rfm_gpu"] = {"num_gpus_per_node": gpus}
 

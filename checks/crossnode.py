@@ -66,7 +66,7 @@ class CrossNode(rfm.RegressionTestPlugin):
     def ranks_at_most(self, wanted):
         """Ranks of a node: one for each GPU; without, as many as are wanted and have cores, where it says how many."""
         cores = self.current_partition.processor.num_cores or 1
-        return self.promise.devices or min(wanted, cores)
+        return self.expected.devices or min(wanted, cores)
 
     def skip_without_ranks(self, pairs):
         """Skips what needs more ranks on a node than there are."""
@@ -78,7 +78,7 @@ class CrossNode(rfm.RegressionTestPlugin):
 
     def machine_faults(self):
         """All ranks that were started took part, on as many nodes as were asked for, as many on each, and each of them
-        has the adapters that the partition promises."""
+        has the adapters that the partition specifies."""
         partition = self.current_partition
         promised = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
         return rank_faults(self.record, self.nodes, self.num_tasks_per_node) + promised
@@ -93,7 +93,7 @@ class OfExtent(CrossNode):
     def prepare(self):
         """Asks for the nodes, with a rank for each of their GPUs, or one where they have none."""
         super().prepare()
-        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.promise.devices or 0))
+        self.place_on_nodes({"two": 2, "all": self.nodes}[self.extent], max(1, self.expected.devices or 0))
         if self.extent == "all":
             self.add_variant("all")
 

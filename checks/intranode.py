@@ -142,7 +142,7 @@ class intranode_p2p(p2p_matrix_case):
         return "cuda" if self.on_gpus else "host"
 
     def machine_faults(self):
-        return gpu_faults(self.record, self.promise) if self.on_gpus else []
+        return gpu_faults(self.record, self.expected) if self.on_gpus else []
 
     def program_opts(self):
         """With the limits that the partition's extras['limits'] give, {link class: GB/s of one direction}, where a link
@@ -187,14 +187,14 @@ class process_p2p(p2p_matrix_case):
     def prepare(self):
         super().prepare()
         self.require_pairs()
-        self.num_tasks = self.num_tasks_per_node = self.promise.devices or 2
+        self.num_tasks = self.num_tasks_per_node = self.expected.devices or 2
 
     def backend(self):
         return "mpi"
 
     def machine_faults(self):
         """Ranks that do not find each other, as without PMI, make the test INCOMPLETE before GPUs are checked."""
-        return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.promise)
+        return rank_faults(self.record, 1, self.num_tasks) or gpu_faults(self.record, self.expected)
 
 
 @rfm.simple_test

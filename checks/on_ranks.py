@@ -27,7 +27,7 @@ class OnRanks(rfm.RegressionTestPlugin):
 
     def prepare(self):
         super().prepare()
-        self.num_tasks_per_node = self.ranks or max(2, self.promise.devices or 0)
+        self.num_tasks_per_node = self.ranks or max(2, self.expected.devices or 0)
         self.num_tasks = self.nodes * self.num_tasks_per_node
         if self.ranks and self.measures:
             self.add_variant(f"{self.ranks}-ranks")

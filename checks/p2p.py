@@ -116,14 +116,14 @@ class p2p_matrix_run(session_test, special=True):
 
     def request_gpus(self, least):
         """Requests all GPUs of each node. Skips the test on nodes with fewer than `least` GPUs."""
-        found = self.num_gpus_per_node = self.promise.devices
+        found = self.num_gpus_per_node = self.expected.devices
         needed = f"has {units.counted(found, 'GPU')}, and the test needs {least}"
         self.skip_if(found is not None and found < least, f"{self.current_partition.fullname} {needed}")
 
     def require_pairs(self):
         """Requests all GPUs of a node. Skips the test on nodes without a pair of GPUs that can be measured."""
         self.request_gpus(1)
-        why = without_pairs(self.testcase, self.promise)
+        why = without_pairs(self.testcase, self.expected)
         self.skip_if(bool(why), f"{self.current_partition.fullname} {why}")
 
     def add_variant(self, word):
@@ -231,7 +231,7 @@ class p2p_matrix_run(session_test, special=True):
             return missing(str(error))
         if not self.current_partition.extras.get("shared_cores"):
             reasons += crowded_faults(self.record)
-        return reasons + exclusive_faults(self.record, self.promise)
+        return reasons + exclusive_faults(self.record, self.expected)
 
     def record_has_result(self):
         """Whether the record contains the result, which the judge then reports.

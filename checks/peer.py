@@ -97,13 +97,13 @@ class peer_run(foreign_run, special=True):
         return [*self.machine_faults(), *self.table_faults()]
 
     def machine_faults(self):
-        """Did the ranks run where they should, and the GPUs take part that the partition promises?"""
+        """Did the ranks run where they should, and the GPUs take part that the partition specifies?"""
         places, each = self.output.places, self.num_tasks_per_node or 1
         reasons = []
         if sorted(places.count(node) for node in set(places)) != [each] * (self.num_tasks // each):
             where = ", ".join(places) or "nowhere"
             reasons += missing(f"{self.num_tasks} ranks should run, {each} on a node: they ran on {where}")
-        return reasons + (device_faults(self.record, self.promise) if self.of_gpus else [])
+        return reasons + (device_faults(self.record, self.expected) if self.of_gpus else [])
 
     def table_faults(self):
         """Are all tables there, and all of their cells?"""

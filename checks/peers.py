@@ -183,12 +183,12 @@ class peer_nccl_tests(peer_sizes):
         return self.sizes
 
     def sharers(self):
-        return self.promise.devices or 0
+        return self.expected.devices or 0
 
     def command(self):
         least, *rest = self.sizes.split(":")
         ends = [str(parse_size(word, "sizes")) for word in (least, *(rest[:1] or [least]))]
-        gpus = str(self.promise.devices or 1)
+        gpus = str(self.expected.devices or 1)
         return (self.testcase, "-b", ends[0], "-e", ends[1], "-f", *(rest[1:] or ["2"]), "-g", gpus)
 
 

@@ -136,7 +136,7 @@ class rdma_perftest(foreign_run, CrossNode):
         return self.testcase in LATENCIES
 
     def promised(self):
-        """The groups of adapters that the partition promises."""
+        """The groups of adapters that the partition specifies."""
         return groups_of(self.current_partition)
 
     def job_request(self):
@@ -172,7 +172,7 @@ class rdma_perftest(foreign_run, CrossNode):
         reasons = missing(*(f"{name} was not measured" for name in named if name not in self.output.names))
         wanted = [group.number for group in groups if group.number is not None and not group.names]
         if wanted and len(self.output.names) != sum(wanted):
-            reasons += missing(f"{len(self.output.names)} adapters were measured, promised are {sum(wanted)}")
+            reasons += missing(f"{len(self.output.names)} adapters were measured, expected are {sum(wanted)}")
         return reasons + ratio_faults(self.record, groups)
 
 

@@ -17,7 +17,7 @@ from linkmatrix.runs import modes
 
 from . import parts, processes, session, suites, verdicts
 from .build import build_linkmatrix
-from .expect import Promise
+from .expect import ExpectedConfiguration
 from .kept_fixtures import KeepsFixtures
 
 # states of jobs of any scheduler; a job in another state may or may not have run
@@ -158,7 +158,7 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
             )
         if refused := modes.refused(sys.argv[1:]) or ("" if self.strict_check else modes.NOT_STRICT):
             raise ReframeError(refused)
-        self.promise = Promise.of(self.current_partition)
+        self.expected = ExpectedConfiguration.of(self.current_partition)
         queued = self.current_partition.scheduler.registered_name != "local"
         if self.on and queued and not self.current_partition.get_resource("node", host=self.on):
             raise ReframeError(
@@ -173,7 +173,7 @@ class session_test(KeepsFixtures, rfm.RunOnlyRegressionTest, special=True):
     def requested_gpus(self):
         """The GPUs per node. A check of host memory requests none, unless the partition sets `gpus_in_every_job`."""
         every = self.current_partition.extras.get("gpus_in_every_job")
-        return self.num_gpus_per_node or (self.promise.devices if every else 0) or 0
+        return self.num_gpus_per_node or (self.expected.devices if every else 0) or 0
 
     def job_request(self):
         """The program, options and resources of this test. A check replaces the fields that differ."""

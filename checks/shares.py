@@ -50,7 +50,7 @@ def share_faults(share, extras, testcase, results):
         name = f"{name_of(largest)}, {column}:"
         if found is not None and found > share.most:
             impossible = f"{name} {found:.1f} % {share.meaning} is more than they can carry: is a link missing?"
-            reasons += missing(f"{impossible} The promised {percent:g} % cannot be judged")
+            reasons += missing(f"{impossible} The specified {percent:g} % cannot be judged")
         else:
             reasons += missed(largest, name, found, percent, share.meaning)
     return reasons
@@ -58,10 +58,10 @@ def share_faults(share, extras, testcase, results):
 
 def missed(result, name, found, expected, meaning):
     """The reason if a share is smaller than expected. found, expected: in percent. name: begins the sentence."""
-    promised = f"the partition promises {expected:g} %"
+    specified = f"the partition specifies {expected:g} %"
     if found is None:
-        return missing(f"{name} an unknown share {meaning}, {promised}, which cannot be judged")
-    return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {promised}")
+        return missing(f"{name} an unknown share {meaning}, {specified}, which cannot be judged")
+    return [] if found >= expected else too_slow(result, f"{name} {found:.1f} % {meaning}, {specified}")
 
 
 def unclear_faults(share, expected):

@@ -16,15 +16,15 @@ NEVER_WELL = {
 OF_PART = ("vbios", "firmware", "board")  # facts of a device's part; the others are of its state, or the node's driver
 
 
-def state_faults(record, promise):
+def state_faults(record, expected):
     """What is wrong with each device by itself, and what is not as promised."""
-    if not isinstance(promise.state, dict | None):
+    if not isinstance(expected.state, dict | None):
         return missing("extras['device_state'] of the partition must say names and values, such as {'ecc': 'on'}")
     reasons = []
     for device in record["devices"]:
         state, label = device.get("state", {}), device["label"]
         reasons += failed(*(f"{label}: {one}" for one in never_well(state)))
-        for found, sentence in not_as_promised(state, promise.state or {}):
+        for found, sentence in not_as_promised(state, expected.state or {}):
             reasons += unlike(found, f"{label}: {sentence}")
     return reasons
 
@@ -43,18 +43,18 @@ def never_well(state):
 
 
 def not_as_promised(state, promised):
-    """(the fact, a sentence) of each fact that is not what the partition promises; None is not known."""
+    """(the fact, a sentence) of each fact that is not what the partition specifies; None is not known."""
     for name, wanted in promised.items():
         found = state.get(name)
         if found != str(wanted):
             said = "is not known" if found is None else f"is {found}"
-            yield found, f"{name} {said}, the partition promises {wanted}"
+            yield found, f"{name} {said}, the partition specifies {wanted}"
 
 
-def unequal_faults(record, promise):
+def unequal_faults(record, expected):
     """Devices that differ from the others in what should be alike; the odd ones are named."""
     reasons = []
-    for name in promise.equal:
+    for name in expected.equal:
         found = {device["label"]: fact_of(record, device, name) for device in record["devices"]}
         unknown = [who for who, fact in found.items() if not fact]
         reasons += missing(*(f"{who}: {name} is not known" for who in unknown)) or failed(*odd_ones(name, found))

@@ -69,7 +69,7 @@ class node_sweep(p2p_matrix_run, special=True):
             f"{partition.fullname} has GPUs, and the environment {environment.name} has no CUDA",
         )
         if self.on_gpus:
-            self.num_gpus_per_node = self.promise.devices
+            self.num_gpus_per_node = self.expected.devices
         self.skip_if(not self.testcases(), f"{partition.fullname} can run no test case of the suite {self.suite}")
 
     def cannot_measure(self, why):
@@ -81,7 +81,7 @@ class node_sweep(p2p_matrix_run, special=True):
         """Those of the suite that the node can run."""
         of_suite = {name: case for name, case in CASES.items() if self.suite in case.tags}
         if self.on_gpus:
-            return [name for name in of_suite if not without_pairs(name, self.promise)]
+            return [name for name in of_suite if not without_pairs(name, self.expected)]
         return [name for name, case in of_suite.items() if case.host]
 
     def program_opts(self):
@@ -139,10 +139,10 @@ class node_sweep(p2p_matrix_run, special=True):
         return {}
 
     def machine_faults(self):
-        """What the partition promises of each node, and this one lacks."""
+        """What the partition specifies of each node, and this one lacks."""
         partition = self.current_partition
         found = adapter_faults(self.record, partition.extras) if "rdma" in partition.features else []
-        return found + gpu_faults(self.record, self.promise) if self.on_gpus else found
+        return found + gpu_faults(self.record, self.expected) if self.on_gpus else found
 
     def absent(self):
         """Test cases of the suite that the record lacks, for example because of a budget."""

@@ -41,5 +41,5 @@ class gpu_topology(p2p_matrix_run):
         return ["--backend", "cuda"]
 
     def faults(self):
-        faults = device_faults(self.record, self.promise) + path_faults(self.record, self.promise)
-        return faults + state_faults(self.record, self.promise) + unequal_faults(self.record, self.promise)
+        faults = device_faults(self.record, self.expected) + path_faults(self.record, self.expected)
+        return faults + state_faults(self.record, self.expected) + unequal_faults(self.record, self.expected)

@@ -78,7 +78,7 @@ def test_an_adapter_that_is_slow_or_dead_fails_and_is_named(perftest):
     (check,) = run.checks()
     assert (
         run.code != 0
-        and "mlx5_1 has 48.90 Gb/s, 48.9 % of 100 Gb/s, the partition promises 97 %" in check["fail_reason"]
+        and "mlx5_1 has 48.90 Gb/s, 48.9 % of 100 Gb/s, the partition specifies 97 %" in check["fail_reason"]
     )
     run = perftest({"names": ["mlx5_0", "mlx5_1"]}, "ib_write_bw", "mlx5_0=dead:server")
     (check,) = run.checks()

@@ -249,7 +249,7 @@ class host_topology(topology.gpu_topology):
         return ["--backend", "host"]
 
     def faults(self):
-        return topology.path_faults(self.record, type(self.promise)(peer_access={promised}))
+        return topology.path_faults(self.record, type(self.expected)(peer_access={promised}))
 """
 
 
@@ -291,7 +291,7 @@ def test_a_topology_that_is_not_as_promised_fails_alone(reframe, host_topology):
     run = reframe(*ONE, *host_topology(promised="False"), "-S", "intranode_p2p.size=1MiB")
     look, measured = both(run)
     assert (look["result"], measured["result"]) == ("fail", "pass")
-    assert "cpu0->cpu1: peer access is on, promised is off" in look["fail_reason"]
+    assert "cpu0->cpu1: peer access is on, expected is off" in look["fail_reason"]
 
 
 def test_a_process_that_was_refused_before_it_measured_leaves_the_topology_to_another(reframe, host_topology):

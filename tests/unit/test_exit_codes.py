@@ -99,7 +99,7 @@ def test_what_is_missing_or_disturbed_is_three(ended, verdict, why):
 
 
 def test_a_promise_that_the_machine_breaks_is_one(ended):
-    why = "the partition promises 8 GPUs, node001 has gpu0"
+    why = "the partition specifies 8 GPUs, node001 has gpu0"
     assert ended("fail", reasons=(Reason(Verdict.FAIL, why),), fail_phase="sanity", fail_reason=why)[0] == 1
 
 

@@ -129,7 +129,7 @@ def test_ranks_and_nodes_are_counted_and_the_way_of_a_large_matrix_is_promised(s
     assert "78 ranks were started" in "; ".join(faults(nodes=39))
     assert expect.transport_faults(case().record, "mpi") == []
     (said,) = sentences(expect.transport_faults(case().record, "staged"))
-    assert "all went by mpi, the partition promises staged" in said
+    assert "all went by mpi, the partition specifies staged" in said
 
 
 def test_the_record_and_its_cells_are_kept(stage, tmp_path):
