@@ -1,4 +1,4 @@
-"""Options of ReFrame behind `--`, and its environment variables: what is refused or left out before a run begins."""
+"""Checks of ReFrame's options after `--` and of its environment variables, before a run begins."""
 
 import difflib
 import json
@@ -11,14 +11,14 @@ from ..errors import BadInput, clean, say
 from ..runs.modes import NO_WARNING, refused
 from .begin import NotStarted
 
-#: Options that move or change a file that is read after the run.
+#: Options that move or change a file which linkmatrix reads after the run.
 FILES = ("--report-file", "--compress-report")
 #: Options that separate tests which share a job.
 SEPARATING = {
-    "--ci-generate": "'linkmatrix run --mode=quick' in one job of CI leaves a JUnit file beside its report",
-    "--distribute": "'linkmatrix run --mode=sweep' measures each node by itself, and -S on=NODE one node",
+    "--ci-generate": "run 'linkmatrix run --mode=quick' in one CI job, which also writes a JUnit file",
+    "--distribute": "run 'linkmatrix run --mode=sweep' for a measurement per node, or set -S on=NODE for one node",
 }
-#: Environment variables that change the report, the exit code of a job, or what a warning is.
+#: Environment variables that change the report, the exit code of a job, or the effect of a warning.
 IGNORED = (
     "RFM_REPORT_FILE",
     "RFM_COMPRESS_REPORT",
@@ -26,17 +26,17 @@ IGNORED = (
     "RFM_TRAP_JOB_ERRORS",
     "RFM_WARN_AS_ERROR",
 )
-LEAST = len("--ci")  # characters of an option that ReFrame knows by its beginning
-SECONDS = 300  # for a list of tests
+MIN_PREFIX = len("--ci")  # minimum characters of an abbreviated option
+LIST_SECONDS = 300  # time limit of a list of tests
 
 
-def check(more: Sequence[str], keeps_junit: bool = False) -> None:
-    """Raises BadInput or NotStarted for the first option that cannot be used; keeps_junit: the JUnit file is read."""
+def check_options(more: Sequence[str], keeps_junit: bool = False) -> None:
+    """Raises BadInput or NotStarted for the first refused option. keeps_junit: linkmatrix reads the JUnit file."""
     if why := refused(more):
         raise BadInput(why)
     for word in more:
         name = word.partition("=")[0]
-        if len(name) < LEAST:
+        if len(name) < MIN_PREFIX:
             continue
         for option in (*FILES, *(["--report-junit"] if keeps_junit else [])):
             if option.startswith(name):
@@ -46,16 +46,16 @@ def check(more: Sequence[str], keeps_junit: bool = False) -> None:
                 raise NotStarted(f"{option} is refused, because the tests share a job: {remedy}")
 
 
-def variables() -> dict[str, str]:
-    """The environment for ReFrame. Prints which variables are left out."""
+def environment() -> dict[str, str]:
+    """The environment variables for ReFrame. Prints the names of ignored variables."""
     left_out = [name for name in IGNORED if name in os.environ]
     if left_out:
-        say(f"note: {', '.join(left_out)} ignored: it changes what linkmatrix reads after the run")
+        say(f"note: ignored {', '.join(left_out)}: the variable changes files that linkmatrix reads after the run")
     return {name: value for name, value in os.environ.items() if name not in IGNORED}
 
 
 def assigned(more: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(class, variable, value) of each `-S CLASS.VARIABLE=VALUE`; the class is "" if none is named."""
+    """(class, variable, value) of each `-S CLASS.VARIABLE=VALUE`; the class is "" in `-S VARIABLE=VALUE`."""
     found = []
     for word in values_of(more, "-S", "--setvar"):
         name, _, value = word.partition("=")
@@ -69,57 +69,56 @@ def values_of(more: Sequence[str], short: str, long: str) -> Iterator[str]:
     words = iter(more)
     for word in words:
         name, equals, value = word.partition("=")
-        if word == short or (len(name) >= LEAST and long.startswith(name)):
+        if word == short or (len(name) >= MIN_PREFIX and long.startswith(name)):
             yield value if equals else next(words, "")
         elif word.startswith(short) and not word.startswith("--"):
             yield word.removeprefix(short)
 
 
 def without_warnings(options: Sequence[str], more: Sequence[str]) -> list[str]:
-    """The options of a mode for a run with `more`.
+    """The options of a mode, without --warn-as-error if `more` causes harmless warnings.
 
-    ReFrame warns of each test and fixture without an unscoped variable, and of the end of --duration. Neither is an
-    error. Such a run is a selection: test cases that ReFrame left out with a warning are missing in the comparison with
-    the manifest.
+    ReFrame warns about each test and fixture that lacks a variable without a class, and about the end of --duration.
+    The comparison with the manifest then finds tests that ReFrame left out with another warning.
     """
     warns = any(not scope for scope, _, _ in assigned(more)) or any(word.startswith("--dur") for word in more)
     return [option for option in options if option != NO_WARNING or not warns]
 
 
 def check_variables(command: Sequence[str], more: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-    """Raises BadInput if no selected test has a variable of `more`, or if the variable does not take its value.
+    """Raises BadInput if no selected test has a variable of `more`, or if the variable does not accept the value.
 
-    ReFrame would measure without it, after a warning, or print a traceback. command: of the run; its tests are listed,
-    and none begins.
+    ReFrame would ignore the variable with a warning, or print a traceback. command: of the run. ReFrame lists its tests
+    without a run.
     """
     if not assigned(more):
         return
-    tests = listed(
+    tests = list_tests(
         [word for word in command if word != "-r" and not word.startswith("--report-junit=")], folder, environ
     )
     if tests is None:
         return  # the run itself prints why
     for scope, name, value in assigned(more):
-        own = [test for test in tests if scope in ("", test.get("@class"))]
-        known = {name for test in own for name in test}
-        if name in known or (scope and not own):  # a fixture is not listed
+        matching = [test for test in tests if scope in ("", test.get("@class"))]
+        known = {name for test in matching for name in test}
+        if name in known or (scope and not matching):  # a fixture is not listed
             continue
-        close = difflib.get_close_matches(name, known, 1)
-        meant = f" (is '{close[0]}' meant?)" if close else ""
-        raise BadInput(f"-S {name}={value}: no selected test has a variable '{name}' that takes this value{meant}")
+        similar = difflib.get_close_matches(name, known, 1)
+        suggestion = f" (is '{similar[0]}' meant?)" if similar else ""
+        raise BadInput(f"-S {name}={value}: no selected test has a variable '{name}' that takes this value{suggestion}")
 
 
-def listed(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[dict[str, object]] | None:
-    """The tests that ReFrame selects, with their variables; None if ReFrame prints none. Raises BadInput."""
+def list_tests(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> list[dict[str, object]] | None:
+    """The selected tests with their variables; None if ReFrame prints no list. Raises BadInput for ReFrame's errors."""
     command = [*command, "--describe"]
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environ, text=True, capture_output=True, timeout=SECONDS, check=False
+            command, cwd=folder, env=environ, text=True, capture_output=True, timeout=LIST_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
     if done.returncode != 0:
-        raise BadInput(f"ReFrame lists no test: {reason(done.stdout + done.stderr)}")
+        raise BadInput(f"ReFrame lists no test: {error_line(done.stdout + done.stderr)}")
     _, bracket, rest = done.stdout.partition("[")
     try:
         tests: list[dict[str, object]] = json.loads(bracket + rest)
@@ -128,8 +127,8 @@ def listed(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> 
     return tests
 
 
-def reason(text: str) -> str:
-    """The error that ReFrame printed: the first line that is marked as one, or else the last line, of a traceback."""
+def error_line(text: str) -> str:
+    """The first line of ReFrame's output that begins with `ERROR:`, or else the last line."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Log file(s)")]
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    return clean([*marked, *lines[-1:], "it printed nothing"][0])
+    return clean([*marked, *lines[-1:], "ReFrame printed nothing"][0])
