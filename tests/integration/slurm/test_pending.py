@@ -77,7 +77,7 @@ def test_a_job_asks_for_no_more_time_than_its_partition_says(login, slurm):
 def test_a_partition_that_is_down_is_waited_for_and_said(login, slurm):
     run = login(*HOST, *QUICK, "-S", "max_pending_time=12s", replace=partition("closed"))
     assert "waiting: job" in run.output
-    assert "PartitionDown (the partition takes no jobs now" in run.output
+    assert "PartitionDown (the partition starts no jobs now" in run.output
     reason = ended(run, slurm)
     assert "max_pending_time is 12 s" in reason
     assert "the scheduler's reason was: PartitionDown" in reason
