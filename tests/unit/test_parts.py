@@ -207,7 +207,7 @@ def test_all_processes_of_a_job_share_one_wait(tmp_path):
     assert LATE <= time.monotonic() - began < 2 * LATE
 
 
-def test_the_output_of_the_job_is_waited_for_too(parts, tmp_path):
+def test_the_output_of_the_job_is_waited_for_too(tmp_path):
     """A test without it is one whose job has left no output."""
     for name, text in (("record.json", "{}"), ("out", "Result: PASS\n")):
         (tmp_path / name).write_text(text)

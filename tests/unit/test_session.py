@@ -13,7 +13,7 @@ def processes():
 
 @pytest.fixture
 def job_request(processes):
-    """A function that makes the wish of a test, called as its test case is by default."""
+    """A function that makes the job request of a test, called as its test case is by default."""
 
     def make(testcase, **more):
         fields = {"check": f"test of {testcase}", "opts": ("--backend", "cuda"), "size": "", **more}
@@ -174,7 +174,7 @@ def test_a_process_has_time_for_all_of_its_test_cases_unless_its_time_is_said(pr
 
 @pytest.fixture
 def ranks(job_request):
-    """A function that makes the wish of a test of ranks; without a test case, of where they are."""
+    """A function that makes the job request of a test of ranks; without a test case, of where they are."""
 
     def make(testcase="", tasks=4, ranks_per_node=4, **more):
         program = {} if testcase else {"program": "/bin/where", "execs_next": True, "check": "where", "opts": ()}
