@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -54,52 +55,68 @@ class Series:
     least: float
 
 
+class Evidence(NamedTuple):
+    """The results of both tests, one number per series. trend, step: whether each is significant and large enough.
+
+    slope, size: of the trend per run and of the step, as fractions. after: the number of runs before the step.
+    fits_step: whether two levels fit the runs at least as well as a straight line.
+    """
+
+    trend: np.ndarray
+    slope: np.ndarray
+    step: np.ndarray
+    size: np.ndarray
+    after: np.ndarray
+    fits_step: np.ndarray
+
+
 def find(levels: np.ndarray, least: float, classes: int = 1) -> Drift | None:
     """The trend or the step of a series; None if there is none.
 
     least: the smallest change that counts, as a fraction. classes: the number of link classes of the test case.
     """
-    count, middle = len(levels), float(np.median(levels))
-    if count < 2 * LEAST_SIDE:
+    if len(levels) < 2 * LEAST_SIDE:
         return None
-    slope = theil_sen(levels) / middle
-    trend = abs(slope) * (count - 1) >= least and trend_chance(levels) <= TREND_LEVEL
-    splits = possible_splits(count)
-    ratios = [student_ratio(levels, after) for after in splits]
-    ratio, after = max(zip(ratios, splits, strict=True))
-    size = float(np.median(levels[after:]) / np.median(levels[:after]) - 1)
-    chance = len(splits) * student_tail(ratio, count - 2)
-    step = abs(size) >= least and chance <= STEP_LEVEL / classes
-    if step and (not trend or residual_of_step(levels, after) <= residual_of_line(levels)):
-        return Drift(STEP, size, after)
-    return Drift(TREND, slope) if trend else None
+    found = examine(levels[None], least, classes)
+    if found.step[0] and (found.fits_step[0] or not found.trend[0]):
+        return Drift(STEP, float(found.size[0]), int(found.after[0]))
+    return Drift(TREND, float(found.slope[0])) if found.trend[0] else None
 
 
-def trend_chance(levels: Sequence[float] | np.ndarray) -> float:
-    """The chance, two-sided, of a series at least as ordered as this one if the order is random (Mann-Kendall).
-
-    Equal runs make the result larger than the exact chance. More than MOST_EXACT runs use the normal approximation.
-    """
-    count = len(levels)
+def examine(levels: np.ndarray, least: float, classes: int = 1) -> Evidence:
+    """The tests of many series. levels: series × runs. least, classes: as `find`."""
+    count = levels.shape[1]
     first, second = np.triu_indices(count, 1)
-    values = np.asarray(levels)
-    score = abs(int(np.sign(values[second] - values[first]).sum()))
+    differences = levels[:, second] - levels[:, first]
+    slope = np.median(differences / (second - first), axis=1) / np.median(levels, axis=1)
+    score = np.abs(np.sign(differences).sum(axis=1))
+    trend = (np.abs(slope) * (count - 1) >= least) & (score >= least_score(count))
+    splits = possible_splits(count)
+    residuals = np.array([residual_of_step(levels, after) for after in splits])
+    ratios = np.array([student_ratio(levels, *one) for one in zip(splits, residuals, strict=True)])
+    sizes = np.array([np.median(levels[:, k:], axis=1) / np.median(levels[:, :k], axis=1) - 1 for k in splits])
+    best = ratios.argmax(axis=0)
+    ratio, size, residual = (np.take_along_axis(each, best[None], axis=0)[0] for each in (ratios, sizes, residuals))
+    step = (np.abs(size) >= least) & (len(splits) * student_tail(ratio, count - 2) <= STEP_LEVEL / classes)
+    return Evidence(trend, slope, step, size, np.array(splits)[best], residual <= residual_of_line(levels))
+
+
+def least_score(count: int) -> int:
+    """The smallest score of Mann and Kendall that is significant, two-sided: later pairs above minus later pairs below.
+
+    Exact for up to MOST_EXACT runs, else the normal approximation. More than the largest score if none is significant.
+    """
+    pairs = count * (count - 1) // 2
     if count > MOST_EXACT:
         deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-        return math.erfc(max(score - 1, 0) / deviation / math.sqrt(2))
-    pairs = count * (count - 1) // 2
+        return math.ceil(1 - NormalDist().inv_cdf(TREND_LEVEL / 2) * deviation)
     orders = [1]  # the number of orders of the first runs with 0, 1, 2 … inversions
     for runs in range(2, count + 1):
         sums = [0, *accumulate([*orders, *[0] * (runs - 1)])]
         orders = [sums[end] - sums[max(end - runs, 0)] for end in range(1, len(sums))]
-    most = (pairs - score + 1) // 2  # inversions of a series with this score
-    return min(1.0, 2 * sum(orders[: most + 1]) / math.factorial(count))
-
-
-def theil_sen(levels: np.ndarray) -> float:
-    """The median of the slopes between all pairs of runs, per run."""
-    first, second = np.triu_indices(len(levels), 1)
-    return float(np.median((levels[second] - levels[first]) / (second - first)))
+    # integers, because the chance of six runs equals the level
+    allowed = sum(2 * 720 * orders_up_to <= 2 * math.factorial(count) for orders_up_to in accumulate(orders))
+    return pairs - 2 * (allowed - 1)
 
 
 def possible_splits(count: int) -> range:
@@ -108,38 +125,37 @@ def possible_splits(count: int) -> range:
     return range(side, count - side + 1)
 
 
-def residual_of_step(levels: np.ndarray, after: int) -> float:
-    """The sum of the squared distances from the mean of the side."""
-    return float(sum(((side - side.mean()) ** 2).sum() for side in (levels[:after], levels[after:])))
+def residual_of_step(levels: np.ndarray, after: int) -> np.ndarray:
+    """The sum of the squared distances from the mean of the side, per series."""
+    sides = (levels[:, :after], levels[:, after:])
+    return sum(((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in sides)
 
 
-def residual_of_line(levels: np.ndarray) -> float:
-    """The sum of the squared distances from the best straight line."""
-    time = np.arange(len(levels)) - (len(levels) - 1) / 2
-    off = levels - levels.mean()
-    return float((off**2).sum() - (off * time).sum() ** 2 / (time**2).sum())
+def residual_of_line(levels: np.ndarray) -> np.ndarray:
+    """The sum of the squared distances from the best straight line, per series."""
+    time = np.arange(levels.shape[1]) - (levels.shape[1] - 1) / 2
+    off = levels - levels.mean(axis=1, keepdims=True)
+    return (off**2).sum(axis=1) - (off @ time) ** 2 / (time**2).sum()
 
 
-def student_ratio(levels: np.ndarray, after: int) -> float:
+def student_ratio(levels: np.ndarray, after: int, residual: np.ndarray) -> np.ndarray:
     """Student's t of the two sides of a split: the difference of the means in units of its standard error."""
-    before, behind = levels[:after], levels[after:]
-    difference = abs(float(before.mean() - behind.mean()))
-    variance = residual_of_step(levels, after) / (len(levels) - 2) * (1 / len(before) + 1 / len(behind))
-    if variance > 0:
-        return difference / math.sqrt(variance)
-    return math.inf if difference else 0.0
+    count = levels.shape[1]
+    difference = np.abs(levels[:, :after].mean(axis=1) - levels[:, after:].mean(axis=1))
+    error = np.sqrt(residual / (count - 2) * (1 / after + 1 / (count - after)))
+    return difference / np.maximum(error, np.finfo(float).tiny)
 
 
-def student_tail(ratio: float, freedom: int) -> float:
+def student_tail(ratio: np.ndarray, freedom: int) -> np.ndarray:
     """P(|T| ≥ ratio) of Student's distribution with this many degrees of freedom."""
-    angle = math.atan(ratio / math.sqrt(freedom))
-    square = math.cos(angle) ** 2
+    angle = np.arctan(ratio / math.sqrt(freedom))
+    square = np.cos(angle) ** 2
     odd = freedom % 2
-    total, term = 0.0, math.cos(angle) if odd else 1.0
+    total, term = np.zeros_like(angle), np.cos(angle) if odd else np.ones_like(angle)
     for power in range(2 + odd, freedom + 1, 2):
         total, term = total + term, term * square * (power - 1) / power
-    inside = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
-    return max(0.0, 1 - inside)
+    inside = 2 / math.pi * (angle + np.sin(angle) * total) if odd else np.sin(angle) * total
+    return np.maximum(0.0, 1 - inside)
 
 
 def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Iterator[Series]:
