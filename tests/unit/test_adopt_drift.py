@@ -44,6 +44,15 @@ def test_a_step_is_refused_with_the_runs_between_which_it_is(run, store, after):
     assert "from 396 to 376 GB/s" in line
 
 
+def test_the_hosts_of_a_step_are_named_if_the_runs_have_several(run, store):
+    def change(content, number):
+        scaled(STEP)(content, number)
+        content["host"]["name"] = "node001" if number < 3 else "node002"
+
+    code, out, _ = run(store(change=change), "--table", "hgx")
+    assert code == 1 and "run 3 (2026-11-12 01:50 on node001) and run 4 (2026-11-13 01:50 on node002)" in out
+
+
 def test_a_step_is_named_before_the_outliers_that_it_makes(run, store):
     code, out, _ = run(store(12, change=scaled([1.0] * 10 + [0.95] * 2)), "--table", "hgx")
     assert code == 1 and "between run 10 (2026-11-19 01:50) and run 11" in out and "outlier" not in out

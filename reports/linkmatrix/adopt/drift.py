@@ -46,7 +46,10 @@ class Drift(NamedTuple):
 
 @dataclass(frozen=True)
 class Series:
-    """The level of one link class in each run, in order of time. runs: date and time of each run, for sentences."""
+    """The level of one link class in each run, in order of time.
+
+    runs: date and time of each run, and its host if the hosts differ. least: the smallest change that counts.
+    """
 
     group: str
     levels: np.ndarray
@@ -163,7 +166,8 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
 
     The sizes of a run share causes. The level of several sizes is the median of their percentages.
     """
-    levels: dict[str, dict[tuple[str, str], list[float]]] = {}
+    levels: dict[str, dict[tuple[str, str, str], list[float]]] = {}
+    hosts = {sample.record["host"]["name"] for samples in sizes.values() for sample in samples}
     units: dict[str, tuple[float, str]] = {}
     least: dict[str, float] = {}
     for samples in sizes.values():
@@ -175,7 +179,8 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
             if middle <= 0:
                 continue
             for sample, of_run in zip(samples, medians, strict=True):
-                run = sample.record["started"], sample.source
+                host = f" on {sample.record['host']['name']}" if len(hosts) > 1 else ""
+                run = sample.record["started"], sample.source, host
                 levels.setdefault(group, {}).setdefault(run, []).append(of_run[group] / middle)
             several = len(sizes) > 1
             units[group] = (100.0, "% of the median of each size") if several else (middle, first.result["unit"])
@@ -184,7 +189,8 @@ def series_of(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> Ite
         scale, unit = units[group]
         runs = sorted(of_runs)
         values = scale * np.array([np.median(of_runs[run]) for run in runs])
-        yield Series(group, values, unit, [started[:16].replace("T", " ") for started, _ in runs], least[group])
+        told = [started[:16].replace("T", " ") + host for started, _, host in runs]
+        yield Series(group, values, unit, told, least[group])
 
 
 def sentences(sizes: Mapping[int, Sequence[Sample]], floor: Floor | None) -> list[str]:
@@ -211,5 +217,5 @@ def refuse_drift(name: str, found: Sequence[str], as_is: bool) -> None:
     """Raises BadInput for a trend or a step, unless `as_is` allows it. found: one sentence per link class."""
     if found and not as_is:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        remedy = "Choose runs of one level with --since DATE, or measure again, or set --as-is REASON"
+        remedy = "Choose runs of one level with --since DATE, or set --as-is REASON"
         raise BadInput(f"{name}: {found[0]}{more}. {remedy}")
