@@ -50,7 +50,7 @@ class Proposal:
     """References of one test case, with what a reader needs to believe them.
 
     table: performance variables as checks/variables.py names them. spreads: {link class: σ as a fraction}. noisy: one
-    sentence per outlier. slow: one sentence per component that is slow in all runs together.
+    sentence per outlier. slow: one sentence per trend or step, and per component that is slow in all runs together.
 
     pairs: of a small matrix, {pair: (its link class, what a reference of its own would be)}. groups: the pairs of each
     link class, of a matrix of many endpoints.

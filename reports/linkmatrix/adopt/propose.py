@@ -19,6 +19,7 @@ from ..references import noise
 from ..references.pair_classes import Group
 from ..references.tables import References, Table
 from ..references.tolerances import Carrier, Floor, carrier_of, floor_of
+from . import drift
 from .cells import Floors, cell_references, class_references, large_matrix_classes
 from .figures import measured, of_cells_of, of_summaries, rows_looked_at
 from .proposal import (
@@ -70,20 +71,37 @@ def spread_of(labels: Sequence[str]) -> tuple[int, ...]:
     return tuple(number[node] for node in nodes)
 
 
-def propose(
-    samples: Sequence[Sample], with_outliers: bool, floor: Floor | None = None, as_is: bool = False
-) -> Proposal:
-    """The references of one test case, from its runs.
+def refuse_runs(name: str, samples: Sequence[Sample]) -> None:
+    """Raises BadInput for too few runs, and for runs of different machines."""
+    if len(samples) < FEWEST:
+        raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to know their noise")
+    same_machine(name, samples)
 
-    Raises BadInput for too few runs, outliers, runs of different machines, and without `as_is` for slow components. For
-    matrices that are too large for memory, some rows give the noise, and the records give the medians of each class.
+
+def propose_testcase(
+    sizes: Mapping[int, Sequence[Sample]], sweep: bool, with_outliers: bool, floor: Floor | None, as_is: bool
+) -> Proposal:
+    """The references of one test case. sizes: {size: its runs, in order of time}. sweep: whether rows name their size.
+
+    Raises BadInput as `propose`, and without `as_is` for a trend or a step.
+    """
+    name = next(iter(sizes.values()))[0].result["testcase"]
+    drifts = drift.sentences(sizes, floor)
+    drift.refuse_drift(name, drifts, as_is)
+    proposals = {size: propose(samples, with_outliers, floor, as_is) for size, samples in sizes.items()}
+    proposal = of_sizes(proposals) if sweep else next(iter(proposals.values()))
+    return replace(proposal, slow=(*drifts, *proposal.slow))
+
+
+def propose(samples: Sequence[Sample], with_outliers: bool, floor: Floor | None, as_is: bool) -> Proposal:
+    """The references of one size of one test case, from its runs.
+
+    Raises BadInput for outliers, and without `as_is` for slow components. For matrices that are too large for memory,
+    some rows give the noise, and the records give the medians of each class.
     """
     matrices = [from_result(sample.result) for sample in samples]
     first = matrices[0]
     name, unit = first.testcase, first.unit
-    if len(samples) < FEWEST:
-        raise BadInput(f"{name}: too few runs: {len(samples)}, at least {FEWEST} are needed to know their noise")
-    same_machine(name, samples)
     chosen = rows_looked_at(first)
     block = Block(first) if first.held else first.part(chosen, range(len(first.columns))).whole
     classes = np.array(first.class_names)[block.classes]

@@ -31,7 +31,8 @@ from ..show.progress import watched
 
 REFUSED = 1
 MOST_LINES = 60  # of a difference; the rest is counted
-Changes = dict[tuple[str, str, str], tuple[Proposal, list[Change]]]
+Key = tuple[str, str, str]  # check, table, test case
+Changes = dict[Key, tuple[Proposal, list[Change]]]
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -56,7 +57,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--with-outliers", action="store_true", help="adopt though runs contain outliers")
     command.add_argument("--with-failed", action="store_true", help="adopt from runs that failed, too")
     command.add_argument(
-        "--as-is", metavar="REASON", help="adopt though a part is slow among its like; why stays in the file"
+        "--as-is",
+        metavar="REASON",
+        help="adopt despite a slow component, a trend or a step; the reason stays in the file",
     )
     command.add_argument("--allow-lower", action="store_true", help="lower references that the runs do not reach")
     command.add_argument("--reason", metavar="TEXT", help="why they may be lowered; it stays in the file")
@@ -67,7 +70,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run_adopt(options: argparse.Namespace) -> int:
-    """Exit code 1 where something is refused, and then nothing is written. Raises BadInput."""
+    """Exit code 1 if a test case is refused; the other test cases are written. Raises BadInput."""
     if options.allow_lower != bool(options.reason and options.reason.strip()):
         raise BadInput("--allow-lower and --reason TEXT belong together: say why references may be lowered")
     if options.as_is is not None and not options.as_is.strip():
@@ -96,32 +99,29 @@ def adopt_into(file: Path, options: argparse.Namespace) -> int:
         say(f"left out: {sentence}")
     present = References.load(file) if file.exists() else References({})
     text = file.read_text(encoding="utf-8") if file.exists() else ""
-    changes, problems = proposed_changes(options, samples, present)
+    changes, lowering, problems = proposed_changes(options, samples, present)
     if not changes and not problems:
         raise BadInput("no run is left to adopt from: name records or reports, or leave out some of the options")
+    for key, (proposal, found) in {**changes, **lowering}.items():
+        say(*summary(key, proposal, found))
     for table in dict.fromkeys(table for _, table, _ in changes):
         other = file_of(table, file.parent)
         if other != file and not options.file:  # two files with the same references are refused from then on
             problems.append(f"{other} has the references of {table.partition('@')[0]}: add --file {other}")
-    for key, (proposal, found) in changes.items():
-        say(*summary(key, proposal, found))
-    lowered = [one for _, found in changes.values() for one in found if one.kind == "lowered"]
-    if lowered and not options.allow_lower:
-        problems.append(f"{len(lowered)} references would be lowered: find out why, then --allow-lower --reason TEXT")
+            changes = {key: one for key, one in changes.items() if key[1] != table}
     proposed = updated_text(text, changes, options.reason, options.as_is)
     show_difference(text, proposed, file)
     for problem in (said := told_once(problems)):
         say(f"refused: {problem}")
-    if problems:
-        reasons = units.counted(len(said), "reason")
-        say(f"REFUSED: nothing was written, for {reasons}: see 'refused:' above")
-        return REFUSED
     if options.write and proposed != text:
         write(file, proposed, changes)
         say(f"{file}: written")
     elif proposed != text:
         say("Nothing was written: --write does.")
-    return 0
+    if problems:
+        refused = f"all but {units.counted(len(changes), 'test case')}" if changes else "nothing was written"
+        say(f"REFUSED: {refused}, for {units.counted(len(said), 'reason')}: see 'refused:' above")
+    return REFUSED if problems else 0
 
 
 def told_once(sentences: Sequence[str]) -> list[str]:
@@ -139,12 +139,52 @@ def told_once(sentences: Sequence[str]) -> list[str]:
 
 def proposed_changes(
     options: argparse.Namespace, samples: list[propose.Sample], present: References
-) -> tuple[Changes, list[str]]:
-    """({(check, table, test case): what is proposed and what it changes}, why others cannot be adopted)."""
+) -> tuple[Changes, Changes, list[str]]:
+    """(the changes by test case, those that would lower references, why other test cases cannot be adopted)."""
     floor = floor_of(options.floor) if options.floor else None
-    found: dict[tuple[str, str, str], dict[int, list[Proposal]]] = {}
-    problems: list[str] = []
+    chosen, problems = runs_by_testcase(options, samples)
     collectives = {sample.result["testcase"] for sample in samples if is_collective(sample.result)}
+    changes: Changes = {}
+    lowering: Changes = {}
+    classes: dict[tuple[str, str], PairClasses] = {}
+    for key, groups in chosen.items():
+        check, table, name = key
+        sweep = SWEEP in table or name in collectives
+        sizes = {group[0].result["size_bytes"]: group for group in groups}
+        if len(sizes) < len(groups) or (len(sizes) > 1 and not sweep):
+            problems.append(f"{name}: the runs measured it in several ways or sizes: choose with --since or --session")
+            continue
+        try:
+            proposal = propose.propose_testcase(sizes, sweep, options.with_outliers, floor, bool(options.as_is))
+        except BadInput as error:
+            problems.append(str(error))
+            continue
+        known = present.for_check(check)
+        rows, adopted = known.table(table, name), classes.get((check, table), known.pair_classes(table))
+        proposal = fit_to_table(proposal, rows, adopted)
+        adopted = adopted.with_groups(proposal.groups)
+        found = table_changes(rows, proposal, adopted)
+        lowered = sum(one.kind == "lowered" for one in found)
+        if lowered and not options.allow_lower:
+            lowering[key] = (proposal, found)
+            why = "would be lowered: find out why, then --allow-lower --reason TEXT"
+            problems.append(f"{name}: {lowered} references {why}")
+            continue
+        classes[check, table] = adopted
+        changes[key] = (proposal, found)
+    return changes, lowering, problems
+
+
+def runs_by_testcase(
+    options: argparse.Namespace, samples: list[propose.Sample]
+) -> tuple[dict[Key, list[list[propose.Sample]]], list[str]]:
+    """({(check, table, test case): groups of comparable runs, in order of time}, why other groups cannot be adopted).
+
+    A test case with a group that cannot be adopted is left out.
+    """
+    found: dict[Key, list[list[propose.Sample]]] = {}
+    refused: set[Key] = set()
+    problems: list[str] = []
     for group in propose.grouped(samples).values():
         first, name = group[0], group[0].result["testcase"]
         if options.testcase and name not in options.testcase:
@@ -153,30 +193,14 @@ def proposed_changes(
         try:
             given = options.table and with_variant(options.table, first.variant)
             table = given or table_of({sample.table for sample in group}, name)
-            proposal = propose.propose(group, options.with_outliers, floor, bool(options.as_is))
+            key = (options.check or first.check, table, name)
+            found.setdefault(key, []).append(group)
+            refused.add(key)
+            propose.refuse_runs(name, group)
+            refused.discard(key)
         except BadInput as error:
             problems.append(str(error))
-            continue
-        sizes = found.setdefault((options.check or first.check, table, name), {})
-        sizes.setdefault(first.result["size_bytes"], []).append(proposal)
-    changes: Changes = {}
-    classes: dict[tuple[str, str], PairClasses] = {}
-    for key, of_sizes in found.items():
-        sweep = SWEEP in key[1] or key[2] in collectives
-        if any(len(several) > 1 for several in of_sizes.values()) or (len(of_sizes) > 1 and not sweep):
-            problems.append(
-                f"{key[2]}: the runs measured it in several ways or sizes: choose with --since or --session"
-            )
-            continue
-        single = {size: proposal for size, (proposal,) in of_sizes.items()}
-        proposal = propose.of_sizes(single) if sweep else next(iter(single.values()))
-        check, table, name = key
-        known = present.for_check(check)
-        rows, adopted = known.table(table, name), classes.get((check, table), known.pair_classes(table))
-        proposal = fit_to_table(proposal, rows, adopted)
-        classes[check, table] = adopted.with_groups(proposal.groups)
-        changes[key] = (proposal, table_changes(rows, proposal, classes[check, table]))
-    return changes, problems
+    return {key: groups for key, groups in found.items() if key not in refused}, problems
 
 
 def floor_of(text: str) -> Floor:
