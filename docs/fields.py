@@ -12,7 +12,7 @@ SCHEMAS = Path(__file__).resolve().parents[1] / "reports/linkmatrix/record"
 #: number of the schema → its file; a field is there since the first that has it
 VERSIONS = {"1": "record-1.schema.json", "2": "record.schema.json"}
 PLAIN = {"string": "text", "integer": "whole number", "boolean": "true or false"}
-OPTION = re.compile(r"(?<!`)(--[a-z]+)")  # of a program; else it is printed with a dash
+OPTION = re.compile(r"(?<!`)(--[a-z-]+)")  # of a program; else it is printed with a dash
 HEAD = ("field", "is", "unit", "always", "means", "since")
 
 Schema = Mapping[str, Any]

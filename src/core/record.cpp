@@ -13,6 +13,7 @@
 namespace linkmatrix {
 namespace {
 
+constexpr int short_digits = 4;    // of short samples, of which there are many
 constexpr int compact_digits = 6;  // of samples and times: a tenth of a millisecond of minutes, a millionth of a value
 
 void write_parts(JsonWriter& w, const std::map<std::string, Part>& parts) {
@@ -106,6 +107,15 @@ void write_known(JsonWriter& w, std::string_view name, const Matrix<T>& m, Write
     w.matrix(m, write_cell);
 }
 
+/// Writes a cell that is a list of numbers.
+auto list_writer(int digits) {
+  return [digits](JsonWriter& out, const std::vector<double>& numbers) {
+    out.begin_array();
+    for (const double number : numbers) out.number_of(number, digits);
+    out.end_array();
+  };
+}
+
 void write_times(JsonWriter& w, std::string_view name, const Values& times) {
   write_known(w, name, times, [](JsonWriter& out, std::optional<double> seconds) {
     seconds ? out.number_of(*seconds, compact_digits) : out.null();
@@ -117,11 +127,23 @@ void write_samples(JsonWriter& w, const MatrixResult& result) {
   write_known(w, "round", result.round, [](JsonWriter& out, const auto& round) { out.value(round); });
   write_times(w, "began", result.began);
   write_times(w, "ended", result.ended);
-  write_known(w, "sampled", result.sampled, [](JsonWriter& out, const std::vector<double>& samples) {
-    out.begin_array();
-    for (const double sample : samples) out.number_of(sample, compact_digits);
-    out.end_array();
-  });
+  write_known(w, "sampled", result.sampled, list_writer(compact_digits));
+}
+
+void write_short_samples(JsonWriter& w, const MatrixResult& result) {
+  const ShortSampleSet& samples = *result.short_samples;
+  const std::vector<std::size_t> counts = result.short_sample_counts();
+  w.key("short_samples").begin_object().member("asked", samples.asked);
+  w.member("fewest", counts.empty() ? 0 : *std::ranges::min_element(counts));
+  w.member("bytes", samples.bytes).member("transfers", samples.transfers).key("passes").begin_array();
+  for (const auto& pass : samples.passes) {
+    w.begin_object();
+    w.key("began").number_of(pass.began, compact_digits);
+    w.key("ended").number_of(pass.ended, compact_digits);
+    w.key("values").matrix(pass.values, list_writer(short_digits));
+    w.end_object();
+  }
+  w.end_array().end_object();
 }
 
 void write_cells(JsonWriter& w, const MatrixResult& result) {
@@ -163,6 +185,7 @@ void write_result(JsonWriter& w, const MatrixResult& result) {
   if (!result.transports.empty()) w.member("transports", result.transports);
   w.member("rows", result.rows).member("columns", result.columns);
   result.large ? write_summary(w, *result.large) : write_cells(w, result);
+  if (result.short_samples) write_short_samples(w, result);
   w.member("verified", result.verified());
   w.member("timing", text_or_null(result.timing));
   w.member("clock_uncertainty_us",

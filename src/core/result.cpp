@@ -31,6 +31,17 @@ std::size_t MatrixResult::cells_expected() const {
   return rows.size() * columns.size() - cells(CellStatus::not_applicable) - cells(CellStatus::no_peer_access);
 }
 
+std::vector<std::size_t> MatrixResult::short_sample_counts() const {
+  std::vector<std::size_t> counts;
+  for (std::size_t r = 0; r < values.rows() && short_samples; ++r)
+    for (std::size_t c = 0; c < values.columns(); ++c) {
+      if (!values(r, c)) continue;
+      std::size_t& count = counts.emplace_back();
+      for (const ShortSampleSet::Pass& pass : short_samples->passes) count += pass.values(r, c).size();
+    }
+  return counts;
+}
+
 std::optional<bool> MatrixResult::verified() const {
   if (!verify) return std::nullopt;
   const std::size_t with_data = cells(CellStatus::ok) + cells(CellStatus::partial);

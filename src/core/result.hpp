@@ -62,6 +62,19 @@ struct Remeasured {
   double before, after;
 };
 
+/// Many short samples of each cell, in passes that are spread over the time of the matrix. They are compared with one
+/// another only.
+struct ShortSampleSet {
+  struct Pass {
+    double began = 0, ended = 0;         ///< seconds after the matrix began
+    Matrix<std::vector<double>> values;  ///< in the order of time
+  };
+  int asked = 0;            ///< of each cell
+  std::uint64_t bytes = 0;  ///< of each copy
+  int transfers = 0;        ///< in a sample; of a latency, accesses or messages
+  std::vector<Pass> passes;
+};
+
 /// What was measured of a matrix of which only few cells are, in the order of time (--concurrency matchings).
 struct Matchings {
   struct Matching {
@@ -132,9 +145,10 @@ struct MatrixResult : MatrixDescription {
   Matrix<CellStatus> status;
   Matrix<std::optional<int>> samples;
   Matrix<std::optional<bool>> converged;
-  Matrix<std::optional<std::uint32_t>> round;  ///< in which a cell was measured last, from 0
-  Values began, ended;                         ///< when: seconds after the matrix began
-  Matrix<std::vector<double>> sampled;         ///< every sample; empty where there are more than `most_sampled` rows
+  Matrix<std::optional<std::uint32_t>> round;   ///< in which a cell was measured last, from 0
+  Values began, ended;                          ///< when: seconds after the matrix began
+  Matrix<std::vector<double>> sampled;          ///< every sample; empty where there are more than `most_sampled` rows
+  std::optional<ShortSampleSet> short_samples;  ///< nothing: none were asked for
   Values limit;
   std::map<std::string, Part> parts;
   std::optional<CellSummary> large;  ///< then the matrices above are empty
@@ -158,6 +172,8 @@ struct MatrixResult : MatrixDescription {
   /// Cells that can be measured: neither the diagonal nor pairs without the wanted peer access.
   std::size_t cells_expected() const;
   bool complete() const { return cells(CellStatus::ok) == cells_expected(); }
+  /// Of each cell that has a value, how many short samples it has.
+  std::vector<std::size_t> short_sample_counts() const;
   /// Nothing where verification was not asked for.
   std::optional<bool> verified() const;
   /// The part of that name, made if it is not there.

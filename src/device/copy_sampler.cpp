@@ -36,6 +36,7 @@ struct CopySampler::Group {
   std::vector<Sampled*> answers;
   std::vector<Copy> copies;
   std::vector<std::size_t> owner;  ///< of each copy: which of `cells`
+  std::uint64_t offset = 0;        ///< of all copies, where their buffers begin
 };
 
 CopySampler::CopySampler(Backend& backend, std::vector<CopyCell> cells, Metric metric, int warmup, bool stress,
@@ -106,6 +107,7 @@ void CopySampler::sample_together(Group& group, const SampleRule& rule) {
     for (Copy copy : cells_[group.cells[k]].copies) {
       if (lost_.has(copy)) continue;  // of a load, or of a fan; the record says which endpoint is lost
       copy.bytes /= rule.divide_bytes_by;
+      group.offset = copy.offset;
       group.copies.push_back(copy);
       group.owner.push_back(k);
     }
@@ -172,11 +174,18 @@ void CopySampler::take_samples(Group& group, const SampleRule& rule) {
   if (warm_up) look_at_visibility(group, *warm_up);
   if (given_up() && append(group, *warm_up, true)) return;  // another run would wait as long
   for (int rejected = 0; !any() || (!done() && !rule.enough.passed() && !given_up());) {
+    if (rule.transfers > 0) next_window(group, rule);
     const Timeline timeline = backend_.run(group.copies, rule.until);
     look_at_visibility(group, timeline);
     if (std::exchange(is_new, false) && choose_again(group, timeline, rule)) continue;
     if (!append(group, timeline, rejected >= most_rejected)) ++rejected;
   }
+}
+
+/// Short samples go through the whole buffer, so that none finds its bytes in a cache.
+void CopySampler::next_window(Group& group, const SampleRule& rule) {
+  const std::uint64_t window = windows_++ % rule.divide_bytes_by;
+  for (Copy& copy : group.copies) copy.offset = group.offset + window * copy.bytes;
 }
 
 /// The repeats of the last sampling, where the cell had as many copies.
@@ -195,6 +204,8 @@ bool CopySampler::reuse_repeats(Group& group) const {
 
 /// Returns the warm-up. Without one each transfer is a sample, the first one too.
 std::optional<Timeline> CopySampler::choose_repeats(Group& group, const SampleRule& rule) {
+  if (rule.transfers > 0) next_window(group, rule);
+  if (rule.transfers > 0) return find_repeats_of(backend_, group.copies, rule.transfers, rule.until);
   for (Copy& copy : group.copies) copy.repeats = 1;
   std::optional<Timeline> warm_up;
   if (warmup_ > 0)
@@ -205,7 +216,7 @@ std::optional<Timeline> CopySampler::choose_repeats(Group& group, const SampleRu
 }
 
 bool CopySampler::choose_again(Group& group, const Timeline& timeline, const SampleRule& rule) {
-  if (warmup_ == 0) return false;
+  if (warmup_ == 0 || rule.transfers > 0) return false;
   const std::vector<Copy>& first = cells_[group.cells.front()].copies;
   if (!lengthen_repeats(backend_, group.copies, first, even_sets(group), timeline, rule.until)) return false;
   keep_repeats(group, rule);

@@ -43,6 +43,7 @@ class CopySampler final : public Sampler {
   bool choose_again(Group& group, const Timeline& timeline, const SampleRule& rule);
   void keep_repeats(const Group& group, const SampleRule& rule);
   bool reuse_repeats(Group& group) const;
+  void next_window(Group& group, const SampleRule& rule);
   std::vector<std::vector<std::size_t>> even_sets(const Group& group) const;
   void verify(Group& group, const SampleRule& rule);
   std::vector<bool> began_together(const Group& group, const Timeline& timeline) const;
@@ -61,6 +62,7 @@ class CopySampler final : public Sampler {
   bool stress_;
   Clocking clocking_;                                ///< the worst so far
   std::map<std::size_t, std::vector<int>> repeats_;  ///< of a cell's copies when it was sampled last
+  std::uint64_t windows_ = 0;                        ///< parts of a buffer that short samples moved
   std::map<std::size_t, Sampled>
       unseen_;  ///< cells whose flags or answers did not come, without their counts: not tried again
   LostEndpoints lost_;

@@ -127,6 +127,16 @@ Timeline find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<con
   return timeline;
 }
 
+Timeline find_repeats_of(Backend& backend, std::vector<Copy>& copies, int transfers, Deadline until) {
+  for (Copy& copy : copies) copy.repeats = 1;
+  Timeline timeline = backend.run(copies, until);
+  const bool loaded = std::ranges::any_of(copies, &Copy::background);
+  for (std::size_t c = 0; c < copies.size(); ++c)
+    copies[c].repeats = static_cast<int>(std::clamp(std::round(transfers / std::max(timeline.copies[c].transfers, 1.0)),
+                                                    1.0, loaded ? max_loaded_repeats : max_repeats));
+  return timeline;
+}
+
 bool lengthen_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
                       const std::vector<std::vector<std::size_t>>& even, const Timeline& timeline, Deadline until) {
   int fewest = std::numeric_limits<int>::max();

@@ -25,6 +25,9 @@ double evenness(std::span<const Span> spans);
 Timeline find_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,
                       const std::vector<std::vector<std::size_t>>& even, int warmup, Deadline until);
 
+/// Warms up copies with one repeat of each, and sets repeats that make about so many transfers in a sample.
+Timeline find_repeats_of(Backend& backend, std::vector<Copy>& copies, int transfers, Deadline until);
+
 /// Sets them anew where the warm-up was so much slower than a sample, `timeline`, that this one was too short for the
 /// clock. Whether it was.
 bool lengthen_repeats(Backend& backend, std::vector<Copy>& copies, std::span<const Copy> cell,

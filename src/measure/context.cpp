@@ -50,6 +50,7 @@ std::vector<Sampled> Context::sample(const Round& round, const What& what) {
   rule.until = earlier(Deadline::in(options_.cell_timeout), deadline_);
   rule.limit = deadline_;
   rule.warm = what.warm;
+  rule.transfers = what.transfers;
   const double began = seconds();
   std::vector<Sampled> answers;
   try {

@@ -34,6 +34,7 @@ class Context {
     std::size_t round = 0;  ///< of which they are, where they count
     std::uint64_t divide_bytes_by = 1;
     bool warm = false;  ///< as SampleRule::warm
+    int transfers = 0;  ///< as SampleRule::transfers
   };
   /// One answer for each cell. Corrupt cells are marked whatever the answer was wanted for. Throws TimedOut when the
   /// run's deadline has passed; then what is not ok is marked.

@@ -11,6 +11,7 @@
 #include "measure/context.hpp"
 #include "measure/retry.hpp"
 #include "measure/second_look.hpp"
+#include "measure/short_samples.hpp"
 #include "measure/witnesses.hpp"
 
 namespace linkmatrix {
@@ -23,7 +24,9 @@ constexpr std::uint64_t smallest_fit = 8 * MiB;  // below, caches and not the li
 class Measurement {
  public:
   Measurement(Sampler& sampler, const Work& work, const MeasureOptions& options, Deadline deadline, Store& store)
-      : context_{sampler, work, options, deadline, store}, witnesses_{context_, work.rounds} {}
+      : context_{sampler, work, options, deadline, store},
+        witnesses_{context_, work.rounds},
+        short_samples_{context_, work.rounds} {}
 
   void run() {
     try {
@@ -49,7 +52,9 @@ class Measurement {
       return;
     }
     retry(context_, at_once);
+    short_samples_.take(0.5, at_once);
     together() ? compare_with_isolated(context_) : remeasure_outliers(context_);
+    short_samples_.take(1, at_once);
   }
 
   std::size_t cells_at_once() {
@@ -72,6 +77,7 @@ class Measurement {
       if (answers[k].status == CellStatus::timeout || answers[k].status == CellStatus::error)
         reasons_.push_back(context_.name(there[k]) + ": " + answers[k].why);
     }
+    short_samples_.learn(answers);
     fit(there, answers);
     stands(there.size(), 1);
     if (!together()) witnesses_.add(round, there, answers);
@@ -82,8 +88,9 @@ class Measurement {
     ++split_;
     stands(part.cells.size(), -1);
     for (const Place& place : part.cells) context_.store().fail(place, CellStatus::not_run);
-    for (const Round& half : split_rounds<Place>({part.cells}, (part.cells.size() + 1) / 2))
-      measure_part(half, part.number);
+    const std::size_t width = (part.cells.size() + 1) / 2;
+    short_samples_.split(part.number, width);
+    for (const Round& half : split_rounds<Place>({part.cells}, width)) measure_part(half, part.number);
   }
 
   /// So many parts more, or less, of so many cells stand.
@@ -136,6 +143,7 @@ class Measurement {
   void finish() {
     for (const std::string& reason : std::span(reasons_).first(std::min<std::size_t>(reasons_.size(), most_reasons)))
       context_.note(reason);
+    short_samples_.note();
     context_.note_oddities();
     witnesses_.note_unasked();
     if (split_ > 0)
@@ -171,6 +179,7 @@ class Measurement {
 
   Context context_;
   Witnesses witnesses_;
+  ShortSamples short_samples_;
   std::map<std::size_t, std::size_t> widths_;  ///< how many parts of so many cells stand
   std::size_t split_ = 0;
   std::vector<std::string> reasons_;  ///< of cells that failed

@@ -20,6 +20,7 @@ struct MeasureOptions {
   int warmup = 1;               ///< transfers of each cell before its first sample; 0: each one is a sample
   bool warm_both_ways = false;  ///< before a matrix is sampled, copies both ways at once between its devices
   bool verify = true;
+  int short_samples = 0;  ///< of each cell, in passes over the time of the matrix; 0: none
   Concurrency concurrency = Concurrency::automatic;
   std::optional<std::uint32_t> seed{};             ///< of matchings; nothing: one is drawn
   double confirm_after = 10;                       ///< seconds of pause before matchings confirm what was found

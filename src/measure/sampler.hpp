@@ -22,6 +22,9 @@ struct SampleRule {
   Deadline until = Deadline::never();   ///< a cell that is not done by then has timed out
   Deadline limit = Deadline::never();   ///< for cells that are sampled anew because others of their round failed
   bool warm = false;                    ///< sampled just before in the same way: no warm-up
+  /// Transfers, accesses or messages of each copy in a sample, at least one repeat. 0: the sampler chooses as many as
+  /// make a sample long enough for the clock.
+  int transfers = 0;
 };
 
 /// From where to where a copy of a cell goes, by label.

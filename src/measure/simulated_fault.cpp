@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -12,10 +13,12 @@ namespace {
 
 using Kind = SimulatedFault::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 11> kinds{{{Kind::error, "error"},
+constexpr std::array<std::pair<Kind, std::string_view>, 13> kinds{{{Kind::error, "error"},
                                                                    {Kind::corrupt, "corrupt"},
                                                                    {Kind::hang, "hang"},
                                                                    {Kind::slow, "slow"},
+                                                                   {Kind::intermittent, "intermittent"},
+                                                                   {Kind::phases, "phases"},
                                                                    {Kind::shared, "shared"},
                                                                    {Kind::counter, "counter"},
                                                                    {Kind::throttle, "throttle"},
@@ -24,7 +27,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 11> kinds{{{Kind::error,
                                                                    {Kind::drop_flag, "drop-flag"},
                                                                    {Kind::flip, "flip"}}};
 
-constexpr double slow_rate = 0.8;
+constexpr double flapping_loss = 0.5, flapping_share = 0.1;
 constexpr double counted = 5;  // errors from one asking to the next
 
 bool is_way(const SimulatedFault& fault) { return fault.endpoint.find("->") != std::string::npos; }
@@ -33,11 +36,37 @@ bool is_of_devices(Kind kind) { return kind == Kind::counter || kind == Kind::th
 
 bool names(const std::string& name, const std::string& label) { return name == label || label.ends_with(":" + name); }
 
-void slow_down(Span& span) { span.end = span.start + span.seconds() / slow_rate; }
+/// The terms of a kind: "=50/10/7" of "intermittent".
+void set_terms(std::string_view text, SimulatedFault& fault) {
+  fault.terms = text;
+  const bool is_random = fault.kind == Kind::intermittent;
+  if (!is_random && fault.kind != Kind::phases) {
+    if (!text.empty()) throw BadInput("--simulate-fault: only intermittent and phases have terms");
+    return;
+  }
+  fault.loss = flapping_loss;
+  if (is_random) fault.share = flapping_share;
+  if (text.empty()) return;
+  std::vector<std::string> terms = split(text.substr(1), '/');
+  if (terms.size() < 2 || terms.size() > (is_random ? 3 : 2))
+    throw BadInput("--simulate-fault: use intermittent=LOSS/SHARE[/SEED] in percent, or phases=LOSS/SECONDS");
+  fault.loss = parse_number("--simulate-fault", terms[0], 1, 99) / 100;
+  if (is_random)
+    fault.share = parse_number("--simulate-fault", terms[1], 0.1, 100) / 100;
+  else
+    fault.phase = parse_number("--simulate-fault", terms[1], 0.001, 3600);
+  if (terms.size() == 3) fault.seed = static_cast<std::uint32_t>(parse_count("--simulate-fault", terms[2], 1, 1 << 30));
+}
 
 }  // namespace
 
 bool SimulatedFault::is_of(const std::string& label) const { return names(endpoint, label); }
+
+bool SimulatedFault::is_slowness() const {
+  return kind == Kind::slow || kind == Kind::intermittent || kind == Kind::phases || kind == Kind::shared;
+}
+
+bool SimulatedFault::is_slow_at(double seconds) const { return std::fmod(seconds, 2 * phase) >= phase; }
 
 bool SimulatedFault::is_of_all(bool compared) const {
   if (kind == Kind::corrupt) return compared;
@@ -136,16 +165,25 @@ void FaultySampler::break_down(const Place& place, Sampled& answer, Deadline unt
   answer.why = fault_.endpoint + ": simulated fault: the device failed";
 }
 
+/// Of the next sample.
+bool FaultySampler::is_slow(std::size_t cells_at_once, bool in_phase) {
+  if (fault_.kind == Kind::shared) return cells_at_once > 1;
+  if (fault_.kind == Kind::intermittent) return std::bernoulli_distribution(fault_.share)(random_);
+  return fault_.kind != Kind::phases || in_phase;
+}
+
 std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule& rule) {
+  const bool in_phase = fault_.is_slow_at(steady_seconds());
   std::vector<Sampled> answers = sampler_.sample(round, rule);
   const bool fails = fault_.kind == Kind::error || fault_.kind == Kind::hang;
   for (std::size_t k = 0; k < round.size(); ++k) {
     if (!touches(round[k])) continue;
     Sampled& answer = answers[k];
     if (fails) break_down(round[k], answer, rule.until);
-    if (fault_.kind == Kind::slow || (fault_.kind == Kind::shared && round.size() > 1)) {
+    if (fault_.is_slowness()) {
       const auto paths = sampler_.paths(round[k]);
       for (Sample& sample : answer.samples) {
+        if (!is_slow(round.size(), in_phase)) continue;
         slow_down(sample.whole), slow_down(sample.slowest);
         for (std::size_t way = 0; way < std::min(paths.size(), sample.ways.size()); ++way)
           if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
@@ -186,7 +224,7 @@ std::vector<std::string> FaultyMachine::throttle_reasons() {
 
 std::string SimulatedFault::text() const {
   for (const auto& [known, name] : kinds)
-    if (known == kind) return std::string(name) + ":" + endpoint;
+    if (known == kind) return std::string(name) + terms + ":" + endpoint;
   return endpoint;
 }
 
@@ -199,9 +237,13 @@ std::string simulated_fault_kinds(bool of_all) {
 
 SimulatedFault parse_simulated_fault(std::string_view text) {
   const auto colon = text.find(':');
-  for (const auto& [kind, name] : kinds)
-    if (text.substr(0, colon) == name && colon != std::string_view::npos && colon + 1 < text.size())
-      return {kind, std::string(text.substr(colon + 1))};
+  const std::string_view word = text.substr(0, std::min(colon, text.find('=')));
+  for (const auto& [kind, name] : kinds) {
+    if (word != name || colon == std::string_view::npos || colon + 1 >= text.size()) continue;
+    SimulatedFault fault{kind, std::string(text.substr(colon + 1))};
+    set_terms(text.substr(word.size(), colon - word.size()), fault);
+    return fault;
+  }
   throw BadInput("--simulate-fault '" + std::string(text) +
                  "': use error, corrupt, hang or slow, ':' and an endpoint or "
                  "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2'");

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +16,34 @@ namespace linkmatrix {
 
 /// A fault that is not there, for drills: does the alarm go off, and does it name the right endpoint?
 struct SimulatedFault {
-  enum class Kind { error, corrupt, hang, slow, shared, counter, throttle, reorder, drop, drop_flag, flip };
+  enum class Kind {
+    error,
+    corrupt,
+    hang,
+    slow,
+    intermittent,
+    phases,
+    shared,
+    counter,
+    throttle,
+    reorder,
+    drop,
+    drop_flag,
+    flip
+  };
 
   Kind kind = Kind::error;
-  std::string endpoint;  ///< label; or "gpu1->gpu2": only what goes from the one to the other
+  std::string endpoint;    ///< label; or "gpu1->gpu2": only what goes from the one to the other
+  std::string terms{};     ///< as given with the kind, "=50/10"; empty: the default
+  double loss = 0.2;       ///< of the rate while it is slow, as a fraction
+  double share = 1;        ///< intermittent: of samples that are slow
+  double phase = 1;        ///< phases: seconds that it is healthy, and then as many that it is slow
+  std::uint32_t seed = 1;  ///< intermittent: which samples are slow
 
   std::string text() const;  ///< "slow:gpu1"
+  bool is_slowness() const;
+  /// Of phases, whether it is slow so many seconds after some time.
+  bool is_slow_at(double seconds) const;
   /// Whether a copy from the one endpoint to the other is touched. Of ranks the label's last part will do: "rank3".
   bool touches(const Path& path) const;
   bool is_of(const std::string& label) const;
@@ -34,7 +58,8 @@ struct SimulatedFault {
 /// "error, corrupt …" for --help; `of_all`: only those that all programs have.
 std::string simulated_fault_kinds(bool of_all = false);
 
-/// Of "KIND:ENDPOINT"; throws BadInput.
+/// Of "KIND:ENDPOINT", "intermittent=LOSS/SHARE:ENDPOINT" or "intermittent=LOSS/SHARE/SEED:ENDPOINT" in percent
+/// (50/10), or "phases=LOSS/SECONDS:ENDPOINT" (50/1); throws BadInput.
 SimulatedFault parse_simulated_fault(std::string_view text);
 
 /// Throws BadInput where the machine has no endpoint of that label, or none that the fault could have.
@@ -42,11 +67,13 @@ void check_fault(const SimulatedFault& fault, const std::vector<Endpoint>& endpo
 
 /// A sampler with the fault in all cells with a copy that begins or ends at the endpoint: error, they fail, and the
 /// endpoint is lost; hang, it waits for the deadline, and the endpoint is lost; corrupt, what arrives there is wrong;
-/// slow, at 80 % of the rate; shared, the same while any other cell runs. Writes that a visibility test is to find
+/// slow, at 80 % of the rate; intermittent, slow in a share of its samples at random; phases, slow half of the time;
+/// shared, slow while any other cell runs. Writes that a visibility test is to find
 /// wrong are none of its: they are made so where they are written.
 class FaultySampler final : public Sampler {
  public:
-  FaultySampler(Sampler& sampler, const SimulatedFault& fault) : sampler_{sampler}, fault_{fault} {}
+  FaultySampler(Sampler& sampler, const SimulatedFault& fault)
+      : sampler_{sampler}, fault_{fault}, random_{fault.seed} {}
 
   std::vector<Sampled> sample(const Round& round, const SampleRule& rule) override;
   std::vector<int> resources(const Place& place) const override { return sampler_.resources(place); }
@@ -62,10 +89,13 @@ class FaultySampler final : public Sampler {
   bool touches(const Place& place) const;
   bool spoils(const Place& place) const;
   bool falls_with_it(const Place& place) const;
+  bool is_slow(std::size_t cells_at_once, bool in_phase);
+  void slow_down(Span& span) const { span.end = span.start + span.seconds() / (1 - fault_.loss); }
   void break_down(const Place& place, Sampled& answer, Deadline until);
 
   Sampler& sampler_;
   SimulatedFault fault_;
+  std::mt19937 random_;
   bool is_lost_ = false, is_told_ = false;
 };
 

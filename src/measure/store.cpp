@@ -5,13 +5,6 @@
 namespace linkmatrix {
 namespace {
 
-/// Where a cell's value stands: a bidirectional pair at both its places, unless it has one of them for itself.
-std::vector<Place> places(const MatrixResult& result, const Place& place) {
-  const bool twice = result.metric == Metric::bidirectional && !result.triangle && result.rows == result.columns;
-  if (!twice) return {place};
-  return {place, {place.column, place.row}};
-}
-
 void put_parts(MatrixResult& result, const Place& at, const CellValue& cell) {
   if (cell.enqueue_us) result.part("enqueue", "enqueue latency", "us")(at.row, at.column) = *cell.enqueue_us;
   if (cell.slowest_copy)
@@ -20,10 +13,16 @@ void put_parts(MatrixResult& result, const Place& at, const CellValue& cell) {
 
 }  // namespace
 
+std::vector<Place> places_of(const MatrixResult& result, const Place& place) {
+  const bool twice = result.metric == Metric::bidirectional && !result.triangle && result.rows == result.columns;
+  if (!twice) return {place};
+  return {place, {place.column, place.row}};
+}
+
 void ResultStore::put(const Place& place, const CellValue& cell) {
   change([&](MatrixResult& result) {
     if (verified_.empty()) verified_ = Matrix<bool>(result.rows.size(), result.columns.size());
-    const std::vector<Place> all = places(result, place);
+    const std::vector<Place> all = places_of(result, place);
     for (std::size_t way = 0; way < all.size(); ++way) {
       const auto& [r, c] = all[way];
       CellStatus& status = result.status(r, c);
@@ -50,7 +49,7 @@ void ResultStore::put(const Place& place, const CellValue& cell) {
 
 void ResultStore::mark(const Place& place, CellStatus status) {
   change([&](MatrixResult& result) {
-    for (const auto& [r, c] : places(result, place)) {
+    for (const auto& [r, c] : places_of(result, place)) {
       const bool has_value = result.values(r, c).has_value();
       if (result.status(r, c) == CellStatus::corrupt || (has_value && status != CellStatus::corrupt)) continue;
       result.status(r, c) = status;
@@ -61,7 +60,7 @@ void ResultStore::mark(const Place& place, CellStatus status) {
 
 void ResultStore::fail(const Place& place, CellStatus status) {
   change([&](MatrixResult& result) {
-    for (const auto& [r, c] : places(result, place)) {
+    for (const auto& [r, c] : places_of(result, place)) {
       if (result.status(r, c) == CellStatus::corrupt) continue;
       result.status(r, c) = status;
       result.values(r, c) = result.low(r, c) = result.high(r, c) = std::nullopt;

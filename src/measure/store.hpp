@@ -53,6 +53,9 @@ class Store {
   virtual void change(const std::function<void(MatrixResult&)>& change) = 0;
 };
 
+/// Where a cell's value is in the result: a bidirectional pair at both its places, unless it has one of them alone.
+std::vector<Place> places_of(const MatrixResult& result, const Place& place);
+
 /// Into the last result of a record.
 class ResultStore final : public Store {
  public:

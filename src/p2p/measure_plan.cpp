@@ -58,10 +58,12 @@ std::vector<CopyCell> with_write_faults(const Backend& backend, std::vector<Copy
   return cells;
 }
 
-/// Of a visibility test it is the words that count: any time will do, unless somebody asked for a better one.
+/// Of a visibility test it is the words that count: any time will do, unless somebody asked for a better one. Its time
+/// is no property of the link, so that it has no short samples.
 MeasureOptions measured_as(const Plan& plan, MeasureOptions how) {
   const bool is_litmus = !plan.cells.empty() && !plan.cells.front().copies.empty() &&
                          plan.cells.front().copies.front().operation == Operation::visibility;
+  if (is_litmus) how.short_samples = 0;
   if (is_litmus && std::isfinite(how.stop.patience)) how.stop.target = std::numeric_limits<double>::infinity();
   return how;
 }

@@ -154,6 +154,11 @@ std::vector<Group> option_table(Given& given) {
       {"How long, and how well",
        {
            {samples_option(o.measure), {measures}},
+           {{"--short-samples", "N",
+             "further short samples of each cell, spread over the time of its matrix, to find intermittent links "
+             "(default: 0; 66 find a link that loses half of its rate in 10 % of its samples)",
+             [&](auto v) { o.measure.short_samples = parse_count("--short-samples", v, 0, 10000); }},
+            {measures, takes_second_looks}},
            {target_option(o.measure, "0.25"), {measures}},
            {{"--warmup", "N", "transfers of each cell before its first sample (default: 1); 0: each one is a sample",
              [&](auto v) { o.measure.warmup = parse_count("--warmup", v, 0, 100); }},

@@ -96,6 +96,7 @@ class P2pRun final : public ProgramRun {
     SoakOptions how{.seconds = options_.soak, .measure = options_.measure, .poll = [this] { remember_contexts(); }};
     how.measure.stop.min_samples = how.measure.stop.max_samples = samples_of_a_pass;
     how.measure.fit = false;
+    how.measure.short_samples = 0;
     soak(*measurer_, soaked_, how, options_.fault, deadline(), record());
     std::optional<Activity> others = look_again();
     if (others) add_memory_disturbances(*others);

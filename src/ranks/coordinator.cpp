@@ -41,6 +41,7 @@ Order Coordinator::order_for(const Place& place, const SampleRule& rule) const {
   order.task = Task::sample;
   order.stop = rule.stop;
   order.verify = rule.verify;
+  order.transfers = rule.transfers;
   order.bytes = form_.bytes == 0 ? 0 : std::max<std::uint64_t>(1, form_.bytes / rule.divide_bytes_by);
   order.time_limit = std::min(form_.time_limit, rule.until.seconds_left());
   order.enough_after = std::min(order.time_limit, rule.enough.seconds_left());

@@ -80,9 +80,10 @@ struct MessageCase {
 /// What rank 0 orders a rank to do.
 struct Order : MessageCase {
   Task task = Task::end;
-  int serial = 0;   ///< each order of a run has its own, and the messages of its cell carry it
-  int window = 64;  ///< messages in flight
-  int warmup = 1;   ///< windows or round trips before the first sample
+  int serial = 0;     ///< each order of a run has its own, and the messages of its cell carry it
+  int window = 64;    ///< messages in flight
+  int transfers = 0;  ///< messages of each pair in a sample; 0: as many as make it long enough
+  int warmup = 1;     ///< windows or round trips before the first sample
   bool verify = true;
   StopRule stop{};
   Transport sharing = Transport::automatic;  ///< how ranks get at each other's memory, which decides how it is made

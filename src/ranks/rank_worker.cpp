@@ -190,6 +190,11 @@ double RankWorker::seconds_of(const Order& order, const Step& step, Deadline dea
 Step RankWorker::first_step(const Order& order, Deadline deadline) {
   Step step{Step::Kind::sample, 1, 1};
   seconds_of(order, step, deadline);
+  if (order.transfers > 0) {
+    step.messages = is_latency(order) ? 1 : std::min(order.transfers, order.window);
+    step.repeats = std::max(1, static_cast<int>(order.transfers / transfers_of(order, step)));
+    return step;
+  }
   step.repeats = std::max(1, order.warmup);
   if (!is_latency(order)) {
     const double fitting = longest_window / std::max(seconds_of(order, step, deadline), 1e-9);

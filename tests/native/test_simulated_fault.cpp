@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/error.hpp"
@@ -50,6 +52,49 @@ TEST(SimulatedFault, UnderstandsItsKindsAndRefusesTheRest) {
   EXPECT_EQ(parse_simulated_fault("slow:cpu1").text(), "slow:cpu1");
   for (const char* bad : {"", "slow", "slow:", ":cpu1", "slower:cpu1"})
     EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
+}
+
+TEST(SimulatedFault, TakesLossAndShareOfAnIntermittentOneAndSecondsOfPhases) {
+  const SimulatedFault random = parse_simulated_fault("intermittent=90/25/7:dev0->dev1");
+  EXPECT_DOUBLE_EQ(random.loss, 0.9);
+  EXPECT_DOUBLE_EQ(random.share, 0.25);
+  EXPECT_EQ(random.seed, 7u);
+  EXPECT_EQ(random.endpoint, "dev0->dev1");
+  EXPECT_EQ(random.text(), "intermittent=90/25/7:dev0->dev1");
+  EXPECT_DOUBLE_EQ(parse_simulated_fault("intermittent:dev1").share, 0.1);
+  EXPECT_DOUBLE_EQ(parse_simulated_fault("phases=30/0.5:dev1").phase, 0.5);
+  EXPECT_DOUBLE_EQ(parse_simulated_fault("phases:dev1").loss, 0.5);
+  for (const char* bad : {"slow=50:cpu1", "intermittent=:cpu1", "intermittent=50:cpu1", "intermittent=0/10:cpu1",
+                          "intermittent=100/10:cpu1", "intermittent=50/10/x:cpu1", "phases=50/0:cpu1",
+                          "phases=50/1/1:cpu1", "phases=50/1", "intermittent=50/10:"})
+    EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
+}
+
+TEST(SimulatedFault, SlowsAShareOfTheSamplesTheSameOnesEachTime) {
+  const auto slow_samples = [](std::string_view fault, const Place& place) {
+    Faulty faulty(fault);
+    std::vector<bool> slow;
+    for (int i = 0; i < 400; ++i) slow.push_back(faulty.seconds(place) > 1.5);
+    return slow;
+  };
+  const auto first = slow_samples("intermittent=50/10:dev0->dev1", there);
+  EXPECT_EQ(first, slow_samples("intermittent=50/10:dev0->dev1", there));
+  EXPECT_NE(first, slow_samples("intermittent=50/10/2:dev0->dev1", there));
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(first, true)), 40, 20);
+  EXPECT_EQ(std::ranges::count(slow_samples("intermittent=50/10:dev0->dev1", back), true), 0);
+}
+
+TEST(SimulatedFault, OfPhasesIsSlowHalfOfTheTime) {
+  const SimulatedFault fault = parse_simulated_fault("phases=50/2:dev1");
+  EXPECT_FALSE(fault.is_slow_at(0));
+  EXPECT_FALSE(fault.is_slow_at(1.9));
+  EXPECT_TRUE(fault.is_slow_at(2.1));
+  EXPECT_TRUE(fault.is_slow_at(3.9));
+  EXPECT_FALSE(fault.is_slow_at(4.1));
+  Faulty faulty("phases=50/0.005:dev1");
+  std::set<double> seen;
+  for (const Deadline end = Deadline::in(30); seen.size() < 2 && !end.passed();) seen.insert(faulty.seconds(there));
+  EXPECT_EQ(seen, (std::set<double>{1, 2}));
 }
 
 TEST(SimulatedFault, RefusesAnEndpointThatIsNotThereAndOneThatSaysNothing) {

@@ -269,6 +269,47 @@ def test_times_and_lists_of_samples_agree_with_the_cells(tmp_path, make_record):
     reading.check(changed(make_record(), *R, "sampled", to=None))
 
 
+def short_samples(asked=4, count=2, passes=2):
+    """What a result of three endpoints says of its short samples."""
+    cell = [395.0] * count
+    values = [[[] if r == c else cell for c in range(3)] for r in range(3)]
+    return {
+        "asked": asked,
+        "fewest": count * passes,
+        "bytes": 2**26,
+        "transfers": 1,
+        "passes": [{"began": n + 0.1, "ended": n + 0.2, "values": values} for n in range(passes)],
+    }
+
+
+@pytest.mark.parametrize("passes", [0, 2])
+def test_short_samples_are_a_part_of_a_result_that_may_be_missing(make_record, passes):
+    content = make_record(count=3)
+    content["results"][0]["short_samples"] = short_samples(passes=passes)
+    reading.check(content)
+
+
+SHORT = {
+    "order": (("passes", 1, "began"), 0.15, "order of time"),
+    "backwards": (("passes", 1, "ended"), 1.0, "order of time"),
+    "rows": (("passes", 0, "values"), [[[395.0]] * 3] * 2, "3 rows of 3 cells"),
+    "columns": (("passes", 0, "values"), [[[395.0]] * 2] * 3, "3 rows of 3 cells"),
+    "zero": (("passes", 0, "values", 0, 1, 0), 0, "sample of 0"),
+    "too many": (("asked",), 3, "4 samples, and 3 were asked for"),
+    "fewer": (("fewest",), 3, "'fewest' is 3, and a cell has 4"),
+    "negative": (("passes", 0, "values", 0, 1, 0), -1, "-1"),
+    "no asked": (("asked",), None, "asked"),
+}
+
+
+@pytest.mark.parametrize("what", SHORT)
+def test_short_samples_that_contradict_themselves_are_refused(tmp_path, make_record, what):
+    steps, to, said = SHORT[what]
+    content = make_record(count=3)
+    content["results"][0]["short_samples"] = short_samples()
+    assert said in refusal(tmp_path, changed(content, *R, "short_samples", *steps, to=to))
+
+
 def test_a_run_that_has_not_ended_is_no_pass_for_anybody(tmp_path, make_record, reference_folder, capsys):
     path = tmp_path / "record.json"
     path.write_text(json.dumps(make_record(result="INCOMPLETE")))

@@ -150,6 +150,33 @@ def check_times(result: Mapping[str, Any]) -> None:
                     raise BadInput(f"{name}: {rows[r]}->{columns[c]} {said}")
 
 
+def check_short_samples(result: Mapping[str, Any]) -> None:
+    """Raises BadInput for passes of another shape or order, and for counts that the passes contradict."""
+    said = result.get("short_samples")
+    if said is None:
+        return
+    name, shape = f"{result['testcase']}.short_samples", (len(result["rows"]), len(result["columns"]))
+    if said["passes"] and "cells" in result:
+        raise BadInput(f"{name}: a matrix whose cells are in a file has no passes")
+    times = [0.0]
+    counts = np.zeros(shape, dtype=int)
+    for number, one in enumerate(said["passes"]):
+        if len(one["values"]) != shape[0] or any(len(row) != shape[1] for row in one["values"]):
+            raise BadInput(f"{name}.passes.{number}.values are not {shape[0]} rows of {shape[1]} cells")
+        if any(value <= 0 for row in one["values"] for cell in row for value in cell):
+            raise BadInput(f"{name}.passes.{number} has a sample of 0, which nothing can measure")
+        counts += [[len(cell) for cell in row] for row in one["values"]]
+        times += [one["began"], one["ended"]]
+    if times != sorted(times):
+        raise BadInput(f"{name}.passes are not in the order of time")
+    if counts.max(initial=0) > said["asked"]:
+        raise BadInput(f"{name}: a cell has {counts.max()} samples, and {said['asked']} were asked for")
+    known = ~np.isnan(grids.numbers(result["values"])) if said["passes"] else np.zeros(shape, dtype=bool)
+    fewest = int(counts[known].min()) if known.any() else 0
+    if fewest != said["fewest"]:
+        raise BadInput(f"{name}: 'fewest' is {said['fewest']}, and a cell has {fewest}")
+
+
 def check_ending(result: Mapping[str, Any], statuses: Mapping[str, int]) -> None:
     """What a result says of itself is what its cells say, {status: how many}. Raises BadInput."""
     name = result["testcase"]

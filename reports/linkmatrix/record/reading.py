@@ -18,7 +18,16 @@ from ..errors import BadInput, LaterVersionError
 from ..files import read_whole, refuse_repeats
 from . import grids
 from .apart import Apart, attach
-from .checking import WITH_VALUE, check_cells, check_ending, check_matchings, check_once, check_times, only_diagonal
+from .checking import (
+    WITH_VALUE,
+    check_cells,
+    check_ending,
+    check_matchings,
+    check_once,
+    check_short_samples,
+    check_times,
+    only_diagonal,
+)
 from .earlier_disturbances import with_disturbances
 from .matrix import from_result
 from .upgrade import SCHEMA, SCHEMA_FILES, upgraded
@@ -261,6 +270,7 @@ def check_measured(result: dict[str, Any]) -> None:
     block = from_result(result).whole
     check_cells(result, block)
     check_times(result)
+    check_short_samples(result)
     codes, words = block.status
     check_ending(result, dict(zip(words, np.bincount(codes.ravel(), minlength=len(words)).tolist(), strict=True)))
 
@@ -291,6 +301,7 @@ def check_apart(result: dict[str, Any]) -> None:
     for one in cells["classes"]:
         if not one["min"] <= one["median"] <= one["max"]:
             raise BadInput(f"{name}.cells.classes: the median of {one['link_class']} is not between its min and max")
+    check_short_samples(result)
     check_ending(result, counts)
 
 

@@ -35,6 +35,8 @@ if [ "$ranks" -le 3 ]; then
   expect 0 "a sweep of latencies from empty messages on" --testcase rank_to_rank_latency_mpi --sweep 0:1KiB:32
   [ "$(grep -o '"testcase":' "$work/r.json" | wc -l)" -eq 4 ] || fail "0, 1, 32 and 1024 bytes are four results"
 fi
+expect 0 "short samples" --testcase rank_to_rank_bandwidth_mpi,rank_to_rank_latency_mpi --size 4KiB --short-samples 12
+[ "$(grep -o '"asked":12,"fewest":12,' "$work/r.json" | wc -l)" -eq 2 ] || fail "each cell of both must have 12 short samples"
 expect 0 "isolated pairs" --testcase rank_to_rank_bandwidth_mpi --size 100003 --offset 3 --concurrency isolated
 prints ', 1 pair at once; '
 expect 0 "rounds, and what they lose against isolated pairs" --testcase rank_to_rank_bandwidth_mpi --size 4KiB \

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "core/error.hpp"
 #include "measure/engine.hpp"
 #include "ranks/coordinator.hpp"
@@ -22,7 +25,7 @@ std::vector<RankFacts> facts_of_one_node() {
 /// A matrix between four ranks of one node, measured by the engine.
 class Measured {
  public:
-  explicit Measured(ScriptedRanks& ranks, Metric metric = Metric::bandwidth) {
+  explicit Measured(ScriptedRanks& ranks, Metric metric = Metric::bandwidth, int short_samples = 0) {
     const RankTable table(facts_of_one_node(), {});
     const RankRounds rounds = table.rounds(false, metric == Metric::bidirectional, false);
     Order form;
@@ -45,6 +48,7 @@ class Measured {
     ResultStore store(record_);
     MeasureOptions options;
     options.fit = false;
+    options.short_samples = short_samples;
     linkmatrix::measure(coordinator, {rounds}, options, Deadline::in(60), store);
   }
 
@@ -85,6 +89,23 @@ TEST(Coordinator, MeasuresEveryPair) {
   EXPECT_EQ(result.cells(CellStatus::ok), 12u);
   EXPECT_NEAR(*result.values(1, 2), 10, 1e-6);
   EXPECT_EQ(result.verified(), true);
+}
+
+TEST(Coordinator, OrdersShortSamplesOfTheSameNumberOfMessagesEachTime) {
+  for (const Metric metric : {Metric::bandwidth, Metric::bidirectional, Metric::latency}) {
+    ScriptedRanks ranks;
+    const MatrixResult result = Measured(ranks, metric, 66).result();
+    ASSERT_TRUE(result.short_samples);
+    EXPECT_EQ(std::ranges::min(result.short_sample_counts()), 66u);
+    std::set<int> messages;
+    for (const Order& order : ranks.asked()) {
+      if (order.transfers == 0) continue;
+      messages.insert(order.transfers);
+      EXPECT_FALSE(order.verify);
+      EXPECT_EQ(order.bytes, 1u << 20);
+    }
+    EXPECT_EQ(messages, std::set<int>{result.short_samples->transfers});
+  }
 }
 
 TEST(Coordinator, WrongBytesStayThoughTheSecondLookFindsNone) {
