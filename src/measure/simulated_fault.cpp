@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <thread>
 #include <utility>
 
@@ -151,12 +152,24 @@ std::vector<Sampled> FaultySampler::sample(const Round& round, const SampleRule&
           if (fault_.touches(paths[way])) slow_down(sample.ways[way]);
       }
     }
-    if (fault_.kind == Kind::corrupt && answer.verified && answer.status == CellStatus::ok && spoils(round[k])) {
-      answer.status = CellStatus::corrupt;
-      answer.why = "1 wrong bytes arrived (simulated fault)";
-    }
+    if (fault_.kind == Kind::corrupt && !sampler_.makes_wrong(round[k]) && spoils(round[k])) spoil(round[k], answer);
   }
   return answers;
+}
+
+/// Of what compares its data once for all samples, all of them are.
+void FaultySampler::spoil(const Place& place, Sampled& answer) {
+  if (!answer.verified || answer.status != CellStatus::ok) return;
+  const std::uint64_t samples = answer.samples.size();
+  std::uint64_t& before = seen_[place];
+  const std::uint64_t wrong = corrupt_samples(before, samples, fault_.every);
+  before += samples;
+  if (wrong == 0) return;
+  answer.status = CellStatus::corrupt;
+  answer.why = "1 wrong bytes arrived (simulated fault)";
+  if (answer.coverage.samples == 0) return;
+  answer.coverage.wrong_samples = std::min(wrong, answer.coverage.samples);
+  answer.why = wrong_samples_text(answer.coverage) + answer.why;
 }
 
 /// Whether data of the cell arrives where it is spoiled.
@@ -186,7 +199,7 @@ std::vector<std::string> FaultyMachine::throttle_reasons() {
 
 std::string SimulatedFault::text() const {
   for (const auto& [known, name] : kinds)
-    if (known == kind) return std::string(name) + ":" + endpoint;
+    if (known == kind) return std::string(name) + (every > 1 ? "/" + std::to_string(every) : "") + ":" + endpoint;
   return endpoint;
 }
 
@@ -199,12 +212,19 @@ std::string simulated_fault_kinds(bool of_all) {
 
 SimulatedFault parse_simulated_fault(std::string_view text) {
   const auto colon = text.find(':');
-  for (const auto& [kind, name] : kinds)
-    if (text.substr(0, colon) == name && colon != std::string_view::npos && colon + 1 < text.size())
-      return {kind, std::string(text.substr(colon + 1))};
+  const std::string_view word = text.substr(0, colon), name = word.substr(0, word.find('/'));
+  for (const auto& [kind, known] : kinds) {
+    if (name != known || colon == std::string_view::npos || colon + 1 >= text.size()) continue;
+    SimulatedFault fault{kind, std::string(text.substr(colon + 1))};
+    if (name == word) return fault;
+    const std::string_view every = word.substr(name.size() + 1);
+    const auto [end, error] = std::from_chars(every.begin(), every.end(), fault.every);
+    if (kind == Kind::corrupt && error == std::errc{} && end == every.end() && fault.every > 0) return fault;
+  }
   throw BadInput("--simulate-fault '" + std::string(text) +
                  "': use error, corrupt, hang or slow, ':' and an endpoint or "
-                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2'");
+                 "the way between two, such as slow:gpu1 or 'slow:gpu1->gpu2', "
+                 "and corrupt/7:gpu1 for every 7th sample");
 }
 
 }  // namespace linkmatrix

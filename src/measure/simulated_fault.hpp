@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,9 +18,10 @@ struct SimulatedFault {
   enum class Kind { error, corrupt, hang, slow, shared, counter, throttle, reorder, drop, drop_flag, flip };
 
   Kind kind = Kind::error;
-  std::string endpoint;  ///< label; or "gpu1->gpu2": only what goes from the one to the other
+  std::string endpoint;     ///< label; or "gpu1->gpu2": only what goes from the one to the other
+  std::uint64_t every = 1;  ///< of what is corrupt: only every so many-th sample of a cell
 
-  std::string text() const;  ///< "slow:gpu1"
+  std::string text() const;  ///< "slow:gpu1", "corrupt/7:gpu1"
   /// Whether a copy from the one endpoint to the other is touched. Of ranks the label's last part will do: "rank3".
   bool touches(const Path& path) const;
   bool is_of(const std::string& label) const;
@@ -34,7 +36,12 @@ struct SimulatedFault {
 /// "error, corrupt …" for --help; `of_all`: only those that all programs have.
 std::string simulated_fault_kinds(bool of_all = false);
 
-/// Of "KIND:ENDPOINT"; throws BadInput.
+/// How many of `samples`, after so many others, are corrupt where every so many-th one is.
+constexpr std::uint64_t corrupt_samples(std::uint64_t before, std::uint64_t samples, std::uint64_t every) {
+  return (before + samples) / every - before / every;
+}
+
+/// Of "KIND:ENDPOINT" or "corrupt/N:ENDPOINT"; throws BadInput.
 SimulatedFault parse_simulated_fault(std::string_view text);
 
 /// Throws BadInput where the machine has no endpoint of that label, or none that the fault could have.
@@ -63,10 +70,12 @@ class FaultySampler final : public Sampler {
   bool spoils(const Place& place) const;
   bool falls_with_it(const Place& place) const;
   void break_down(const Place& place, Sampled& answer, Deadline until);
+  void spoil(const Place& place, Sampled& answer);
 
   Sampler& sampler_;
   SimulatedFault fault_;
   bool is_lost_ = false, is_told_ = false;
+  std::map<Place, std::uint64_t> seen_;  ///< samples of cells that are spoiled
 };
 
 /// A machine with the fault in what its devices say of themselves: counter, the endpoint counts errors during the run;
