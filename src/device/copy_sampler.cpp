@@ -15,7 +15,7 @@ namespace {
 constexpr double unlimited = 1e8;             // seconds: a deadline that does not come
 constexpr int most_rejected = 8;              // samples whose copies did not start together; then they cannot
 constexpr double share_for_comparing = 0.05;  // of a sample's time
-constexpr double least_every = 1, most_every = 64;
+constexpr std::uint64_t most_every = 64;
 constexpr std::uint64_t seed_base = 0x6c696e6b6d617472;  // any constant: each verified cell adds its own number
 
 /// How much of a span others kept running.
@@ -24,10 +24,14 @@ double covered(const Span& span, const Span& load) {
   return std::clamp(shared / span.seconds(), 0.0, 1.0);
 }
 
-/// Every so many-th block is compared, where all of them take so long after a run of that length.
-std::uint64_t every_for(double comparing, double running) {
+/// Every so many-th block is compared, where all of them take so long after a run of that length; one of each copy at
+/// least.
+std::uint64_t every_for(double comparing, double running, const std::vector<Copy>& copies) {
+  std::uint64_t most = most_every;
+  for (const Copy& copy : copies)
+    if (!copy.background) most = std::min(most, std::max<std::uint64_t>(1, copy.bytes / Portion::block_bytes));
   const double every = std::round(comparing / (share_for_comparing * std::max(running, 1e-9)));
-  return static_cast<std::uint64_t>(std::clamp(every, least_every, most_every));
+  return static_cast<std::uint64_t>(std::clamp(every, 1.0, static_cast<double>(most)));
 }
 
 void check_clock(const CopyTime& time) {
@@ -375,7 +379,7 @@ void CopySampler::compare_run(Group& group, const SampleRule& rule, const Timeli
       group.answers[k]->verified = true;
     }
   });
-  if (group.runs_compared == 0) group.portion.every = every_for(seconds_since(began), run_seconds);
+  if (group.runs_compared == 0) group.portion.every = every_for(seconds_since(began), run_seconds, group.copies);
   group.portion.first = ++group.runs_compared % group.portion.every;
   for (Copy& copy : group.copies)
     if (!copy.background) copy.shift = source_windows - copy.shift;

@@ -12,72 +12,50 @@
 namespace linkmatrix {
 namespace {
 
-Record record_of(ScriptedBackend &backend, std::string_view name) {
-  return run_of(backend,
-                make_plan(testcase(name), backend, {.bytes = 100 * MiB}));
+Record record_of(ScriptedBackend& backend, std::string_view name) {
+  return run_of(backend, make_plan(testcase(name), backend, {.bytes = 100 * MiB}));
 }
 
-bool involves(const Copy &copy, int endpoint) {
-  return copy.source == endpoint || copy.destination == endpoint;
-}
+bool involves(const Copy& copy, int endpoint) { return copy.source == endpoint || copy.destination == endpoint; }
 
 TEST(CopySampler, TakesASumFromTheFirstStartToTheLastEnd) {
-  // The second direction starts 4 % of its time later: still at once, and the
-  // sum knows it.
+  // The second direction starts 4 % of its time later: still at once, and the sum knows it.
   ScriptedBackend backend(2, at_10_gigabytes);
-  backend.late = [](const Copy &copy) {
-    return copy.source == 1 ? 0.04 * at_10_gigabytes(copy, 1) : 0;
-  };
-  const MatrixResult result =
-      record_of(backend, "device_to_device_bidirectional_memcpy_write_ce")
-          .results.front();
-  EXPECT_LT(*result.values(0, 1), 20)
-      << "twice 10 GB/s would be the sum of two rates, not of one timeline";
+  backend.late = [](const Copy& copy) { return copy.source == 1 ? 0.04 * at_10_gigabytes(copy, 1) : 0; };
+  const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
+  EXPECT_LT(*result.values(0, 1), 20) << "twice 10 GB/s would be the sum of two rates, not of one timeline";
   EXPECT_NEAR(*result.parts.at("one_direction").values(1, 0), 10, 1e-6);
 }
 
 TEST(CopySampler, SaysThatCopiesCannotStartTogetherAndStillTellsTheTruth) {
   // As on one core: the second direction begins when the first is done.
   ScriptedBackend backend(2, at_10_gigabytes);
-  backend.late = [](const Copy &copy) {
-    return copy.source == 1 ? at_10_gigabytes(copy, 1) * copy.repeats : 0;
-  };
-  const MatrixResult result =
-      record_of(backend, "device_to_device_bidirectional_memcpy_write_ce")
-          .results.front();
+  backend.late = [](const Copy& copy) { return copy.source == 1 ? at_10_gigabytes(copy, 1) * copy.repeats : 0; };
+  const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
   EXPECT_NEAR(*result.values(0, 1), 10, 1e-6);
   EXPECT_TRUE(has_note(result, "could not be made to start at once"));
 }
 
 TEST(CopySampler, ThrowsASampleAwayThatBeganLateAndNoneThatWasSlow) {
-  ScriptedBackend backend(2, [](const Copy &copy, std::size_t n) {
-    return at_10_gigabytes(copy, n) * (copy.source == 1 ? 4 : 1);
-  });
+  ScriptedBackend backend(
+      2, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.source == 1 ? 4 : 1); });
   int run = 0;
-  backend.late = [&](const Copy &copy) {
-    return copy.source == 1 && ++run % 5 == 3 ? 1.0 : 0.0;
-  };
-  const MatrixResult result =
-      record_of(backend, "device_to_device_bidirectional_memcpy_write_ce")
-          .results.front();
+  backend.late = [&](const Copy& copy) { return copy.source == 1 && ++run % 5 == 3 ? 1.0 : 0.0; };
+  const MatrixResult result = record_of(backend, "device_to_device_bidirectional_memcpy_write_ce").results.front();
   EXPECT_NEAR(*result.values(0, 1), 12.5, 1e-6);
-  for (const double value : result.sampled(0, 1))
-    EXPECT_NEAR(value, 12.5, 1e-6);
+  for (const double value : result.sampled(0, 1)) EXPECT_NEAR(value, 12.5, 1e-6);
 }
 
 TEST(CopySampler, WithoutAWarmUpEachTransferIsASampleAndTheFirstOneCounts) {
   for (const std::string name :
-       {"device_to_device_memcpy_write_ce",
-        "device_to_device_bidirectional_memcpy_write_ce"}) {
+       {"device_to_device_memcpy_write_ce", "device_to_device_bidirectional_memcpy_write_ce"}) {
     int longest = 0, runs = 0;
-    ScriptedBackend backend(2, [&](const Copy &copy, std::size_t n) {
+    ScriptedBackend backend(2, [&](const Copy& copy, std::size_t n) {
       longest = std::max(longest, copy.repeats);
-      return at_10_gigabytes(copy, n) * (runs == 1 ? 10 : 1) /
-             100; // of 100 µs, which a warm-up would make many of
+      return at_10_gigabytes(copy, n) * (runs == 1 ? 10 : 1) / 100;  // of 100 µs, which a warm-up would make many of
     });
     backend.before_run = [&](int run) { runs = run; };
-    const MatrixResult result =
-        measured(backend, testcase(name), {.warmup = 0});
+    const MatrixResult result = measured(backend, testcase(name), {.warmup = 0});
     EXPECT_EQ(longest, 1) << name;
     EXPECT_TRUE(result.complete());
     longest = 0;
@@ -86,32 +64,25 @@ TEST(CopySampler, WithoutAWarmUpEachTransferIsASampleAndTheFirstOneCounts) {
   }
 }
 
-TEST(CopySampler,
-     AllPairsAreWarmedUpBothWaysAtOnceBeforeTheFirstSampleWhereThatIsAskedFor) {
+TEST(CopySampler, AllPairsAreWarmedUpBothWaysAtOnceBeforeTheFirstSampleWhereThatIsAskedFor) {
   for (const bool asked : {true, false}) {
     std::vector<std::vector<std::pair<int, int>>> runs;
     ScriptedBackend backend(3, at_10_gigabytes);
     backend.before_copies = [&](std::span<const Copy> copies) {
-      auto &ways = runs.emplace_back();
-      for (const Copy &copy : copies)
-        ways.emplace_back(copy.source, copy.destination);
+      auto& ways = runs.emplace_back();
+      for (const Copy& copy : copies) ways.emplace_back(copy.source, copy.destination);
     };
     MeasureOptions how;
     how.warm_both_ways = asked;
-    EXPECT_TRUE(
-        measured(backend, testcase("device_to_device_memcpy_write_ce"), how)
-            .complete());
-    const auto is_both_ways = [](const auto &ways) {
-      return ways.size() == 2 && ways[0].first == ways[1].second &&
-             ways[0].second == ways[1].first;
+    EXPECT_TRUE(measured(backend, testcase("device_to_device_memcpy_write_ce"), how).complete());
+    const auto is_both_ways = [](const auto& ways) {
+      return ways.size() == 2 && ways[0].first == ways[1].second && ways[0].second == ways[1].first;
     };
     std::set<std::pair<int, int>> warm;
     auto run = runs.begin();
-    for (; run != runs.end() && is_both_ways(*run); ++run)
-      warm.insert(run->begin(), run->end());
+    for (; run != runs.end() && is_both_ways(*run); ++run) warm.insert(run->begin(), run->end());
     EXPECT_EQ(warm.size(), asked ? 6u : 0u) << "each pair, each way";
-    EXPECT_TRUE(std::none_of(run, runs.end(), is_both_ways))
-        << "and then no more";
+    EXPECT_TRUE(std::none_of(run, runs.end(), is_both_ways)) << "and then no more";
   }
 }
 
@@ -120,8 +91,7 @@ TEST(CopySampler, APairThatFailsWhileItIsWarmedUpIsNamedWhereItIsMeasured) {
   backend.gone[2] = "it hangs";
   MeasureOptions how;
   how.warm_both_ways = true;
-  const MatrixResult result =
-      measured(backend, testcase("device_to_device_memcpy_write_ce"), how);
+  const MatrixResult result = measured(backend, testcase("device_to_device_memcpy_write_ce"), how);
   EXPECT_EQ(result.cells(CellStatus::ok), 2u);
   EXPECT_EQ(result.cells(CellStatus::error), 4u);
 }
@@ -130,7 +100,7 @@ TEST(CopySampler, AnEndpointWithoutAContextCostsItsRowAndColumn) {
   ScriptedBackend backend(4, at_10_gigabytes);
   backend.gone[3] = "out of memory: process 4711 (python) holds 139 GiB";
   const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
-  const MatrixResult &result = record.results.front();
+  const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.cells(CellStatus::ok), 6u);
   EXPECT_EQ(result.cells(CellStatus::error), 6u);
   ASSERT_EQ(record.lost.size(), 1u);
@@ -139,26 +109,21 @@ TEST(CopySampler, AnEndpointWithoutAContextCostsItsRowAndColumn) {
 }
 
 TEST(CopySampler, ALostEndpointCostsItsOwnFanAndMakesTheOthersPartial) {
-  for (const std::string name :
-       {"all_to_one_write_ce", "one_to_all_write_ce"}) {
+  for (const std::string name : {"all_to_one_write_ce", "one_to_all_write_ce"}) {
     ScriptedBackend backend(4, at_10_gigabytes);
     backend.gone[3] = "it hangs";
     const Record record = record_of(backend, name);
-    const MatrixResult &result = record.results.front();
+    const MatrixResult& result = record.results.front();
     ASSERT_EQ(record.lost.size(), 1u);
     EXPECT_EQ(result.cells(CellStatus::error), 1u);
     EXPECT_EQ(result.cells(CellStatus::partial), 3u);
     const bool inbound = name.starts_with("all");
     for (std::size_t d = 0; d < 3; ++d)
-      EXPECT_NEAR(inbound ? *result.values(0, d) : *result.values(d, 0), 20,
-                  1e-6)
-          << "of two, not of three";
-    EXPECT_FALSE(result.complete())
-        << "no fan was measured whole, and nobody may take it for that";
+      EXPECT_NEAR(inbound ? *result.values(0, d) : *result.values(d, 0), 20, 1e-6) << "of two, not of three";
+    EXPECT_FALSE(result.complete()) << "no fan was measured whole, and nobody may take it for that";
     EXPECT_EQ(result.verified(), true);
     EXPECT_TRUE(result.remeasured.empty());
-    EXPECT_TRUE(has_note(result, "and 2 more cells: the total of dev0, dev1, "
-                                 "dev2 only: dev3 took no part"));
+    EXPECT_TRUE(has_note(result, "and 2 more cells: the total of dev0, dev1, dev2 only: dev3 took no part"));
   }
 }
 
@@ -168,11 +133,10 @@ TEST(CopySampler, AnEndpointThatIsLostInTheMiddleLeavesWholeFansAsTheyAre) {
   backend.before_copies = [&](std::span<const Copy> copies) {
     for (std::size_t c = 0; c < copies.size(); ++c)
       if (copies[c].source == 3 && copies[c].destination == 1 && ++runs == 5)
-        throw CopiesFailed("dev3 fell off the bus",
-                           {{c, CellStatus::error, 3}});
+        throw CopiesFailed("dev3 fell off the bus", {{c, CellStatus::error, 3}});
   };
   const Record record = record_of(backend, "all_to_one_write_ce");
-  const MatrixResult &result = record.results.front();
+  const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.status(0, 0), CellStatus::ok);
   EXPECT_NEAR(*result.values(0, 0), 30, 1e-6);
   for (std::size_t d : {1, 2}) {
@@ -186,26 +150,21 @@ TEST(CopySampler, AnEndpointThatIsLostInTheMiddleLeavesWholeFansAsTheyAre) {
 TEST(CopySampler, AFanOfOneIsLostWithEitherEnd) {
   ScriptedBackend backend(2, at_10_gigabytes);
   backend.gone[1] = "it hangs";
-  EXPECT_EQ(record_of(backend, "all_to_one_write_ce")
-                .results.front()
-                .cells(CellStatus::error),
-            2u);
+  EXPECT_EQ(record_of(backend, "all_to_one_write_ce").results.front().cells(CellStatus::error), 2u);
 }
 
-TEST(CopySampler,
-     AnEndpointThatHangsInTheMiddleIsNamedAndTheOthersOfItsRoundAreMeasured) {
+TEST(CopySampler, AnEndpointThatHangsInTheMiddleIsNamedAndTheOthersOfItsRoundAreMeasured) {
   ScriptedBackend backend(4, at_10_gigabytes);
   int runs = 0;
   backend.before_copies = [&](std::span<const Copy> copies) {
     for (std::size_t c = 0; c < copies.size(); ++c)
       if (involves(copies[c], 2) && ++runs > 20) {
         backend.gone[2] = "it did not finish a copy in time";
-        throw CopiesFailed("dev2 did not finish in time",
-                           {{c, CellStatus::timeout, 2}});
+        throw CopiesFailed("dev2 did not finish in time", {{c, CellStatus::timeout, 2}});
       }
   };
   const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
-  const MatrixResult &result = record.results.front();
+  const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.cells(CellStatus::not_run), 0u);
   EXPECT_GE(result.cells(CellStatus::ok), 6u);
   EXPECT_GT(result.cells(CellStatus::timeout), 0u);
@@ -222,8 +181,7 @@ TEST(CopySampler, ACopyThatFailsWithoutItsEndpointIsTriedOnceMoreAndEndsAlone) {
   backend.before_copies = [&](std::span<const Copy> copies) {
     for (std::size_t c = 0; c < copies.size(); ++c)
       if (copies[c].source == 1 && copies[c].destination == 2)
-        throw CopiesFailed("dev1->dev2: mapping of buffer object failed",
-                           {{c, CellStatus::error, std::nullopt}});
+        throw CopiesFailed("dev1->dev2: mapping of buffer object failed", {{c, CellStatus::error, std::nullopt}});
   };
   const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
   EXPECT_EQ(record.results.front().cells(CellStatus::ok), 11u);
@@ -232,18 +190,15 @@ TEST(CopySampler, ACopyThatFailsWithoutItsEndpointIsTriedOnceMoreAndEndsAlone) {
 }
 
 /// The first `times` verifications of a cell from device 1 to device 2 end so.
-void fail_verification(ScriptedBackend &backend, CellStatus status, int times) {
-  backend.before_verify = [=,
-                           left = times](std::span<const Copy> copies) mutable {
+void fail_verification(ScriptedBackend& backend, CellStatus status, int times) {
+  backend.before_verify = [=, left = times](std::span<const Copy> copies) mutable {
     for (std::size_t c = 0; c < copies.size(); ++c)
       if (copies[c].source == 1 && copies[c].destination == 2 && left-- > 0)
-        throw CopiesFailed("dev1->dev2 did not finish in time",
-                           {{c, status, std::nullopt}});
+        throw CopiesFailed("dev1->dev2 did not finish in time", {{c, status, std::nullopt}});
   };
 }
 
-TEST(CopySampler,
-     ACellWhoseDataIsNotComparedInTimeIsMeasuredAndComparedOnceMore) {
+TEST(CopySampler, ACellWhoseDataIsNotComparedInTimeIsMeasuredAndComparedOnceMore) {
   ScriptedBackend backend(4, at_10_gigabytes);
   fail_verification(backend, CellStatus::timeout, 1);
   const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
@@ -256,130 +211,99 @@ TEST(CopySampler, ACellWhoseDataIsNeverComparedHasAStatusAndNoValue) {
   for (const CellStatus status : {CellStatus::timeout, CellStatus::error}) {
     ScriptedBackend backend(4, at_10_gigabytes);
     fail_verification(backend, status, 1000);
-    const Record record =
-        record_of(backend, "device_to_device_memcpy_write_ce");
-    const MatrixResult &result = record.results.front();
+    const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
+    const MatrixResult& result = record.results.front();
     EXPECT_EQ(result.status(1, 2), status);
     EXPECT_FALSE(result.values(1, 2)) << "what was not compared is no value";
     EXPECT_EQ(result.cells(CellStatus::ok), 11u);
-    EXPECT_EQ(result.cells_verified, 11u)
-        << "the others of its round are compared all the same";
+    EXPECT_EQ(result.cells_verified, 11u) << "the others of its round are compared all the same";
     EXPECT_TRUE(record.lost.empty());
-    EXPECT_EQ(judge(record).word,
-              status == CellStatus::timeout ? "TIMEOUT" : "ERROR");
-    EXPECT_NE(judge(record).error.value_or("").find("dev1->dev2"),
-              std::string::npos);
+    EXPECT_EQ(judge(record).word, status == CellStatus::timeout ? "TIMEOUT" : "ERROR");
+    EXPECT_NE(judge(record).error.value_or("").find("dev1->dev2"), std::string::npos);
   }
 }
 
 /// One cell of two devices, `samples` of it, each of several transfers of 10
 /// GB/s.
-Sampled sampled(ScriptedBackend &backend, int samples,
-                CopySampler::Drill drill = {}) {
-  CopySampler sampler(
-      backend, {{0, 1, {{.source = 0, .destination = 1, .bytes = 8 * MiB}}}},
-      Metric::bandwidth, 1, false, Deadline::never());
+Sampled sampled(ScriptedBackend& backend, int samples, CopySampler::Drill drill = {}) {
+  CopySampler sampler(backend, {{0, 1, {{.source = 0, .destination = 1, .bytes = 8 * MiB}}}}, Metric::bandwidth, 1,
+                      false, Deadline::never());
   sampler.set_drill(std::move(drill));
-  return sampler
-      .sample({{0, 1}},
-              {.stop = {.min_samples = samples, .max_samples = samples}})
-      .front();
+  return sampler.sample({{0, 1}}, {.stop = {.min_samples = samples, .max_samples = samples}}).front();
 }
 
 TEST(CopySampler, FindsEverySampleThatIsWrong) {
   for (const int every : {1, 2, 7})
     for (int first = 1; first <= every; ++first) {
       ScriptedBackend backend(2, at_10_gigabytes);
-      backend.wrong_after = [=](const Copy &, int sample) {
-        return sample % every == first % every;
-      };
+      backend.wrong_after = [=](const Copy&, int sample) { return sample % every == first % every; };
       const Sampled found = sampled(backend, 7);
       const int wrong = (7 - first) / every + 1;
-      EXPECT_EQ(found.status, CellStatus::corrupt)
-          << "every " << every << "th from the " << first << "th on";
+      EXPECT_EQ(found.status, CellStatus::corrupt) << "every " << every << "th from the " << first << "th on";
       EXPECT_EQ(found.coverage.samples, 7u);
-      EXPECT_EQ(found.coverage.wrong_samples,
-                static_cast<std::uint64_t>(wrong));
+      EXPECT_EQ(found.coverage.wrong_samples, static_cast<std::uint64_t>(wrong));
       EXPECT_EQ(found.samples.size(), 7u);
-      EXPECT_TRUE(
-          found.why.starts_with(std::to_string(wrong) + " of 7 samples"))
-          << found.why;
+      EXPECT_TRUE(found.why.starts_with(std::to_string(wrong) + " of 7 samples")) << found.why;
     }
 }
 
 TEST(CopySampler, ComparesTheLastTransferOfEachSampleAndNoneOfTheOthers) {
   ScriptedBackend backend(2, at_10_gigabytes);
-  backend.wrong_after = [](const Copy &, int) { return false; };
+  backend.wrong_after = [](const Copy&, int) { return false; };
   const Sampled found = sampled(backend, 66);
   EXPECT_EQ(found.status, CellStatus::ok);
   EXPECT_TRUE(found.verified);
   EXPECT_GT(found.transfers, 1);
-  EXPECT_EQ(found.coverage.transfers,
-            static_cast<std::uint64_t>(66 * found.transfers));
+  EXPECT_EQ(found.coverage.transfers, static_cast<std::uint64_t>(66 * found.transfers));
   EXPECT_EQ(found.coverage.compared_transfers, 66u);
   EXPECT_EQ(found.coverage.wrong_samples, 0u);
-  EXPECT_EQ(backend.portions.front().every, 1u)
-      << "all bytes of the first sample";
+  EXPECT_EQ(backend.portions.front().every, 1u) << "all bytes of the first sample";
+  sampled(backend, 66, {}, 16);
+  EXPECT_EQ(backend.portions.back().every, 1u) << "no copy is so small that no block of it is compared";
 }
 
 TEST(CopySampler, WhatASampleLeftIsWrongForTheNext) {
   ScriptedBackend backend(2, at_10_gigabytes);
   std::vector<std::uint64_t> windows;
-  backend.before_copies = [&](std::span<const Copy> copies) {
-    windows.push_back(copies.front().shift);
-  };
-  backend.wrong_after = [](const Copy &, int) { return false; };
+  backend.before_copies = [&](std::span<const Copy> copies) { windows.push_back(copies.front().shift); };
+  backend.wrong_after = [](const Copy&, int) { return false; };
   sampled(backend, 7);
-  ASSERT_EQ(backend.laid_before_run.size(), 1u)
-      << "what was there before the first sample is spoiled once";
-  for (std::size_t run =
-           static_cast<std::size_t>(backend.laid_before_run.front().first) + 1;
-       run < windows.size(); ++run)
+  ASSERT_EQ(backend.laid_before_run.size(), 1u) << "what was there before the first sample is spoiled once";
+  for (std::size_t run = static_cast<std::size_t>(backend.laid_before_run.front().first) + 1; run < windows.size();
+       ++run)
     EXPECT_NE(windows[run], windows[run - 1]);
 }
 
 TEST(CopySampler, ADrillSpoilsTheSamplesThatItNames) {
   ScriptedBackend backend(2, at_10_gigabytes);
-  backend.wrong_after = [&](const Copy &, int) {
-    return backend.laid_before_run.back().first == backend.runs;
-  };
-  const Sampled found =
-      sampled(backend, 15, {7, [](const Copy &) { return true; }});
+  backend.wrong_after = [&](const Copy&, int) { return backend.laid_before_run.back().first == backend.runs; };
+  const Sampled found = sampled(backend, 15, {7, [](const Copy&) { return true; }});
   EXPECT_EQ(found.coverage.wrong_samples, 2u);
-  EXPECT_EQ(sampled(backend, 15, {7, [](const Copy &) { return false; }})
-                .coverage.wrong_samples,
-            0u);
+  EXPECT_EQ(sampled(backend, 15, {7, [](const Copy&) { return false; }}).coverage.wrong_samples, 0u);
 }
 
 TEST(CopySampler, APartialCellWithWrongDataIsCorrupt) {
   ScriptedBackend backend(4, at_10_gigabytes);
   backend.gone[3] = "it hangs";
-  backend.wrong_after = [](const Copy &copy, int) {
-    return copy.source == 0 && copy.destination == 1;
-  };
-  const MatrixResult result =
-      record_of(backend, "all_to_one_write_ce").results.front();
+  backend.wrong_after = [](const Copy& copy, int) { return copy.source == 0 && copy.destination == 1; };
+  const MatrixResult result = record_of(backend, "all_to_one_write_ce").results.front();
   EXPECT_EQ(result.status(0, 1), CellStatus::corrupt);
   EXPECT_EQ(result.cells(CellStatus::partial), 2u);
 }
 
 TEST(CopySampler, TheRecordHasHowManySamplesWereWrong) {
   ScriptedBackend backend(3, at_10_gigabytes);
-  backend.wrong_after = [](const Copy &copy, int) {
-    return copy.source == 0 && copy.destination == 1;
-  };
+  backend.wrong_after = [](const Copy& copy, int) { return copy.source == 0 && copy.destination == 1; };
   const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
-  const MatrixResult &result = record.results.front();
+  const MatrixResult& result = record.results.front();
   EXPECT_EQ(result.status(0, 1), CellStatus::corrupt);
   ASSERT_EQ(result.corrupted.size(), 1u);
-  const Coverage &cell = result.corrupted.at({0, 1});
+  const Coverage& cell = result.corrupted.at({0, 1});
   EXPECT_EQ(cell.wrong_samples, cell.samples);
   EXPECT_GE(cell.samples, 7u);
   EXPECT_EQ(result.coverage.wrong_samples, cell.wrong_samples);
   EXPECT_GE(result.coverage.samples, 6 * 7u);
-  EXPECT_NE(
-      to_json(record).find("\"wrong\":[{\"row\":\"dev0\",\"column\":\"dev1\""),
-      std::string::npos);
+  EXPECT_NE(to_json(record).find("\"wrong\":[{\"row\":\"dev0\",\"column\":\"dev1\""), std::string::npos);
 }
 
 TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
@@ -389,19 +313,15 @@ TEST(CopySampler, WhoeverLacksMemoryForOneMatrixIsMeasuredInTheNext) {
     for (std::size_t c = 0; c < copies.size(); ++c)
       if (involves(copies[c], 2) && copies[c].bytes > MiB)
         short_of.push_back({c, CellStatus::error, 2, LossKind::memory});
-    if (!short_of.empty())
-      throw CopiesFailed(
-          "dev2 has 1 MiB free; process 4711 (python) holds the rest",
-          short_of);
+    if (!short_of.empty()) throw CopiesFailed("dev2 has 1 MiB free; process 4711 (python) holds the rest", short_of);
   };
   Guarded<Record> record;
   for (const std::uint64_t bytes : {2 * MiB, 1 * MiB}) {
-    const Plan plan = make_plan(testcase("device_to_device_memcpy_write_ce"),
-                                backend, {.bytes = bytes});
-    record.change([&](Record &r) { r.results.push_back(plan.result); });
+    const Plan plan = make_plan(testcase("device_to_device_memcpy_write_ce"), backend, {.bytes = bytes});
+    record.change([&](Record& r) { r.results.push_back(plan.result); });
     measure_plan(backend, plan, {}, Deadline::in(60), record);
   }
-  record.look([](const Record &r) {
+  record.look([](const Record& r) {
     EXPECT_EQ(r.results[0].cells(CellStatus::error), 4u);
     EXPECT_EQ(r.results[0].cells(CellStatus::ok), 2u);
     EXPECT_TRUE(r.results[1].complete());
@@ -416,117 +336,88 @@ TEST(CopySampler, ALostEndpointHasTheKindOfItsLoss) {
   backend.gone[1] = "out of memory; process 4711 (python) holds 79 GiB";
   for (const LossKind kind : {LossKind::memory, LossKind::device}) {
     backend.loss = kind;
-    const Record record =
-        record_of(backend, "device_to_device_memcpy_write_ce");
+    const Record record = record_of(backend, "device_to_device_memcpy_write_ce");
     ASSERT_EQ(record.lost.size(), 1u);
     EXPECT_EQ(record.lost.front().kind, kind);
     const std::string text = to_json(record);
-    EXPECT_NE(text.find("\"kind\":\"" + std::string(word(kind)) + "\""),
-              std::string::npos)
-        << text;
+    EXPECT_NE(text.find("\"kind\":\"" + std::string(word(kind)) + "\""), std::string::npos) << text;
   }
 }
 
 TEST(CopySampler, AHangIsKnownAtTheDeadlineAndCostsNoTimeOfTheOthers) {
   ScriptedBackend backend(4, at_10_gigabytes);
-  backend.before_deadline = [&](std::span<const Copy> copies,
-                                Deadline deadline) {
+  backend.before_deadline = [&](std::span<const Copy> copies, Deadline deadline) {
     std::vector<CopiesFailed::Failure> late;
     for (std::size_t c = 0; c < copies.size(); ++c) {
-      if (deadline.passed())
-        late.push_back({c, CellStatus::timeout, std::nullopt});
-      if (!involves(copies[c], 2))
-        continue;
+      if (deadline.passed()) late.push_back({c, CellStatus::timeout, std::nullopt});
+      if (!involves(copies[c], 2)) continue;
       while (!deadline.passed()) {
       }
       backend.gone[2] = "it did not finish a copy in time";
       late.push_back({c, CellStatus::timeout, 2});
     }
-    if (!late.empty())
-      throw CopiesFailed("did not finish in time", late);
+    if (!late.empty()) throw CopiesFailed("did not finish in time", late);
   };
-  const Plan plan = make_plan(testcase("device_to_device_memcpy_write_ce"),
-                              backend, {.bytes = MiB});
+  const Plan plan = make_plan(testcase("device_to_device_memcpy_write_ce"), backend, {.bytes = MiB});
   Guarded<Record> record;
-  record.change([&](Record &r) { r.results.push_back(plan.result); });
-  measure_plan(backend, plan,
-               {.cell_timeout = 0.05, .concurrency = Concurrency::rounds},
-               Deadline::in(60), record);
-  record.look([](const Record &r) {
+  record.change([&](Record& r) { r.results.push_back(plan.result); });
+  measure_plan(backend, plan, {.cell_timeout = 0.05, .concurrency = Concurrency::rounds}, Deadline::in(60), record);
+  record.look([](const Record& r) {
     EXPECT_EQ(r.results.front().cells(CellStatus::ok), 6u);
     EXPECT_EQ(r.results.front().cells(CellStatus::timeout), 6u);
-    EXPECT_TRUE(std::none_of(
-        r.results.front().notes.begin(), r.results.front().notes.end(),
-        [](const auto &note) {
-          return note.find("failed at first") != std::string::npos;
-        }))
-        << "nothing that works was tried twice";
+    EXPECT_TRUE(std::none_of(r.results.front().notes.begin(), r.results.front().notes.end(), [](const auto& note) {
+      return note.find("failed at first") != std::string::npos;
+    })) << "nothing that works was tried twice";
   });
 }
 
 TEST(CopySampler, AStressThatFailedIsTriedAgainAsAStress) {
   // 5 GB/s under load, 10 alone; device 3 hangs in the first round.
-  ScriptedBackend backend(4, [](const Copy &copy, std::size_t n) {
-    return at_10_gigabytes(copy, n) * (n > 1 ? 2 : 1);
-  });
+  ScriptedBackend backend(4,
+                          [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (n > 1 ? 2 : 1); });
   int runs = 0;
   backend.before_copies = [&](std::span<const Copy> copies) {
-    if (copies.size() != 4 || ++runs != 2)
-      return;
-    throw CopiesFailed("a launch failed",
-                       {{0, CellStatus::error, std::nullopt}});
+    if (copies.size() != 4 || ++runs != 2) return;
+    throw CopiesFailed("a launch failed", {{0, CellStatus::error, std::nullopt}});
   };
-  const MatrixResult result =
-      record_of(backend, "device_to_device_memcpy_write_ce_stress")
-          .results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_memcpy_write_ce_stress").results.front();
   EXPECT_TRUE(result.complete());
-  for (const auto &value : result.values)
-    EXPECT_NEAR(value.value_or(5), 5, 1e-6);
+  for (const auto& value : result.values) EXPECT_NEAR(value.value_or(5), 5, 1e-6);
 }
 
 TEST(CopySampler, AStressRunsAsLongEverywhere) {
   // A slow link's partners are repeated as often as it takes.
-  ScriptedBackend backend(4, [](const Copy &copy, std::size_t n) {
-    return at_10_gigabytes(copy, n) *
-           (copy.source == 1 && copy.destination == 2 ? 3 : 1);
+  ScriptedBackend backend(4, [](const Copy& copy, std::size_t n) {
+    return at_10_gigabytes(copy, n) * (copy.source == 1 && copy.destination == 2 ? 3 : 1);
   });
-  const MatrixResult result =
-      record_of(backend, "device_to_device_memcpy_write_ce_stress")
-          .results.front();
+  const MatrixResult result = record_of(backend, "device_to_device_memcpy_write_ce_stress").results.front();
   EXPECT_TRUE(result.complete());
   EXPECT_FALSE(has_note(result, "ended early"));
 }
 
 TEST(CopySampler, ThrowsASampleAwayWhoseLoadBeganLate) {
-  for (const std::string name :
-       {"device_to_device_memcpy_write_ce_stress", "all_to_host_memcpy_ce"}) {
+  for (const std::string name : {"device_to_device_memcpy_write_ce_stress", "all_to_host_memcpy_ce"}) {
     const bool is_stress = name.ends_with("stress");
     ScriptedBackend backend(4, at_10_gigabytes);
     backend.add_host_memory();
     int run = 0;
     backend.before_run = [&](int number) { run = number; };
-    backend.late = [&](const Copy &copy) {
-      return run % 5 == 3 && copy.source == 1 && copy.background != is_stress
-                 ? 1.0
-                 : 0.0;
+    backend.late = [&](const Copy& copy) {
+      return run % 5 == 3 && copy.source == 1 && copy.background != is_stress ? 1.0 : 0.0;
     };
     const MatrixResult result = record_of(backend, name).results.front();
     EXPECT_TRUE(result.complete());
-    EXPECT_FALSE(has_note(result, "ended early"))
-        << name << ": it did not load the whole of what it should";
+    EXPECT_FALSE(has_note(result, "ended early")) << name << ": it did not load the whole of what it should";
   }
 }
 
 TEST(CopySampler, SaysThatALoadEndedEarly) {
-  ScriptedBackend backend(3, [](const Copy &copy, std::size_t n) {
-    return at_10_gigabytes(copy, n) * (copy.background ? 0.5 : 1);
-  });
+  ScriptedBackend backend(
+      3, [](const Copy& copy, std::size_t n) { return at_10_gigabytes(copy, n) * (copy.background ? 0.5 : 1); });
   backend.add_host_memory();
-  const MatrixResult result =
-      record_of(backend, "all_to_host_memcpy_ce").results.front();
-  EXPECT_TRUE(has_note(result, "after 50 %"))
-      << "else a slow link under load looks better than it is";
+  const MatrixResult result = record_of(backend, "all_to_host_memcpy_ce").results.front();
+  EXPECT_TRUE(has_note(result, "after 50 %")) << "else a slow link under load looks better than it is";
 }
 
-} // namespace
-} // namespace linkmatrix
+}  // namespace
+}  // namespace linkmatrix

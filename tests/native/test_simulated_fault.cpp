@@ -15,40 +15,31 @@ namespace {
 /// Three devices, every transfer a second, a cell for each pair; and the fault
 /// in front of them.
 class Faulty {
-public:
+ public:
   explicit Faulty(std::string_view fault)
-      : copies_{backend_, cells(), Metric::bandwidth,
-                1,        false,   Deadline::never()},
+      : copies_{backend_, cells(), Metric::bandwidth, 1, false, Deadline::never()},
         sampler_{copies_, parse_simulated_fault(fault)} {}
 
-  std::vector<Sampled> sample(const Round &round,
-                              Deadline until = Deadline::never()) {
-    return sampler_.sample(
-        round, {.stop = {.min_samples = 1, .max_samples = 1}, .until = until});
+  std::vector<Sampled> sample(const Round& round, Deadline until = Deadline::never()) {
+    return sampler_.sample(round, {.stop = {.min_samples = 1, .max_samples = 1}, .until = until});
   }
-  double seconds(const Place &place) {
-    return per_transfer(sample({place}).front());
-  }
-  static double per_transfer(const Sampled &sampled) {
+  double seconds(const Place& place) { return per_transfer(sample({place}).front()); }
+  static double per_transfer(const Sampled& sampled) {
     return sampled.samples.front().whole.seconds() / sampled.transfers;
   }
-  FaultySampler &sampler() { return sampler_; }
+  FaultySampler& sampler() { return sampler_; }
 
-private:
+ private:
   static std::vector<CopyCell> cells() {
     std::vector<CopyCell> all;
     for (std::size_t r = 0; r < 3; ++r)
       for (std::size_t c = 0; c < 3; ++c)
         if (r != c)
-          all.push_back({r,
-                         c,
-                         {{.source = static_cast<int>(r),
-                           .destination = static_cast<int>(c),
-                           .bytes = MiB}}});
+          all.push_back({r, c, {{.source = static_cast<int>(r), .destination = static_cast<int>(c), .bytes = MiB}}});
     return all;
   }
 
-  ScriptedBackend backend_{3, [](const Copy &, std::size_t) { return 1.0; }};
+  ScriptedBackend backend_{3, [](const Copy&, std::size_t) { return 1.0; }};
   CopySampler copies_;
   FaultySampler sampler_;
 };
@@ -57,18 +48,16 @@ constexpr Place there{0, 1}, back{1, 0}, elsewhere{0, 2}, onward{1, 2};
 
 TEST(SimulatedFault, UnderstandsItsKindsAndRefusesTheRest) {
   EXPECT_EQ(parse_simulated_fault("slow:cpu1").text(), "slow:cpu1");
-  for (const char *bad : {"", "slow", "slow:", ":cpu1", "slower:cpu1"})
+  for (const char* bad : {"", "slow", "slow:", ":cpu1", "slower:cpu1"})
     EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
 }
 
 TEST(SimulatedFault, RefusesAnEndpointThatIsNotThereAndOneThatSaysNothing) {
-  ScriptedBackend machine(3, [](const Copy &, std::size_t) { return 1.0; });
+  ScriptedBackend machine(3, [](const Copy&, std::size_t) { return 1.0; });
   machine.add_host_memory();
-  for (const char *bad :
-       {"slow:dev999", "slow:dev1->", "slow:->dev1", "slow:dev1->dev9",
-        "counter:dev1->dev2", "counter:numa0", "throttle:numa0"})
-    EXPECT_THROW(FaultyMachine(machine, parse_simulated_fault(bad)), BadInput)
-        << bad;
+  for (const char* bad : {"slow:dev999", "slow:dev1->", "slow:->dev1", "slow:dev1->dev9", "counter:dev1->dev2",
+                          "counter:numa0", "throttle:numa0"})
+    EXPECT_THROW(FaultyMachine(machine, parse_simulated_fault(bad)), BadInput) << bad;
   EXPECT_NO_THROW(FaultyMachine(machine, parse_simulated_fault("slow:numa0")));
 }
 
@@ -80,14 +69,11 @@ TEST(SimulatedFault, CorruptsWhatArrivesAtItsEndpointOnly) {
 
 TEST(SimulatedFault, CorruptsEverySoManyThSample) {
   EXPECT_EQ(parse_simulated_fault("corrupt/7:cpu1").text(), "corrupt/7:cpu1");
-  for (const char *bad : {"corrupt/:cpu1", "corrupt/0:cpu1", "corrupt/x:cpu1",
-                          "corrupt/7x:cpu1", "slow/7:cpu1"})
+  for (const char* bad : {"corrupt/:cpu1", "corrupt/0:cpu1", "corrupt/x:cpu1", "corrupt/7x:cpu1", "slow/7:cpu1"})
     EXPECT_THROW(parse_simulated_fault(bad), BadInput) << bad;
   Faulty faulty("corrupt/7:dev1");
   for (int sample = 1; sample <= 14; ++sample)
-    EXPECT_EQ(faulty.sample({there}).front().status,
-              sample % 7 == 0 ? CellStatus::corrupt : CellStatus::ok)
-        << sample;
+    EXPECT_EQ(faulty.sample({there}).front().status, sample % 7 == 0 ? CellStatus::corrupt : CellStatus::ok) << sample;
 }
 
 TEST(SimulatedFault, FailsWhereItIsMetAndTheEndpointIsLost) {
@@ -104,28 +90,21 @@ TEST(SimulatedFault, FailsWhereItIsMetAndTheEndpointIsLost) {
 }
 
 TEST(SimulatedFault, OnAWayLosesNoEndpoint) {
-  for (const char *fault : {"error:dev1->dev2", "hang:dev1->dev2"}) {
+  for (const char* fault : {"error:dev1->dev2", "hang:dev1->dev2"}) {
     Faulty faulty(fault);
-    EXPECT_NE(faulty.sample({onward}, Deadline::in(0.01)).front().status,
-              CellStatus::ok);
+    EXPECT_NE(faulty.sample({onward}, Deadline::in(0.01)).front().status, CellStatus::ok);
     EXPECT_FALSE(faulty.sampler().is_there(onward));
     EXPECT_TRUE(faulty.sampler().is_there(there));
-    EXPECT_TRUE(faulty.sampler().take_lost().empty())
-        << "no reader takes a record that has a way among its endpoints";
+    EXPECT_TRUE(faulty.sampler().take_lost().empty()) << "no reader takes a record that has a way among its endpoints";
   }
 }
 
 TEST(SimulatedFault, OfAFanOnlyItsOwnIsLost) {
-  ScriptedBackend backend(3, [](const Copy &, std::size_t) { return 1.0; });
-  CopySampler copies(
-      backend,
-      {{0,
-        0,
-        {{.source = 0, .destination = 1}, {.source = 0, .destination = 2}}},
-       {1,
-        0,
-        {{.source = 1, .destination = 0}, {.source = 1, .destination = 2}}}},
-      Metric::bandwidth, 1, false, Deadline::never());
+  ScriptedBackend backend(3, [](const Copy&, std::size_t) { return 1.0; });
+  CopySampler copies(backend,
+                     {{0, 0, {{.source = 0, .destination = 1}, {.source = 0, .destination = 2}}},
+                      {1, 0, {{.source = 1, .destination = 0}, {.source = 1, .destination = 2}}}},
+                     Metric::bandwidth, 1, false, Deadline::never());
   FaultySampler faulty(copies, parse_simulated_fault("error:dev1"));
   const SampleRule once{.stop = {.min_samples = 1, .max_samples = 1}};
   const Sampled partial = faulty.sample({{0, 0}}, once).front();
@@ -156,40 +135,31 @@ TEST(SimulatedFault, TouchesOneWayBetweenTwo) {
 TEST(SimulatedFault, SharesOnlyWithOthers) {
   Faulty faulty("shared:dev1");
   EXPECT_DOUBLE_EQ(faulty.seconds(there), 1);
-  EXPECT_DOUBLE_EQ(Faulty::per_transfer(faulty.sample({there, {2, 0}}).front()),
-                   1.25);
+  EXPECT_DOUBLE_EQ(Faulty::per_transfer(faulty.sample({there, {2, 0}}).front()), 1.25);
 }
 
 TEST(SimulatedFault, CountsErrorsAndSaysThatItIsHeldBack) {
-  ScriptedBackend machine(3, [](const Copy &, std::size_t) { return 1.0; });
+  ScriptedBackend machine(3, [](const Copy&, std::size_t) { return 1.0; });
   FaultyMachine counting(machine, parse_simulated_fault("counter:dev1"));
-  const auto before = counting.device_states(),
-             after = counting.device_states();
-  EXPECT_GT(after.at(1).counters.at("nvlink_replay"),
-            before.at(1).counters.at("nvlink_replay"));
+  const auto before = counting.device_states(), after = counting.device_states();
+  EXPECT_GT(after.at(1).counters.at("nvlink_replay"), before.at(1).counters.at("nvlink_replay"));
   EXPECT_TRUE(counting.throttle_reasons().empty());
-  EXPECT_EQ(FaultyMachine(machine, parse_simulated_fault("throttle:dev2"))
-                .throttle_reasons()
-                .size(),
-            1u);
+  EXPECT_EQ(FaultyMachine(machine, parse_simulated_fault("throttle:dev2")).throttle_reasons().size(), 1u);
 }
 
 TEST(SimulatedFault, HangsUntilTheDeadlineAndNotLonger) {
   Faulty faulty("hang:dev1");
-  for (int i = 0; i < 5; ++i)
-    faulty.sample({elsewhere});
+  for (int i = 0; i < 5; ++i) faulty.sample({elsewhere});
   const Deadline deadline = Deadline::in(0.05);
-  EXPECT_EQ(faulty.sample({there}, deadline).front().status,
-            CellStatus::timeout);
+  EXPECT_EQ(faulty.sample({there}, deadline).front().status, CellStatus::timeout);
   EXPECT_TRUE(deadline.passed());
   EXPECT_EQ(faulty.sampler().lost_as(back), CellStatus::timeout);
 }
 
 TEST(SimulatedFault, LeavesTheOthersAlone) {
   Faulty faulty("error:dev1");
-  for (int i = 0; i < 5; ++i)
-    EXPECT_EQ(faulty.sample({elsewhere}).front().status, CellStatus::ok);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(faulty.sample({elsewhere}).front().status, CellStatus::ok);
 }
 
-} // namespace
-} // namespace linkmatrix
+}  // namespace
+}  // namespace linkmatrix

@@ -3,6 +3,8 @@
 #include <cuda_fp8.h>
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "collective/nccl/elements.hpp"
 #include "device/cuda/handles.hpp"
@@ -52,11 +54,9 @@ __global__ void expected_kernel(T* to, std::uint64_t count, Expectation expected
   }
 }
 
-__global__ void spoil_kernel(std::byte* to, std::uint64_t count, std::uint64_t part, std::uint64_t element_bytes,
-                             ElementBlocks blocks) {
-  for_each_element(blocks, count, part, [&](std::uint64_t i) {
-    for (std::uint64_t k = 0; k < element_bytes; ++k) to[i * element_bytes + k] = static_cast<std::byte>(spoiled_byte);
-  });
+template <class T>
+__global__ void spoil_kernel(T* to, std::uint64_t count, std::uint64_t part, T spoiled, ElementBlocks blocks) {
+  for_each_element(blocks, count, part, [&](std::uint64_t i) { to[i] = spoiled; });
 }
 
 template <class T>
@@ -122,11 +122,15 @@ void launch_expected(void* memory, std::uint64_t count, const CollectiveCase& wa
   check(cudaGetLastError(), "rank " + std::to_string(rank), "what must arrive");
 }
 
-void launch_spoil(void* memory, std::uint64_t count, std::size_t element_bytes, std::uint64_t part,
+void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
                   const ElementBlocks& blocks, cudaStream_t stream) {
   if (count == 0) return;
-  spoil_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<std::byte*>(memory), count, part, element_bytes,
-                                                          blocks);
+  with_type(wanted.type, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    T spoiled;
+    std::memset(static_cast<void*>(&spoiled), spoiled_byte, sizeof spoiled);
+    spoil_kernel<<<blocks_for(count), threads, 0, stream>>>(static_cast<T*>(memory), count, part, spoiled, blocks);
+  });
   check(cudaGetLastError(), "spoil kernel", "launch");
 }
 

@@ -17,8 +17,8 @@ void launch_fill(void* memory, std::uint64_t count, const CollectiveCase& wanted
 void launch_expected(void* memory, std::uint64_t count, const CollectiveCase& wanted, const Expectation& expected,
                      int rank, cudaStream_t stream);
 
-/// Spoils blocks of elements of that many bytes.
-void launch_spoil(void* memory, std::uint64_t count, std::size_t element_bytes, std::uint64_t part,
+/// Overwrites the blocks with what no rank sends.
+void launch_spoil(void* memory, std::uint64_t count, const CollectiveCase& wanted, std::uint64_t part,
                   const ElementBlocks& blocks, cudaStream_t stream);
 
 /// Adds to `*wrong`, in device memory, how many elements of the blocks differ from those that must have been received.

@@ -256,8 +256,7 @@ class NcclWorker final : public CollectiveWorker {
 
   void spoil(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
     rank.use();
-    cuda::launch_spoil(window(rank, number), layout_.elements(), bytes_of(wanted_.type), layout_.part, blocks,
-                       rank.stream.get());
+    cuda::launch_spoil(window(rank, number), layout_.elements(), wanted_, layout_.part, blocks, rank.stream.get());
   }
 
   void fill(const LocalRank& rank, int number, const ElementBlocks& blocks) const {
