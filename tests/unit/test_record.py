@@ -46,6 +46,7 @@ def test_records_of_real_runs_are_read(name):
 def with_coverage(wrong):
     """A record of which one cell had wrong data after so many of 66 samples."""
     content = json.loads(json.dumps(reading.load(DATA / "h200x4_write_ce.record.json")))
+    content["result"] = "FAIL"
     result = content["results"][0]
     row, column = result["rows"][0], result["columns"][1]
     result["status"][0][1], result["verified"], result["complete"] = "corrupt", False, False
